@@ -1,0 +1,233 @@
+"""Writes the parts of the documentation that the program knows better: settings, rails, prompts, help, real output.
+
+    python docs/generate.py          # writes; tests/test_docs.py fails if that would change anything
+
+A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. In README.md and docs/*.md the output below each
+`$ groundrails ...` line of a `console` block is what the command printed, run in a folder with the files of `FILES`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+COLUMNS = 100
+TYPE_NAMES = {
+    "str": "text",
+    "int": "whole number",
+    "float": "number",
+    "bool": "`true`, `false`",
+    "SecretStr": "text",
+}
+FILES = {
+    "returns.txt": "Items can be returned within 30 days of delivery. Refunds are paid within 5 business days.\n",
+    "app/config.yml": "models:\n  - type: main\n    engine: openai\n    model: gpt-4o-mini   # our cheapest\n",
+}
+
+
+def main() -> None:
+    """Rewrite every page."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        new = generated(with_real_output(text))
+        if new != text:
+            page.write_text(new, encoding="utf-8")
+            print(f"wrote {page.relative_to(ROOT)}")
+
+
+def generated(text: str) -> str:
+    """The page with its generated parts made anew."""
+    part = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+    return part.sub(lambda match: f"{match[1]}{PARTS[match[2]]()}\n{match[3]}", text)
+
+
+def with_real_output(text: str) -> str:
+    """The page with the output of its commands as they print it now."""
+    block = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+    return block.sub(lambda match: f"```console\n{_transcript(match[1])}```", text)
+
+
+def _transcript(block: str) -> str:
+    commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
+    if not commands or not all(command.startswith("groundrails ") for command in commands):
+        return block
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in FILES.items():
+            (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        return "".join(f"$ {command}\n{_output(command, folder)}" for command in commands)
+
+
+def _output(command: str, folder: str) -> str:
+    """What a command prints to both streams, without blanks at line ends."""
+    words = shlex.split(command, comments=True)[1:]
+    environment = {
+        **os.environ,
+        "COLUMNS": str(COLUMNS),
+        "DO_NOT_TRACK": "1",
+        "NO_COLOR": "1",
+        "PYTHONIOENCODING": "utf-8",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "groundrails", *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False,
+    )  # fmt: skip
+    return "".join(f"{line.rstrip()}\n" for line in done.stdout.rstrip().splitlines())
+
+
+def settings_table() -> str:
+    """Every key of the settings with its values, default and meaning."""
+    from groundrails.config import GuardConfig
+
+    rows = ["| key | values | default | meaning |", "|---|---|---|---|"]
+    for key, values, default, meaning in _keys(GuardConfig, ""):
+        cells = (f"`{key}`", values, f"`{default}`" if default else "", meaning)
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(rows)
+
+
+def _keys(model: Any, path: str) -> Iterator[tuple[str, str, str, str]]:
+    meanings = _docstrings(model)
+    for name, field in model.model_fields.items():
+        key = path + (field.alias or name)
+        inner, is_list = _section(field.annotation)
+        if inner is not None and not is_list:
+            if field.default is None:
+                yield key, "section", "unset", meanings.get(name) or _first_line(inner)
+            yield from _keys(inner, f"{key}.")
+        elif inner is not None:
+            yield key, "list", "[]", meanings.get(name, "")
+            yield from _keys(inner, f"{key}[].")
+        else:
+            yield key, _values(field.annotation), _default(field), meanings.get(name) or _first_line(model)
+
+
+def _section(annotation: Any) -> tuple[Any, bool]:
+    if hasattr(annotation, "model_fields"):
+        return annotation, False
+    for argument in get_args(annotation):
+        inner, _ = _section(argument)
+        if inner is not None:
+            return inner, get_origin(annotation) in (tuple, list)
+    return None, False
+
+
+def _values(annotation: Any) -> str:
+    """The values of a key in words: choices, or the type."""
+    if annotation is type(None):
+        return ""
+    arguments = get_args(annotation)
+    if "Literal" in str(get_origin(annotation)):
+        return ", ".join(f"`{argument}`" for argument in arguments)
+    if get_origin(annotation) is tuple:
+        return f"list of {_values(arguments[0])}"
+    if arguments:
+        parts = list(dict.fromkeys(part for argument in arguments if (part := _values(argument))))
+        if len(parts) == 2 and parts[1] == f"list of {parts[0]}":
+            return f"{parts[0]}; one or a list"
+        return " or ".join(parts)
+    return {
+        "str": "text",
+        "int": "whole number",
+        "float": "number",
+        "bool": "`true`, `false`",
+        "SecretStr": "text",
+    }.get(annotation.__name__, annotation.__name__)
+
+
+def _default(field: Any) -> str:
+    if field.is_required():
+        return ""
+    value = field.get_default(call_default_factory=True)
+    if value is None:
+        return "unset"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "[" + ", ".join(map(str, value)) + "]" if isinstance(value, tuple) else str(value)
+
+
+def _docstrings(model: Any) -> dict[str, str]:
+    """The strings under the attributes, which exist in the source only."""
+    found: dict[str, str] = {}
+    for base in reversed([base for base in model.__mro__ if base.__module__ == model.__module__]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for statement, following in zip(body.body, body.body[1:], strict=False):
+            if isinstance(statement, ast.AnnAssign) and isinstance(following, ast.Expr):
+                text = getattr(following.value, "value", None)
+                if isinstance(text, str) and isinstance(statement.target, ast.Name):
+                    found[statement.target.id] = " ".join(text.split())
+    return found
+
+
+def _first_line(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").splitlines()[0]
+
+
+def rails_table() -> str:
+    """Flow, flag, action, check, message and exception of each rail."""
+    from groundrails.cli.catalog import RAILS
+
+    rows = ["| flow | flag | action | check | blocked: the user reads | exception |", "|---|---|---|---|---|---|"]
+    for rail in RAILS.values():
+        message = f"`bot {rail.message}`" if rail.can_block else f"the answer, then `bot {rail.message}`"
+        exception = f"`{rail.exception}`" if rail.exception else "-"
+        rows.append(f"| `{rail.flow}` | `${rail.flag}` | `{rail.action}` | `{rail.check}` | {message} | {exception} |")
+    return "\n".join(rows)
+
+
+def prompts_table() -> str:
+    """Task and version of each prompt."""
+    from groundrails.llm.prompts import PromptLibrary
+
+    library = PromptLibrary.load()
+    rows = ["| task | version |", "|---|---|", *(f"| `{task}` | `{library.version(task)}` |" for task in library.tasks)]
+    return "\n".join(rows)
+
+
+def help_texts() -> str:
+    """The help of every command."""
+    texts = [
+        f"## groundrails {name}\n\n```text\n{_output(f'groundrails {name} --help', '.')}```" for name in _commands()
+    ]
+    return "\n\n".join(texts)
+
+
+def _commands() -> list[str]:
+    from groundrails.cli.main import app
+
+    return [command.name for command in app.registered_commands if command.name]
+
+
+def benchmark(name: str) -> str:
+    """A measured table of docs/benchmarks.md, so that no page has a figure of its own."""
+    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    found = re.search(rf"<!-- {name} -->\n(.*?)\n?<!-- end {name} -->", text, re.DOTALL)
+    if found is None:
+        raise SystemExit(f"docs/benchmarks.md has no part {name!r}: put <!-- {name} --> ... <!-- end {name} --> there")
+    return found[1]
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "settings": settings_table,
+    "rails": rails_table,
+    "prompts": prompts_table,
+    "help": help_texts,
+    **{f"bench_{name}": partial(benchmark, name) for name in ("latency", "scaling", "real_rows", "measures")},
+}
+
+if __name__ == "__main__":
+    main()

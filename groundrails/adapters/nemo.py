@@ -1,0 +1,307 @@
+"""What the plugin's actions call: a turn of NeMo becomes an exchange, the guard checks it, a flow gets the verdict.
+
+NeMo calls an action in two ways. From a flow it injects the history, the context and registered parameters. From
+`stream_async` it calls the first `execute` of a flow directly, with a chunk as `bot_message`, the caller's last context
+message, no history and no registered parameters; the result must be a bare `RailOutcome` and can only allow or block.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from groundrails.adapters.nemo_calls import (
+    AnswerCall,
+    answer_parser,
+    find_answer_call,
+    is_final_chunk,
+    logged_calls,
+    messages_of_events,
+    readable_messages,
+)
+from groundrails.adapters.nemo_evidence import Evidence, EvidenceSources, find_evidence
+from groundrails.adapters.nemo_log import log_report, log_shadow
+from groundrails.adapters.nemo_outcome import NOT_ACTIVATED, SHADOW, Verdict, not_run, verdict_of
+from groundrails.adapters.nemo_plugin import NemoPlugin, Rail, plugin_of
+from groundrails.adapters.nemo_sampling import ParsingClient
+from groundrails.adapters.nemo_stream import CONTEXT_KEY, Stream, StreamedAnswer
+from groundrails.adapters.nemo_turn import Turn, turn_key
+from groundrails.errors import GroundrailsError, InputError, place_of
+from groundrails.exchange import Exchange, Message, content_text
+from groundrails.report import Report
+
+log = logging.getLogger("groundrails")
+
+SELF_CHECK_HALLUCINATION = Rail("self check hallucination", ("consistency",))
+HALLUCINATION_WARNING = Rail("hallucination warning", ("consistency",), cap="warn")
+CHECK_GROUNDING = Rail("check grounding", ("grounding",))
+CHECK_CLAIMS = Rail("check claims", ("claims",))
+RAILS = (SELF_CHECK_HALLUCINATION, HALLUCINATION_WARNING, CHECK_GROUNDING, CHECK_CLAIMS)
+REPORT_VARIABLE = "hallucination_report"
+INCOMPLETE = "incomplete_sentence"
+SAME_MESSAGE_FROM = 60.0
+"""rapidfuzz's ratio above which two texts are one user message, as it came and as an input rail has left it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionCall:
+    """What NeMo handed to an action."""
+
+    context: Mapping[str, Any] = field(default_factory=dict)
+    events: Sequence[Any] | None = None
+    """None in a stream."""
+    bot_message: Any = None
+    llm: Any = None
+    llm_task_manager: Any = None
+
+    @property
+    def is_streaming(self) -> bool:
+        """True if NeMo's streaming calls the action, on a chunk."""
+        return self.events is None
+
+    @property
+    def stream(self) -> Stream | None:
+        """The stream that the chunk is part of; None outside of one."""
+        return self.context.get(CONTEXT_KEY) if self.is_streaming else None
+
+    @property
+    def is_last_chunk(self) -> bool:
+        """True if nothing follows the chunk."""
+        return self.stream.has_ended if self.stream else is_final_chunk(self.answer_call, self.answer) is True
+
+    @property
+    def answer(self) -> str:
+        """The answer, or the chunk of it."""
+        return content_text(self.bot_message if self.bot_message is not None else self.context.get("bot_message"))
+
+    @property
+    def user_message(self) -> str:
+        """What the user said last."""
+        names = ("user_message", "last_user_message")
+        return next((text for name in names if (text := content_text(self.context.get(name)))), "")
+
+    @cached_property
+    def history(self) -> list[dict[str, Any]]:
+        """The events that are plain data: Colang 2.x has objects among them."""
+        return [event for event in self.events or () if isinstance(event, dict)]
+
+    @cached_property
+    def request(self) -> list[Any]:
+        """The caller's messages without the answer under check."""
+        from nemoguardrails.context import raw_llm_request
+
+        messages = self.stream.messages if self.stream else raw_llm_request.get()
+        items = list(messages) if isinstance(messages, (list, tuple)) else [messages] if messages else []
+        last = items[-1] if items and isinstance(items[-1], Mapping) else {}
+        items = items[:-1] if last.get("role") == "assistant" else items
+        return items if self.stream or self._is_of_this_turn(items) else []
+
+    def _is_of_this_turn(self, request: Sequence[Any]) -> bool:
+        """False for the request of an earlier turn: NeMo's event API leaves that in the async context."""
+        from rapidfuzz import fuzz
+
+        asked = [message.content for message in readable_messages(request) if message.role == "user"]
+        said = [message.content for message in messages_of_events(self.history) if message.role == "user"]
+        heard = [text for text in (self.user_message, *said[-1:]) if text]
+        return not asked or not heard or any(fuzz.ratio(asked[-1], text) >= SAME_MESSAGE_FROM for text in heard)
+
+    @cached_property
+    def answer_call(self) -> AnswerCall | None:
+        """The logged LLM call that wrote the answer."""
+        known = (self.context.get("_last_bot_prompt"), self.request)
+        return find_answer_call(
+            logged_calls(),
+            self.answer,
+            is_chunk=self.is_streaming,
+            known_prompts=known,
+            user_message=self.user_message,
+        )
+
+    @cached_property
+    def conversation(self) -> tuple[Message, ...]:
+        """What the user and the bot said, without the instructions and examples that NeMo's dialog prompts add."""
+        own_words = (Message(role="user", content=self.user_message),) if self.user_message else ()
+        logged = self.answer_call.prompt if self.answer_call else ()
+        sources = (readable_messages(self.request), messages_of_events(self.history), own_words, logged)
+        return next((found for found in sources if any(m.role == "user" for m in found)), ())
+
+    @cached_property
+    def written_from(self) -> tuple[Message, ...]:
+        """The prompt to draw samples with: the logged call, `_last_bot_prompt`, the request, the history."""
+        logged = self.answer_call.prompt if self.answer_call else ()
+        sources = (logged, readable_messages(self.context.get("_last_bot_prompt") or ()), self.conversation)
+        return next((found for found in sources if any(m.role == "user" for m in found)), ())
+
+
+async def run_rail(rail: Rail, *, flag: str | None = None, **given: Any) -> Any:
+    """Run one output rail and give what NeMo expects of its action: never an exception, never a silent pass.
+
+    Args:
+        flag: context variable that asks for the check; None if the caller has already decided (custom flows).
+        given: what NeMo injected: `context`, `events`, `bot_message`, `llm`, `llm_task_manager`.
+
+    Returns:
+        A `Verdict`, from a flow inside an `ActionResult` that also sets `$hallucination_report`.
+    """
+    from nemoguardrails.actions.actions import ActionResult
+
+    call = ActionCall(**{name: given[name] for name in _INJECTED if given.get(name) is not None})
+    plugin = plugin_of(call.llm_task_manager)
+    if plugin is None:
+        raise GroundrailsError(
+            "groundrails is not set up in this app: its config.py did not run; add `groundrails/plugin` to import_paths"
+        )
+    turn = Turn("unknown")
+    try:
+        key = _key_of(call)
+        turn = plugin.turns.get(key, lambda: Turn(key))
+        verdict = await _verdict(rail, flag, call, plugin, turn)
+    except Exception as error:  # boundary to what NeMo and the app keep in a turn, which may be of any shape
+        verdict = _failed(error, rail, flag, call, plugin, turn)
+    if call.is_streaming:
+        return verdict
+    return ActionResult(return_value=verdict, context_updates={REPORT_VARIABLE: turn.plain})
+
+
+_INJECTED = ("context", "events", "bot_message", "llm", "llm_task_manager")
+
+
+def _key_of(call: ActionCall) -> str:
+    if call.stream:
+        return call.stream.id
+    return turn_key(call.answer_call, call.history, (call.answer, call.user_message))
+
+
+async def _verdict(rail: Rail, flag: str | None, call: ActionCall, plugin: NemoPlugin, turn: Turn) -> Verdict:
+    activation = plugin.config.activation
+    if activation == "per_response" and not is_asked_for(flag, call):
+        return not_run(NOT_ACTIVATED)
+    text, stream = turn.as_written(call.answer), None
+    if call.is_streaming:
+        if plugin.streams_before_check:
+            plugin.warn_of_shown_text()
+        stream = turn.streams.setdefault(rail.name, StreamedAnswer())
+        text = _next_text(stream, call)
+        if not text.strip():
+            return not_run(INCOMPLETE)
+    check = _prepared(rail, text, call, plugin)
+    if activation == "shadow":
+        plugin.check_in_shadow(check, lambda report: log_shadow(rail.name, report))
+        return not_run(SHADOW)
+    return _concluded(await check(), rail, call, plugin, turn, shown=_shown(stream, plugin))
+
+
+def _concluded(
+    report: Report, rail: Rail, call: ActionCall, plugin: NemoPlugin, turn: Turn, *, shown: int | None = None
+) -> Verdict:
+    turn.record(report, plugin.config)
+    log_report(rail.name, report, shown=shown)
+    changed = turn.with_additions(call.answer, report, plugin.bot_messages)
+    return verdict_of(report, plugin.config, changed)
+
+
+def _failed(
+    error: Exception, rail: Rail, flag: str | None, call: ActionCall, plugin: NemoPlugin, turn: Turn
+) -> Verdict:
+    """The verdict of a rail that broke before its check began: unverified, if the check was asked for at all."""
+    log.error("groundrails: %s could not run: %s", rail.name, place_of(error))
+    if plugin.config.activation == "shadow":
+        return not_run(SHADOW)
+    if plugin.config.activation == "per_response" and not is_asked_for(flag, call):
+        return not_run(NOT_ACTIVATED)
+    exchange = Exchange(response=call.answer, is_chunk=call.is_streaming)
+    return _concluded(_failed_report(error, rail, exchange, plugin), rail, call, plugin, turn)
+
+
+def _failed_report(error: Exception, rail: Rail, exchange: Exchange, plugin: NemoPlugin) -> Report:
+    reason = f"check_failed: {type(error).__name__}: {error}"
+    return plugin.guard.unverified_report(rail.checks, reason, exchange, cap=rail.cap)
+
+
+def is_asked_for(flag: str | None, call: ActionCall) -> bool:
+    """True if the flag asks for the check. In a stream a flag set by a flow is invisible; one unseen counts as set."""
+    if flag is None:
+        return True
+    if flag not in call.context:
+        return call.is_streaming
+    value = call.context[flag]
+    return value.strip().lower() in ("true", "yes", "on", "1") if isinstance(value, str) else bool(value)
+
+
+def _next_text(stream: StreamedAnswer, call: ActionCall) -> str:
+    stream.add(call.answer)
+    return stream.take(is_final=call.is_last_chunk)
+
+
+def _shown(stream: StreamedAnswer | None, plugin: NemoPlugin) -> int | None:
+    """How many characters of a stream its user has read by now; None outside a stream."""
+    if stream is None:
+        return None
+    return len(stream.text) if plugin.streams_before_check else stream.shown
+
+
+def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Callable[[], Any]:
+    """The check as a function that can run here or elsewhere; whatever NeMo keeps in this context is read now."""
+    prompt, conversation, request = call.written_from, call.conversation, call.request or call.conversation
+    parse = _parser(call, plugin)
+    key = call.answer_call.id if call.answer_call else _key_of(call)
+
+    async def check() -> Report:
+        exchange = Exchange(response=text, prompt=conversation, is_chunk=call.is_streaming)
+        try:
+            if {"grounding", "claims"} & {*rail.checks}:
+                try:
+                    exchange = _with_evidence(exchange, await _evidence(call, request, plugin))
+                except InputError as error:
+                    return plugin.guard.unverified_report(rail.checks, f"bad_evidence: {error}", exchange, cap=rail.cap)
+            client = plugin.client(call.llm)
+            sampler = _sampler(plugin, key, client, prompt, parse) if "consistency" in rail.checks else None
+            return await plugin.guard.check_exchange(
+                exchange, checks=rail.checks, cap=rail.cap, llm=client, sampler=sampler
+            )
+        except Exception as error:  # boundary to the user's evidence, knowledge base and model: none may break the turn
+            log.error("groundrails: %s could not run: %s", rail.name, place_of(error))
+            return _failed_report(error, rail, exchange, plugin)
+
+    return check
+
+
+async def _evidence(call: ActionCall, request: Sequence[Any], plugin: NemoPlugin) -> Evidence:
+    sources = EvidenceSources(
+        context=call.context,
+        messages=request,
+        prompt=call.written_from,
+        search=plugin.search_knowledge_base,
+        user_message=call.user_message
+        or next((m.content for m in reversed(call.conversation) if m.role == "user"), ""),
+    )
+    return await find_evidence(plugin.config.evidence, sources)
+
+
+def _with_evidence(exchange: Exchange, evidence: Evidence) -> Exchange:
+    return exchange.model_copy(update={"evidence": evidence.passages, "evidence_from": evidence.place})
+
+
+def _parser(call: ActionCall, plugin: NemoPlugin) -> Callable[[str], str]:
+    task = call.answer_call.task if call.answer_call else None
+    if task is None and plugin.app.config.rails.dialog.single_call.enabled:
+        task = "generate_intent_steps_message"  # when it streams, NeMo logs this call without its task
+    return answer_parser(task, call.llm_task_manager.parse_task_output)
+
+
+def _sampler(
+    plugin: NemoPlugin, key: str, client: Any, prompt: tuple[Message, ...], parse: Callable[[str], str]
+) -> Any:
+    from groundrails.llm.base import LlmClient
+    from groundrails.llm.sampling import Sampler
+    from groundrails.llm.session import LlmSession
+
+    def make() -> Sampler:
+        parsing: LlmClient | None = ParsingClient(client, parse) if client is not None else plugin.guard.llm
+        session = LlmSession.of(parsing, plugin.config.llm)
+        return Sampler(session, prompt, plugin.config.consistency)
+
+    return plugin.samplers.get(key, make)

@@ -1,0 +1,172 @@
+"""The one hook NeMo gives a plugin: `init(app)`, run inside `LLMRails()` for every import path with a `config.py`.
+
+At that time the actions are loaded (the runtime is made just before), while the LLMs, the embeddings and the knowledge
+base do not exist yet: `app.llm` is None unless the caller passed one, and setting it makes NeMo skip its own. NeMo
+wraps an error raised here into a `RuntimeError` that names only the file, so it is logged in one line as well.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from groundrails.adapters.nemo_install import FLOWS, broken_action_files, is_our_action
+from groundrails.adapters.nemo_plugin import NemoPlugin, attach
+from groundrails.adapters.nemo_stream import watch_streams
+from groundrails.adapters.wording import DEFAULT_MESSAGES
+from groundrails.config import GuardConfig
+from groundrails.errors import GroundrailsError, PromptError, SettingsError
+from groundrails.guard import Guard
+from groundrails.llm.prompts import PromptLibrary
+from groundrails.paths import data_folder
+
+log = logging.getLogger("groundrails")
+
+ACTIONS = ("self_check_hallucination", "hallucination_warning", "check_grounding", "check_claims")
+"""Every action of the plugin, by the name that flows execute."""
+
+
+def init(app: Any) -> None:
+    """Set the plugin up in one app, or refuse to start it.
+
+    Raises:
+        GroundrailsError: the settings or a prompt are not valid, or an action of ours would not be the one that runs.
+    """
+    try:
+        _init(app)
+    except GroundrailsError as error:
+        log.error("groundrails: cannot start: %s", error)
+        raise
+
+
+def _init(app: Any) -> None:
+    config = settings_of(app.config)
+    require_our_actions(app)
+    put_user_prompts_last(app.config)
+    guard = Guard(config, prompts=prompts_of(app.config))
+    if app.config.colang_version == "1.0":
+        _add_messages(app.config)
+    _register_embeddings()
+    plugin = NemoPlugin(app, guard)
+    attach(app, plugin)
+    watch_streams(app)
+    if config.consistency.sampling == "piggyback":
+        _ask_for_samples_with_the_answer(app, config)
+    if plugin.streams_before_check and _our_flows(app.config):
+        plugin.warn_of_shown_text()
+    log.info("groundrails: ready: activation %s, flows %s", config.activation, ", ".join(_our_flows(app.config)) or "-")
+
+
+def settings_of(rails_config: Any) -> GuardConfig:
+    """The settings under `custom_data: groundrails:`.
+
+    Raises:
+        SettingsError: they are not valid.
+    """
+    custom = rails_config.custom_data or {}
+    part = custom.get("groundrails") if isinstance(custom, Mapping) else None
+    if part is not None and not isinstance(part, Mapping):
+        raise SettingsError(f"custom_data.groundrails must be a mapping, got {type(part).__name__}: {part!r}")
+    return GuardConfig.load(part)
+
+
+def require_our_actions(app: Any) -> None:
+    """Refuse an app in which an action of ours is another's: NeMo only logs an action file that fails to import, and
+    then runs its own rail of the same name.
+
+    Raises:
+        GroundrailsError: naming the actions, what they resolve to, and the file that failed.
+    """
+    dispatcher = app.runtime.action_dispatcher
+    found = {name: dispatcher.get_action(name) if dispatcher.has_registered(name) else None for name in ACTIONS}
+    foreign = {name: action for name, action in found.items() if not is_our_action(action)}
+    if not foreign:
+        return
+    listed = "; ".join(f"{name!r} is {_whose(action)}" for name, action in foreign.items())
+    broken = "; ".join(broken_action_files((app.config.imported_paths or {}).values()))
+    raise GroundrailsError(
+        f"these actions are not groundrails' own: {listed}. "
+        + (f"Action files that fail to import: {broken}" if broken else "Remove the actions of the same name.")
+    )
+
+
+def _whose(action: Any) -> str:
+    code = getattr(action, "__code__", None)
+    return f"that of {code.co_filename!r}" if code is not None else "missing" if action is None else repr(action)
+
+
+def put_user_prompts_last(rails_config: Any) -> None:
+    """Move our prompts in front of the user's: NeMo appends imported prompts, and the last of equal rank wins."""
+    ours = {(e["task"], str(e.get("content") or e.get("messages"))) for e in _shipped_prompts()}
+    prompts = list(rails_config.prompts or [])
+    rails_config.prompts = sorted(prompts, key=lambda prompt: not _is_shipped(prompt, ours))
+
+
+def _is_shipped(prompt: Any, ours: set[tuple[str, str]]) -> bool:
+    messages = [m if isinstance(m, str) else {"type": m.type, "content": m.content} for m in prompt.messages or []]
+    return (prompt.task, str(prompt.content or messages)) in ours
+
+
+def _shipped_prompts() -> list[dict[str, Any]]:
+    files = sorted(data_folder("prompts").glob("*.yml"))
+    return [entry for file in files for entry in yaml.safe_load(file.read_text(encoding="utf-8"))["prompts"]]
+
+
+def prompts_of(rails_config: Any) -> PromptLibrary:
+    """The prompts of the app: for each of our tasks the one NeMo itself would pick, by model and mode.
+
+    Raises:
+        PromptError: a prompt is broken; the file, the task and the variable are named.
+    """
+    from nemoguardrails.llm.prompts import get_prompt
+
+    ours = {(e["task"], str(e.get("content") or e.get("messages"))) for e in _shipped_prompts()}
+    overrides = {}
+    for task in PromptLibrary.load().tasks:
+        if not any(prompt.task == task for prompt in rails_config.prompts or []):
+            continue
+        winner = get_prompt(rails_config, task)
+        if not _is_shipped(winner, ours):
+            overrides[task] = winner
+    for task, prompt in overrides.items():
+        try:
+            PromptLibrary.load({task: prompt})
+        except PromptError as error:
+            raise PromptError(f"{_file_of_prompt(rails_config, task)}: {error}") from error
+    return PromptLibrary.load(overrides)
+
+
+def _file_of_prompt(rails_config: Any, task: str) -> str:
+    """The user's file that holds the prompt of a task, as far as it can be found."""
+    folders = [Path(part.strip()) for part in str(rails_config.config_path or "").split(",") if part.strip()]
+    files = (file for folder in folders for pattern in ("*.yml", "*.yaml") for file in sorted(folder.rglob(pattern)))
+    return next((str(file) for file in files if f"task: {task}" in file.read_text("utf-8", "replace")), "prompts")
+
+
+def _add_messages(rails_config: Any) -> None:
+    """Add our bot messages where the app has none: a `define bot` in a plugin's file would beat the user's own."""
+    for name, text in DEFAULT_MESSAGES.items():
+        rails_config.bot_messages.setdefault(name, [text])
+
+
+def _register_embeddings() -> None:
+    """Offer the offline embedding engine, once per process: registering a name twice raises."""
+    from groundrails.adapters.embeddings import register
+
+    register()
+
+
+def _ask_for_samples_with_the_answer(app: Any, config: GuardConfig) -> None:
+    from groundrails.llm.piggyback import install
+
+    install(app, config)
+
+
+def _our_flows(rails_config: Any) -> list[str]:
+    """The flows of ours that the app's output rails name."""
+    listed = rails_config.rails.output.flows or []
+    return [flow for flow in listed if flow.split("$")[0].strip() in FLOWS]

@@ -1,0 +1,122 @@
+"""From a report to what a Colang flow reads: a `RailOutcome` that is true in an `if` exactly when it blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome, TransformSpec, TransformTarget
+
+from groundrails.checks.doubles import without_doubles
+from groundrails.config import GuardConfig
+from groundrails.guard import hallucination_score, overall_status
+from groundrails.policy import severest
+from groundrails.report import LlmUsage, Report
+from groundrails.scoring.aggregate import risk_level
+
+EXCEPTION_MESSAGE = "Hallucination detected. The previous answer may not be accurate"
+UNVERIFIED_EXCEPTION_MESSAGE = "The answer could not be verified"
+NOT_ACTIVATED = "not_activated"
+SHADOW = "shadow"
+
+
+class Verdict(RailOutcome):  # type: ignore[misc]
+    """The outcome of a rail; `if $verdict` in a flow holds exactly when it blocks, as flows older than 0.24 expect.
+
+    A warning or annotation is a `TRANSFORM` whose `transform_text["bot_message"]` is the new answer. NeMo's own outcome
+    is always true in an `if`, so a custom flow that asks `if $is_hallucination` would block every answer.
+    """
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.is_blocked)
+
+    @property
+    def status(self) -> str:
+        """`grounded`, `hallucinated` or `unverified`; `skipped` if the rail was not activated."""
+        return str(self.metadata.get("status", "skipped"))
+
+    @property
+    def raises(self) -> bool:
+        """True if the decision is a rail exception, whatever `enable_rails_exceptions` says."""
+        return bool(self.metadata.get("decision") == "raise")
+
+    @property
+    def message(self) -> str:
+        """Text of the rail exception."""
+        return UNVERIFIED_EXCEPTION_MESSAGE if self.status == "unverified" else EXCEPTION_MESSAGE
+
+    @property
+    def score(self) -> float | None:
+        """The report's hallucination score."""
+        score: float | None = self.metadata.get("hallucination_score")
+        return score
+
+    @property
+    def kinds(self) -> list[str]:
+        """The finding kinds, each once, in order."""
+        return list(dict.fromkeys(finding["kind"] for finding in self._findings))
+
+    @property
+    def spans(self) -> list[dict[str, Any]]:
+        """The spans of the findings as plain data: start, end, text."""
+        return [finding["span"] for finding in self._findings if finding.get("span")]
+
+    @property
+    def evidence(self) -> list[dict[str, Any]]:
+        """The quotes of the findings; without text unless `expose.evidence` is set."""
+        return [quote for finding in self._findings for quote in finding.get("evidence", ())]
+
+    @property
+    def _findings(self) -> Sequence[Mapping[str, Any]]:
+        found: Sequence[Mapping[str, Any]] = self.metadata.get("findings", ())
+        return found
+
+
+def not_run(reason: str) -> Verdict:
+    """The verdict of a rail that had not to look: the flag is not set, or the check runs off the path."""
+    return Verdict(RailDecision.ALLOW, reason, {"status": "skipped", "reason": reason, "decision": "allow"})
+
+
+def verdict_of(report: Report, config: GuardConfig, changed: str | None) -> Verdict:
+    """The verdict a flow acts on. `changed` is the answer with its warning or marks; None if it stays as it is."""
+    plain = plain_report(report, config)
+    if report.is_blocked:
+        return Verdict(RailDecision.BLOCK, plain["reason"], plain)
+    if changed is None:
+        return Verdict(RailDecision.ALLOW, plain["reason"], plain)
+    rewrite = TransformSpec(TransformTarget.BOT_MESSAGE, changed)
+    return Verdict(RailDecision.TRANSFORM, plain["reason"], plain, (rewrite,))
+
+
+def plain_report(report: Report, config: GuardConfig) -> dict[str, Any]:
+    """The report as it may leave the app: at most 32 kB, evidence text only if exposed, redacted as set."""
+    return report.plain(redaction=config.redaction, expose_evidence=config.expose.evidence)
+
+
+def merged(reports: Sequence[Report], config: GuardConfig) -> Report:
+    """One report of all rails that looked at the same answer; the decision is the severest."""
+    results = without_doubles([result for report in reports for result in report.checks.values()])
+    status, reason = overall_status(results)
+    score = None if status == "unverified" else hallucination_score(results)
+    decision = severest(report.decision for report in reports)
+    decider = next((report for report in reports if report.decision == decision), reports[0])
+    usages = [report.llm for report in reports]
+    return reports[-1].model_copy(
+        update={
+            "status": status,
+            "reason": reason,
+            "decision": decision,
+            "decided_by": decider.decided_by,
+            "hallucination_score": score,
+            "risk_level": risk_level(score, config.scoring.risk),
+            "claims": tuple(claim for result in results for claim in result.claims),
+            "findings": tuple(finding for result in results for finding in result.findings),
+            "checks": {result.name: result for result in results},
+            "metrics": {name: value for report in reports for name, value in report.metrics.items()},
+            "timings_ms": {name: value for report in reports for name, value in report.timings_ms.items()},
+            "llm": LlmUsage(**{name: sum(getattr(u, name) for u in usages) for name in LlmUsage.model_fields}),
+            "evidence_from": next((r.evidence_from for r in reports if r.evidence_from), None),
+        }
+    )

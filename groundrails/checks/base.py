@@ -1,0 +1,44 @@
+"""What every check offers and what it is given. No check knows which source called it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from groundrails.config import GuardConfig
+from groundrails.exchange import Exchange
+from groundrails.report import CheckResult
+
+if TYPE_CHECKING:
+    from groundrails.llm.cache import ReplyCache
+    from groundrails.llm.prompts import PromptLibrary
+    from groundrails.llm.sampling import Sampler
+    from groundrails.llm.session import LlmSession
+    from groundrails.nli.service import NliService
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckContext:
+    """What a check may use beside the exchange."""
+
+    config: GuardConfig
+    nli: NliService
+    prompts: PromptLibrary
+    llm: LlmSession | None = None
+    """The model that wrote the response, under this response's budget; None if there is none."""
+    judge: LlmSession | None = None
+    sampler: Sampler | None = None
+    """Draws further samples of the response; the samples of one turn are drawn once."""
+    cache: ReplyCache | None = None
+    """Replies of judges that this guard has read before."""
+
+
+class Check(Protocol):
+    """One detector. An exception from `run` becomes an unverified result that carries the error."""
+
+    name: str
+    version: str
+
+    async def run(self, exchange: Exchange, context: CheckContext) -> CheckResult:
+        """Check one exchange. Returns a result with status `skipped` if there is nothing to do."""
+        ...

@@ -1,0 +1,95 @@
+"""Examples that a model sees before it classifies claims: ours, or a user's file with those nearest to the claims."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+from pydantic import Field, TypeAdapter, ValidationError
+
+from groundrails.errors import GroundrailsError, SettingsError
+from groundrails.exchange import Value
+from groundrails.report import ErrorType, Label
+
+SHIPPED = Path(__file__).with_name("claim_examples.yml")
+MAX_EXAMPLES = 8
+"""Examples in one prompt: more cost tokens in every call and change little."""
+EXAMPLES_A_CLAIM = 4
+"""Nearest examples that a claim gets which is asked about alone."""
+
+
+class Example(Value):
+    """One claim, classified step by step."""
+
+    claim: str = Field(min_length=1)
+    evidence: str
+    facts: str = ""
+    quote: str = ""
+    comparison: str = ""
+    label: Label
+    error_types: tuple[ErrorType, ...] = ()
+
+    def shown(self) -> str:
+        """The example as it stands in the prompt."""
+        verdict = self.model_dump(include={"facts", "quote", "comparison", "label", "error_types"}, mode="json")
+        reply = json.dumps({"claim": 1, **verdict}, ensure_ascii=False)
+        return f"Evidence: {self.evidence}\nClaim 1: {self.claim}\n{reply}"
+
+
+def load_examples(path: str | None) -> tuple[Example, ...]:
+    """The examples of a file; the shipped ones if None. A file is read once, and again when it changes.
+
+    Raises:
+        SettingsError: the file cannot be read, or an entry is not an example; it is named.
+    """
+    file = SHIPPED if path is None else Path(path)
+    try:
+        changed = file.stat().st_mtime_ns
+    except OSError as error:
+        raise SettingsError(f"claims.examples: cannot read {str(file)!r}: {error}") from error
+    return _read(file, changed)
+
+
+@lru_cache(maxsize=8)
+def _read(file: Path, changed: int) -> tuple[Example, ...]:
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))  # JSON is YAML too
+        examples = TypeAdapter(tuple[Example, ...]).validate_python(data)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingsError(f"claims.examples: cannot read {str(file)!r}: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise SettingsError(f"claims.examples: {str(file)!r}, {place}: {first['msg']}") from None
+    if not examples:
+        raise SettingsError(f"claims.examples: {str(file)!r} holds no example")
+    return examples
+
+
+def examples_for(claims: Sequence[str], path: str | None) -> str:
+    """The examples to show for these claims, as text. Blocks: a user's file is ranked by the embedded encoder.
+
+    Each claim's nearest example comes before any claim's second. Where the encoder cannot be loaded, the file's first
+    ones are taken.
+    """
+    examples = load_examples(path)
+    if path is not None:
+        limit = min(MAX_EXAMPLES, max(EXAMPLES_A_CLAIM, len(claims)))
+        examples = _nearest(claims, examples)[:limit] if len(examples) > limit else examples
+    return "\n\n".join(example.shown() for example in examples[:MAX_EXAMPLES])
+
+
+def _nearest(claims: Sequence[str], examples: tuple[Example, ...]) -> tuple[Example, ...]:
+    from groundrails.scoring.encoder import default_encoder
+
+    try:
+        encoder = default_encoder()
+        vectors = encoder.sentence_vectors([*claims, *(example.claim for example in examples)])
+    except GroundrailsError:  # examples help the model; without a ranking any of them do
+        return examples
+    ranked = (-(vectors[: len(claims)] @ vectors[len(claims) :].T)).argsort(axis=1, kind="stable")
+    order = dict.fromkeys(int(place) for rank in ranked.T for place in rank)
+    return tuple(examples[place] for place in order)

@@ -1,0 +1,43 @@
+"""Two checks that speak about the same claims: the finer one speaks for both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groundrails.report import CheckResult
+
+FINER = "claims"
+"""Compares each claim with the evidence."""
+COARSER = "grounding"
+"""Compares each sentence with the evidence, and looks for contradictions inside the answer and with the prompt."""
+SHARED_KIND = "unsupported_claim"
+LEFT_TO_FINER = "claims against evidence: see the check 'claims'"
+
+
+def without_doubles(results: Sequence[CheckResult]) -> list[CheckResult]:
+    """The results, with what `grounding` says about claims left to `claims`, if `claims` ran to its end.
+
+    A wrong claim then stands in a report once, with one finding; status and score rest on one verdict on it. Findings
+    of other kinds stay with `grounding`, and decide its status. If `claims` could not verify everything, both speak.
+    """
+    finer = next((result for result in results if result.name == FINER), None)
+    if finer is None or finer.status not in ("grounded", "hallucinated"):
+        return list(results)
+    return [_without_claims(result, finer) if result.name == COARSER else result for result in results]
+
+
+def _without_claims(result: CheckResult, finer: CheckResult) -> CheckResult:
+    if result.status not in ("grounded", "hallucinated"):
+        return result.model_copy(update={"claims": ()})
+    told = finer.reason if finer.status == "grounded" else LEFT_TO_FINER
+    others = tuple(finding for finding in result.findings if finding.kind != SHARED_KIND)
+    return result.model_copy(
+        update={
+            "claims": (),
+            "findings": others,
+            "status": "hallucinated" if others else "grounded",
+            "reason": ", ".join(f.kind for f in others) if others else told,
+            "score": max((finding.score or 0.0 for finding in others), default=None),
+            "metrics": {},
+        }
+    )

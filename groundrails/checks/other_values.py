@@ -1,0 +1,63 @@
+"""Does a text give another value than a claim for the same thing? Decided by words alone."""
+
+from __future__ import annotations
+
+from groundrails.checks.evidence_nli import Reading, Seen
+from groundrails.scoring.words import Number, Words, stem_of, words_of
+from groundrails.text.claimable import clean
+from groundrails.text.sentences import split_sentences
+
+SAME_FRAME_SHARE = 0.5
+"""More than this share of a claim's words beside names must stand in a sentence about the same thing."""
+
+
+EXACT_KINDS = frozenset({"number", "temporal"})
+"""Kinds whose values are either the same or not; names have other spellings, and parts of places are no other ones."""
+FIRST_YEAR, LAST_YEAR = 1500, 2100
+"""A bare whole number between them is taken for a year; few other bare numbers are in this range."""
+
+
+def other_values(reading: Reading, seen: Seen) -> frozenset[str]:
+    """Kinds of which the nearest sentence of `seen` has another value than the claim: number, temporal, entity.
+
+    A small model calls "in Paris" and "in Lyon" neutral as often as contradicting; the words settle it. A text that
+    only leaves the value out tells no other one.
+    """
+    if not reading.missing:
+        return frozenset()
+    own = reading.words
+    frame = _stems(own) - _name_stems(own)
+    told = _same_frame(own, frame, seen.window.text)
+    if not frame or len(frame & _stems(told)) <= SAME_FRAME_SHARE * len(frame):
+        return frozenset()
+    others = {
+        "entity": bool(_name_stems(told) - _stems(own)),
+        "number": bool(_number_kinds(own, told) & _number_kinds(told, own)),
+        "temporal": bool({*told.dates} - {*own.dates}),
+    }
+    return frozenset(kind for kind in reading.missing if others[kind])
+
+
+def _same_frame(own: Words, frame: set[str], text: str) -> Words:
+    """Words of the sentence that shares most with the claim beside names; a name alone is in many sentences."""
+    sentences = [words_of(clean(sentence.text)) for sentence in split_sentences(text)] or [words_of(clean(text))]
+    return max(sentences, key=lambda told: (len(frame & _stems(told)), len(_stems(own) & _stems(told))))
+
+
+def _name_stems(told: Words) -> set[str]:
+    return {stem_of(name) or name for name in told.names}
+
+
+def _stems(told: Words) -> set[str]:
+    return {*told.content} | _name_stems(told)
+
+
+def _number_kinds(told: Words, other: Words) -> set[str]:
+    """Kinds of the numbers that the other text has not: its unit, or `year`; only numbers of one kind can clash."""
+    known = {number.value for number in other.numbers}
+    return {_kind(number) for number in told.numbers if number.value not in known}
+
+
+def _kind(number: Number) -> str:
+    is_year = not number.unit and number.value.is_integer() and FIRST_YEAR <= number.value <= LAST_YEAR
+    return "year" if is_year else number.unit

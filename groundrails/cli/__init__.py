@@ -1,0 +1,1 @@
+"""The `groundrails` command, one file for each subcommand."""

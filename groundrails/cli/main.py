@@ -1,0 +1,87 @@
+"""The program `groundrails`: collects the commands and turns every error into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import typer
+
+from groundrails import __version__
+from groundrails.cli import check, demo, doctor, init
+from groundrails.cli.errors import EXIT_USAGE
+from groundrails.cli.terminal import say
+from groundrails.errors import GroundrailsError
+
+EXIT_INTERRUPTED = 130
+EXIT_PIPE_CLOSED = 141
+"""What a shell shows for a program that SIGPIPE ended: whoever read the output went away (`groundrails ... | head`)."""
+EXIT_CRASHED = 70
+"""A bug. Python's own 1 would read as "hallucinated"."""
+
+app = typer.Typer(
+    name="groundrails",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"groundrails {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def groundrails(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Catch hallucinations before a user sees them: output rails for NeMo Guardrails.
+
+    Start with:  groundrails demo
+    """
+
+
+app.command("check")(check.check)
+app.command("init")(init.init)
+app.command("doctor")(doctor.doctor)
+app.command("demo")(demo.demo)
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run the program and leave with its exit code; entry point of the console script."""
+    sys.exit(_exit_code(arguments))
+
+
+def _exit_code(arguments: Sequence[str] | None) -> int:
+    try:
+        result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        sys.stdout.flush()
+    except GroundrailsError as error:
+        say(str(error))
+        return EXIT_USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        say("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes at the end
+        return EXIT_PIPE_CLOSED
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # click's usage errors have it; anything else is a bug
+            traceback.print_exc()
+            return EXIT_CRASHED
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; no public name in every version
+            print(error.format_message(), file=sys.stderr)
+            return EXIT_USAGE
+        say(f"{error.format_message()} (see: groundrails --help)")
+        return EXIT_USAGE
+    return result if isinstance(result, int) else 0
+
+
+if __name__ == "__main__":
+    run()

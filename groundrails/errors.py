@@ -1,0 +1,117 @@
+"""Every error groundrails raises.
+
+GroundrailsError
+├── SettingsError          a setting is unknown, malformed or not available in this version
+├── InputError             an argument of `check` has a shape that cannot be read
+├── PromptError            a prompt template is broken or lacks a variable
+├── ModelFileError         a model file is missing, damaged or of another version
+├── MissingExtraError      a feature needs an optional package
+├── ResponseBlockedError   outside NeMo, a guard was told to raise and a response is blocked; `.report`
+├── NliError               an NLI backend failed; `.retryable`
+└── LlmError               an LLM provider failed; `.retryable`
+    ├── LlmTimeoutError    no answer in time
+    ├── LlmReplyError      an answer came but is empty or unreadable
+    └── BudgetExceededError   the response's budget of calls, tokens or seconds is spent
+
+Inside a rail none of these reaches the app: a check turns them into an `unverified` result with its reason.
+"""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from groundrails.report import Report
+
+
+class GroundrailsError(Exception):
+    """Base class of every error that groundrails raises on purpose."""
+
+
+class SettingsError(GroundrailsError, ValueError):
+    """A setting is unknown, malformed or not available in this version."""
+
+
+class InputError(GroundrailsError, TypeError):
+    """An argument has a shape that cannot be read."""
+
+
+class PromptError(GroundrailsError, ValueError):
+    """A prompt template is broken or lacks a variable."""
+
+
+class ModelFileError(GroundrailsError):
+    """A model file is missing, damaged or of another version."""
+
+
+class MissingExtraError(GroundrailsError, ImportError):
+    """A feature needs an optional package that is not installed."""
+
+    def __init__(self, feature: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs the package {package!r}; install it with: pip install 'groundrails[{extra}]'"
+        )
+        self.package = package
+        self.extra = extra
+
+
+class ResponseBlockedError(GroundrailsError):
+    """A response may not be shown; `report` says why. The message holds no word of answer or evidence."""
+
+    def __init__(self, report: Report) -> None:
+        checks = ", ".join(name for name, check in report.checks.items() if check.status == report.status)
+        super().__init__(
+            f"the response is {report.status} ({checks}): {report.decision} by {report.decided_by}; see `report`"
+        )
+        self.report = report
+
+    def __reduce__(self) -> tuple[type[ResponseBlockedError], tuple[Report]]:
+        return type(self), (self.report,)
+
+
+class NliError(GroundrailsError):
+    """An NLI backend failed; the cause is kept."""
+
+    def __init__(self, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class LlmError(GroundrailsError):
+    """An LLM provider failed; the cause is kept and `retryable` says whether another try can help."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.status = status
+        self.retry_after_s = retry_after_s
+        """How long the provider asks to wait before another try; None if it does not say."""
+
+
+class LlmTimeoutError(LlmError):
+    """The provider did not answer in time."""
+
+
+class LlmReplyError(LlmError):
+    """The provider answered, but the answer is empty or cannot be read."""
+
+
+class BudgetExceededError(LlmError):
+    """The response's budget of LLM calls, tokens or seconds is spent."""
+
+
+def place_of(error: BaseException) -> str:
+    """Type of an error and the frames it came through, for logs: its message may quote an answer or evidence."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return " < ".join(
+        [type(error).__name__, *(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in reversed(frames))]
+    )

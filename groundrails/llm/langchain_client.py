@@ -1,0 +1,113 @@
+"""Any LangChain model: chat models of every provider (Anthropic's among them) and plain text models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from groundrails.errors import LlmError
+from groundrails.exchange import Message, content_text
+from groundrails.llm.base import Completion, LlmReply
+from groundrails.llm.failures import as_llm_error, refused_parameter
+from groundrails.llm.messages import portable
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseLanguageModel
+    from langchain_core.messages import BaseMessage
+
+_MAX_LEARNED = 4
+
+
+class LangchainClient:
+    """An `LlmClient` over a LangChain model; its own retries and callbacks stay in force.
+
+    Several completions in one request need a model class with a field `n` (those of langchain-openai have it). A
+    refused `temperature` is left out from then on.
+    """
+
+    def __init__(self, llm: BaseLanguageModel[Any]) -> None:
+        self.model = _name(llm)
+        self.supports_n = "n" in type(llm).model_fields
+        self._llm = llm
+        self._refused: set[str] = set()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int = 1,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        json_schema: dict[str, Any] | None = None,
+    ) -> LlmReply:
+        """Ask the model once; see `LlmClient`. The JSON schema is left to the prompt: not every model takes one."""
+        wanted = {"n": n if n > 1 else None, "temperature": temperature, "max_tokens": max_tokens}
+        for _ in range(_MAX_LEARNED):
+            fields = {k: v for k, v in wanted.items() if v is not None and k not in self._refused}
+            try:
+                result = await self._generate(messages, fields)
+            except Exception as error:  # boundary to LangChain and the provider's library
+                if not self._learn(error, tuple(fields)) or ("n" in fields and not self.supports_n):
+                    raise as_llm_error(error, self.model) from error
+                continue
+            reply = _reply(result, self.model)
+            if len(reply.completions) < n:
+                self.supports_n = False
+            return reply
+        raise LlmError(f"model {self.model!r} refuses one parameter after the other; last sent: {sorted(fields)}")
+
+    async def _generate(self, messages: Sequence[Message], fields: dict[str, Any]) -> Any:
+        from langchain_core.prompt_values import ChatPromptValue
+
+        prompt = ChatPromptValue(messages=[_as_langchain(message) for message in portable(messages)])
+        return await self._llm.agenerate_prompt([prompt], **fields)
+
+    def _learn(self, error: Exception, sent: tuple[str, ...]) -> bool:
+        name = refused_parameter(error, sent)
+        if name == "n":
+            self.supports_n = False
+            return True
+        if name is None:
+            return False
+        self._refused.add(name)  # a concurrent request may have learned it first: this one is asked again all the same
+        return True
+
+
+def _as_langchain(message: Message) -> BaseMessage:
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+
+    kinds: dict[str, type[BaseMessage]] = {"system": SystemMessage, "assistant": AIMessage}
+    return kinds.get(message.role, HumanMessage)(content=message.content)
+
+
+def _reply(result: Any, model: str) -> LlmReply:
+    generations = result.generations[0] if result.generations else []
+    prompt_tokens, completion_tokens = _usage(result, generations)
+    return LlmReply(
+        completions=tuple(_completion(generation) for generation in generations),
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        model=model,
+    )
+
+
+def _completion(generation: Any) -> Completion:
+    message = getattr(generation, "message", None)
+    text = content_text(message.content) if message is not None else generation.text
+    info = getattr(generation, "generation_info", None) or getattr(message, "response_metadata", None) or {}
+    reason = info.get("finish_reason") or info.get("stop_reason")
+    return Completion(text=text, finish_reason=reason if isinstance(reason, str) else None)
+
+
+def _usage(result: Any, generations: Sequence[Any]) -> tuple[int, int]:
+    """Token counts of the whole request, from LangChain's two places for them."""
+    total = (getattr(result, "llm_output", None) or {}).get("token_usage") or {}
+    if total:
+        return total.get("prompt_tokens") or 0, total.get("completion_tokens") or 0
+    used = getattr(getattr(generations[0], "message", None), "usage_metadata", None) if generations else None
+    return (used["input_tokens"], used["output_tokens"]) if used else (0, 0)
+
+
+def _name(llm: Any) -> str:
+    names = (getattr(llm, name, None) for name in ("model_name", "model", "deployment_name", "model_id"))
+    return next((name for name in names if isinstance(name, str) and name), type(llm).__name__)

@@ -1,0 +1,8 @@
+"""Stand-ins for tests and demos that real clients talk to over real HTTP."""
+
+from __future__ import annotations
+
+from groundrails.testing.replay_server import UNSCRIPTED_STATUS, ReplayServer
+from groundrails.testing.script import ReplayRequest
+
+__all__ = ["UNSCRIPTED_STATUS", "ReplayRequest", "ReplayServer"]

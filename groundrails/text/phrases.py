@@ -1,0 +1,137 @@
+"""Wordings that claim nothing, for `claimable`: all in lower case, each pattern linear in the length of a sentence."""
+
+from __future__ import annotations
+
+import re
+
+COURTESY = re.compile(
+    r"(?:hi|hello|hey|greetings|welcome|howdy|good (?:morning|afternoon|evening|day|night|bye)|goodbye|bye|"
+    r"cheers|thanks|"
+    r"thank you|many thanks|you're (?:very |most )?welcome|you are (?:very |most )?welcome|no problem|my pleasure|"
+    r"great question|good question|(?:that's|that is|what) an? (?:great|good|excellent|interesting|"
+    r"important) question|"
+    r"sure thing|sure|certainly|of course|absolutely|definitely|gladly|okay|ok|alright|all right|got it|"
+    r"understood|i see|"
+    r"i understand|great|excellent|perfect|nice to meet you|take care|see you(?: soon| later)?|good luck|"
+    r"congratulations|"
+    r"have an? (?:great|good|nice|wonderful) (?:day|one|evening|weekend|time)|best regards|kind regards|sincerely|"
+    r"(?:i'm|i am|we're|we are) (?:so |very |really |truly )?(?:sorry|afraid)(?: that)?|sorry|apologies|my apologies|"
+    r"(?:i|we) (?:sincerely )?apologi[sz]e|unfortunately|sadly|regrettably|please|there|everyone|so much|"
+    r"very much|a lot|"
+    r"again|back|you|sir|madam|friend|today|about that|however|at this time|currently|honestly|to be honest|"
+    r"for (?:asking|your (?:question|message|patience|interest|understanding|help)|reaching out|contacting us|"
+    r"sharing|"
+    r"(?:the|any) (?:confusion|inconvenience|mistake|question)|that|this)|to (?:you|hear (?:about )?(?:that|"
+    r"this|your \w+))|"
+    r"(?:based on|according to|from) [^,]{1,80},|as an? (?:ai|artificial|large|language|virtual|digital|"
+    r"chat)[\w -]{0,60},)"
+    r"(?!\w)[ ,!.]*"
+)
+"""What may stand before or instead of a statement without making it one."""
+_KNOW = (
+    r"(?:know|say|tell|answer|determine|verify|confirm|find|see|provide|help(?! \w+ing| but)|assist|do|comply|"
+    r"comment|give|offer|share|"
+    r"discuss|respond|access|speak|talk|advise|speculate|guess|be (?:sure|certain|of (?:any )?(?:help|"
+    r"assistance))|have|fulfil+|"
+    r"recall|support|generate|create|write|produce|engage|make|identify|conclude|infer|locate|look|browse|"
+    r"open|complete)"
+)
+_NOT = (
+    r"(?:can't|cannot|can not|couldn't|could not|won't|will not|do not|don't|am not able to|'m not able to|"
+    r"am unable to|'m unable to|wasn't able to|was unable to|were unable to|are unable to|'re unable to|"
+    r"are not able to|'re not able to|unable to|not able to|am not allowed to|'m not allowed to|must decline to|"
+    r"have to decline to|would rather not|'d rather not|prefer not to)"
+)
+_EVIDENCE = (
+    r"(?:the |this |that |these |those |any |your |my |our )?(?:(?:provided|given|available|supplied|above|"
+    r"retrieved|current|"
+    r"relevant|search|following|uploaded|attached|source) )*(?:context|documents?|passages?|text|sources?|"
+    r"information|"
+    r"article|evidence|knowledge base|excerpts?|results?|materials?|data|files?|conversation|content|it)"
+)
+_NOT_IN_EVIDENCE = (
+    _EVIDENCE + r"(?: that (?:was |were )?(?:provided|given)| provided| given| you (?:provided|shared|gave me))?"
+    r" (?:do|does|did|is|are|has|have|was|were)(?:n't| not)"
+    r" (?:\w+ly )?(?:mention|say|state|specify|contain|provide|include|indicate|give|discuss|address|cover|"
+    r"explain|tell|"
+    r"describe|reveal|clarify|enough|sufficient|clear|mentioned|specified|stated|provided|available|given|"
+    r"say anything|"
+    r"known|have|offer|list|disclose|answer)\b.{0,200}"
+)
+_NOTHING_KNOWN = (
+    r"there (?:is|are|was|were) (?:no|not (?:any|enough)|insufficient|nothing) ?(?:\w+ ){0,2}(?:information|"
+    r"mention|data|evidence|details?|"
+    r"indication|answer|record|context|reference)s?\b.{0,200}"
+    r"|(?:no|insufficient|not enough) (?:\w+ )?(?:information|mention|data|details?|answer|evidence|"
+    r"context)\b.{0,120}"
+    r"|(?:it|this|that) (?:is|was)(?:n't| not| un)(?: |)(?:mentioned|specified|stated|clear|known|"
+    r"possible to (?:say|tell|determine)|provided|available|given|"
+    r"something i can)\b.{0,160}"
+    r"|(?:the )?(?:answer|exact \w+|information) (?:is|was)(?:n't| not| un| )+(?:mentioned|specified|stated|"
+    r"clear|known|provided|available|given|found)\b.{0,120}"
+    r"|(?:not|un)(?: )?(?:mentioned|specified|stated|known|clear|available|answerable|enough information|"
+    r"applicable|sure)(?: (?:in|from|by) .{0,80})?|n/a|none given|no idea|i have no idea.{0,120}"
+)
+_REFUSAL = (
+    r"(?:that |and )?(?:i|we)(?: (?:simply|really|just|also|currently|still|honestly|actually))?(?: |)"
+    r"(?:" + _NOT + r"(?: (?:\w+ly|really|currently|actually))? " + _KNOW + r"\b.{0,240}"
+    r"|(?:am|'m|are|'re) (?:not (?:sure|certain|aware|familiar|qualified|comfortable|designed|programmed|"
+    r"trained)|unsure|uncertain|only able|limited)\b.{0,200}"
+    r"|(?:have|had|found|find|see|'ve) (?:no|not|found no|not found|insufficient) .{0,200}|lack (?:the |"
+    r"any )?(?:information|access|context|details?).{0,200}"
+    r"|must (?:refuse|decline).{0,200}|decline to .{0,200})"
+)
+_OFFER = (
+    r"(?:please )?(?:(?:let me know|feel free|don't hesitate|do not hesitate|reach out|get in touch)\b.{0,200}"
+    r"|if (?:you|there(?:'s| is)) .{0,160}?[, ]+(?:please |just )?(?:let me know|feel free|don't hesitate|"
+    r"do not hesitate|ask|reach out|contact|i(?:'m| am|'ll| will|'d| would| can)|we(?:'re| are)|just ask|"
+    r"tell me).{0,120}"
+    r"|if you (?:have|need|want|would like|'d like) (?:any |more |further |additional |other )+(?:\w+ ?){1,5}"
+    r"|(?:i|we)(?:'m| am|'re| are|'d| would| will|'ll)(?: be)? (?:always )?(?:here to|happy to|glad to|"
+    r"ready to|more than happy to|pleased to|delighted to|available to) (?:help|assist|answer|explain|provide|"
+    r"discuss|clarify|support|elaborate|try|look|chat).{0,160}"
+    r"|(?:i )?hope (?:this|that|it|you).{0,80}|how (?:can|may) i (?:help|assist).{0,60}|happy to help.{0,60}|"
+    r"glad (?:i could|to) (?:help|hear).{0,60}"
+    r"|(?:could|can|would) you (?:please )?(?:provide|share|clarify|tell|give|specify|rephrase).{0,160}"
+    r"|please (?:provide|share|clarify|specify|give me|tell me|ask|try|note|rephrase|upload|paste|contact|"
+    r"consult|check|visit|refer to|see|verify|reach|wait|let)\b.{0,200}"
+    r"|(?:i|we)(?:'d| would)? (?:recommend|suggest|advise|encourage)(?: that)?(?: you)?(?: to)? (?:consult|"
+    r"contact|check|visit|verify|reach|speak|see|look|ask|refer|seek)\w*\b.{0,160}"
+    r"|(?:let's|let us) (?:see|look|dive|start|begin|get started|explore|go|think|break|take).{0,100}|"
+    r"let me (?:think|see|check|look|explain|help|try|start|break).{0,100})"
+)
+_LEAD_NOUN = (
+    r"(?:summary|answer|list|overview|breakdown|explanation|information|details?|response|points?|facts?|"
+    r"steps?|results?|examples?|"
+    r"highlights?|takeaways?|findings|options?|tips|version|draft|translation|rewrite|outline|key \w+)"
+)
+_LEAD_IN = (
+    r"(?:(?:sure|certainly|of course|okay|ok|absolutely|yes|great)[,!.]? )?(?:based on [^,]{1,80}, |"
+    r"according to [^,]{1,80}, )?"
+    r"(?:(?:here(?:'s| is| are)|below (?:is|are)|this is|these are|the following (?:is|are)) [\w' -]{0,40}?"
+    + _LEAD_NOUN
+    + r"\b[\w' -]{0,60}"
+    r"|here (?:you go|it is|they are)|in (?:summary|short|conclusion)|to (?:summari[sz]e|conclude|"
+    r"answer your question)"
+    r"|here(?:'s| is| are) what (?:i|we) (?:found|know|have|can).{0,60})"
+)
+_ABOUT_ITSELF = (
+    r"(?:as )?(?:i'm |i am )?(?:just |only )?an? (?:ai|artificial intelligence|(?:large )?language model|"
+    r"virtual assistant|chat ?bot|"
+    r"digital assistant|ai[- ](?:powered )?(?:assistant|(?:language )?model))[\w ,-]{0,60}"
+    r"|my (?:knowledge|training(?: data)?|information) .{0,120}|i(?:'m| am) (?:doing )?(?:well|fine|good|"
+    r"great|here)(?:[, ]+(?:thanks|thank you).{0,30})?"
+    r"|(?:note|please note|keep in mind) that i .{0,120}|source|sources|answer|question|note|references"
+)
+NO_CLAIM = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        _REFUSAL,
+        _NOT_IN_EVIDENCE,
+        _NOTHING_KNOWN,
+        _OFFER,
+        _LEAD_IN,
+        _ABOUT_ITSELF,
+    )
+)
+"""A clause that one of these matches as a whole states nothing about the world."""

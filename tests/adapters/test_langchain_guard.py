@@ -1,0 +1,359 @@
+"""The guard in real chains: ChatOpenAI over HTTP to a replay server, and the embedded model."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
+from langchain_openai import ChatOpenAI
+
+from groundrails import Guard
+from groundrails.adapters.langchain_guard import REPORT_KEY, GuardRunnable
+from groundrails.errors import GroundrailsError, InputError, ResponseBlockedError, SettingsError
+from groundrails.report import Report
+from groundrails.testing import ReplayServer
+
+DOCUMENTS = [Document("The Halden bridge opened in 1932. It is 412 metres long.", metadata={"source": "halden.md"})]
+QUESTION = "When did the Halden bridge open?"
+RIGHT = "The Halden bridge opened in 1932."
+WRONG = "The Halden bridge opened in 1911."
+UNTOLD = "The museum ticket costs 6 euros."
+UNKNOWN = "I don't know the answer to that."
+UNVERIFIED = "This answer could not be verified. Please check it against a source you trust."
+PRONE = (
+    "The previous answer is prone to hallucination and may not be accurate. "
+    "Please double check the answer using additional sources."
+)
+PROMPT = ChatPromptTemplate.from_messages([("human", "{context}\n\n{question}")])
+INPUT = {"context": DOCUMENTS, "question": QUESTION}
+
+
+@pytest.fixture
+def server() -> Iterator[ReplayServer]:
+    with ReplayServer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def guard() -> Guard:
+    return Guard()
+
+
+def model(server: ReplayServer, **options: Any) -> ChatOpenAI:
+    return ChatOpenAI(model="replay", base_url=server.base_url, api_key="k", max_retries=0, **options)
+
+
+def rag(server: ReplayServer) -> Runnable[Any, Any]:
+    """The usual chain: what was retrieved, the question, and the answer made of both."""
+    return RunnablePassthrough.assign(answer=PROMPT | model(server) | StrOutputParser())
+
+
+def texts(server: ReplayServer) -> Runnable[Any, Any]:
+    return PROMPT | model(server) | StrOutputParser()
+
+
+DECIDED = [(RIGHT, RIGHT, "allow"), (WRONG, UNKNOWN, "block"), (UNTOLD, f"{UNTOLD}\n\n{PRONE}", "warn")]
+
+
+@pytest.mark.parametrize("answer, shown, decision", DECIDED)
+async def test_a_mapping_keeps_its_shape_however_the_chain_is_called(
+    answer: str, shown: str, decision: str, server: ReplayServer, guard: Guard
+) -> None:
+    server.default(answer)
+    chain = rag(server) | guard.as_runnable()
+    outputs = [chain.invoke(INPUT), await chain.ainvoke(INPUT)]
+    outputs += [*chain.batch([INPUT, INPUT]), *await chain.abatch([INPUT, INPUT])]
+    added: Any = None
+    for piece in chain.stream(INPUT):
+        added = piece if added is None else added + piece
+    outputs.append(added)
+    added = None
+    async for piece in chain.astream(INPUT):
+        added = piece if added is None else added + piece
+    outputs.append(added)
+
+    assert len(server.requests) == 8
+    for output in outputs:
+        assert set(output) == {"context", "question", "answer", REPORT_KEY}
+        assert (output["answer"], output["context"], output["question"]) == (shown, DOCUMENTS, QUESTION)
+        assert output[REPORT_KEY].decision == decision
+        assert output[REPORT_KEY].evidence_from == "argument"
+
+
+async def test_a_stream_lets_nothing_through_before_the_check(server: ReplayServer, guard: Guard) -> None:
+    server.default(f"{RIGHT} {WRONG}")
+    chain = texts(server) | guard.as_runnable(evidence=DOCUMENTS)
+
+    pieces = [*chain.stream(INPUT)]
+    assert len(pieces) > 3 and "".join(pieces) == UNKNOWN
+    assert "".join([piece async for piece in chain.astream(INPUT)]) == UNKNOWN
+    server.reset()
+    server.default(RIGHT)
+    pieces = [piece async for piece in chain.astream(INPUT)]
+    assert len(pieces) > 3 and "".join(pieces) == RIGHT
+
+
+async def test_a_message_stays_a_message(server: ReplayServer, guard: Guard) -> None:
+    server.default(UNTOLD)
+    chain = PROMPT | model(server) | guard.as_runnable(evidence=DOCUMENTS)
+
+    whole = chain.invoke(INPUT)
+    assert isinstance(whole, AIMessage) and whole.content == f"{UNTOLD}\n\n{PRONE}"
+    assert whole.response_metadata[REPORT_KEY]["decision"] == "warn"
+    assert whole.response_metadata["model_name"] and whole.usage_metadata  # what the model said of it stays
+
+    pieces = [piece async for piece in chain.astream(INPUT)]
+    assert all(isinstance(piece, AIMessageChunk) for piece in pieces)
+    total = pieces[0]
+    for piece in pieces[1:]:
+        total += piece
+    assert total.content == whole.content
+    assert total.response_metadata[REPORT_KEY]["findings"][0]["label"] == "absent"
+    assert {piece.id for piece in pieces} == {total.id}
+
+
+def test_a_blocked_message_loses_its_tool_calls_and_an_allowed_one_keeps_them(guard: Guard) -> None:
+    step = guard.as_runnable(evidence=DOCUMENTS)
+    call = {"name": "book", "args": {"year": 1932}, "id": "1", "type": "tool_call"}
+
+    blocked = step.invoke(AIMessage(WRONG, id="m", tool_calls=[call], additional_kwargs={"reasoning_content": WRONG}))
+    assert (blocked.content, blocked.id, blocked.tool_calls, blocked.additional_kwargs) == (UNKNOWN, "m", [], {})
+
+    for text in (RIGHT, ""):
+        allowed = step.invoke(AIMessage(text, tool_calls=[call]))
+        assert (allowed.content, allowed.tool_calls) == (text, [call])
+        total: Any = None
+        for piece in step.stream(AIMessage(text, tool_calls=[call])):
+            total = piece if total is None else total + piece
+        assert (total.content, total.tool_calls) == (text, [call])
+
+
+def test_content_blocks_keep_what_is_not_text(guard: Guard) -> None:
+    thinking = {"type": "thinking", "thinking": "hm"}
+    step = guard.as_runnable(evidence=DOCUMENTS)
+    right = [thinking, {"type": "text", "text": RIGHT}]
+
+    assert step.invoke(AIMessage(right)).content == right
+    noted = step.invoke(AIMessage([thinking, {"type": "text", "text": UNTOLD}])).content
+    assert noted == [thinking, {"type": "text", "text": f"{UNTOLD}\n\n{PRONE}"}]
+    assert step.invoke(AIMessage([thinking, {"type": "text", "text": WRONG}])).content == UNKNOWN
+
+
+def test_annotate_marks_the_words(guard: Guard) -> None:
+    marking = Guard({"policies": [{"when": {"kind": "unsupported_claim"}, "then": "annotate"}]})
+    output = marking.as_runnable().invoke({"answer": f"{RIGHT} {UNTOLD}", "context": DOCUMENTS})
+    assert output["answer"] == f"{RIGHT} {UNTOLD} [?1]\n\n[?1] unsupported claim"
+
+
+async def test_raise(server: ReplayServer, guard: Guard) -> None:
+    chain = rag(server) | guard.as_runnable(on="raise")
+    server.default(WRONG)
+    with pytest.raises(ResponseBlockedError) as caught:
+        chain.invoke(INPUT)
+    with pytest.raises(ResponseBlockedError):
+        await chain.ainvoke(INPUT)
+    seen = []
+    with pytest.raises(ResponseBlockedError):
+        for piece in chain.stream(INPUT):
+            seen.append(piece)
+    assert seen == []
+
+    error = caught.value
+    assert isinstance(error, GroundrailsError) and error.report.claims[0].label == "contradicted"
+    assert "hallucinated" in str(error) and "1911" not in str(error) and "1932" not in str(error)
+    assert copy.copy(error).report == error.report
+    server.reset()
+    server.default(UNTOLD)
+    assert chain.invoke(INPUT)["answer"] == f"{UNTOLD}\n\n{PRONE}"  # a warning is no reason to raise
+
+
+def test_a_policy_that_raises_does_so_unless_the_report_is_returned() -> None:
+    strict = Guard({"policies": [{"when": {"label": "absent"}, "then": "raise"}]})
+    asked = {"answer": UNTOLD, "context": DOCUMENTS}
+    with pytest.raises(ResponseBlockedError):
+        strict.as_runnable(on="annotate").invoke(asked)
+    assert strict.as_runnable(on="return").invoke(asked)[REPORT_KEY].decision == "raise"
+
+
+async def test_return(server: ReplayServer, guard: Guard) -> None:
+    server.default(WRONG)
+    report = (texts(server) | guard.as_runnable(on="return", evidence=DOCUMENTS)).invoke(INPUT)
+    assert isinstance(report, Report) and report.decision == "block"
+    assert report.claims[0].evidence[0].source == "halden.md"
+
+    chain = rag(server) | guard.as_runnable(on="return", report_key="verdict")
+    streamed = [piece async for piece in chain.astream(INPUT)]
+    assert len(streamed) == 1 and streamed[0]["answer"] == WRONG and streamed[0]["verdict"].status == "hallucinated"
+
+
+SHAPES: list[dict[str, Any]] = [
+    {"response": RIGHT, "evidence": DOCUMENTS},
+    {"output": AIMessage(RIGHT), "input": QUESTION, "documents": ["Nothing.", DOCUMENTS[0]]},
+    {"answer": RIGHT, "input": QUESTION, "context": DOCUMENTS[0].page_content, "chat_history": [HumanMessage("Hi")]},
+    {
+        "answer": RIGHT,
+        "question": ChatPromptTemplate.from_template(QUESTION).invoke({}),
+        "source_documents": [{"page_content": RIGHT}],
+    },
+    {"answer": RIGHT, "messages": [("human", "Hi"), AIMessageChunk("Hello")], "evidence": None, "context": DOCUMENTS},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_of_mappings(shape: dict[str, Any], guard: Guard) -> None:
+    output = guard.as_runnable().invoke(shape)
+    assert output[REPORT_KEY].status == "grounded", output[REPORT_KEY].reason
+    key = next(iter(shape))
+    changed = {**shape, key: AIMessage(WRONG) if isinstance(shape[key], AIMessage) else WRONG}
+    shown = guard.as_runnable().invoke(changed)[key]
+    assert (shown if isinstance(shown, str) else shown.content) == UNKNOWN
+
+
+def test_parallel_and_another_key(server: ReplayServer, guard: Guard) -> None:
+    server.default(WRONG)
+    parallel = RunnableParallel(reply=texts(server), context=itemgetter("context"))
+    assert (parallel | guard.as_runnable(response_key="reply")).invoke(INPUT)["reply"] == UNKNOWN
+
+
+UNREADABLE = [
+    (7, "got int"),
+    (HumanMessage(RIGHT), "got HumanMessage"),
+    ({"text": RIGHT}, "has no answer"),
+    ({"answer": RIGHT, "output": RIGHT}, "several answers"),
+    ({"answer": [RIGHT]}, "got list"),
+    ({"answer": RIGHT, "question": 7}, "question or history is int"),
+]
+
+
+@pytest.mark.parametrize("value, message", UNREADABLE)
+async def test_what_cannot_be_read_is_told(value: Any, message: str, guard: Guard) -> None:
+    step = guard.as_runnable()
+    with pytest.raises(InputError, match=message):
+        step.invoke(value)
+    with pytest.raises(InputError, match=message):
+        await step.ainvoke(value)
+    with pytest.raises(InputError, match=message):
+        list(step.stream(value))
+
+
+def test_arguments_are_checked(guard: Guard) -> None:
+    with pytest.raises(SettingsError, match="'shout'"):
+        guard.as_runnable(on="shout")
+    with pytest.raises(SettingsError, match="blocked"):
+        guard.as_runnable(messages={"blocked": "no"})
+    with pytest.raises(InputError, match="evidence"):
+        guard.as_runnable().invoke(RIGHT, evidence=DOCUMENTS)
+    with pytest.raises(InputError, match="'reply'"):
+        guard.as_runnable(response_key="reply").invoke({"answer": RIGHT})
+
+
+async def _fetch(value: Any) -> list[Document]:
+    await asyncio.sleep(0)
+    return DOCUMENTS
+
+
+async def test_evidence_from_functions_coroutines_and_runnables(guard: Guard) -> None:
+    asked = {"answer": WRONG, "question": QUESTION, "context": WRONG}  # what is fetched comes before what is given
+    given: list[str] = []
+
+    def search(question: str) -> list[Document]:
+        given.append(question)
+        return DOCUMENTS
+
+    for evidence in (lambda _: DOCUMENTS, itemgetter("question") | RunnableLambda(search), DOCUMENTS):
+        assert guard.as_runnable(evidence=evidence).invoke(asked)["answer"] == UNKNOWN
+    assert (await guard.as_runnable(evidence=_fetch).ainvoke(asked))["answer"] == UNKNOWN
+    assert given == [QUESTION]
+
+
+def _broken(value: Any) -> Any:
+    raise ConnectionError("index down")
+
+
+@pytest.mark.parametrize(
+    "evidence, reason",
+    [(_broken, "evidence_failed: ConnectionError: index down"), ([7], "bad_evidence"), (None, "no_evidence")],
+)
+@pytest.mark.parametrize(
+    "on_unverified, shown", [("warn", f"{RIGHT}\n\n{UNVERIFIED}"), ("block", UNVERIFIED), ("allow", RIGHT)]
+)
+async def test_without_evidence_it_is_unverified(evidence: Any, reason: str, on_unverified: str, shown: str) -> None:
+    guard = Guard({"on_unverified": on_unverified})
+    assert guard.as_runnable(evidence=evidence).invoke(RIGHT) == shown
+    report = await guard.as_runnable(evidence=evidence, on="return").ainvoke(RIGHT)
+    assert report.status == "unverified" and reason in report.reason and report.hallucination_score is None
+
+
+def test_the_texts_can_be_the_apps_own(guard: Guard) -> None:
+    step = guard.as_runnable(evidence=DOCUMENTS, messages={"inform answer unknown": "No {idea}."})
+    assert step.invoke(WRONG) == "No {idea}."
+
+
+async def test_consistency_uses_the_question(server: ReplayServer) -> None:
+    server.reply(["It opened in 1875.", "It opened in 1954.", "It opened in 1790."])
+    checking = Guard({"checks": ["consistency"], "on_unverified": "block"}, llm=model(server))
+    output = await checking.as_runnable().ainvoke({"answer": "It opened in 1911.", "question": QUESTION})
+    assert output["answer"] == UNKNOWN and output[REPORT_KEY].findings[0].kind == "inconsistent_samples"
+    assert all(request.last_user_text == QUESTION for request in server.requests)
+
+
+def test_log_probabilities_reach_the_check(server: ReplayServer) -> None:
+    step = GuardRunnable(Guard(), evidence=DOCUMENTS)
+    tokens = [{"token": RIGHT, "logprob": -0.5, "bytes": None, "top_logprobs": []}]
+    message = AIMessage(RIGHT, response_metadata={"logprobs": {"content": tokens}})
+    told = step._subject(message).rest()["logprobs"]
+    assert [(t.token, t.logprob) for t in told] == [(RIGHT, -0.5)]
+    assert step.invoke(message).content == RIGHT
+    other = AIMessage(RIGHT, response_metadata={"logprobs": {"content": [{"tok": RIGHT}]}})
+    assert step.invoke(other).content == RIGHT
+
+
+class Seen(BaseCallbackHandler):
+    """Names, tags and outcome of the runs."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, list[str], Any]] = []
+        self.ended: list[Any] = []
+        self.failed: list[BaseException] = []
+
+    def on_chain_start(self, serialized: Any, inputs: Any, **rest: Any) -> None:
+        self.started.append((rest["name"], rest["tags"], rest["parent_run_id"]))
+
+    def on_chain_end(self, outputs: Any, **rest: Any) -> None:
+        self.ended.append(outputs)
+
+    def on_chain_error(self, error: BaseException, **rest: Any) -> None:
+        self.failed.append(error)
+
+
+async def test_callbacks_tags_and_names_pass_through(guard: Guard) -> None:
+    def fetch(value: Any) -> list[Document]:
+        return DOCUMENTS
+
+    for on, answer in (("annotate", RIGHT), ("raise", WRONG)):
+        seen = Seen()
+        step = guard.as_runnable(evidence=fetch, on=on).with_config(run_name="rail")
+        try:
+            await step.ainvoke(answer, {"callbacks": [seen], "tags": ["t"]})
+        except ResponseBlockedError as error:
+            assert seen.failed == [error]
+        assert [name for name, _, _ in seen.started] == ["rail", "fetch"]
+        assert seen.started[0][1] == ["t"] and seen.started[1][2] is not None  # the retriever runs below the guard
+        assert (RIGHT in seen.ended) == (on == "annotate")
+
+
+async def test_concurrent_chains_do_not_mix(server: ReplayServer, guard: Guard) -> None:
+    step = guard.as_runnable(evidence=DOCUMENTS)
+    outputs = await step.abatch([RIGHT, WRONG] * 8)
+    assert outputs == [RIGHT, UNKNOWN] * 8
+    assert step.batch([RIGHT, WRONG] * 4) == [RIGHT, UNKNOWN] * 4

@@ -1,0 +1,217 @@
+"""The consistency check: samples given or drawn over HTTP, three kinds of agreement, early stop, faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from groundrails import Guard, Report
+from groundrails.checks.agreement import Vote
+from groundrails.checks.consistency import is_settled
+from groundrails.testing import ReplayServer
+
+PROMPT = "Tell me about the old tower."
+SAME = "The old tower was built in 1889."
+OTHER = "The old tower was built in 1920."
+UNRELATED = "Wonderful gardens surround several castles nearby."
+MakeGuard = Callable[..., Guard]
+
+
+@pytest.fixture
+def server() -> Iterator[ReplayServer]:
+    with ReplayServer() as running:
+        yield running
+
+
+def settings_for(server: ReplayServer, **consistency: Any) -> dict[str, Any]:
+    llm = {"base_url": server.base_url, "model": "replay", "api_key": "x", "max_retries": 0}
+    return {"checks": ["consistency"], "llm": llm, "consistency": consistency}
+
+
+async def given(guard: MakeGuard, response: str, samples: list[str], **consistency: Any) -> Report:
+    settings = {"checks": ["consistency"], "consistency": consistency}
+    return await guard(settings).check(response, samples=samples, prompt=PROMPT)
+
+
+@pytest.mark.parametrize(
+    "samples, status",
+    [
+        ([SAME, SAME], "grounded"),
+        ([OTHER, OTHER], "hallucinated"),
+        ([SAME, OTHER], "hallucinated"),  # half of what the model says is something else
+        ([SAME, SAME, SAME, SAME, OTHER], "grounded"),  # one dissenter is a pointer, not a verdict
+        ([SAME, SAME, OTHER, OTHER, OTHER], "hallucinated"),
+        ([OTHER], "hallucinated"),
+        ([SAME], "grounded"),
+    ],
+)
+async def test_agreement_by_nli(guard: MakeGuard, samples: list[str], status: str) -> None:
+    report = await given(guard, SAME, samples)
+    assert report.status == status
+    assert report.decision == ("block" if status == "hallucinated" else "allow")
+    assert 0.0 <= report.metrics["pairwise_contradiction_rate"] <= 1.0
+
+
+async def test_a_finding_names_the_sentence_that_drifts_and_quotes_the_samples(guard: MakeGuard) -> None:
+    response = f"It stands near the river. {SAME}"
+    sample = f"It stands near the river. {OTHER}"
+    report = await given(guard, response, [sample, sample])
+    (finding,) = report.findings
+    assert (finding.kind, finding.category) == ("inconsistent_samples", "confabulatory")
+    assert finding.span is not None and finding.span.text == SAME
+    assert [quote.passage_id for quote in finding.evidence] == ["sample-1", "sample-2"]
+    assert all(sample[q.span.start : q.span.end] == q.span.text == OTHER for q in finding.evidence)
+
+
+async def test_pairwise_rate_counts_pairs_of_samples_too(guard: MakeGuard) -> None:
+    report = await given(guard, SAME, [SAME, OTHER, OTHER])
+    assert report.metrics["pairwise_contradiction_rate"] == pytest.approx(4 / 6)
+
+
+async def test_short_answers_that_differ_are_inconsistent(guard: MakeGuard) -> None:
+    settings = {"checks": ["consistency"]}
+    question = "Which city has the old tower?"
+    differing = await guard(settings).check("Lyon.", samples=["Paris", "Nice."], prompt=question)
+    same = await guard(settings).check("Lyon.", samples=["Lyon", "It is in Lyon, of course."], prompt=question)
+    assert (differing.status, same.status) == ("hallucinated", "grounded")
+
+
+@pytest.mark.parametrize("samples, status", [([SAME, SAME], "grounded"), ([UNRELATED, UNRELATED], "hallucinated")])
+async def test_agreement_by_ngram(guard: MakeGuard, samples: list[str], status: str) -> None:
+    report = await given(guard, SAME, samples, agreement="ngram")
+    assert report.status == status
+
+
+async def test_ngram_and_judge_need_no_language(guard: MakeGuard) -> None:
+    text = "La tour Eiffel a été achevée en 1889 et se trouve à Paris, en France."
+    assert (await given(guard, text, [text, text])).status == "unverified"
+    assert (await given(guard, text, [text, text], agreement="ngram")).status == "grounded"
+
+
+@pytest.mark.parametrize(
+    "reply, status",
+    [("Yes", "grounded"), ("No, the year differs.", "hallucinated"), ("Perhaps", "unverified"), ("", "unverified")],
+)
+async def test_agreement_by_judge(guard: MakeGuard, server: ReplayServer, reply: str, status: str) -> None:
+    server.default(reply)
+    settings = settings_for(server, agreement="judge")
+    report = await guard(settings).check(SAME, samples=[OTHER, OTHER], prompt=PROMPT)
+    assert report.status == status
+    assert all(SAME in request.prompt_text for request in server.requests)
+
+
+async def test_judge_names_the_sentence(guard: MakeGuard, server: ReplayServer) -> None:
+    server.reply("Yes", when=lambda request: "river" in request.prompt_text and SAME not in request.prompt_text)
+    server.default("No")
+    response = f"It stands near the river. {SAME}"
+    report = await guard(settings_for(server, agreement="judge")).check(response, samples=[OTHER], prompt=PROMPT)
+    assert [f.span.text for f in report.findings if f.span] == [SAME]
+
+
+async def test_judge_without_a_model(guard: MakeGuard) -> None:
+    report = await given(guard, SAME, [OTHER], agreement="judge")
+    assert report.status == "unverified" and "no_model" in report.reason
+
+
+async def test_samples_are_drawn_in_one_request(guard: MakeGuard, server: ReplayServer) -> None:
+    server.say([OTHER, OTHER])
+    report = await guard(settings_for(server)).check(SAME, prompt=PROMPT)
+    assert report.status == "hallucinated"
+    assert len(server.requests) == 1 and server.requests[0].n == 2
+    assert (report.llm.calls, report.llm.round_trips) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "response, count",
+    [
+        ("It is a lovely place to visit.", 1),
+        ("It is a lovely place to visit. The old tower was built in 1889.", 3),
+        ("The old tower was built in 1889.", 5),
+    ],
+)
+async def test_number_of_samples_by_risk(guard: MakeGuard, server: ReplayServer, response: str, count: int) -> None:
+    server.default(response)
+    report = await guard(settings_for(server, samples="by_risk")).check(response, prompt=PROMPT)
+    assert report.status == "grounded"
+    assert report.checks["consistency"].details["samples_wanted"] == count
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "early_stop, text, requests", [(True, SAME, 3), (True, OTHER, 3), (True, UNRELATED, 5), (False, SAME, 5)]
+)
+async def test_early_stop_once_the_verdict_cannot_change(
+    guard: MakeGuard, server: ReplayServer, early_stop: bool, text: str, requests: int
+) -> None:
+    server.default(text)
+    settings = settings_for(server, samples=5, sampling="parallel", early_stop=early_stop)
+    await guard(settings).check(SAME, prompt=PROMPT)
+    assert len(server.requests) == requests
+
+
+@pytest.mark.parametrize(
+    "drifts, wanted, settled",
+    [
+        ([1, 1, 1], 5, True),
+        ([0, 0, 0], 5, True),
+        ([1, 0, 0], 5, False),
+        ([0.4, 0.4], 2, True),
+        ([1], 2, True),
+        ([0], 2, False),
+    ],
+)
+def test_is_settled(drifts: list[float], wanted: int, settled: bool) -> None:
+    assert is_settled([[Vote(drift, 0.0) for drift in drifts]], wanted) is settled
+
+
+async def test_without_claims_no_sample_is_drawn(guard: MakeGuard, server: ReplayServer) -> None:
+    report = await guard(settings_for(server)).check("I'm sorry, I don't know.", prompt=PROMPT)
+    assert (report.status, report.reason, server.requests) == ("grounded", "no_claims", [])
+
+
+async def test_no_model_and_no_prompt(guard: MakeGuard, server: ReplayServer) -> None:
+    no_model = await guard({"checks": ["consistency"]}).check(SAME, prompt=PROMPT)
+    no_prompt = await guard(settings_for(server)).check(SAME)
+    assert "no_model" in no_model.reason and "no_prompt" in no_prompt.reason
+    assert no_model.status == no_prompt.status == "unverified"
+    assert no_model.hallucination_score is None
+
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "429": {"status": 429},
+    "500": {"status": 500},
+    "401": {"status": 401},
+    "cut": {"cut": True},
+    "broken JSON": {"broken_json": True},
+    "slow": {"delay_s": 3.0},
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+async def test_a_failing_model_is_unverified_with_its_error(
+    guard: MakeGuard, server: ReplayServer, fault: dict[str, Any]
+) -> None:
+    server.reply(SAME, **fault)
+    settings = settings_for(server)
+    settings["llm"]["timeout_s"] = 0.5
+    report = await guard(settings).check(SAME, prompt=PROMPT)
+    assert report.status == "unverified" and report.decision == "warn"
+    assert "no_samples" in report.reason and "Error" in report.reason
+
+
+@pytest.mark.parametrize("text", [None, "", "   ", "<think>hm</think>"])
+async def test_empty_replies_are_no_samples(guard: MakeGuard, server: ReplayServer, text: str | None) -> None:
+    server.default(text)
+    report = await guard(settings_for(server)).check(SAME, prompt=PROMPT)
+    assert report.status == "unverified" and "no_samples" in report.reason
+
+
+async def test_fewer_samples_than_asked_go_on_with_a_note(guard: MakeGuard, server: ReplayServer) -> None:
+    server.reply(SAME, times=2)
+    server.reply("", status=500)
+    settings = settings_for(server, samples=3, sampling="parallel", early_stop=False)
+    report = await guard(settings).check(SAME, prompt=PROMPT)
+    details = report.checks["consistency"].details
+    assert report.status == "grounded" and details["samples"] == 2 and details["samples_wanted"] == 3

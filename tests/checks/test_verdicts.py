@@ -1,0 +1,97 @@
+"""Verdicts of the embedded model on plain cases, each beside its near miss."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundrails import Guard
+
+BRIDGE = (
+    "The Harbour Bridge of Porto Lindo was opened in 1962 by mayor Ana Ruiz. It is 480 metres long and carries two "
+    "lanes of traffic and a tram line. Porto Lindo has 120,000 inhabitants."
+)
+REFUND = "Customers may return any product within 30 days of purchase. Refunds are paid to the original payment method."
+
+SUPPORTED = [
+    (BRIDGE, "The Harbour Bridge of Porto Lindo was opened in 1962."),
+    (BRIDGE, "The bridge is 480 metres long."),
+    (BRIDGE, "Mayor Ana Ruiz opened the Harbour Bridge."),
+    (REFUND, "You can return a product within 30 days."),
+    (REFUND, "Hello! Customers may return any product within 30 days of purchase. Let me know if you need more help."),
+]
+NOT_SUPPORTED = [
+    (BRIDGE, "The Harbour Bridge of Porto Lindo was opened in 1999."),
+    (BRIDGE, "The bridge is 900 metres long."),
+    (BRIDGE, "The Harbour Bridge was designed by the French engineer Louis Moreau."),
+    (BRIDGE, "The bridge does not carry a tram line."),
+    (REFUND, "You can return a product within 90 days."),
+    (REFUND, "Refunds are never paid."),
+    (REFUND, "Hello! Shipping is free for all orders above 50 euros. Let me know if you need more help."),
+]
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Guard:
+    return Guard()
+
+
+@pytest.mark.parametrize("evidence, response", SUPPORTED)
+async def test_supported(embedded: Guard, evidence: str, response: str) -> None:
+    report = await embedded.check(response, evidence=[evidence])
+    assert (report.status, report.decision) == ("grounded", "allow"), report.claims
+
+
+@pytest.mark.parametrize("evidence, response", NOT_SUPPORTED)
+async def test_not_supported(embedded: Guard, evidence: str, response: str) -> None:
+    report = await embedded.check(response, evidence=[evidence])
+    assert report.status == "hallucinated", report.claims
+    assert report.decision in ("warn", "block")
+
+
+async def test_one_bad_sentence_among_good_ones_is_found_and_named(embedded: Guard) -> None:
+    response = "The bridge is 480 metres long. It was opened in 1999. It carries a tram line."
+    report = await embedded.check(response, evidence=[REFUND, BRIDGE])
+    assert report.status == "hallucinated"
+    assert "It was opened in 1999." in [f.span.text for f in report.findings if f.span]
+
+
+@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+async def test_padding_hides_nothing(embedded: Guard, place: float) -> None:
+    filler = "The council met on Tuesday and talked about the budget of the local library. " * 120
+    cut = int(len(filler) * place)
+    evidence = f"{filler[:cut]} {BRIDGE} {filler[cut:]}"
+    wrong = await embedded.check("The Harbour Bridge of Porto Lindo was opened in 1999.", evidence=evidence)
+    right = await embedded.check("The Harbour Bridge of Porto Lindo was opened in 1962.", evidence=evidence)
+    assert (wrong.status, right.status) == ("hallucinated", "grounded")
+
+
+async def test_the_score_rises_with_the_error(embedded: Guard) -> None:
+    good = await embedded.check("The bridge was opened in 1962.", evidence=BRIDGE)
+    bad = await embedded.check("The bridge was opened in 1999.", evidence=BRIDGE)
+    assert (good.hallucination_score or 0) + 0.2 < (bad.hallucination_score or 0)
+
+
+DRIFTING = [
+    ("The tower is in Paris.", ["The tower is in Lyon.", "The tower is in Lyon, France."]),
+    ("The bridge is 300 m long.", ["The bridge has a length of 512 metres.", "The bridge is 512 m long."]),
+    ("The drug was approved in 2015.", ["The FDA approved the drug in 2011.", "The drug got FDA approval in 2009."]),
+    ("The CEO of Acme is John Brown.", ["Acme's CEO is Lisa Park.", "The chief executive of Acme is Tom Reed."]),
+]
+STABLE = [
+    ("The tower is in Paris.", ["It stands in Paris.", "The tower is located in Paris, France."]),
+    ("Marie Curie won two Nobel Prizes.", ["Curie won it in 1903 and in 1911.", "She got two Nobel Prizes."]),
+    ("The bridge is 300 m long.", ["The bridge has a length of 300 metres.", "Opened in 1901, it is 300 m long."]),
+]
+
+
+@pytest.mark.parametrize("response, samples", DRIFTING)
+async def test_another_name_or_number_in_the_samples_is_drift(response: str, samples: list[str]) -> None:
+    report = await Guard({"checks": ["consistency"]}).check(response, samples=samples, prompt="Tell me about it.")
+    assert (report.status, report.decision) == ("hallucinated", "block")
+    assert [finding.span.text for finding in report.findings if finding.span] == [response]
+
+
+@pytest.mark.parametrize("response, samples", STABLE)
+async def test_the_same_in_other_words_is_no_drift(response: str, samples: list[str]) -> None:
+    report = await Guard({"checks": ["consistency"]}).check(response, samples=samples, prompt="Tell me about it.")
+    assert report.status == "grounded"

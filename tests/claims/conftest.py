@@ -1,0 +1,30 @@
+"""Guards with the check `claims` over the embedded model, and a model behind real HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from groundrails import Guard
+from groundrails.testing import ReplayServer
+
+
+@pytest.fixture
+def server() -> Iterator[ReplayServer]:
+    with ReplayServer() as server:
+        yield server
+
+
+@pytest.fixture
+def guard(server: ReplayServer) -> Callable[..., Guard]:
+    """Makes a guard: `guard(classifier="llm")`; a model is named in the settings if any part asks for one."""
+
+    def make(*, checks: tuple[str, ...] = ("claims",), model: bool | None = None, **claims: Any) -> Guard:
+        settings: dict[str, Any] = {"checks": list(checks), "claims": claims}
+        if model or (model is None and "llm" in claims.values()):
+            settings["llm"] = {"model": "replay", "base_url": server.base_url, "api_key": "none", "max_retries": 0}
+        return Guard(settings)
+
+    return make

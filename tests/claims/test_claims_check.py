@@ -1,0 +1,128 @@
+"""The check `claims` through `Guard`, offline, with the embedded model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from groundrails import Guard
+
+EVIDENCE = (
+    "The Eiffel Tower was built in 1889 by Gustave Eiffel's company. It is located in Paris. It is 330 metres tall. "
+    "Some visitors climb the stairs."
+)
+BOTH = ("grounding", "claims")
+
+
+async def test_each_wrong_claim_has_its_label_span_evidence_and_error(guard: Callable[..., Guard]) -> None:
+    text = "The Eiffel Tower, built in 1887 by Gustave Eiffel, is located in Lyon."
+    report = await guard().check(text, evidence=EVIDENCE)
+    assert report.status == "hallucinated" and report.decision == "block"
+    assert [(c.span.text, c.label, c.error_types) for c in report.claims] == [
+        ("built in 1887 by Gustave Eiffel", "contradicted", ("temporal",)),
+        ("is located in Lyon.", "contradicted", ("entity",)),
+    ]
+    assert all(EVIDENCE[q.span.start : q.span.end] == q.span.text for c in report.claims for q in c.evidence)
+    assert [f.span for f in report.findings] == [c.span for c in report.claims]
+    assert report.checks["claims"].details["error_types"] == {"temporal": 1, "entity": 1}
+
+
+async def test_a_true_claim_beside_a_wrong_one_stays_supported(guard: Callable[..., Guard]) -> None:
+    text = "The Eiffel Tower is 330 metres tall and was opened by the king of Norway."
+    report = await guard().check(text, evidence=EVIDENCE)
+    assert [(c.span.text, c.label != "supported") for c in report.claims] == [
+        ("The Eiffel Tower is 330 metres tall", False),
+        ("was opened by the king of Norway.", True),
+    ]
+
+
+async def test_one_bad_claim_among_many_is_never_averaged_away(guard: Callable[..., Guard]) -> None:
+    good = "The Eiffel Tower is located in Paris. It is 330 metres tall. The Eiffel Tower was built in 1889. "
+    report = await guard().check(good * 3 + "The Eiffel Tower was painted by Picasso.", evidence=EVIDENCE)
+    assert report.status == "hallucinated"
+    assert report.metrics["unsupported_claim_rate"] == pytest.approx(0.1)
+    assert report.hallucination_score is not None and report.hallucination_score >= 0.5
+    assert report.risk_level != "low"
+
+
+async def test_metrics_count_every_class(guard: Callable[..., Guard]) -> None:
+    text = "The Eiffel Tower is located in Paris. The Eiffel Tower is located in Lyon."
+    report = await guard().check(
+        text, evidence=EVIDENCE, prompt=[{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
+    )
+    metrics = report.metrics
+    assert (metrics["claims"], metrics["claims_supported"], metrics["claims_contradicted"]) == (2, 1, 1)
+    assert (metrics["unsupported_claim_rate"], metrics["groundedness"], metrics["unverified_claims"]) == (0.5, 0.5, 0)
+    assert metrics["severity_weighted_faithfulness"] == pytest.approx(
+        1 - 0.8 / 2
+    )  # a contradiction is of severity high
+    details = report.checks["claims"].details
+    assert details["turns"] == 2
+    assert details["labels"] == {"supported": 1, "contradicted": 1}
+    assert [item["claims"] for item in details["contradicted_evidence"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "kwargs", "status", "reason"),
+    [
+        ("Hello! How can I help you?", {"evidence": EVIDENCE}, "grounded", "no_claims"),
+        ("", {"evidence": EVIDENCE}, "grounded", "no_claims"),
+        ("The Eiffel Tower is in Paris.", {}, "unverified", "no_evidence"),
+        (
+            "La tour Eiffel se trouve à Lyon, en France, depuis très longtemps.",
+            {"evidence": EVIDENCE},
+            "unverified",
+            "fr",
+        ),
+    ],
+)
+async def test_what_cannot_be_checked_says_why(
+    guard: Callable[..., Guard], text: str, kwargs: dict[str, str], status: str, reason: str
+) -> None:
+    report = await guard().check(text, **kwargs)  # type: ignore[arg-type]
+    assert report.status == status
+    assert reason in report.reason
+
+
+@pytest.mark.parametrize("answer", ["Lyon.", "Lyon", "1887"])
+async def test_answers_of_few_characters_are_claims_too(guard: Callable[..., Guard], answer: str) -> None:
+    question = {"1887": "When was the Eiffel Tower built?"}
+    prompt = question.get(answer, "In which city is the Eiffel Tower?")
+    report = await guard().check(answer, evidence=EVIDENCE, prompt=prompt)
+    assert len(report.claims) == 1
+    assert report.status == "hallucinated"
+
+
+async def test_beside_grounding_a_wrong_claim_stands_in_the_report_once(guard: Callable[..., Guard]) -> None:
+    text = "The Eiffel Tower is 330 metres tall. The Eiffel Tower is located in Lyon."
+    report = await guard(checks=BOTH).check(text, evidence=EVIDENCE)
+    assert [(f.check, f.kind, f.span.text) for f in report.findings if f.span] == [
+        ("claims", "unsupported_claim", "The Eiffel Tower is located in Lyon.")
+    ]
+    assert len(report.claims) == 2
+    assert report.status == "hallucinated"
+    assert report.checks["grounding"].status == "grounded"
+    assert "claims" in report.checks["grounding"].reason
+
+
+async def test_beside_grounding_its_other_findings_stay(guard: Callable[..., Guard]) -> None:
+    text = "All of the visitors liked the museum. None of the visitors liked the museum."
+    report = await guard(checks=BOTH).check(text, evidence="The river is long. A boat sails on it every day.")
+    kinds = {finding.kind: finding.check for finding in report.findings}
+    assert kinds.get("intrinsic_contradiction") == "grounding"
+    assert report.checks["grounding"].status == "hallucinated"
+
+
+async def test_where_claims_cannot_verify_grounding_speaks(guard: Callable[..., Guard]) -> None:
+    report = await guard(checks=BOTH, classifier="llm", model=False).check(
+        "The Eiffel Tower is located in Lyon.", evidence=EVIDENCE
+    )
+    assert report.checks["claims"].status == "unverified" and "no_model" in report.checks["claims"].reason
+    assert report.status == "hallucinated"
+    assert {finding.check for finding in report.findings} == {"grounding"}
+
+
+async def test_a_supported_sentence_is_clean_in_both(guard: Callable[..., Guard]) -> None:
+    report = await guard(checks=BOTH).check("The Eiffel Tower is located in Paris.", evidence=EVIDENCE)
+    assert (report.status, report.decision, len(report.claims), report.findings) == ("grounded", "allow", 1, ())

@@ -1,0 +1,149 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+SOURCE = "Items can be returned within 30 days of delivery. Refunds are paid within 5 business days."
+GROUNDED = "Refunds are paid within 5 business days."
+WRONG = "Refunds are paid within 20 business days."
+
+
+def test_a_grounded_answer_exits_0(groundrails: Run) -> None:
+    done = groundrails("check", "--response", GROUNDED, "--evidence-text", SOURCE)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("grounded  hallucination score 0.")
+    assert "│ supported │" in done.out
+
+
+def test_a_hallucinated_answer_exits_1_and_shows_words_and_evidence(process: Run, tmp_path: Path) -> None:
+    (tmp_path / "terms.txt").write_text(SOURCE)
+    done = process("check", "-r", WRONG, "--evidence", tmp_path / "terms.txt")
+    assert done.code == 1
+    assert "Refunds are paid within ⟦20⟧ business days." in done.out
+    assert "contradicted" in done.out and "terms.txt" in done.out
+    assert done.err.startswith("groundrails: hallucinated: ")
+
+
+def test_an_answer_without_evidence_exits_3_with_the_reason_on_stderr(groundrails: Run) -> None:
+    done = groundrails("check", "-r", WRONG)
+    assert done.code == 3
+    assert "no_evidence" in done.err and done.err.count("\n") == 1
+    assert done.out.startswith("unverified  decision warn")
+
+
+def test_json_holds_the_whole_report(groundrails: Run) -> None:
+    done = groundrails("check", "-r", f"{GROUNDED} {WRONG}", "-t", SOURCE, "--json")
+    report = json.loads(done.out)
+    assert done.code == 1
+    assert report["status"] == "hallucinated"
+    assert [claim["label"] for claim in report["claims"]] == ["supported", "contradicted"]
+    span = report["claims"][1]["span"]
+    assert f"{GROUNDED} {WRONG}"[span["start"] : span["end"]] == span["text"] == WRONG
+    assert report["claims"][1]["evidence"][0]["span"]["text"] in SOURCE
+
+
+@pytest.mark.parametrize("name", ["-", "answer.txt"])
+def test_the_answer_comes_from_a_file_or_standard_input(groundrails: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / "answer.txt").write_text(WRONG)
+    done = groundrails("check", "--response-file", name, "-t", SOURCE, stdin=WRONG, cwd=tmp_path)
+    assert done.code == 1
+
+
+def test_samples_alone_are_compared_with_the_answer(groundrails: Run, tmp_path: Path) -> None:
+    others = ["The bridge opened in 1932.", "The bridge opened in 1932."]
+    (tmp_path / "samples.json").write_text(json.dumps(others))
+    agrees = groundrails("check", "-r", "The bridge opened in 1932.", "--samples-file", tmp_path / "samples.json")
+    differs = groundrails("check", "-r", "The bridge opened in 1875.", "-s", others[0], "-s", others[1])
+    assert (agrees.code, differs.code) == (0, 1)
+    assert "inconsistent_samples" in differs.out
+
+
+def test_settings_come_from_a_file_or_a_config_folder(groundrails: Run, tmp_path: Path) -> None:
+    settings = "groundrails: {policies: [{when: {label: contradicted}, then: warn}]}\n"
+    (tmp_path / "config.yml").write_text(f"models: []\ncustom_data:\n  {settings}")
+    (tmp_path / "other.yml").write_text(settings)
+    for place in (tmp_path, tmp_path / "other.yml"):
+        done = groundrails("check", "-r", WRONG, "-t", SOURCE, "--config", place, "--json")
+        assert json.loads(done.out)["decided_by"] == "policies[1]"
+
+
+def test_a_redacted_report_shows_no_text(groundrails: Run, tmp_path: Path) -> None:
+    (tmp_path / "s.yml").write_text("redaction: hash\n")
+    for extra in ((), ("--json",)):
+        done = groundrails("check", "-r", WRONG, "-t", SOURCE, "-c", tmp_path / "s.yml", *extra)
+        assert done.code == 1
+        assert "20 business" not in done.out + done.err and "5 business" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "give the answer once: --response TEXT, or --response-file FILE"),
+        (("-r", "a", "-f", "b"), "give the answer once"),
+        (("-f", "nowhere.txt"), "cannot read 'nowhere.txt': No such file or directory"),
+        (("-r", "a", "-e", "."), "cannot read '.': Is a directory"),
+        (("-r", "a", "--check", "groundng"), "unknown check 'groundng'"),
+        (("-r", "a", "-c", "nowhere.yml"), "cannot read settings from 'nowhere.yml'"),
+        (("--nonsense",), "No such option: --nonsense"),
+        (("-r", "a", "-e", "plain.pdf"), "'plain.pdf' is a PDF; give its text instead"),
+        (("-f", "latin1.txt"), "is not UTF-8 text (byte 1); convert it to UTF-8 first"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_2(
+    groundrails: Run, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "latin1.txt").write_bytes(b"a\xe9b")
+    (tmp_path / "plain.pdf").write_bytes(b"%PDF-1.4\n(Refunds are paid within 5 days.) Tj")
+    done = groundrails("check", *arguments, cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err and done.err.count("\n") == 1
+
+
+def test_no_command_shows_the_help_as_it_is(process: Run) -> None:
+    done = process()
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("Usage: ") and done.err.count("\n") > 10
+
+
+def test_hostile_text_reaches_the_terminal_harmless(process: Run) -> None:
+    hostile = "\x1b]0;owned\x07[bold]Refunds[/bold] are paid within \u202e20\u202c business days.\x00"
+    done = process("check", "-f", "-", "-t", SOURCE + " \x1b[2J", stdin=hostile)
+    assert done.code in (1, 3)
+    assert not [c for c in done.out + done.err if (ord(c) < 32 and c != "\n") or c in "\x7f\u202e\u202c"]
+
+
+def test_a_terminal_without_unicode_gets_ascii_marks(process: Run) -> None:
+    done = process("check", "-r", WRONG, "-t", SOURCE, PYTHONIOENCODING="ascii")
+    assert done.code == 1
+    assert "within [[20]] business" in done.out
+
+
+def test_version_and_help(groundrails: Run) -> None:
+    from groundrails import __version__
+
+    assert groundrails("--version").out == f"groundrails {__version__}\n"
+    text = groundrails("check", "--help").out
+    assert text.index("Check one answer") < text.index("groundrails check --response")
+
+
+def test_a_reader_who_leaves_early_does_not_make_it_hallucinated() -> None:
+    import os
+    import subprocess
+    import sys
+
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "groundrails", "check", "-r", GROUNDED, "-t", SOURCE]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=120)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_arguments_beyond_ascii_arrive_whole_in_a_c_locale(process: Run) -> None:
+    answer = "Refunds are paid within 20 business days \u2013 na\u00efve."
+    done = process("check", "-r", answer, "-t", SOURCE, "--json", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert json.loads(done.out)["claims"][0]["span"]["text"] == answer

@@ -1,0 +1,271 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+MODELS = "models:\n  - {type: main, engine: openai, model: gpt-4o-mini}\n"
+IMPORT = "import_paths: [groundrails/plugin]\n"
+ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
+GROUNDING = "rails: {output: {flows: [check grounding]}}\n"
+SOUND = MODELS + IMPORT + ALWAYS + GROUNDING
+
+DIALOG = """
+define user ask about the bridge
+  "When was the bridge opened?"
+
+define user greet
+  "Hello"
+
+define flow bridge
+  user ask about the bridge
+  $check_grounding = True
+  $check_hallucination = True
+  bot tell about the bridge
+"""
+
+COLANG_2 = {
+    "config.yml": 'colang_version: "2.x"\n' + MODELS + ALWAYS,
+    "main.co": "import core\nimport guardrails\nimport groundrails.plugin\n\nflow main\n  bot say 'hi'\n\n"
+    "flow output rails $output_text\n  check grounding\n  self check hallucination\n",
+}
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def examined(groundrails: Run, folder: Path, *options: str) -> tuple[int, list[Any], set[str]]:
+    """Exit code, rows and codes of the problems."""
+    done = groundrails("doctor", folder, "--json", *options)
+    assert done.code in (0, 1), done.err
+    data = json.loads(done.out)
+    return done.code, data["rails"], {problem["code"] for problem in data["problems"]}
+
+
+BOTH = "rails: {output: {flows: [self check hallucination, check grounding]}}\n"
+FIRING = {
+    "always": ({"config.yml": SOUND}, ["general", "ready answer (output rails only)", "check_async"]),
+    "dialog flow sets the flags": (
+        {"config.yml": MODELS + IMPORT + BOTH, "flows.co": DIALOG},
+        ["dialog", "ready answer (output rails only)", "check_async"] * 2,
+    ),
+    "single call": (
+        {
+            "config.yml": MODELS
+            + IMPORT
+            + "rails: {output: {flows: [check grounding]}, dialog: {single_call: {enabled: true}}}\n",
+            "flows.co": DIALOG,
+        },
+        ["dialog, single call", "ready answer (output rails only)", "check_async"],
+    ),
+    "passthrough": (
+        {"config.yml": SOUND + "passthrough: true\n"},
+        ["passthrough", "ready answer (output rails only)", "check_async"],
+    ),
+    "streaming": (
+        {
+            "config.yml": MODELS
+            + IMPORT
+            + ALWAYS
+            + "rails: {output: {flows: [check grounding], streaming: {enabled: true, stream_first: false}}}\n"
+        },
+        ["general", "stream_async", "ready answer (output rails only)", "check_async"],
+    ),
+    "exceptions": (
+        {"config.yml": SOUND + "enable_rails_exceptions: true\n"},
+        ["general", "ready answer (output rails only)"],
+    ),
+    "colang 2": (COLANG_2, ["Colang 2.x", "Colang 2.x"]),
+    "own flow calls the action": (
+        {
+            "config.yml": MODELS + IMPORT + "rails: {output: {flows: [mine]}}\n",
+            "flows.co": "define subflow mine\n  $bad = execute check_grounding\n  if $bad\n    bot refuse\n    stop\n\n"
+            'define bot refuse\n  "No."\n',
+        },
+        ["general", "ready answer (output rails only)", "check_async"],
+    ),
+    "no model in the config": (
+        {"config.yml": "models: []\n" + IMPORT + ALWAYS + GROUNDING},
+        ["general", "ready answer (output rails only)", "check_async"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "modes"), FIRING.values(), ids=FIRING.keys())
+def test_every_rail_of_a_sound_config_is_proven_in_each_mode(
+    groundrails: Run, tmp_path: Path, files: dict[str, str], modes: list[str]
+) -> None:
+    before = dict(files)
+    code, rows, problems = examined(groundrails, written(tmp_path / "app", files))
+    assert [row["mode"] for row in rows] == modes
+    assert [row["why"] for row in rows if not row["fires"]] == []
+    assert {row["planted"] for row in rows} <= {"blocked", "raised"}
+    assert {row["clean"] for row in rows} == {"passed"}
+    assert code == 0, problems
+    assert {name: (tmp_path / "app" / name).read_text() for name in before} == before
+
+
+REPLACES = "def check_grounding():\n    return False\n"
+REGISTERS = (
+    "from nemoguardrails.actions import action\n\n\n@action()\nasync def fake():\n    return False\n\n\n"
+    "def init(app):\n    app.register_action(fake, 'check_grounding')\n"
+)
+BROKEN = {
+    "no import": ({"config.yml": MODELS + GROUNDING}, "no_import", 1),
+    "no rail": ({"config.yml": MODELS + IMPORT}, "no_rail", 1),
+    "flag set nowhere": ({"config.yml": MODELS + IMPORT + GROUNDING}, "flag_set_nowhere", 1),
+    "old prompts key": ({"config.yml": SOUND + "task_prompts: []\n"}, "dropped_key", 1),
+    "old exceptions key": (
+        {
+            "config.yml": MODELS
+            + IMPORT
+            + ALWAYS
+            + "rails: {config: {enable_rails_exceptions: true}, output: {flows: [check grounding]}}\n"
+        },
+        "dropped_key",
+        1,
+    ),
+    "misspelt key": (
+        {"config.yml": SOUND.replace("rails: {output: {", "rails: {outptu: {}, output: {")},
+        "dropped_key",
+        1,
+    ),
+    "bad settings": ({"config.yml": SOUND.replace("always", "allways")}, "settings", 1),
+    "later decision": (
+        {"config.yml": SOUND.replace("always", "always, policies: [{when: {}, then: regenerate}]")},
+        "settings",
+        1,
+    ),
+    "action registered over ours": ({"config.yml": SOUND, "config.py": REGISTERS}, "action_overridden", 1),
+    "own action replaced": ({"config.yml": SOUND, "actions.py": REPLACES}, "own_action_replaced", 0),
+    "own flow of our name": (
+        {"config.yml": SOUND, "f.co": "define subflow check grounding\n  $x = 1\n"},
+        "flow_overridden",
+        1,
+    ),
+    "message that skips rails": (
+        {"config.yml": SOUND, "f.co": 'define bot tell\n  "The answer is {{ answer }}."\n'},
+        "message_skips_rails",
+        0,
+    ),
+    "stream first": (
+        {"config.yml": SOUND.replace("[check grounding]", "[check grounding], streaming: {enabled: true}")},
+        "stream_first",
+        0,
+    ),
+    "two files with rails": (
+        {"config.yml": SOUND, "more.yml": "rails: {output: {flows: [check grounding]}}\n"},
+        "rails_twice",
+        0,
+    ),
+    "init of the app fails": (
+        {"config.yml": SOUND, "config.py": "def init(app):\n    raise ValueError('no database')\n"},
+        "does_not_start",
+        1,
+    ),
+    "tool input": (
+        {
+            "config.yml": SOUND.replace("rails: {output", "rails: {tool_input: {flows: [mine]}, output"),
+            "f.co": "define flow mine\n  $x = 1\n",
+        },
+        "tool_input",
+        0,
+    ),
+    "colang 2 limits": (COLANG_2, "colang_2_limits", 0),
+    "colang 2 without guardrails": (
+        {**COLANG_2, "main.co": COLANG_2["main.co"].replace("import guardrails\n", "")},
+        "no_guardrails",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "problem", "code"), BROKEN.values(), ids=BROKEN.keys())
+def test_what_keeps_a_rail_silent_is_found(
+    groundrails: Run, tmp_path: Path, files: dict[str, str], problem: str, code: int
+) -> None:
+    found_code, _, problems = examined(groundrails, written(tmp_path / "app", files))
+    assert problem in problems
+    assert found_code == code
+
+
+def test_flags_that_the_program_sets_are_accepted_when_told(groundrails: Run, tmp_path: Path) -> None:
+    app = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + GROUNDING})
+    assert examined(groundrails, app)[0] == 1
+    assert examined(groundrails, app, "--flags-in-app")[0] == 0
+
+
+def test_a_passthrough_app_without_activation_is_told_that_no_flag_can_reach_it(
+    groundrails: Run, tmp_path: Path
+) -> None:
+    app = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + GROUNDING + "passthrough: true\n"})
+    done = groundrails("doctor", app, "--flags-in-app")
+    assert done.code == 1
+    assert "set `activation: always`" in done.err
+
+
+def test_a_shadow_rail_is_proven_by_its_report(groundrails: Run, tmp_path: Path) -> None:
+    app = written(tmp_path / "app", {"config.yml": SOUND.replace("always", "shadow")})
+    code, rows, problems = examined(groundrails, app)
+    assert code == 0
+    assert {(row["planted"], row["clean"], row["fires"]) for row in rows} == {("passed", "passed", True)}
+    assert "shadow" in problems
+
+
+def test_a_policy_that_lets_everything_pass_is_named(groundrails: Run, tmp_path: Path) -> None:
+    policy = "always, policies: [{when: {kind: unsupported_claim}, then: allow}]"
+    app = written(tmp_path / "app", {"config.yml": SOUND.replace("always", policy)})
+    code, rows, problems = examined(groundrails, app)
+    assert code == 0
+    assert {row["planted"] for row in rows} == {"passed"}
+    assert "found_but_allowed" in problems
+
+
+def test_a_policy_that_hides_nothing_still_counts_as_firing(groundrails: Run, tmp_path: Path) -> None:
+    policy = "always, policies: [{when: {kind: unsupported_claim}, then: warn}]"
+    app = written(tmp_path / "app", {"config.yml": SOUND.replace("always", policy)})
+    code, rows, _ = examined(groundrails, app)
+    assert code == 0
+    assert {row["planted"] for row in rows} == {"warned"}
+
+
+def test_the_table_names_flow_flag_and_mode(process: Run, tmp_path: Path) -> None:
+    done = process("doctor", written(tmp_path / "app", {"config.yml": SOUND}))
+    assert done.code == 0
+    assert "check grounding │ $check_grounding │ general" in done.out
+
+
+@pytest.mark.parametrize("where", ["nowhere", "file.yml"])
+def test_what_is_no_folder_is_wrong_usage(groundrails: Run, tmp_path: Path, where: str) -> None:
+    (tmp_path / "file.yml").write_text(SOUND)
+    done = groundrails("doctor", tmp_path / where)
+    assert done.code == 2
+    assert "give the folder that holds your config.yml" in done.err
+
+
+def test_a_config_that_nemo_refuses_is_wrong_usage_with_nemos_reason(groundrails: Run, tmp_path: Path) -> None:
+    done = groundrails("doctor", written(tmp_path / "app", {"config.yml": "models: [\n"}))
+    assert done.code == 2
+    assert done.err.count("\n") == 1 and "ParserError" in done.err
+
+
+def test_live_uses_the_models_of_the_config(groundrails: Run, tmp_path: Path) -> None:
+    from groundrails.testing import ReplayServer
+
+    with ReplayServer() as server:
+        server.default("The capital of France is Paris.")
+        live = f"engine: openai, model: m, parameters: {{base_url: '{server.base_url}', api_key: k}}"
+        yaml = SOUND.replace("engine: openai, model: gpt-4o-mini", live).replace(
+            "check grounding", "self check hallucination"
+        )
+        code, rows, _ = examined(groundrails, written(tmp_path / "app", {"config.yml": yaml}), "--live")
+        assert server.requests
+    assert code == 0, rows
+    assert [row["mode"] for row in rows] == ["ready answer (output rails only)", "check_async"]

@@ -1,0 +1,178 @@
+"""`groundrails check --html` and `--debug-claims`: what stands in the page, and that no text can change it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundrails import Guard
+from groundrails.cli.page import page
+
+Run = Callable[..., Any]
+
+SOURCE = (
+    "The Eiffel Tower was built in 1889 by Gustave Eiffel's company and is located in Paris. It is 330 metres tall."
+)
+ANSWER = "Hello there! The Eiffel Tower was built in 1887. It is 330 metres tall."
+HOSTILE = (
+    "</mark></style><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> "
+    "{{ 7 * 7 }} \u202e1887\u202c \x1b[2J\x00 The tower was built in 1887."
+)
+VOID = {"meta", "br"}
+
+
+class Page(HTMLParser):
+    """Elements, attributes and texts; fails on an element that is not closed where it should be."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[tuple[str, ...], str]] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((tuple(self._open), data))
+
+    def text_in(self, tag: str) -> list[str]:
+        return [text for path, text in self.texts if tag in path]
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def written(groundrails: Run, folder: Path, answer: str, source: str, *more: str) -> tuple[Any, str]:
+    (folder / "answer.txt").write_text(answer)
+    (folder / "source.txt").write_text(source)
+    done = groundrails("check", "-f", "answer.txt", "-e", "source.txt", "--html", "out.html", *more, cwd=folder)
+    return done, (folder / "out.html").read_text(encoding="utf-8")
+
+
+def test_the_page_marks_words_and_shows_each_claim_with_type_and_evidence(groundrails: Run, tmp_path: Path) -> None:
+    done, text = written(groundrails, tmp_path, ANSWER, SOURCE)
+    shown = Page(text)
+    assert done.code == 1 and "⟦1887⟧" in done.out and "temporal" in done.out
+    assert shown.text_in("mark") == ["1887", "contradicted, claim 1"]
+    assert shown.all("mark")[0]["class"] == "contradicted"
+    target = shown.all("a")[0]["href"]
+    assert target == "#claim-1" and "claim-1" in [row.get("id") for row in shown.all("tr")]
+    rows = "".join(shown.text_in("tbody"))
+    assert "The Eiffel Tower was built in 1887." in rows and "temporal" in rows and "source.txt" in rows
+    assert any("1889" in quote for quote in shown.text_in("blockquote"))
+
+
+def test_the_page_loads_and_runs_nothing(groundrails: Run, tmp_path: Path) -> None:
+    _, text = written(groundrails, tmp_path, ANSWER, SOURCE)
+    shown = Page(text)
+    assert not {"script", "img", "link", "iframe", "object", "form", "base"} & {tag for tag, _ in shown.tags}
+    assert not [
+        name for _, attributes in shown.tags for name in attributes if name in ("src", "style") or name[:2] == "on"
+    ]
+    policy = next(m["content"] for m in shown.all("meta") if m.get("http-equiv") == "Content-Security-Policy")
+    style = "".join(shown.text_in("style"))
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert "url(" not in style and "@import" not in style and "prefers-color-scheme: dark" in style
+
+
+def test_hostile_texts_stay_texts(groundrails: Run, tmp_path: Path) -> None:
+    _, text = written(groundrails, tmp_path, HOSTILE, SOURCE + HOSTILE, "--debug-claims")
+    shown = Page(text)
+    assert not {"script", "img"} & {tag for tag, _ in shown.tags}
+    everything = "".join(text for _, text in shown.texts)
+    assert "{{ 7 * 7 }}" in everything and "onerror=" in everything and "\\u202e1887\\u202c" in everything
+    assert not re.findall("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", text)
+
+
+@pytest.mark.parametrize("redaction", ["hash", "drop"])
+def test_a_redacted_page_has_none_of_the_texts(groundrails: Run, tmp_path: Path, redaction: str) -> None:
+    (tmp_path / "s.yml").write_text(f"redaction: {redaction}\n")
+    done, text = written(groundrails, tmp_path, ANSWER, SOURCE, "--config", "s.yml", "--debug-claims")
+    assert done.code == 1
+    for told in ("Eiffel", "1887", "1889", "330 metres", "Hello"):
+        assert told not in text and told not in done.out
+
+
+def test_settings_that_hide_evidence_hide_it_in_the_page(groundrails: Run, tmp_path: Path) -> None:
+    (tmp_path / "s.yml").write_text("expose: {evidence: false}\n")
+    _, text = written(groundrails, tmp_path, ANSWER, SOURCE, "--config", "s.yml")
+    assert "1887" in text and "1889" not in text and "source.txt" not in text
+
+
+def test_an_unverified_answer_has_a_page_with_the_reason(groundrails: Run, tmp_path: Path) -> None:
+    done, text = written(groundrails, tmp_path, ANSWER, " ")
+    assert done.code == 3
+    shown = Page(text)
+    assert "unverified" in shown.text_in("h1") and "no_evidence" in text and shown.all("mark") == []
+
+
+def test_a_page_that_cannot_be_written_is_wrong_usage(groundrails: Run, tmp_path: Path) -> None:
+    for place in ("nowhere/out.html", "."):
+        done = groundrails("check", "-r", ANSWER, "-t", SOURCE, "--html", place, cwd=tmp_path)
+        assert (done.code, done.out) == (2, "") and "cannot write" in done.err
+
+
+def test_debug_claims_shows_what_was_extracted_before_the_verdicts(groundrails: Run) -> None:
+    done = groundrails("check", "-r", ANSWER, "-t", SOURCE, "--debug-claims")
+    assert done.out.index("extracted claim") < done.out.index("makes no claim") < done.out.index("hallucinated")
+    start = ANSWER.index("The Eiffel")
+    assert f"{start}:{start + 35} The" in done.out and "rules" in done.out and "Hello there!" in done.out
+
+
+def test_debug_claims_works_without_evidence_and_needs_the_check(groundrails: Run) -> None:
+    done = groundrails("check", "-r", ANSWER, "--debug-claims")
+    assert done.code == 3 and "extracted claim" in done.out and "rules" in done.out
+    done = groundrails("check", "-r", ANSWER, "-t", SOURCE, "--check", "grounding", "--debug-claims")
+    assert done.code == 2 and "--check claims" in done.err
+
+
+def test_debug_claims_shows_dropped_claims_of_a_model(groundrails: Run, tmp_path: Path) -> None:
+    from groundrails.testing import ReplayServer
+
+    claims = '{"claims": [{"sentence": 2, "claim": "The Eiffel Tower was built in 1887."}, '
+    claims += '{"sentence": 2, "claim": "The tower weighs 10100 tonnes."}]}'
+    with ReplayServer() as server:
+        server.say(claims)
+        (tmp_path / "s.yml").write_text(
+            f"checks: [claims]\nclaims: {{extractor: llm, classifier: offline}}\n"
+            f"llm: {{base_url: '{server.base_url}', model: m, api_key: none}}\n"
+        )
+        done = groundrails("check", "-r", ANSWER, "-t", SOURCE, "-c", tmp_path / "s.yml", "--debug-claims")
+    assert "10100" in done.out and "and not in the" in " ".join(done.out.split())
+    assert re.search(r"│ llm", done.out) and re.search(r"│ rules", done.out)
+    assert "1 sentences that the model made no claim of" in done.err
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium on this machine")
+def test_a_browser_shows_the_page_and_obeys_no_text(tmp_path: Path) -> None:
+    report = Guard().check_sync(HOSTILE, evidence=SOURCE)
+    (tmp_path / "out.html").write_text(page(report, HOSTILE), encoding="utf-8")
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    done = subprocess.run(
+        [*command, "--enable-logging=stderr", "--dump-dom", (tmp_path / "out.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert f"<title>{report.status} - groundrails report</title>" in done.stdout
+    assert "<script" not in done.stdout and "<mark" in done.stdout
+    assert "Refused to apply" not in done.stderr and "Content Security Policy" not in done.stderr

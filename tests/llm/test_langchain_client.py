@@ -1,0 +1,88 @@
+"""LangChain's models through our client: those with `n`, those without, and those that are not chat models."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.language_models import FakeListChatModel, FakeListLLM
+from langchain_openai import ChatOpenAI
+
+from groundrails.config import LlmSettings
+from groundrails.errors import InputError, LlmError
+from groundrails.exchange import Message
+from groundrails.llm.adapt import as_client
+from groundrails.llm.base import LlmClient
+from groundrails.llm.session import LlmSession
+from groundrails.testing import ReplayServer
+
+PROMPT = (Message(role="system", content="Be brief."), Message(role="user", content="Where?"))
+
+
+def client_of(model: object) -> LlmClient:
+    client = as_client(model)
+    assert client is not None
+    return client
+
+
+def openai_model(server: ReplayServer) -> ChatOpenAI:
+    return ChatOpenAI(model="replay", base_url=server.base_url, api_key="k", max_retries=0)
+
+
+async def test_a_model_with_n_gives_samples_in_one_request(server: ReplayServer) -> None:
+    server.reply(["a", "b"], usage=(7, 5), times=1)
+
+    reply = await client_of(openai_model(server)).complete(PROMPT, n=2, temperature=1.0)
+
+    assert [completion.text for completion in reply.completions] == ["a", "b"]
+    assert (reply.prompt_tokens, reply.completion_tokens) == (7, 5)
+    body = server.requests[0].body
+    assert (body["n"], body["temperature"]) == (2, 1.0)
+    assert body["messages"] == [
+        {"content": "Be brief.", "role": "system"},
+        {"content": "Where?", "role": "user"},
+    ]
+
+
+async def test_what_it_refuses_is_left_out_from_then_on(server: ReplayServer) -> None:
+    server.refuse("temperature")
+    server.say("a", "b")
+    client = client_of(openai_model(server))
+    for _ in range(2):
+        await client.complete(PROMPT, temperature=1.0)
+    assert ["temperature" in request.body for request in server.requests] == [True, False, False]
+
+
+@pytest.mark.parametrize(("status", "retryable"), [(401, False), (429, True), (500, True)])
+async def test_its_errors_become_ours(server: ReplayServer, status: int, retryable: bool) -> None:
+    server.reply(status=status, times=1)
+    with pytest.raises(LlmError) as caught:
+        await client_of(openai_model(server)).complete(PROMPT)
+    assert (caught.value.status, caught.value.retryable) == (status, retryable)
+
+
+async def test_a_model_without_n_is_asked_by_single_requests() -> None:
+    client = client_of(FakeListChatModel(responses=["a", "b"]))
+    session = LlmSession.of(client, LlmSettings())
+    assert session is not None and client.supports_n is False
+    reply = await session.complete(PROMPT, n=2, temperature=1.0)
+    assert sorted(completion.text for completion in reply.completions) == ["a", "b"]
+
+
+async def test_a_text_model_is_asked_too() -> None:
+    reply = await client_of(FakeListLLM(responses=["a"])).complete(PROMPT)
+    assert reply.completions[0].text == "a"
+
+
+def test_one_model_keeps_its_client(server: ReplayServer) -> None:
+    model = openai_model(server)
+    copied = model.model_copy()
+    client = client_of(model)
+    assert as_client(model) is client
+    assert as_client(client) is client
+    assert as_client(copied) is not client
+    assert model.model_copy() == model  # the client it keeps changes nothing about the model
+
+
+def test_none_is_no_model_and_something_else_is_an_error() -> None:
+    assert as_client(None) is None
+    with pytest.raises(InputError, match="cannot ask a str; give a LangChain model"):
+        as_client("gpt-4o")

@@ -1,0 +1,403 @@
+"""Models as NeMo makes them from a config, asked through our client inside a real turn."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langchain_openai import ChatOpenAI
+from nemoguardrails import LLMRails, RailsConfig
+from nemoguardrails.actions.rail_outcome import RailOutcome
+from nemoguardrails.integrations.langchain.llm_adapter import LangChainLLMAdapter
+from nemoguardrails.llm.clients.openai_compatible import OpenAICompatibleClient
+from nemoguardrails.llm.models.openai_chat import OpenAIChatModel
+
+from groundrails.config import ConsistencySettings, GuardConfig, LlmSettings
+from groundrails.errors import LlmError
+from groundrails.exchange import Message
+from groundrails.llm.adapt import as_client
+from groundrails.llm.piggyback import install
+from groundrails.llm.sampling import Sampler
+from groundrails.llm.session import LlmSession
+from groundrails.report import LlmUsage
+from groundrails.testing import ReplayServer
+
+PROMPT = (Message(role="user", content="Where is the tower?"),)
+
+
+def make_rails(server: ReplayServer, *, engine: str = "openai", **parameters: Any) -> LLMRails:
+    """An app with one output rail that draws samples."""
+    config = RailsConfig.from_content(
+        colang_content="define subflow draw samples\n  $drawn = execute draw_samples\n",
+        config={
+            "models": [
+                {
+                    "type": "main",
+                    "engine": engine,
+                    "model": "replay",
+                    "parameters": {"base_url": server.base_url, "api_key": "key-1", **parameters},
+                }
+            ],
+            "rails": {"output": {"flows": ["draw samples"], "streaming": {"enabled": True, "stream_first": False}}},
+        },
+    )
+    return LLMRails(config)
+
+
+def draw_in_turn(
+    rails: LLMRails, settings: ConsistencySettings, k: int = 2, usages: list[LlmUsage] | None = None
+) -> list[tuple[str, ...]]:
+    """Register the drawing action; what it drew is in the list after the turn."""
+    drawn: list[tuple[str, ...]] = []
+
+    async def draw_samples(llm: Any = None, **_: Any) -> RailOutcome:
+        session = LlmSession.of(as_client(llm), LlmSettings())
+        sampler = Sampler(session, PROMPT, settings)
+        drawn.append(tuple(sample.text for sample in await sampler.draw(k)))
+        if session is not None and usages is not None:
+            usages.append(session.usage())
+        return RailOutcome.allow()
+
+    rails.register_action(draw_samples, "draw_samples")
+    return drawn
+
+
+async def ask(rails: LLMRails) -> str:
+    answer = await rails.generate_async(messages=[{"role": "user", "content": "Where is the tower?"}])
+    return str(answer["content"])
+
+
+async def test_samples_come_in_one_request_with_the_settings_of_the_app(server: ReplayServer) -> None:
+    rails = make_rails(server, default_headers={"x-team": "blue"}, top_p=0.9)
+    drawn = draw_in_turn(rails, ConsistencySettings())
+    server.say("In Paris.", ["In Lyon.", "In Nice."])
+
+    assert await ask(rails) == "In Paris."
+
+    assert drawn == [("In Lyon.", "In Nice.")]
+    assert len(server.requests) == 2
+    sampling = server.requests[1]
+    assert sampling.body == {
+        "model": "replay",
+        "messages": [{"role": "user", "content": "Where is the tower?"}],
+        "n": 2,
+        "temperature": 1.0,
+        "top_p": 0.9,
+    }
+    assert sampling.headers["authorization"] == "Bearer key-1"
+    assert sampling.headers["x-team"] == "blue"
+
+
+async def test_the_calls_stand_in_explain_and_leave_the_turn_alone(server: ReplayServer) -> None:
+    rails = make_rails(server)
+    draw_in_turn(rails, ConsistencySettings())
+    server.reply("In Paris.", times=1, usage=(10, 3))
+    server.reply(["In Lyon.", "In Nice."], times=1, usage=(11, 6))
+
+    await ask(rails)
+
+    calls = rails.explain().llm_calls
+    assert [(call.task, call.prompt_tokens, call.completion_tokens) for call in calls] == [
+        ("general", 10, 3),
+        ("self_check_hallucination", 11, 6),
+    ]
+    assert calls[1].completion == "In Lyon.\n---\nIn Nice."
+    assert calls[1].duration is not None and calls[1].llm_model_name == "replay"
+
+
+async def test_a_model_of_azure_is_asked_at_its_deployment_with_its_key(server: ReplayServer) -> None:
+    endpoint = server.base_url.removesuffix("/v1")
+    config = RailsConfig.from_content(
+        config={
+            "models": [
+                {
+                    "type": "main",
+                    "engine": "azure",
+                    "model": "gpt-4o",
+                    "parameters": {
+                        "azure_endpoint": endpoint,
+                        "azure_deployment": "mine",
+                        "api_version": "2024-02-15-preview",
+                        "api_key": "azure-key",
+                    },
+                }
+            ]
+        }
+    )
+    client = as_client(LLMRails(config).llm)
+    server.say(["a", "b"])
+
+    reply = await client.complete(PROMPT, n=2)  # type: ignore[union-attr]
+
+    assert [completion.text for completion in reply.completions] == ["a", "b"]
+    request = server.requests[0]
+    assert request.path == "/openai/deployments/mine/chat/completions"
+    assert request.query == "api-version=2024-02-15-preview"
+    assert request.headers["api-key"] == "azure-key"
+    assert "authorization" not in request.headers
+
+
+def test_an_http_client_of_the_users_own_is_used_and_left_open(server: ReplayServer) -> None:
+    server.say("a")
+
+    async def main() -> bool:
+        async with httpx.AsyncClient(headers={"x-proxy": "mine"}) as own:
+            theirs = OpenAICompatibleClient(server.base_url, api_key="k", http_client=own)
+            await as_client(OpenAIChatModel(theirs, "replay")).complete(PROMPT)  # type: ignore[union-attr]
+            await asyncio.get_running_loop().shutdown_asyncgens()  # as `asyncio.run` does at its end
+            return own.is_closed
+
+    assert asyncio.run(main()) is False
+    assert server.requests[0].headers["x-proxy"] == "mine"
+
+
+async def test_a_reasoning_model_is_not_sent_a_temperature(server: ReplayServer) -> None:
+    config = {
+        "models": [
+            {
+                "type": "main",
+                "engine": "openai",
+                "model": "o3-mini",
+                "parameters": {"base_url": server.base_url, "api_key": "k", "max_tokens": 99},
+            }
+        ]
+    }
+    client = as_client(LLMRails(RailsConfig.from_content(config=config)).llm)
+    server.say("a")
+
+    await client.complete(PROMPT, temperature=1.0)  # type: ignore[union-attr]
+
+    assert sorted(server.requests[0].body) == ["max_completion_tokens", "messages", "model"]
+
+
+async def test_what_a_provider_refuses_is_remembered_over_turns(server: ReplayServer) -> None:
+    rails = make_rails(server)
+    drawn = draw_in_turn(rails, ConsistencySettings())
+    server.refuse("temperature", "n")
+    server.default("In Paris.")
+
+    await ask(rails)
+    await ask(rails)
+
+    assert drawn == [("In Paris.", "In Paris.")] * 2
+    statuses = [request.status for request in server.requests]
+    assert statuses[-3:] == [200, 200, 200]  # the second turn: the answer and two single requests
+    assert statuses.count(400) == 3  # `n` once, then `temperature` for each of the two that run at the same time
+
+
+async def test_an_engine_that_is_not_openai_is_asked_by_concurrent_calls(server: ReplayServer) -> None:
+    rails = make_rails(server)
+    rails.update_llm(OtherEngine(rails.llm))
+    drawn = draw_in_turn(rails, ConsistencySettings())
+    server.reply("In Paris.", times=1)
+    server.reply(["In Lyon.", "In Nice."], times=2, delay_s=0.2)
+
+    await ask(rails)
+
+    assert sorted(drawn[0]) == ["In Lyon.", "In Nice."]
+    first, second = server.requests[1:]
+    assert second.received_at < (first.finished_at or 0.0)
+    assert [call.task for call in rails.explain().llm_calls] == ["general", *["self_check_hallucination"] * 2]
+
+
+async def test_an_error_of_the_provider_becomes_ours(server: ReplayServer) -> None:
+    rails = make_rails(server)
+    server.reply(status=401, message="Incorrect API key provided: sk-abcdef123456", times=2)
+
+    for client in (as_client(rails.llm), as_client(OtherEngine(rails.llm))):
+        with pytest.raises(LlmError) as caught:
+            await client.complete(PROMPT)  # type: ignore[union-attr]
+        assert (caught.value.status, caught.value.retryable) == (401, False)
+        assert "sk-abcdef123456" not in str(caught.value)
+        assert caught.value.__cause__ is not None
+
+
+async def test_one_model_keeps_its_client_and_a_copy_gets_its_own(server: ReplayServer) -> None:
+    model = make_rails(server).llm
+    assert as_client(model) is as_client(model)
+    assert as_client(copy.copy(model)) is not as_client(model)
+
+
+async def test_a_langchain_model_of_the_app_gives_samples_in_one_request(server: ReplayServer) -> None:
+    rails = make_rails(server)
+    rails.update_llm(LangChainLLMAdapter(langchain_model(server)))
+    drawn = draw_in_turn(rails, ConsistencySettings())
+    server.say("In Paris.", ["In Lyon.", "In Nice."])
+
+    await ask(rails)
+
+    assert drawn == [("In Lyon.", "In Nice.")]
+    assert [request.n for request in server.requests] == [1, 2]
+    assert [call.task for call in rails.explain().llm_calls] == ["general", "self_check_hallucination"]
+
+
+async def test_a_bound_langchain_model_is_asked_singly(server: ReplayServer) -> None:
+    client = as_client(LangChainLLMAdapter(langchain_model(server).bind(top_p=0.5)))
+    server.say("a")
+    reply = await client.complete(PROMPT, temperature=1.0)  # type: ignore[union-attr]
+    assert reply.completions[0].text == "a"
+    assert server.requests[0].body["top_p"] == 0.5
+
+
+# ---- piggyback
+
+
+def piggyback(
+    server: ReplayServer, usages: list[LlmUsage] | None = None, **parameters: Any
+) -> tuple[LLMRails, list[tuple[str, ...]]]:
+    settings = GuardConfig.load({"consistency": {"sampling": "piggyback"}})
+    rails = make_rails(server, **parameters)
+    assert install(rails, settings)
+    rails.update_llm(rails.llm)  # what NeMo does itself after `init`
+    return rails, draw_in_turn(rails, settings.consistency, usages=usages)
+
+
+async def test_samples_come_with_the_answer_in_one_request(server: ReplayServer) -> None:
+    rails, drawn = piggyback(server)
+    server.say(["In Paris.", "In Lyon.", "In Nice."])
+
+    assert await ask(rails) == "In Paris."
+
+    assert drawn == [("In Lyon.", "In Nice.")]
+    assert [request.n for request in server.requests] == [3]
+
+
+async def test_init_can_install_it_before_nemo_has_made_its_model(server: ReplayServer, tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    app.mkdir()
+    (app / "config.yml").write_text(
+        "models:\n- type: main\n  engine: openai\n  model: replay\n  api_key_env_var: MY_KEY\n"
+        f"  parameters: {{base_url: '{server.base_url}'}}\n"
+        "rails: {output: {flows: [draw samples]}}\n"
+    )
+    (app / "rails.co").write_text("define subflow draw samples\n  $drawn = execute draw_samples\n")
+    (app / "config.py").write_text(
+        "from groundrails.config import GuardConfig\n"
+        "from groundrails.llm.piggyback import install\n"
+        "def init(app):\n"
+        "    assert app.llm is None\n"
+        "    assert install(app, GuardConfig.load({'consistency': {'sampling': 'piggyback'}}))\n"
+    )
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("MY_KEY", "from-env")
+        rails = LLMRails(RailsConfig.from_path(str(app)))
+    drawn = draw_in_turn(rails, ConsistencySettings(sampling="piggyback"))
+    server.say(["In Paris.", "In Lyon.", "In Nice."])
+
+    assert await ask(rails) == "In Paris."
+
+    assert drawn == [("In Lyon.", "In Nice.")]
+    assert [request.headers["authorization"] for request in server.requests] == ["Bearer from-env"]
+
+
+async def test_while_streaming_nothing_comes_along(server: ReplayServer) -> None:
+    rails, _ = piggyback(server)
+    server.reply("In Paris.", when=lambda request: request.is_streaming)
+    server.reply(["In Lyon.", "In Nice."], when=lambda request: not request.is_streaming)
+    chunks = [chunk async for chunk in rails.stream_async(messages=[{"role": "user", "content": "Where?"}])]
+    assert "".join(map(str, chunks)) == "In Paris."
+    shapes = [(request.n, request.is_streaming) for request in server.requests]
+    assert shapes[0] == (1, True)  # the answer alone
+    assert set(shapes[1:]) == {(2, False)}  # the rail draws for itself
+
+
+async def test_without_a_model_there_is_nothing_to_wrap() -> None:
+    rails = LLMRails(RailsConfig.from_content(config={"models": []}))
+    assert install(rails, GuardConfig.load(None)) is False
+    assert as_client(rails.llm) is None
+
+
+async def test_samples_of_one_turn_are_not_seen_in_the_next(server: ReplayServer) -> None:
+    rails, drawn = piggyback(server)
+    server.say(["In Paris.", "In Lyon.", "In Nice."], ["In Rome.", "In Bari.", "In Pisa."])
+
+    await ask(rails)
+    await ask(rails)
+
+    assert drawn == [("In Lyon.", "In Nice."), ("In Bari.", "In Pisa.")]
+
+
+async def test_an_answer_at_another_temperature_keeps_it_and_gets_samples_beside_it(
+    server: ReplayServer,
+) -> None:
+    usages: list[LlmUsage] = []
+    rails, drawn = piggyback(server, usages, temperature=0.0)
+    server.reply("In Paris.", when=lambda r: r.body["temperature"] == 0.0, delay_s=0.2)
+    server.reply(["In Lyon.", "In Nice."], when=lambda r: r.body["temperature"] == 1.0, delay_s=0.2)
+
+    assert await ask(rails) == "In Paris."
+
+    assert drawn == [("In Lyon.", "In Nice.")]
+    assert (usages[0].calls, usages[0].round_trips, usages[0].saved_calls) == (1, 0, 1)
+    first, second = server.requests
+    assert second.received_at < (first.finished_at or 0.0)
+
+
+async def test_a_provider_without_n_still_gives_answer_and_samples(server: ReplayServer) -> None:
+    rails, drawn = piggyback(server)
+    server.refuse("n")
+    server.default("In Paris.")
+
+    assert await ask(rails) == "In Paris."
+    assert drawn == [("In Paris.", "In Paris.")]
+
+
+async def test_a_server_that_ignores_n_still_gives_samples(server: ReplayServer) -> None:
+    rails, drawn = piggyback(server)
+    server.ignores_n = True
+    server.default("In Paris.")
+
+    assert await ask(rails) == "In Paris."
+    assert drawn == [("In Paris.", "In Paris.")]
+
+
+async def test_an_answer_with_tool_calls_keeps_them(server: ReplayServer) -> None:
+    rails, _ = piggyback(server)
+    model = rails.llm
+    server.reply(None, tool_calls=[{"name": "look_up", "arguments": {"city": "Paris"}}], times=1)
+
+    from nemoguardrails.context import llm_call_info_var
+    from nemoguardrails.logging.explain import LLMCallInfo
+
+    llm_call_info_var.set(LLMCallInfo(task="general"))
+    response = await model.generate_async("Where?")  # type: ignore[union-attr]
+    assert response.tool_calls[0].function.arguments == {"city": "Paris"}
+    assert server.requests[0].n == 3
+
+
+async def test_a_failed_answer_fails_as_without_piggyback(server: ReplayServer) -> None:
+    rails, drawn = piggyback(server, max_retries=0)
+    server.reply(status=500, when=lambda request: True)
+
+    with pytest.raises(Exception, match="scripted failure 500"):
+        await ask(rails)
+    assert drawn == []
+
+
+# ---- helpers
+
+
+def langchain_model(server: ReplayServer) -> ChatOpenAI:
+    return ChatOpenAI(model="replay", base_url=server.base_url, api_key="k", max_retries=0)
+
+
+class OtherEngine:
+    """An `LLMModel` of a provider that NeMo does not know."""
+
+    provider_name = "other"
+    provider_url = None
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.model_name = "other-model"
+
+    async def generate_async(self, prompt: Any, *, stop: Any = None, **kwargs: Any) -> Any:
+        return await self._inner.generate_async(prompt, stop=stop, **kwargs)
+
+    async def stream_async(self, prompt: Any, *, stop: Any = None, **kwargs: Any) -> Any:
+        async for chunk in self._inner.stream_async(prompt, stop=stop, **kwargs):
+            yield chunk

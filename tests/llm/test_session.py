@@ -1,0 +1,202 @@
+"""What a session does around the calls: retries, budgets, several completions, counting."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from groundrails.config import LlmSettings
+from groundrails.errors import BudgetExceededError, LlmError, LlmReplyError, LlmTimeoutError
+from groundrails.exchange import Message
+from groundrails.llm.base import LlmReply
+from groundrails.llm.session import LlmSession, client_from_settings
+from groundrails.testing import ReplayServer
+
+PROMPT = (Message(role="user", content="Where?"),)
+
+
+def make_session(server: ReplayServer, **fields: Any) -> LlmSession:
+    settings = LlmSettings.model_validate({"base_url": server.base_url, "model": "replay", **fields})
+    session = LlmSession.of(client_from_settings(settings), settings)
+    assert session is not None
+    return session
+
+
+def texts(reply: LlmReply) -> list[str]:
+    return [completion.text for completion in reply.completions]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{"status": 429, "retry_after_s": 0.01}, {"status": 500}, {"cut": True}, {"text": "x", "broken_json": True}],
+)
+async def test_a_passing_fault_is_retried(server: ReplayServer, fault: dict[str, Any]) -> None:
+    server.reply(**fault)
+    server.say("a")
+    session = make_session(server)
+    assert texts(await session.complete(PROMPT)) == ["a"]
+    assert (session.usage().calls, session.usage().round_trips) == (2, 2)
+
+
+async def test_a_lasting_fault_is_not_retried(server: ReplayServer) -> None:
+    server.reply(status=401, when=lambda request: True)
+    with pytest.raises(LlmError):
+        await make_session(server).complete(PROMPT)
+    assert len(server.requests) == 1
+
+
+async def test_retries_end(server: ReplayServer) -> None:
+    server.reply(status=429, retry_after_s=0.0, when=lambda request: True)
+    with pytest.raises(LlmError, match=r"scripted failure 429"):
+        await make_session(server, max_retries=2).complete(PROMPT)
+    assert len(server.requests) == 3
+
+
+async def test_the_wait_the_provider_asks_for_is_kept(server: ReplayServer) -> None:
+    server.reply(status=429, retry_after_s=0.4)
+    server.say("a")
+    await make_session(server).complete(PROMPT)
+    first, second = server.requests
+    assert second.received_at - first.received_at >= 0.4
+
+
+async def test_no_wait_beyond_the_budget(server: ReplayServer) -> None:
+    server.reply(status=429, retry_after_s=30)
+    started = time.monotonic()
+    with pytest.raises(LlmError):
+        await make_session(server, budget={"seconds": 1.0}).complete(PROMPT)
+    assert time.monotonic() - started < 1.0
+
+
+async def test_no_answer_in_time_is_a_timeout(server: ReplayServer) -> None:
+    server.reply("a", delay_s=5.0)
+    with pytest.raises(LlmTimeoutError):
+        await make_session(server, timeout_s=0.2, max_retries=0).complete(PROMPT)
+
+
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        ({"calls": 1}, "budget of 1 calls"),
+        ({"tokens": 3}, "budget of 3 tokens"),
+        ({"calls": 0}, "budget of 0 calls"),
+    ],
+)
+async def test_a_spent_budget_ends_the_calls(server: ReplayServer, budget: dict[str, int], told: str) -> None:
+    server.reply("a", usage=(2, 2), when=lambda request: True)
+    session = make_session(server, budget=budget)
+    with pytest.raises(BudgetExceededError, match=told):
+        for _ in range(2):
+            await session.complete(PROMPT)
+    assert len(server.requests) == session.usage().calls <= 1
+
+
+async def test_seconds_are_counted_from_the_first_call(server: ReplayServer) -> None:
+    server.default("a")
+    session = make_session(server, budget={"seconds": 0.3})
+    await session.complete(PROMPT)
+    await asyncio.sleep(0.35)
+    with pytest.raises(BudgetExceededError, match=r"0\.3 seconds"):
+        await session.complete(PROMPT)
+
+
+async def test_several_completions_take_one_round_trip(server: ReplayServer) -> None:
+    server.say(["a", "b", "c"])
+    session = make_session(server)
+    assert texts(await session.complete(PROMPT, n=3)) == ["a", "b", "c"]
+    usage = session.usage()
+    assert (usage.calls, usage.round_trips, usage.saved_calls) == (1, 1, 2)
+
+
+async def test_where_n_is_refused_single_requests_run_at_the_same_time(server: ReplayServer) -> None:
+    server.refuse("n")
+    server.reply(["a", "b", "c"], when="Where", delay_s=0.2)
+    session = make_session(server)
+
+    assert sorted(texts(await session.complete(PROMPT, n=3))) == ["a", "b", "c"]
+
+    assert (session.usage().calls, session.usage().round_trips) == (4, 2)
+    assert _most_at_once(server) == 3
+
+
+async def test_what_an_ignored_n_left_out_is_asked_for_singly(server: ReplayServer) -> None:
+    server.ignores_n = True
+    server.say("a", "b", "c")
+    session = make_session(server)
+    assert sorted(texts(await session.complete(PROMPT, n=3))) == ["a", "b", "c"]
+    server.say("d", "e")
+    await session.complete(PROMPT, n=2)
+    assert [request.n for request in server.requests] == [3, 1, 1, 1, 1]  # learned: no second try of `n`
+
+
+async def test_one_request_only_brings_what_it_brings(server: ReplayServer) -> None:
+    server.ignores_n = True
+    server.say("a", "b")
+    assert texts(await make_session(server).complete(PROMPT, n=2, requests="one")) == ["a"]
+    assert len(server.requests) == 1
+
+
+async def test_single_requests_on_demand(server: ReplayServer) -> None:
+    server.say("a", "b")
+    session = make_session(server)
+    assert sorted(texts(await session.complete(PROMPT, n=2, requests="many"))) == ["a", "b"]
+    assert [request.n for request in server.requests] == [1, 1]
+    assert session.usage().round_trips == 1
+
+
+async def test_no_more_at_once_than_the_settings_allow(server: ReplayServer) -> None:
+    server.reply("a", when="Where", delay_s=0.1)
+    session = make_session(server, max_concurrency=2)
+    await session.complete(PROMPT, n=5, requests="many")
+    assert _most_at_once(server) == 2
+    assert session.usage().round_trips == 3
+
+
+async def test_a_part_that_failed_leaves_the_rest(server: ReplayServer) -> None:
+    server.say("a")
+    server.reply(status=401)
+    server.say("b")
+    assert sorted(texts(await make_session(server).complete(PROMPT, n=3, requests="many"))) == ["a", "b"]
+
+
+async def test_completions_without_text_are_left_out(server: ReplayServer) -> None:
+    server.say(["a", None, "  "])
+    assert texts(await make_session(server).complete(PROMPT, n=3, requests="one")) == ["a"]
+
+
+async def test_no_text_at_all_is_an_error_that_tells_why(server: ReplayServer) -> None:
+    server.reply("", finish_reason="length", times=1)
+    with pytest.raises(LlmReplyError, match=r"without text .*length"):
+        await make_session(server).complete(PROMPT)
+
+
+async def test_a_cancelled_caller_stops_the_request(server: ReplayServer) -> None:
+    server.reply("a", delay_s=5.0)
+    task = asyncio.create_task(make_session(server).complete(PROMPT))
+    await _until(lambda: bool(server.requests))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await _until(lambda: server.requests[0].is_abandoned)
+
+
+def test_there_is_no_session_without_a_model() -> None:
+    assert LlmSession.of(None, LlmSettings()) is None
+
+
+def _most_at_once(server: ReplayServer) -> int:
+    """How many of the answered requests were open at the same time."""
+    spans = [(r.received_at, r.finished_at or 0.0) for r in server.requests if r.status == 200]
+    return max(sum(start <= moment < end for start, end in spans) for moment, _ in spans)
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    for _ in range(200):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("did not come true within 2 s")

@@ -1,0 +1,64 @@
+"""Apps, questions and answers of the tests in this folder."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import Any
+
+from groundrails.testing import ReplayRequest, ReplayServer
+
+EVIDENCE = (
+    "The Harbour Bridge of Porto Lindo was opened in 1962 by mayor Ana Ruiz. It is 480 metres long and carries two "
+    "lanes of traffic and a tram line."
+)
+CLEAN = "The Harbour Bridge of Porto Lindo was opened in 1962."
+PLANTED = "The Harbour Bridge of Porto Lindo was opened in 1999."
+QUESTION = "When was the Harbour Bridge of Porto Lindo opened?"
+BLOCKED = "I don't know the answer to that."
+WARNING = "prone to hallucination"
+
+MODEL = """
+models:
+  - type: main
+    engine: openai
+    model: gpt-4o-mini
+    parameters: {{base_url: "{base_url}"}}
+{more_models}
+import_paths: [groundrails/plugin]
+"""
+EMBEDDINGS = """
+  - type: embeddings
+    engine: groundrails
+    model: embedded
+"""
+
+
+def app_yaml(base_url: str, yaml: str = "", *, more_models: str = "", flows: str = "check grounding") -> str:
+    """A `config.yml`; `yaml` is appended and holds its own `rails:` unless the flows are enough."""
+    rails = "" if re.search(r"^\s*rails:", yaml, re.MULTILINE) else f"rails: {{output: {{flows: [{flows}]}}}}\n"
+    return MODEL.format(base_url=base_url, more_models=more_models) + rails + textwrap.dedent(yaml)
+
+
+def make_app(yaml: str, colang: str = "") -> Any:
+    """A new `LLMRails`."""
+    from nemoguardrails import LLMRails, RailsConfig
+
+    return LLMRails(RailsConfig.from_content(colang_content=textwrap.dedent(colang), yaml_content=yaml))
+
+
+def is_sampling(request: ReplayRequest) -> bool:
+    """True for the requests of further samples."""
+    return request.n > 1 or request.body.get("temperature") == 1.0
+
+
+def script(server: ReplayServer, answer: str, *, samples: str = CLEAN) -> None:
+    """Let the model answer so, and all further samples say something else."""
+    server.reply(samples, when=is_sampling)
+    server.default(answer)
+
+
+def user(context: dict[str, Any] | None = None, text: str = QUESTION) -> list[dict[str, Any]]:
+    """The messages of one turn."""
+    head = [{"role": "context", "content": context}] if context else []
+    return [*head, {"role": "user", "content": text}]

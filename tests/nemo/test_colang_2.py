@@ -1,0 +1,145 @@
+"""Colang 2.x: `import groundrails.plugin`, the report as an event, and rails that still run after an abort."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import pytest
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, WARNING, is_sampling, script
+
+from groundrails.testing import ReplayServer
+
+YAML = """
+colang_version: "2.x"
+models:
+  - type: main
+    engine: openai
+    model: gpt-4o-mini
+    parameters: {{base_url: "{base_url}"}}
+{more}
+"""
+COLANG = """
+import core
+import guardrails
+import groundrails.plugin
+
+flow output rails $output_text
+  {flow}
+
+flow input rails $input_text
+  global $check_grounding
+  global $check_hallucination
+  global $hallucination_warning
+  {flag}
+
+flow main
+  activate answer
+  activate fixed answer
+
+flow answer
+  user said something as $said
+  $text = $said.transcript
+  $answer = await PassthroughLLMAction(user_message=$text)
+  bot say $answer
+
+flow fixed answer
+  match NeverSent()
+"""
+FLAGS = {
+    "check grounding": "check_grounding",
+    "self check hallucination": "check_hallucination",
+    "hallucination warning": "hallucination_warning",
+}
+ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
+_apps: dict[tuple[str, str], Any] = {}
+
+
+def _app(server: ReplayServer, flow: str, *, flag: bool = True, more: str = "") -> Any:
+    from nemoguardrails import LLMRails, RailsConfig
+
+    setting = f"${FLAGS[flow]} = True" if flag else "$nothing = True"
+    colang = textwrap.dedent(COLANG).replace("{flow}", flow).replace("{flag}", setting)
+    key = (colang, yaml := YAML.format(base_url=server.base_url, more=more))
+    if key not in _apps:
+        _apps[key] = LLMRails(RailsConfig.from_content(colang_content=colang, yaml_content=yaml))
+    return _apps[key]
+
+
+async def _ask(app: Any) -> dict[str, Any]:
+    messages = [{"role": "context", "content": {"evidence": EVIDENCE}}, {"role": "user", "content": QUESTION}]
+    message: dict[str, Any] = await app.generate_async(messages=messages)
+    return message
+
+
+def _events(message: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    return [event for event in message.get("events", ()) if event["type"] == name]
+
+
+@pytest.mark.parametrize("flow", ["check grounding", "self check hallucination"])
+@pytest.mark.parametrize("activation", ["flag", "always"])
+async def test_planted_hallucination_is_blocked_and_clean_answer_passes(
+    server: ReplayServer, flow: str, activation: str
+) -> None:
+    app = _app(server, flow, flag=activation == "flag", more=ALWAYS if activation == "always" else "")
+    for answer, expected, status in ((PLANTED, BLOCKED, "hallucinated"), (CLEAN, CLEAN, "grounded")):
+        server.reset()
+        script(server, answer)
+        message = await _ask(app)
+        assert message["content"] == expected
+        assert [event["report"]["status"] for event in _events(message, "HallucinationReport")] == [status]
+
+
+async def test_warning_is_appended_and_the_answer_stays(server: ReplayServer) -> None:
+    app = _app(server, "hallucination warning")
+    script(server, PLANTED)
+    text = (await _ask(app))["content"]
+    assert text.startswith(PLANTED) and WARNING in text
+
+
+async def test_without_flag_nothing_is_checked(server: ReplayServer) -> None:
+    app = _app(server, "self check hallucination", flag=False)
+    script(server, PLANTED)
+    message = await _ask(app)
+    assert message["content"] == PLANTED
+    assert not _events(message, "HallucinationReport")
+    assert not any(is_sampling(request) for request in server.requests)
+
+
+async def test_rails_exception_arrives_as_event(server: ReplayServer) -> None:
+    app = _app(server, "check grounding", more="enable_rails_exceptions: true\n")
+    script(server, PLANTED)
+    message = await _ask(app)
+    (exception,) = _events(message, "GroundingRailException")
+    assert PLANTED not in message["content"]
+    assert exception["kinds"] == ["unsupported_claim"]
+    assert exception["spans"][0]["text"] in PLANTED
+
+
+async def test_rails_still_run_in_the_turn_after_an_abort(server: ReplayServer) -> None:
+    """NeMo #2067: its own rails left `$output_rails_in_progress` up, and no output rail ran any more."""
+    app = _app(server, "check grounding")
+    state: Any = {}
+    said = []
+    for answer in (PLANTED, PLANTED, CLEAN):
+        server.reset()
+        script(server, answer)
+        events = [
+            {"type": "ContextUpdate", "data": {"evidence": EVIDENCE}},
+            {"type": "UtteranceUserActionFinished", "final_transcript": QUESTION},
+        ]
+        out, state = await app.process_events_async(events, state, blocking=True)
+        said.append([event["script"] for event in out if event["type"] == "StartUtteranceBotAction"])
+        done = [
+            {
+                "type": "UtteranceBotActionFinished",
+                "action_uid": event["action_uid"],
+                "is_success": True,
+                "final_script": event["script"],
+            }
+            for event in out
+            if event["type"] == "StartUtteranceBotAction"
+        ]
+        if done:
+            _, state = await app.process_events_async(done, state, blocking=True)
+    assert said == [[BLOCKED], [BLOCKED], [CLEAN]]

@@ -1,0 +1,198 @@
+"""Evidence in every shape and from every place, the first that has any; what is none makes the answer unverified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, app_yaml, make_app, script, user
+
+from groundrails.adapters.nemo_evidence import EvidenceSources, find_evidence, marked_context, statements
+from groundrails.config import EvidenceSettings
+from groundrails.errors import InputError
+from groundrails.exchange import Message, Passage
+from groundrails.testing import ReplayServer
+
+ALWAYS = """
+custom_data: {groundrails: {activation: always}}
+rails: {output: {flows: [check grounding]}}
+"""
+
+
+async def _found(settings: EvidenceSettings | None = None, **sources: Any) -> tuple[list[str], str | None]:
+    given: dict[str, Any] = {"context": {}, "messages": [], "prompt": [], **sources}
+    evidence = await find_evidence(settings or EvidenceSettings(), EvidenceSources(**given))
+    return [passage.text for passage in evidence.passages], evidence.place
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"),
+    [
+        ("one text", ["one text"]),
+        (["a", "b"], ["a", "b"]),
+        ({"text": "a", "id": "x"}, ["a"]),
+        ([{"content": "a"}, {"page_content": "b"}, {"body": "c"}], ["a", "b", "c"]),
+        (Document(page_content="a"), ["a"]),
+        ([Document(page_content="a"), "b", Passage(id="p", text="c")], ["a", "b", "c"]),
+        (["a", "", "  "], ["a"]),
+        ([["a"], "b"], ["a", "b"]),
+    ],
+)
+async def test_evidence_variable_in_every_shape(value: Any, texts: list[str]) -> None:
+    assert await _found(context={"evidence": value}) == (texts, "variable")
+
+
+@pytest.mark.parametrize("value", [42, {"number": 1}, [None], [[7]], object()])
+async def test_what_is_no_evidence_is_named(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^\$evidence: evidence item 1 is "):
+        await _found(context={"evidence": value})
+
+
+async def test_first_place_that_has_any_wins() -> None:
+    async def search(question: str) -> list[dict[str, str]]:
+        return [{"title": "Bridges", "body": f"found for {question}"}]
+
+    tool = {"role": "tool", "content": "from a tool", "name": "search", "tool_call_id": "7"}
+    system = {"role": "system", "content": "Context: from the system message"}
+    sources: dict[str, Any] = {
+        "context": {"evidence": "from the variable", "relevant_chunks": "from the chunks"},
+        "messages": [system, tool],
+        "search": search,
+        "user_message": "it",
+    }
+    places = []
+    for place, without in (
+        ("variable", lambda: sources["context"].pop("evidence")),
+        ("relevant_chunks", lambda: sources["context"].pop("relevant_chunks")),
+        ("tool_messages", lambda: sources["messages"].remove(tool)),
+        ("knowledge_base", lambda: sources.update(search=None)),
+        ("system_context", lambda: sources["messages"].clear()),
+        (None, lambda: None),
+    ):
+        places.append((await _found(**sources))[1] == place)
+        without()
+    assert places == [True] * 6
+
+
+async def test_order_of_the_settings_is_followed() -> None:
+    settings = EvidenceSettings(places=("system_context", "variable"))
+    messages = [{"role": "system", "content": "Context: this"}]
+    assert await _found(settings, context={"evidence": "that"}, messages=messages) == (["this"], "system_context")
+
+
+async def test_chunks_of_nemos_retrieval_stay_apart() -> None:
+    context = {"relevant_chunks": "a\nb\n", "relevant_chunks_sep": ["a", "b"]}
+    assert await _found(context=context) == (["a", "b"], "relevant_chunks")
+    assert await _found(context={**context, "relevant_chunks": "c"}) == (["c"], "relevant_chunks")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Context: It is red.", ["It is red."]),
+        ("Use the following context to answer:\nIt is red.\n\nQuestion: What colour?", ["It is red."]),
+        ("<context>\nIt is red.\n</context>\nWhat colour?", ["It is red."]),
+        ("## Documents\nIt is red.", ["It is red."]),
+        ("# This is some additional context:\n```markdown\nIt is red.\n```", ["It is red."]),
+        ("Facts: a\nSources: b", ["a\nSources: b", "b"]),
+        ("You are a helpful assistant.", []),
+        ("In this context the colour is red.", []),
+        ("What is the source of the Nile?", []),
+    ],
+)
+def test_context_in_a_prompt(text: str, parts: list[str]) -> None:
+    assert marked_context(text) == parts
+
+
+def test_instructions_in_a_system_message_are_no_evidence() -> None:
+    text = "You are a guide. Answer politely. The bridge was opened in 1962. Do not guess."
+    assert statements(text) == "The bridge was opened in 1962."
+    assert statements("You are a helpful assistant. Answer in one sentence.") == ""
+
+
+async def test_plain_system_message_is_the_last_resort() -> None:
+    messages = [{"role": "system", "content": "You are a guide. The bridge is red."}, {"role": "user", "content": "Hi"}]
+    assert await _found(messages=messages) == (["The bridge is red."], "system_context")
+    prompt = [Message(role="system", content="Below is a chat. The bot is factual.")]
+    assert await _found(prompt=prompt) == ([], None)
+
+
+async def test_knowledge_base_of_an_app_in_general_mode(
+    server: ReplayServer, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NeMo never puts what it finds there into `relevant_chunks` in this mode."""
+    from nemoguardrails import LLMRails, RailsConfig
+
+    # NeMo keeps the index under the names of engine and model, beside where it was imported: a later encoder meets it.
+    monkeypatch.setattr("nemoguardrails.kb.kb.CACHE_FOLDER", str(tmp_path / "cache"))
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "bridges.md").write_text(f"# Bridges\n\n## The Harbour Bridge\n\n{EVIDENCE}\n")
+    (tmp_path / "config.yml").write_text(app_yaml(server.base_url, ALWAYS, more_models=EMBEDDINGS))
+    app = LLMRails(RailsConfig.from_path(str(tmp_path)))
+    for answer, status in ((PLANTED, "hallucinated"), (CLEAN, "grounded")):
+        server.reset()
+        script(server, answer)
+        response = await app.generate_async(
+            messages=[{"role": "user", "content": QUESTION}], options={"output_vars": ["hallucination_report"]}
+        )
+        report = response.output_data["hallucination_report"]
+        assert (report["status"], report["evidence_from"]) == (status, "knowledge_base")
+
+
+@pytest.mark.parametrize(
+    ("context", "reason"),
+    [
+        ({}, "no_evidence"),
+        ({"evidence": 42}, "bad_evidence: $evidence: evidence item 1 is int"),
+        ({"evidence": {"no": "text"}}, "bad_evidence: $evidence: evidence item 1 is dict"),
+        ({"relevant_chunks": [3]}, "bad_evidence: relevant_chunks: evidence item 1 is int"),
+    ],
+)
+async def test_without_usable_evidence_the_answer_is_unverified(
+    app: Callable[..., Any], context: dict[str, Any], reason: str
+) -> None:
+    report, text = await _check_ready_answer(app(ALWAYS), {"x": 1, **context})
+    assert report["status"] == "unverified"
+    assert reason in report["reason"]
+    assert text.startswith(PLANTED) and "could not be verified" in text
+
+
+async def test_search_that_fails_makes_the_answer_unverified(server: ReplayServer) -> None:
+    class BrokenBase:
+        async def search_relevant_chunks(self, text: str) -> None:
+            raise RuntimeError("index is gone")
+
+    app = make_app(app_yaml(server.base_url, ALWAYS))
+    app.runtime.register_action_param("kb", BrokenBase())
+    report, _text = await _check_ready_answer(app, {"x": 1})
+    assert (report["status"], report["decision"]) == ("unverified", "warn")
+    assert "RuntimeError: index is gone" in report["reason"]
+
+
+async def _check_ready_answer(app: Any, context: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """Output rails only: in general mode NeMo itself dies of a knowledge base or chunks that are broken."""
+    response = await app.generate_async(
+        messages=[*user(context), {"role": "assistant", "content": PLANTED}],
+        options={"rails": ["output"], "output_vars": ["hallucination_report"]},
+    )
+    return response.output_data["hallucination_report"], response.response[0]["content"]
+
+
+async def test_request_of_an_earlier_turn_is_not_taken_for_this_one(
+    app: Callable[..., Any], server: ReplayServer
+) -> None:
+    """The event API does not set `raw_llm_request`, so what an earlier `generate_async` left there is still seen."""
+    rails = app(ALWAYS)
+    script(server, PLANTED)
+    tool = {"role": "tool", "name": "bridges", "tool_call_id": "1", "content": EVIDENCE}
+    await rails.generate_async(messages=[tool, {"role": "user", "content": QUESTION}])
+    events = [
+        {"type": "UtteranceUserActionFinished", "final_transcript": "Tell me something else, about cats."},
+    ]
+    out = await rails.generate_events_async(events)
+    reports = [
+        event["data"]["hallucination_report"] for event in out if "hallucination_report" in event.get("data", {})
+    ]
+    assert reports[-1]["reason"].startswith("no_evidence")

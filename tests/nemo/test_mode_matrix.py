@@ -1,0 +1,64 @@
+"""Item by item: in every mode a planted hallucination is caught and a clean answer passes (issue: the mode matrix)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, is_sampling
+from nemo_modes import ALWAYS, FLAGS, MODES, Mode, Seen, Turn
+
+from groundrails.testing import ReplayServer
+
+
+@pytest.mark.parametrize("activation", ["flag", "always"])
+@pytest.mark.parametrize("flow", list(FLAGS))
+@pytest.mark.parametrize("mode", list(MODES))
+async def test_planted_hallucination_is_caught_and_clean_answer_passes(
+    app: Callable[..., Any], server: ReplayServer, mode: str, flow: str, activation: str
+) -> None:
+    row = MODES[mode]
+    rails = _app(app, row, flow, activation)
+    for answer, is_caught in ((PLANTED, True), (CLEAN, False)):
+        _script(server, row, answer)
+        seen = await row.ask(rails, Turn(answer, QUESTION, _context(row, flow, activation)))
+        assert seen.is_caught is is_caught, (answer, seen)
+        assert is_caught or seen.text == answer  # a warning below a clean answer means that it was not verified
+    assert not server.unmatched
+
+
+@pytest.mark.parametrize(
+    "mode", [name for name, row in MODES.items() if row.flags_by_context and "stream_" not in name]
+)
+async def test_without_flag_nothing_is_checked(app: Callable[..., Any], server: ReplayServer, mode: str) -> None:
+    row = MODES[mode]
+    _script(server, row, PLANTED)
+    seen: Seen = await row.ask(
+        _app(app, row, "check grounding", "flag"), Turn(PLANTED, QUESTION, {"evidence": EVIDENCE})
+    )
+    assert not seen.is_caught
+    assert not any(is_sampling(request) for request in server.requests)
+
+
+def _app(app: Callable[..., Any], row: Mode, flow: str, activation: str) -> Any:
+    flag_flows = "[set flags]" if activation == "flag" else "[]"
+    yaml = row.yaml.format(flow=flow, flag_flows=flag_flows) + (ALWAYS if activation == "always" else "")
+    flag = f"${FLAGS[flow]} = True" if activation == "flag" else "$no_flag = True"
+    colang = row.colang.replace("{flag}", flag)
+    return app(yaml, colang, more_models=EMBEDDINGS if row.more_models else "")
+
+
+def _context(row: Mode, flow: str, activation: str) -> dict[str, Any]:
+    context: dict[str, Any] = {"evidence": EVIDENCE}
+    if activation == "flag" and row.flags_by_context:
+        context[FLAGS[flow]] = True
+    return context
+
+
+def _script(server: ReplayServer, row: Mode, answer: str) -> None:
+    server.reset()
+    shape = row.answers or "{}"
+    server.reply(shape.format(CLEAN), when=is_sampling)
+    server.reply("  ask about the bridge", when="This is how the user talks")
+    server.default(shape.format(answer))

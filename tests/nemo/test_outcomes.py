@@ -1,0 +1,316 @@
+"""What a user of an app sees: blocked, warned, annotated, raised, told that nothing could be verified."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from nemo_apps import BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, WARNING, is_sampling, script, user
+from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome
+
+from groundrails.adapters.nemo_outcome import Verdict, not_run
+from groundrails.testing import ReplayServer
+
+RULES = "custom_data: {{groundrails: {{activation: always, policies: [{{when: {{kind: {kind}}}, then: {then}}}]}}}}\n"
+UNVERIFIED = "custom_data: {{groundrails: {{activation: always, on_unverified: {then}}}}}\n"
+FROM_FLOW = {"evidence": EVIDENCE, "check_grounding": True}
+
+
+async def _answer(app: Any, context: dict[str, Any] | None = None) -> Any:
+    return await app.generate_async(messages=user({"evidence": EVIDENCE} if context is None else context))
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ("allow", PLANTED),
+        ("annotate", f"{PLANTED} [?1]\n\n[?1] unsupported claim"),
+        ("warn", f"{PLANTED}\n\nThe previous answer is {WARNING} and may not be accurate."),
+        ("block", BLOCKED),
+    ],
+)
+async def test_policy_decides_what_becomes_of_the_answer(
+    app: Callable[..., Any], server: ReplayServer, then: str, expected: str
+) -> None:
+    script(server, PLANTED)
+    message = await _answer(app(RULES.format(kind="unsupported_claim", then=then)))
+    assert message["content"].startswith(expected)
+    assert message["content"] == expected or then == "warn"
+
+
+async def test_decision_raise_raises_without_rails_exceptions(app: Callable[..., Any], server: ReplayServer) -> None:
+    script(server, PLANTED)
+    message = await _answer(app(RULES.format(kind="unsupported_claim", then="raise")))
+    assert message["role"] == "exception"
+    exception = message["content"]
+    assert exception["type"] == "GroundingRailException"
+    assert exception["message"] == "Hallucination detected. The previous answer may not be accurate"
+    assert 0.5 < exception["score"] <= 1.0
+    assert exception["kinds"] == ["unsupported_claim"]
+    assert [span["text"] for span in exception["spans"]] == [PLANTED]
+    assert "mayor Ana Ruiz" not in json.dumps(exception)
+
+
+async def test_exception_carries_evidence_only_if_exposed(app: Callable[..., Any], server: ReplayServer) -> None:
+    script(server, PLANTED)
+    yaml = """
+    enable_rails_exceptions: true
+    custom_data: {groundrails: {activation: always, expose: {evidence: true}}}
+    """
+    exception = (await _answer(app(yaml)))["content"]
+    (quote,) = exception["evidence"]
+    assert quote["span"]["text"] in EVIDENCE
+
+
+async def test_upstream_exception_keeps_its_name(app: Callable[..., Any], server: ReplayServer) -> None:
+    script(server, PLANTED)
+    rails = app("enable_rails_exceptions: true\nrails: {output: {flows: [self check hallucination]}}\n")
+    message = await rails.generate_async(messages=user({"check_hallucination": True}))
+    assert message["role"] == "exception"
+    assert message["content"]["type"] == "SelfCheckHallucinationRailException"
+    assert message["content"]["kinds"] == ["inconsistent_samples"]
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ("allow", PLANTED),
+        ("warn", f"{PLANTED}\n\nThis answer could not be verified."),
+        ("block", "This answer could not be verified."),
+        ("raise", "GroundingRailException: The answer could not be verified"),
+    ],
+)
+async def test_on_unverified(app: Callable[..., Any], server: ReplayServer, then: str, expected: str) -> None:
+    script(server, PLANTED)
+    message = await _answer(app(UNVERIFIED.format(then=then)), {"no": "evidence"})
+    content = message["content"]
+    shown = f"{content['type']}: {content['message']}" if message["role"] == "exception" else content
+    assert shown.startswith(expected)
+
+
+async def test_warning_never_blocks_and_keeps_the_answer(app: Callable[..., Any], server: ReplayServer) -> None:
+    """NeMo's own flow of this name gave an empty answer, flagged or not."""
+    rails = app("rails: {output: {flows: [hallucination warning]}}\n")
+    for answer, is_warned in ((PLANTED, True), (CLEAN, False)):
+        server.reset()
+        script(server, answer)
+        message = await rails.generate_async(messages=user({"hallucination_warning": True}))
+        assert message["content"].startswith(answer)
+        assert (WARNING in message["content"]) is is_warned
+
+
+async def test_two_rails_append_one_warning(app: Callable[..., Any], server: ReplayServer) -> None:
+    script(server, PLANTED)
+    yaml = RULES.format(kind="unsupported_claim", then="warn")
+    message = await _answer(app(yaml, flows="check grounding, hallucination warning"))
+    assert message["content"].count(WARNING) == 1
+
+
+async def test_no_rail_checks_the_warning_of_another(app: Callable[..., Any], server: ReplayServer) -> None:
+    """ "This answer could not be verified" was a claim to the next rail, which made a clean answer hallucinated."""
+    script(server, CLEAN, samples="")
+    rails = app(UNVERIFIED.format(then="warn"), flows="self check hallucination, check claims, check grounding")
+    response = await rails.generate_async(
+        messages=user({"evidence": EVIDENCE}), options={"output_vars": ["hallucination_report"]}
+    )
+    report = response.output_data["hallucination_report"]
+    assert {name: check["status"] for name, check in report["checks"].items()} == {
+        "consistency": "unverified",
+        "claims": "grounded",
+        "grounding": "grounded",
+    }
+    assert [claim["text"] for claim in report["claims"]] == [CLEAN]
+    assert response.response[0]["content"].startswith(f"{CLEAN}\n\nThis answer could not be verified.")
+
+
+async def test_marks_and_warnings_of_several_rails_stand_together(
+    app: Callable[..., Any], server: ReplayServer
+) -> None:
+    script(server, PLANTED, samples="")
+    yaml = RULES.format(kind="unsupported_claim", then="annotate")
+    rails = app(yaml, flows="self check hallucination, check grounding, check claims")
+    response = await rails.generate_async(
+        messages=user({"evidence": EVIDENCE}), options={"output_vars": ["hallucination_report"]}
+    )
+    marked, notes, warning = response.response[0]["content"].split("\n\n")
+    assert (marked, notes) == (f"{PLANTED} [?1]", "[?1] unsupported claim")
+    assert warning.startswith("This answer could not be verified.")
+    assert [claim["text"] for claim in response.output_data["hallucination_report"]["claims"]] == [PLANTED]
+
+
+@pytest.mark.parametrize("variable", ["evidence", "relevant_chunks"])
+async def test_a_flow_sets_evidence_and_flag(app: Callable[..., Any], server: ReplayServer, variable: str) -> None:
+    colang = f"""
+    define user ask about the bridge
+      "When was the bridge opened?"
+
+    define flow
+      user ask about the bridge
+      ${variable} = "{EVIDENCE}"
+      $check_grounding = True
+      bot tell about the bridge
+    """
+    rails = app(colang=colang, more_models=EMBEDDINGS)
+    for answer, shown in ((PLANTED, BLOCKED), (CLEAN, CLEAN)):
+        server.reset()
+        server.reply("  ask about the bridge", when="This is how the user talks")
+        server.default(answer)
+        assert (await rails.generate_async(messages=user()))["content"] == shown
+
+
+async def test_flag_holds_for_one_answer(app: Callable[..., Any], server: ReplayServer) -> None:
+    rails = app()
+    history = user(FROM_FLOW)
+    seen = []
+    for _ in range(2):
+        server.reset()
+        script(server, PLANTED)
+        message = await rails.generate_async(messages=history)
+        seen.append(message["content"])
+        history = [*history, message, {"role": "user", "content": "And again?"}]
+    assert seen == [BLOCKED, PLANTED]
+
+
+async def test_turn_after_a_block_works(app: Callable[..., Any], server: ReplayServer) -> None:
+    rails = app("custom_data: {groundrails: {activation: always}}\n")
+    history, seen = user({"evidence": EVIDENCE}), []
+    for answer in (PLANTED, CLEAN, PLANTED):
+        server.reset()
+        script(server, answer)
+        message = await rails.generate_async(messages=history)
+        seen.append(message["content"])
+        history = [*history, message, {"role": "user", "content": QUESTION}]
+    assert seen == [BLOCKED, CLEAN, BLOCKED]
+
+
+async def test_report_of_all_rails_stands_in_the_context(app: Callable[..., Any], server: ReplayServer) -> None:
+    rails = app(
+        RULES.format(kind="[unsupported_claim, inconsistent_samples]", then="warn"),
+        flows="check grounding, self check hallucination",
+    )
+    for answer, status in ((PLANTED, "hallucinated"), (CLEAN, "grounded")):
+        server.reset()
+        script(server, answer)
+        response = await rails.generate_async(
+            messages=user({"evidence": EVIDENCE}), options={"output_vars": ["hallucination_report"]}
+        )
+        report = response.output_data["hallucination_report"]
+        assert report["status"] == status
+        assert set(report["checks"]) == {"grounding", "consistency"}
+        assert report["llm"]["calls"] == 1
+        assert len(json.dumps(report)) <= 32_000
+        assert "mayor Ana Ruiz" not in json.dumps(report)
+
+
+async def test_report_of_an_earlier_turn_is_gone(app: Callable[..., Any], server: ReplayServer) -> None:
+    rails = app()
+    history = user(FROM_FLOW)
+    reports = []
+    for _ in range(2):
+        server.reset()
+        script(server, CLEAN)
+        response = await rails.generate_async(messages=history, options={"output_vars": ["hallucination_report"]})
+        reports.append(response.output_data["hallucination_report"])
+        history = [*history, response.response[0], {"role": "user", "content": "And again?"}]
+    assert reports[0]["status"] == "grounded"
+    assert not reports[1]
+
+
+async def test_shadow_records_and_never_alters(
+    app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "groundrails")
+    rails = app("custom_data: {groundrails: {activation: shadow}}\n", flows="check grounding, self check hallucination")
+    script(server, PLANTED)
+    message = await _answer(rails)
+    assert message["content"] == PLANTED
+    rails.runtime.llm_task_manager.groundrails_plugin.wait_for_shadow(20)
+    lines = [record.getMessage() for record in caplog.records if "(shadow, answer not altered)" in record.getMessage()]
+    assert sorted(line.split(" (shadow")[0] for line in lines) == [
+        "groundrails: check grounding",
+        "groundrails: self check hallucination",
+    ]
+    assert all("hallucinated, decision block" in line for line in lines)
+
+
+async def test_log_names_the_verdict_and_no_text(
+    app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    script(server, PLANTED)
+    await _answer(app("custom_data: {groundrails: {activation: always}}\n"))
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "groundrails"]
+    assert line.startswith("groundrails: check grounding: hallucinated, decision block (default), score ")
+    assert "evidence from variable" in line
+    assert "Bridge" not in line
+
+
+CUSTOM = """
+define subflow my check
+  {line}
+  if {condition}
+    bot refuse
+    stop
+
+define bot refuse
+  "I had better not say."
+"""
+
+
+@pytest.mark.parametrize("action", ["check_grounding", "self_check_hallucination"])
+@pytest.mark.parametrize("condition", ["$is_hallucination", "$is_hallucination.is_blocked"])
+async def test_custom_flow_calls_the_action_itself(
+    app: Callable[..., Any], server: ReplayServer, action: str, condition: str
+) -> None:
+    """`if $is_hallucination` stood in the documentation before 0.24; NeMo's own outcome is always true in it."""
+    colang = CUSTOM.format(line=f"$is_hallucination = execute {action}", condition=condition)
+    rails = app("rails: {output: {flows: [my check]}}\n", colang)
+    for answer, expected in ((PLANTED, "I had better not say."), (CLEAN, CLEAN)):
+        server.reset()
+        script(server, answer)
+        assert (await _answer(rails))["content"] == expected
+
+
+async def test_own_bot_messages_of_the_app_are_used(app: Callable[..., Any], server: ReplayServer) -> None:
+    colang = """
+    define bot inform answer unknown
+      "Blocked, sorry."
+
+    define bot inform answer prone to hallucination
+      "Take care."
+
+    define bot inform answer unverified
+      "Not verified."
+    """
+    script(server, PLANTED)
+    always = "custom_data: {groundrails: {activation: always}}\n"
+    assert (await _answer(app(always, colang)))["content"] == "Blocked, sorry."
+    assert (await _answer(app(always, colang), {"no": "evidence"}))["content"] == f"{PLANTED}\n\nNot verified."
+    rules = RULES.format(kind="unsupported_claim", then="warn")
+    assert (await _answer(app(rules, colang)))["content"] == f"{PLANTED}\n\nTake care."
+
+
+async def test_users_own_prompt_judges(app: Callable[..., Any], server: ReplayServer) -> None:
+    """NeMo appends the prompts of an import path, so a plugin's would beat the user's own of the same task."""
+    yaml = """
+    custom_data: {groundrails: {activation: always, consistency: {agreement: judge}}}
+    rails: {output: {flows: [self check hallucination]}}
+    prompts:
+      - task: self_check_hallucination
+        content: "MY OWN JUDGE. {{ paragraph }} {{ statement }} yes or no?"
+    """
+    server.reply("no", when="MY OWN JUDGE.")
+    server.reply(CLEAN, when=lambda request: is_sampling(request) and "MY OWN" not in request.prompt_text)
+    server.default(PLANTED)
+    assert (await _answer(app(yaml)))["content"] == BLOCKED
+    assert any("MY OWN JUDGE." in request.prompt_text for request in server.requests)
+
+
+def test_verdict_is_true_exactly_when_it_blocks() -> None:
+    assert Verdict(RailDecision.BLOCK, "x", {})
+    assert not Verdict(RailDecision.ALLOW, "x", {})
+    assert not not_run("not_activated")
+    assert isinstance(not_run("not_activated"), RailOutcome)
+    assert not_run("not_activated").status == "skipped"

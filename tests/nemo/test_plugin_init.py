@@ -1,0 +1,183 @@
+"""`init`: an app with bad settings, a broken action or a broken prompt does not start, and says why in one line."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, app_yaml, is_sampling, make_app, script, user
+
+from groundrails.adapters.nemo_install import import_path_problem
+from groundrails.paths import plugin_folder
+from groundrails.testing import ReplayServer
+
+ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
+
+
+def _fails_to_start(yaml: str, caplog: pytest.LogCaptureFixture) -> str:
+    """The cause of the failure; the same words stand in the log."""
+    with pytest.raises(RuntimeError) as failure:
+        make_app(yaml)
+    cause = str(failure.value.__cause__)
+    (line,) = [r.getMessage() for r in caplog.records if r.name == "groundrails" and r.levelno == logging.ERROR]
+    assert line == f"groundrails: cannot start: {cause}"
+    return cause
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("{activaton: always}", ["'activaton'", "did you mean 'activation'?"]),
+        ("{activation: sometimes}", ["activation", "'sometimes'", "shadow"]),
+        ("[1, 2]", ["custom_data.groundrails must be a mapping", "list"]),
+        ("{policies: [{when: {kind: unsupported_clam}, then: warn}]}", ["unsupported_clam", "unsupported_claim"]),
+    ],
+)
+def test_bad_settings_stop_the_app(
+    server: ReplayServer, caplog: pytest.LogCaptureFixture, settings: str, words: list[str]
+) -> None:
+    cause = _fails_to_start(app_yaml(server.base_url, f"custom_data: {{groundrails: {settings}}}\n"), caplog)
+    assert all(word in cause for word in words), cause
+
+
+def test_action_file_that_fails_to_import_stops_the_app(
+    server: ReplayServer, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """NeMo logs such a file and runs its own rail of the same name, which lets everything through."""
+    broken = tmp_path / "plugin"
+    shutil.copytree(plugin_folder(), broken)
+    (broken / "actions" / "hallucination.py").write_text("import no_such_module\n")
+    yaml = app_yaml(server.base_url).replace("groundrails/plugin", str(broken))
+    cause = _fails_to_start(yaml, caplog)
+    assert "'self_check_hallucination' is that of" in cause
+    assert "hallucination.py: ModuleNotFoundError: No module named 'no_such_module'" in cause
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{{ statement }} and {{ paragraf }}", ["unknown variable 'paragraf'"]),
+        ("only {{ statement }}", ["'paragraph' does not occur"]),
+        ("{{ statement }} {% if paragraph %}", ["broken template"]),
+    ],
+)
+def test_bad_prompt_stops_the_app(
+    server: ReplayServer, caplog: pytest.LogCaptureFixture, content: str, words: list[str]
+) -> None:
+    prompts = f'prompts: [{{task: self_check_hallucination, content: "{content}"}}]\n'
+    cause = _fails_to_start(app_yaml(server.base_url, prompts), caplog)
+    assert all(word in cause for word in ["self_check_hallucination", *words]), cause
+
+
+def test_bad_prompt_names_its_file(server: ReplayServer, tmp_path: Path) -> None:
+    from nemoguardrails import LLMRails, RailsConfig
+
+    (tmp_path / "config.yml").write_text(app_yaml(server.base_url))
+    (tmp_path / "prompts.yml").write_text('prompts: [{task: self_check_hallucination, content: "{{ nothing }}"}]\n')
+    (tmp_path / "prompts.yml").write_text(
+        "prompts:\n  - task: self_check_hallucination\n    content: '{{ nothing }}'\n"
+    )
+    with pytest.raises(RuntimeError) as failure:
+        LLMRails(RailsConfig.from_path(str(tmp_path)))
+    assert str(tmp_path / "prompts.yml") in str(failure.value.__cause__)
+
+
+def test_installed_plugin_is_seen(tmp_path: Path) -> None:
+    assert import_path_problem() is None
+
+
+def test_half_a_plugin_in_the_current_directory_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "groundrails" / "plugin").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    problem = import_path_problem()
+    assert problem is not None and "has no rails, actions, prompts, config.py" in problem
+    assert "COLANGPATH=" in problem
+
+
+async def test_apps_of_one_process_share_nothing_and_reload(server: ReplayServer) -> None:
+    strict = make_app(app_yaml(server.base_url, ALWAYS))
+    lenient = make_app(app_yaml(server.base_url, ALWAYS.replace("always", "per_response")))
+    reloaded = make_app(app_yaml(server.base_url, ALWAYS))
+    script(server, PLANTED)
+    said = [(await app.generate_async(messages=user({"evidence": EVIDENCE})))["content"] for app in (strict, lenient)]
+    assert said == [BLOCKED, PLANTED]
+    copy: Any = type(reloaded).__new__(type(reloaded))
+    copy.__setstate__(reloaded.__getstate__())
+    assert (await copy.generate_async(messages=user({"evidence": EVIDENCE})))["content"] == BLOCKED
+
+
+def test_same_config_twice_and_synchronous_generate(server: ReplayServer) -> None:
+    """An action's parameters come from its own app, also where two apps were made of one config object."""
+    from nemoguardrails import LLMRails, RailsConfig
+
+    config = RailsConfig.from_content(yaml_content=app_yaml(server.base_url, ALWAYS))
+    first, second = LLMRails(config), LLMRails(config)
+    for app in (first, second):
+        for answer, expected in ((PLANTED, BLOCKED), (CLEAN, CLEAN)):
+            server.reset()
+            script(server, answer)
+            assert app.generate(messages=user({"evidence": EVIDENCE}))["content"] == expected
+
+
+def test_stream_first_is_warned_of_once(server: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
+    streaming = "rails: {output: {flows: [check grounding], streaming: {enabled: true}}}\n"
+    make_app(app_yaml(server.base_url, streaming))
+    lines = [r.getMessage() for r in caplog.records if "stream_first" in r.getMessage()]
+    assert len(lines) == 1 and "BEFORE it is checked" in lines[0]
+
+
+async def test_block_in_a_stream_says_what_was_shown(server: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
+    for stream_first, shown in ((False, 0), (True, len(PLANTED))):
+        yaml = (
+            "rails: {output: {flows: [check grounding], streaming: "
+            f"{{enabled: true, chunk_size: 50, context_size: 4, stream_first: {str(stream_first).lower()}}}}}}}\n"
+        )
+        app = make_app(app_yaml(server.base_url, yaml))
+        server.reset()
+        script(server, PLANTED)
+        caplog.clear()
+        _ = [piece async for piece in app.stream_async(messages=user({"evidence": EVIDENCE}))]
+        (line,) = [r.getMessage() for r in caplog.records if "hallucinated" in r.getMessage()]
+        assert line.endswith(f"; {shown} characters of the answer were already shown")
+
+
+async def test_samples_are_drawn_once_a_streamed_turn(server: ReplayServer) -> None:
+    yaml = """
+    rails:
+      output:
+        flows: [self check hallucination]
+        streaming: {enabled: true, chunk_size: 6, context_size: 3, stream_first: false}
+    """
+    app = make_app(app_yaml(server.base_url, yaml))
+    long_answer = f"{CLEAN} {CLEAN} {CLEAN} {CLEAN}"
+    script(server, long_answer, samples=long_answer)
+    text = "".join([piece async for piece in app.stream_async(messages=user())])
+    assert text == long_answer
+    assert sum(is_sampling(request) for request in server.requests) == 1
+
+
+async def test_piggyback_needs_no_request_after_the_answer(server: ReplayServer) -> None:
+    yaml = """
+    custom_data: {groundrails: {activation: always, consistency: {sampling: piggyback}}}
+    rails: {output: {flows: [self check hallucination]}}
+    """
+    app = make_app(app_yaml(server.base_url, yaml))
+    for answer, expected in ((PLANTED, BLOCKED), (CLEAN, CLEAN)):
+        server.reset()
+        server.default([answer, CLEAN, CLEAN])
+        message = await app.generate_async(messages=user())
+        assert message["content"] == expected
+        assert len(server.requests) == 1
+
+
+def test_guardrails_wrapper_runs_the_rail(server: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
+    """Its IORails engine runs NeMo's own library actions only; for these flows it falls back to `LLMRails`."""
+    from nemoguardrails import Guardrails, RailsConfig
+
+    yaml = f"{ALWAYS}rails: {{output: {{flows: [self check hallucination]}}}}\n"
+    wrapper = Guardrails(RailsConfig.from_content(yaml_content=app_yaml(server.base_url, yaml)))
+    script(server, PLANTED)
+    assert wrapper.generate(messages=user())["content"] == BLOCKED

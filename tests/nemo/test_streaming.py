@@ -1,0 +1,77 @@
+"""Streams: what NeMo's chunks hide is found anyway."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, is_sampling, script, user
+from nemo_modes import DIALOG
+
+from groundrails.testing import ReplayServer
+
+YAML = """
+rails:
+  dialog: {{single_call: {{enabled: {single_call}}}}}
+  output:
+    flows: [{flow}]
+    streaming: {{enabled: true, chunk_size: 8, context_size: 4, stream_first: false}}
+"""
+ANSWERS = {"false": '  "{}"', "true": 'user ask about the bridge\nbot tell about the bridge\n  "{}"'}
+
+
+async def _text(stream: AsyncIterator[Any]) -> str:
+    return "".join([piece async for piece in stream])
+
+
+def _is_blocked(text: str) -> bool:
+    return '"code": "content_blocked"' in text
+
+
+@pytest.mark.parametrize("single_call", list(ANSWERS))
+async def test_dialog_streams_are_checked(app: Callable[..., Any], server: ReplayServer, single_call: str) -> None:
+    """The flag that a dialog flow sets is invisible to the chunk calls of a stream, so it counts as set."""
+    yaml = YAML.format(single_call=single_call, flow="self check hallucination")
+    rails = app(yaml, DIALOG.replace("{flag}", "$check_hallucination = True"), more_models=EMBEDDINGS)
+    for answer, is_caught in ((PLANTED, True), (CLEAN, False)):
+        server.reset()
+        server.reply(ANSWERS[single_call].format(CLEAN), when=is_sampling)
+        server.reply("  ask about the bridge", when="This is how the user talks")
+        server.default(ANSWERS[single_call].format(answer))
+        assert _is_blocked(await _text(rails.stream_async(messages=user()))) is is_caught
+
+
+@pytest.mark.parametrize("ending", [".", ""])
+async def test_answer_from_a_generator_of_the_caller_is_checked_to_its_end(
+    app: Callable[..., Any], ending: str
+) -> None:
+    """No LLM call is logged then; a last sentence without a full stop passed unseen."""
+    rails = app(YAML.format(single_call="false", flow="check grounding"))
+
+    async def words(text: str) -> AsyncIterator[str]:
+        for word in text.split(" "):
+            yield f"{word} "
+
+    for answer, is_caught in ((PLANTED, True), (CLEAN, False)):
+        text = answer.rstrip(".") + ending
+        stream = rails.stream_async(messages=user({"evidence": EVIDENCE}), generator=words(text))
+        assert _is_blocked(await _text(stream)) is is_caught
+
+
+async def test_tool_messages_are_evidence_in_a_stream(app: Callable[..., Any], server: ReplayServer) -> None:
+    """NeMo shows a chunk call the last user and context message, and no others."""
+    rails = app(YAML.format(single_call="false", flow="check grounding"))
+    tool = {"role": "tool", "name": "bridges", "tool_call_id": "1", "content": EVIDENCE}
+    for answer, is_caught in ((PLANTED, True), (CLEAN, False)):
+        server.reset()
+        script(server, answer)
+        messages = [{"role": "user", "content": QUESTION}, tool, {"role": "user", "content": "So when?"}]
+        assert _is_blocked(await _text(rails.stream_async(messages=messages))) is is_caught
+
+
+async def test_flag_that_is_visibly_off_is_off(app: Callable[..., Any], server: ReplayServer) -> None:
+    rails = app(YAML.format(single_call="false", flow="check grounding"))
+    script(server, PLANTED)
+    messages = user({"evidence": EVIDENCE, "check_grounding": False})
+    assert await _text(rails.stream_async(messages=messages)) == PLANTED

@@ -1,0 +1,203 @@
+"""The embedded backend on a tiny real ONNX file, and on the shipped one where it exists."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from groundrails.errors import ModelFileError, NliError
+from groundrails.nli.base import NliModel
+from groundrails.nli.embedded import EmbeddedModel
+from groundrails.nli.model_file import MODEL_FOLDER
+from groundrails.nli.processors import usable_processors
+
+E2 = float(np.exp(2.0))
+
+
+def test_scores_are_probabilities_in_the_order_of_labels(tiny_folder: Path) -> None:
+    scores = EmbeddedModel(tiny_folder).scores([("paris", "yes"), ("paris", "no"), ("paris", "maybe"), ("paris", "is")])
+    high, low = E2 / (E2 + 2), 1 / (E2 + 2)
+    expected = [[high, low, low], [low, low, high], [low, high, low], [1 / 3, 1 / 3, 1 / 3]]
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, expected, rtol=1e-5)
+
+
+def test_is_an_nli_model(tiny_folder: Path) -> None:
+    model = EmbeddedModel(tiny_folder, threads=3)
+    assert isinstance(model, NliModel)
+    assert (model.name, model.max_tokens, model.languages, model.threads) == ("tiny", 32, ("en",), 3)
+    assert model.version.startswith("1+")
+
+
+def test_no_pairs_give_an_empty_array(tiny_folder: Path) -> None:
+    assert EmbeddedModel(tiny_folder).scores([]).shape == (0, 3)
+
+
+def test_empty_texts_are_scored(tiny_folder: Path) -> None:
+    np.testing.assert_allclose(EmbeddedModel(tiny_folder).scores([("", "")]), [[1 / 3, 1 / 3, 1 / 3]], rtol=1e-5)
+
+
+def test_label_order_of_the_file_is_followed(write_model: Callable[..., Path]) -> None:
+    folder = write_model(labels=["contradiction", "neutral", "entailment"])
+    scores = EmbeddedModel(folder).scores([("paris", "yes")])
+    assert scores[0].argmax() == 2
+
+
+def test_temperature_divides_the_logits(write_model: Callable[..., Path]) -> None:
+    scores = EmbeddedModel(write_model(temperature=2.0)).scores([("paris", "yes")])
+    e1 = float(np.exp(1.0))
+    np.testing.assert_allclose(scores, [[e1 / (e1 + 2), 1 / (e1 + 2), 1 / (e1 + 2)]], rtol=1e-5)
+
+
+def test_a_row_does_not_depend_on_its_neighbours(tiny_folder: Path) -> None:
+    model = EmbeddedModel(tiny_folder, batch_tokens=64)
+    pairs = [("paris is " * n, "yes") for n in range(8)] + [("no", "paris is in france")]
+    together = model.scores(pairs)
+    alone = np.concatenate([model.scores([pair]) for pair in pairs])
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+    np.testing.assert_allclose(model.scores(pairs[::-1]), together[::-1], atol=1e-6)
+
+
+def test_a_long_premise_is_read_to_its_end(tiny_folder: Path) -> None:
+    # 300 tokens of nothing before the deciding word: cutting at 32 would give 1/3, 1/3, 1/3
+    scores = EmbeddedModel(tiny_folder).scores([("paris " * 300 + "yes", "france")])
+    assert scores[0].argmax() == 0
+
+
+def test_a_long_hypothesis_counts_as_its_least_supported_part(tiny_folder: Path) -> None:
+    supported = "yes is " * 200
+    model = EmbeddedModel(tiny_folder)
+    assert model.scores([("paris", supported)])[0].argmax() == 0
+    assert model.scores([("paris", supported + "no no no no")])[0].argmax() == 2
+
+
+def test_a_special_token_written_in_a_text_stays_text(tiny_folder: Path) -> None:
+    model = EmbeddedModel(tiny_folder)
+    ids = model._encoded({"paris [SEP] yes"})["paris [SEP] yes"]
+    assert model._sep not in ids
+
+
+@pytest.mark.parametrize("text", ["\x00paris", "paris \ud800 yes", "\u202eparis", "パリ", "a" * 100_000, "." * 5_000])
+def test_odd_text_is_scored(tiny_folder: Path, text: str) -> None:
+    assert np.isfinite(EmbeddedModel(tiny_folder).scores([(text, "yes"), ("paris", text)])).all()
+
+
+def test_token_offsets_point_into_the_text(tiny_folder: Path) -> None:
+    text = "Paris  is\x00 in\ud800 France."
+    offsets = EmbeddedModel(tiny_folder).token_offsets(text)
+    assert [text[start:end] for start, end in offsets] == ["Paris", "is\x00", "in\ud800", "France", "."] or offsets
+
+
+def test_numbers_that_are_not_finite_are_an_error(write_model: Callable[..., Path]) -> None:
+    with pytest.raises(NliError, match="not finite"):
+        EmbeddedModel(write_model(logit_of_yes=float("nan"))).scores([("paris", "yes")])
+
+
+def test_embeddings_are_unit_vectors_and_a_long_text_is_the_mean_of_its_parts(tiny_folder: Path) -> None:
+    model = EmbeddedModel(tiny_folder)
+    vectors = model.embeddings(["paris", "france " * 200])
+    assert vectors.shape == (2, 4)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 1], rtol=1e-5)
+
+
+def test_a_file_without_embeddings_says_so(write_model: Callable[..., Path]) -> None:
+    model = EmbeddedModel(write_model(with_embedding=False))
+    assert not model.has_embeddings
+    with pytest.raises(NliError, match="no output 'embedding'"):
+        model.embeddings(["paris"])
+
+
+def test_a_missing_folder_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match=r"missing: no file .*model\.json; reinstall groundrails"):
+        EmbeddedModel(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_a_damaged_file_is_named(tiny_folder: Path, name: str) -> None:
+    path = tiny_folder / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=rf"{name} is damaged: sha256 is .*, expected .*; reinstall"):
+        EmbeddedModel(tiny_folder)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_a_missing_file_is_named(tiny_folder: Path, name: str) -> None:
+    (tiny_folder / name).unlink()
+    with pytest.raises(ModelFileError, match=rf"{name} cannot be read"):
+        EmbeddedModel(tiny_folder)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_a_file_that_its_library_cannot_read_is_named(tiny_folder: Path, name: str) -> None:
+    import hashlib
+
+    (tiny_folder / name).write_bytes(b"not a model")
+    description = json.loads((tiny_folder / "model.json").read_text())
+    description["sha256"][name] = hashlib.sha256(b"not a model").hexdigest()
+    (tiny_folder / "model.json").write_text(json.dumps(description))
+    with pytest.raises(ModelFileError, match=rf"{name} cannot be (loaded|read) by"):
+        EmbeddedModel(tiny_folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"labels": ["yes", "no", "maybe"]}, "must be the three labels"),
+        ({"schema_version": 99}, "upgrade groundrails"),
+        ({"temperature": 0}, "temperature"),
+        ({"max_length": "long"}, "max_length"),
+        ({"sha256": {}}, "holds no sha256 of model.onnx"),
+    ],
+)
+def test_a_bad_description_is_refused(
+    write_model: Callable[..., Path], changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ModelFileError, match=message):
+        EmbeddedModel(write_model(**changes))
+
+
+def test_a_description_that_is_no_json_is_refused(tiny_folder: Path) -> None:
+    (tiny_folder / "model.json").write_text("{")
+    with pytest.raises(ModelFileError, match=r"model\.json cannot be read: JSONDecodeError"):
+        EmbeddedModel(tiny_folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"), [("150000 100000\n", 1), ("max 100000\n", None), ("", None), ("400000 100000", 4)]
+)
+def test_threads_respect_the_limit_of_the_container(tmp_path: Path, content: str, expected: int | None) -> None:
+    quota = tmp_path / "cpu.max"
+    quota.write_text(content)
+    allowed = len(os.sched_getaffinity(0))
+    assert usable_processors(quota) == max(1, min(allowed, expected or allowed, 8))
+
+
+shipped = pytest.mark.skipif(not (MODEL_FOLDER / "model.json").exists(), reason="no shipped model in this tree")
+
+
+@shipped
+def test_shipped_model_tells_the_three_relations_apart() -> None:
+    premise = "The Eiffel Tower is in Paris. It was finished in 1889 and is 330 metres tall."
+    scores = EmbeddedModel().scores(
+        [
+            (premise, "The Eiffel Tower stands in Paris."),
+            (premise, "The Eiffel Tower is owned by a bank."),
+            (premise, "The Eiffel Tower is not in Paris."),
+        ]
+    )
+    assert scores.argmax(axis=1).tolist() == [0, 1, 2]
+
+
+@shipped
+def test_shipped_model_does_not_depend_on_batch_neighbours() -> None:
+    model = EmbeddedModel()
+    pairs = [("The cat sat on the mat. " * n, "A cat was on a mat.") for n in (1, 3, 9, 20)]
+    alone = np.concatenate([model.scores([pair]) for pair in pairs])
+    np.testing.assert_allclose(model.scores(pairs), alone, atol=1e-3)

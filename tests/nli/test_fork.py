@@ -1,0 +1,37 @@
+"""A forked child makes its own session. Each case forks a fresh process: one with other people's threads may not be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import asyncio, os, sys
+from pathlib import Path
+import numpy as np
+from groundrails.nli.embedded import EmbeddedModel
+from groundrails.nli.service import NliService
+
+model = EmbeddedModel(Path(sys.argv[1]), threads=2)
+service = NliService(model)
+pairs = [("paris", "yes")]
+ask = {"model": lambda: model.scores(pairs), "service": lambda: asyncio.run(service.scores(pairs))}[sys.argv[2]]
+expected = ask()
+child = os.fork()
+if child == 0:
+    os._exit(0 if np.allclose(ask(), expected) else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("asked", ["model", "service"])
+def test_a_forked_child_gets_the_same_scores(tiny_folder: Path, asked: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, tiny_folder, asked], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr[-2000:]

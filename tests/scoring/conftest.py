@@ -1,0 +1,57 @@
+"""A context with real parts for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from scoring_tools import MakeContext, Row, TableNli
+
+from groundrails.checks.base import CheckContext
+from groundrails.config import GuardConfig
+from groundrails.exchange import Message
+from groundrails.llm.cache import cache_from_settings
+from groundrails.llm.prompts import PromptLibrary
+from groundrails.llm.sampling import Sampler
+from groundrails.llm.session import LlmSession, client_from_settings
+from groundrails.nli.service import NliService
+from groundrails.testing import ReplayServer
+
+
+@pytest.fixture
+def server() -> Iterator[ReplayServer]:
+    """A running server with an empty script."""
+    with ReplayServer() as running:
+        yield running
+
+
+@pytest.fixture
+def make_context() -> Iterator[MakeContext]:
+    """Makes a context: `rows` is what the NLI model knows, `server` answers for the LLM, the rest are settings."""
+    services: list[NliService] = []
+
+    def make(
+        rows: Mapping[tuple[str, str], Row] | None = None,
+        server: ReplayServer | None = None,
+        prompt: str = "",
+        nli_languages: tuple[str, ...] = ("*",),
+        **settings: Any,
+    ) -> CheckContext:
+        endpoint = {"base_url": server.base_url, "model": "replay", "max_retries": 0} if server else {}
+        config = GuardConfig.load({**settings, "llm": {**endpoint, **settings.get("llm", {})}})
+        session = LlmSession.of(client_from_settings(config.llm), config.llm)
+        services.append(NliService(TableNli(rows or {}, nli_languages)))
+        messages = (Message(role="user", content=prompt),) if prompt else ()
+        return CheckContext(
+            config=config,
+            nli=services[-1],
+            prompts=PromptLibrary.load(),
+            llm=session,
+            sampler=Sampler(session, messages, config.consistency),
+            cache=cache_from_settings(config.llm.cache),
+        )
+
+    yield make
+    for service in services:
+        service.close()

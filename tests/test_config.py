@@ -1,0 +1,166 @@
+"""Settings: every bad one fails at load and names the key, the value and the nearest valid choice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundrails import Guard, GuardConfig
+from groundrails.config import LATER_CHECKS, LATER_KEYS
+from groundrails.errors import SettingsError
+
+BAD: dict[str, tuple[Any, list[str]]] = {
+    "unknown key": ({"polices": []}, ["unknown key 'polices'", "did you mean 'policies'?", "valid keys: "]),
+    "unknown key, nothing near": ({"zzz": 1}, ["unknown key 'zzz'", "valid keys: schema_version, activation"]),
+    "unknown nested key": ({"nli": {"backnd": "embedded"}}, ["unknown key 'nli.backnd'", "did you mean 'backend'?"]),
+    "unknown key two levels down": ({"llm": {"budget": {"call": 3}}}, ["'llm.budget.call'", "did you mean 'calls'?"]),
+    "unknown key of the judge": ({"llm": {"judge": {"modle": "x"}}}, ["'llm.judge.modle'", "did you mean 'model'?"]),
+    "wrong word": ({"activation": "alway"}, ["activation: 'alway'", "did you mean 'always'?"]),
+    "wrong fail mode": ({"on_unverified": "blok"}, ["on_unverified: 'blok'", "did you mean 'block'?"]),
+    "wrong backend": ({"nli": {"backend": "onnx"}}, ["nli.backend: 'onnx'", "'embedded'", "'transformers'"]),
+    "backend without its address": ({"nli": {"backend": "remote"}}, ["nli", "needs the key 'url'"]),
+    "backend without its model": ({"nli": {"backend": "transformers"}}, ["needs the key 'model'"]),
+    "wrong type": ({"nli": {"batch_size": "many"}}, ["nli.batch_size: 'many'", "integer"]),
+    "out of range": (
+        {"grounding": {"max_unsupported_score": 1.5}},
+        ["grounding.max_unsupported_score: 1.5", "less than"],
+    ),
+    "no sample": ({"consistency": {"samples": 0}}, ["consistency.samples: 0", "at least 1 sample"]),
+    "wrong number of samples": ({"consistency": {"samples": "by_rsk"}}, ["consistency.samples: 'by_rsk'", "by_risk"]),
+    "negative temperature": ({"consistency": {"temperature": -1}}, ["consistency.temperature: -1"]),
+    "unknown evidence place": ({"evidence": {"from": ["chunks"]}}, ["evidence.from[1]: 'chunks'", "relevant_chunks"]),
+    "section that is no mapping": ({"nli": "embedded"}, ["nli: 'embedded'"]),
+    "unknown check": ({"checks": ["groundng"]}, ["unknown check 'groundng'", "did you mean 'grounding'?"]),
+    "check of a later version": ({"checks": [LATER_CHECKS[-1]]}, ["comes with a later version", "available: "]),
+    "key of a later version": ({LATER_KEYS[-1]: {}}, [" comes with a later version"]),
+    "decision of a later version": (
+        {"policies": [{"when": {}, "then": "regenerate"}]},
+        ["policies[1].then", "'regenerate' comes with a later version", "allow, annotate, warn, block, raise"],
+    ),
+    "unknown decision": (
+        {"policies": [{"when": {}, "then": "blok"}]},
+        ["policies[1].then: 'blok'", "did you mean 'block'?"],
+    ),
+    "unknown kind": (
+        {"policies": [{"when": {"kind": "unsupported_clam"}, "then": "warn"}]},
+        ["policies[1].when.kind: 'unsupported_clam'", "did you mean 'unsupported_claim'?"],
+    ),
+    "unknown label in a list": (
+        {"policies": [{"when": {"label": ["absent", "wrng"]}, "then": "warn"}]},
+        ["policies[1].when.label", "'wrng'"],
+    ),
+    "unknown condition": (
+        {"policies": [{"when": {"knd": "x"}, "then": "warn"}]},
+        ["unknown key 'policies[1].when.knd'", "did you mean 'kind'?"],
+    ),
+    "rule without a decision": ({"policies": [{"when": {}}]}, ["policies[1].then", "required"]),
+    "policies that are no list": ({"policies": "block"}, ["policies: 'block'"]),
+    "wrong redaction": ({"redaction": "hsh"}, ["redaction: 'hsh'", "did you mean 'hash'?"]),
+    "check that is none": (
+        {"policies": [{"when": {"check": ["groundng"]}, "then": "warn"}]},
+        ["policies[1].when.check", "no check 'groundng'; did you mean 'grounding'?"],
+    ),
+    "true as a number": ({"consistency": {"samples": True}}, ["consistency.samples: True", "by_risk"]),
+    "a key that YAML reads as true": ({True: {}}, ["key True is not a word", "quote it"]),
+    "no name of a variable": ({"evidence": {"variable": "my evidence"}}, ["evidence.variable: 'my evidence'"]),
+    "a word where a list belongs": ({"checks": "grounding"}, ["checks: 'grounding'", "should be a list"]),
+    "nothing where a section belongs": ({"nli": None}, ["nli: None", "should be a mapping of keys"]),
+    "missing file of examples": ({"claims": {"examples": "none.yml"}}, ["claims.examples: cannot read 'none.yml'"]),
+    "schema of the future": ({"schema_version": 9}, ["schema_version: 9"]),
+}
+
+
+@pytest.mark.parametrize("settings, parts", BAD.values(), ids=BAD)
+def test_bad_setting(settings: dict[str, Any], parts: list[str]) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Guard(settings)
+    message = str(caught.value)
+    assert [part for part in parts if part not in message] == [], message
+    assert len(message) < 1_000
+
+
+def test_variable_may_be_written_as_in_a_flow() -> None:
+    assert GuardConfig.load({"evidence": {"variable": "$sources"}}).evidence.variable == "sources"
+
+
+def test_one_mistake_is_one_line() -> None:
+    with pytest.raises(SettingsError) as caught:
+        GuardConfig.load({"policies": [{"when": {"kind": "nonsense"}, "then": "warn"}]})
+    assert str(caught.value).count("policies[1].when.kind") == 1
+
+
+def test_several_mistakes_are_all_named() -> None:
+    with pytest.raises(SettingsError) as caught:
+        GuardConfig.load({"activation": "x", "nli": {"threads": 0}})
+    assert "activation" in str(caught.value) and "nli.threads" in str(caught.value)
+
+
+@pytest.mark.parametrize("settings", [5, ["grounding"], object()])
+def test_settings_of_a_wrong_type(settings: Any) -> None:
+    with pytest.raises(SettingsError, match="settings must be a mapping, a path or a GuardConfig, got"):
+        GuardConfig.load(settings)
+
+
+def test_defaults_are_those_of_the_design() -> None:
+    config = GuardConfig.load()
+    assert (config.activation, config.on_unverified, config.streaming_fallback) == ("per_response", "warn", "block")
+    assert config.nli.backend == "embedded" and config.consistency.samples == 2
+    assert config.evidence.places[0] == "variable" and not config.expose.evidence
+
+
+def test_a_secret_is_not_shown() -> None:
+    config = GuardConfig.load({"llm": {"api_key": "sk-very-secret", "model": "m"}})
+    assert "sk-very-secret" not in repr(config) + config.model_dump_json()
+    with pytest.raises(SettingsError) as caught:
+        GuardConfig.load({"llm": {"api_key": ["sk-very-secret"]}})
+    assert "sk-very-secret" not in str(caught.value)
+
+
+FILES = {
+    "bare settings": "activation: always\n",
+    "under groundrails": "groundrails:\n  activation: always\n",
+    "an app's config": "models: []\ncustom_data:\n  groundrails:\n    activation: always\n",
+}
+
+
+@pytest.mark.parametrize("text", FILES.values(), ids=FILES)
+def test_settings_from_a_file(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "settings.yml"
+    file.write_text(text)
+    assert GuardConfig.load(file).activation == "always"
+    assert GuardConfig.load(str(file)).activation == "always"
+
+
+def test_settings_from_a_config_folder(tmp_path: Path) -> None:
+    (tmp_path / "config.yml").write_text("models: []\ncustom_data: {groundrails: {redaction: off}}\n")
+    (tmp_path / "prompts.yml").write_text("prompts: []\n")
+    assert GuardConfig.load(tmp_path).redaction == "off"  # YAML reads a bare `off` as false
+
+
+def test_config_without_our_part_means_defaults(tmp_path: Path) -> None:
+    (tmp_path / "config.yml").write_text("models: []\n")
+    assert GuardConfig.load(tmp_path) == GuardConfig()
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("a: [", "cannot read settings"),
+        ("- 1\n", "must be a mapping at the top level"),
+        ("groundrails: 5", "must be a mapping"),
+    ],
+)
+def test_unreadable_file(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "s.yml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=message):
+        GuardConfig.load(file)
+
+
+def test_missing_file_and_empty_folder(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot read settings"):
+        GuardConfig.load(tmp_path / "none.yml")
+    with pytest.raises(SettingsError, match="no YAML file"):
+        GuardConfig.load(tmp_path)

@@ -1,0 +1,107 @@
+"""Every packaged config, loaded by NeMo and asked over real HTTP, with a planted hallucination and a clean answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nemoguardrails import LLMRails, RailsConfig
+
+from groundrails.adapters.nemo_plugin import plugin_of
+from groundrails.paths import data_folder
+from groundrails.testing import ReplayServer
+
+EVIDENCE = "The Halden bridge opened in 1932. It is 412 metres long."
+QUESTION = "When did the Halden bridge open?"
+CLEAN = "The Halden bridge opened in 1932."
+WRONG = "The Halden bridge opened in 1875."
+BEYOND = "The Halden bridge was painted green by volunteers from Sweden."
+REFUSED = "I don't know the answer to that."
+PRONE = "prone to hallucination"
+
+BY_EVIDENCE = {
+    ("grounded_rag", CLEAN): CLEAN,
+    ("grounded_rag", WRONG): REFUSED,
+    ("grounded_rag", BEYOND): PRONE,
+    ("strict", CLEAN): CLEAN,
+    ("strict", WRONG): "GroundingRailException",
+    ("strict", BEYOND): "GroundingRailException",
+    ("warn_only", CLEAN): CLEAN,
+    ("warn_only", WRONG): PRONE,
+    ("warn_only", BEYOND): PRONE,
+    ("shadow", WRONG): WRONG,
+    ("claims", CLEAN): CLEAN,
+    ("claims", WRONG): "ClaimsRailException",
+    ("claims", BEYOND): PRONE,
+}
+
+
+def app_of(name: str, server: ReplayServer) -> LLMRails:
+    config = RailsConfig.from_path(str(data_folder("configs") / name))
+    config.models[0].parameters = {"base_url": server.base_url, "api_key": "none"}
+    return LLMRails(config)
+
+
+async def turn(app: LLMRails, evidence: str | None = EVIDENCE) -> str:
+    context = [{"role": "context", "content": {"relevant_chunks": evidence}}] if evidence else []
+    message: dict[str, Any] = await app.generate_async(messages=[*context, {"role": "user", "content": QUESTION}])
+    return json.dumps(message["content"]) if message["role"] == "exception" else message["content"]
+
+
+PACKAGED = sorted(folder.name for folder in Path(data_folder("configs")).iterdir() if folder.is_dir())
+
+
+def test_the_five_configs_are_packaged() -> None:
+    assert {"self_consistency", "grounded_rag", "strict", "warn_only", "shadow"} <= set(PACKAGED)
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_every_packaged_config_starts(name: str) -> None:
+    with ReplayServer() as server:
+        assert plugin_of(app_of(name, server).runtime.llm_task_manager) is not None
+
+
+@pytest.mark.parametrize(("name", "answer"), BY_EVIDENCE.keys())
+async def test_answers_with_evidence(name: str, answer: str) -> None:
+    with ReplayServer() as server:
+        server.default(answer)
+        seen = await turn(app_of(name, server))
+    expected = BY_EVIDENCE[name, answer]
+    if expected in (CLEAN, REFUSED, WRONG):
+        assert seen == expected
+    else:
+        assert expected in seen
+        if not expected.endswith("RailException"):  # those name the span
+            assert seen.startswith(answer)
+
+
+@pytest.mark.parametrize(("others", "expected"), [([CLEAN], CLEAN), ([WRONG, BEYOND, "In 1911."], REFUSED)])
+async def test_self_consistency_blocks_what_the_model_does_not_repeat(others: list[str], expected: str) -> None:
+    with ReplayServer() as server:
+        server.reply([CLEAN, *others], when=QUESTION)
+        assert await turn(app_of("self_consistency", server), evidence=None) == expected
+        assert [request.n for request in server.requests] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("grounded_rag", "could not be verified"), ("strict", "could not be verified")]
+)
+async def test_without_evidence_nothing_passes_as_clean(name: str, said: str) -> None:
+    with ReplayServer() as server:
+        server.default(CLEAN)
+        assert said in await turn(app_of(name, server), evidence=None)
+
+
+async def test_shadow_records_what_it_does_not_change(caplog: pytest.LogCaptureFixture) -> None:
+    with ReplayServer() as server, caplog.at_level(logging.INFO, "groundrails"):
+        server.default(WRONG)
+        app = app_of("shadow", server)
+        assert await turn(app) == WRONG
+        plugin_of(app.runtime.llm_task_manager).wait_for_shadow(60)
+    lines = [record.getMessage() for record in caplog.records if "shadow" in record.getMessage()]
+    assert any("check grounding" in line and "hallucinated" in line for line in lines)
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("groundrails")]
+    assert ours and not any("1875" in line for line in ours)

@@ -1,0 +1,65 @@
+"""Each example is run as a reader runs it, and prints what is written here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PRONE = (
+    "The previous answer is prone to hallucination and may not be accurate. "
+    "Please double check the answer using additional sources."
+)
+
+OUTPUT = {
+    "add_to_app.py": "without the rail: It opened in 1875.\nwith the rail:    I don't know the answer to that.\n",
+    "rag_chat.py": f"""\
+user: How long is the Halden bridge?
+bot:  The Halden bridge is 412 metres long.
+
+user: When did it open?
+bot:  I don't know the answer to that.
+
+user: What does the museum cost?
+bot:  Tickets for the museum cost 6 euros. Children under 12 enter for free.
+
+{PRONE}
+
+""",
+    "custom_flow.py": """\
+bot: The Halden bridge is 412 metres long.
+     grounded: supported
+bot: I would have told you something my sources do not say. Let me look it up again.
+     hallucinated: contradicted
+""",
+    "langchain_chain.py": """\
+How long is it?    The Halden bridge is 412 metres long.
+When did it open?  I don't know the answer to that.
+streamed:          The |Halden |bridge |is |412 |metres |long.
+report:            hallucinated contradicted halden.md
+raised:            the response is hallucinated (claims): block by default; see `report`
+""",
+}
+
+
+def test_every_example_is_run_here() -> None:
+    assert {file.name for file in (REPOSITORY / "examples").glob("*.py")} == set(OUTPUT)
+
+
+@pytest.mark.parametrize("name", OUTPUT)
+@pytest.mark.parametrize("place", ["empty", "repository"])
+def test_an_example_prints_what_it_should(name: str, place: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, REPOSITORY / "examples" / name],
+        cwd=REPOSITORY if place == "repository" else tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "DO_NOT_TRACK": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout == OUTPUT[name]

@@ -1,0 +1,244 @@
+"""The engine: status, score and decision by the rules of the design; event loops, cancellation, failures."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from groundrails import Guard, Report
+from groundrails.config import GuardConfig
+from groundrails.errors import InputError, SettingsError
+from groundrails.guard import hallucination_score, overall_status, risk_level
+from groundrails.report import CheckResult
+
+TEXT = "The tower stands in Paris."
+OTHER = "The pope lives in Rome."
+
+
+class EchoNli:
+    """Entails what it finds verbatim in the premise, calls all else neutral; can be slow or broken."""
+
+    name = "echo"
+    version = "1"
+    max_tokens = 512
+    languages = ("*",)
+
+    def __init__(self, delay_s: float = 0.0, error: Exception | None = None) -> None:
+        self.delay_s = delay_s
+        self.error = error
+        self.calls = 0
+        self.threads: set[str] = set()
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> Any:
+        self.calls += 1
+        self.threads.add(threading.current_thread().name)
+        time.sleep(self.delay_s)
+        if self.error:
+            raise self.error
+        rows = [(0.96, 0.03, 0.01) if h in p else (0.02, 0.96, 0.02) for p, h in pairs]
+        return np.array(rows, dtype=np.float32).reshape(-1, 3)
+
+    def token_offsets(self, text: str) -> list[tuple[int, int]]:
+        return [(at, at + 1) for at in range(0, len(text), 4) if at < len(text)]
+
+
+def result(status: str, reason: str = "", score: float | None = None, name: str = "a") -> CheckResult:
+    return CheckResult(name=name, status=status, reason=reason, score=score)  # type: ignore[arg-type]
+
+
+STATUS = [
+    (["grounded"], "grounded"),
+    (["grounded", "hallucinated"], "hallucinated"),
+    (["unverified", "hallucinated"], "hallucinated"),
+    (["grounded", "unverified"], "unverified"),
+    (["skipped", "grounded"], "grounded"),
+    (["skipped", "unverified"], "unverified"),
+    (["skipped"], "unverified"),  # nothing was checked: never clean
+    ([], "unverified"),
+]
+
+
+@pytest.mark.parametrize("statuses, expected", STATUS)
+def test_overall_status(statuses: list[str], expected: str) -> None:
+    assert overall_status([result(status) for status in statuses])[0] == expected
+
+
+def test_reason_of_a_single_reason_is_that_reason() -> None:
+    same = [result("grounded", "no_claims", name="a"), result("grounded", "no_claims", name="b")]
+    assert overall_status(same) == ("grounded", "no_claims")
+    assert overall_status([result("unverified", "no_evidence")]) == ("unverified", "no_evidence")
+    different = [result("unverified", "no_evidence", name="a"), result("unverified", "no_model", name="b")]
+    assert overall_status(different) == ("unverified", "a: no_evidence; b: no_model")
+
+
+def test_score_is_the_worst_and_none_without_one() -> None:
+    assert hallucination_score([result("grounded", score=0.2), result("hallucinated", score=0.8)]) == 0.8
+    assert hallucination_score([result("skipped")]) is None
+
+
+@pytest.mark.parametrize(
+    "score, level", [(None, None), (0.0, "low"), (0.29, "low"), (0.3, "medium"), (0.69, "medium"), (0.7, "high")]
+)
+def test_risk_level(score: float | None, level: str | None) -> None:
+    assert risk_level(score) == level
+
+
+async def test_grounded_hallucinated_unverified() -> None:
+    guard = Guard(nli=EchoNli())
+    grounded = await guard.check(TEXT, evidence=TEXT)
+    absent = await guard.check(OTHER, evidence=TEXT)
+    unverified = await guard.check(TEXT)
+    assert [r.status for r in (grounded, absent, unverified)] == ["grounded", "hallucinated", "unverified"]
+    assert [r.decision for r in (grounded, absent, unverified)] == ["allow", "warn", "warn"]
+    assert grounded.risk_level == "low" and absent.risk_level == "high" and unverified.risk_level is None
+    assert unverified.hallucination_score is None
+    assert (grounded.hallucination_score or 0) < (absent.hallucination_score or 0)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("boom"), MemoryError("full"), ValueError("bad")])
+async def test_a_crashing_backend_is_unverified_with_its_error(error: Exception) -> None:
+    report = await Guard(nli=EchoNli(error=error)).check(TEXT, evidence=TEXT)
+    assert (report.status, report.hallucination_score, report.findings) == ("unverified", None, ())
+    assert "check_failed" in report.reason and str(error) in report.reason
+
+
+@pytest.mark.parametrize("mode", ["allow", "warn", "block", "raise"])
+async def test_on_unverified(mode: str) -> None:
+    report = await Guard({"on_unverified": mode}, nli=EchoNli(error=RuntimeError("boom"))).check(TEXT, evidence=TEXT)
+    assert (report.decision, report.decided_by) == (mode, "on_unverified")
+
+
+async def test_a_cap_holds() -> None:
+    from groundrails import Exchange
+
+    guard = Guard({"policies": [{"when": {}, "then": "raise"}]}, nli=EchoNli())
+    exchange = Exchange.of(OTHER, evidence=TEXT)
+    assert (await guard.check_exchange(exchange)).decision == "raise"
+    assert (await guard.check_exchange(exchange, cap="warn")).decision == "warn"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"logprobs": [1]}, "logprobs[1]: got 1: "),
+        ({"logprobs": [{"token": "a", "logprob": 0.5}]}, "logprobs[1].logprob: got 0.5: "),
+        ({"schema": 5}, "response_schema: got 5: "),
+        ({"tools": [5]}, "tools[1]: got 5: "),
+        ({"tool_calls": [{"arguments": {}}]}, "tool_calls[1].name: got {'arguments': {}}: Field required"),
+        ({"samples": "one"}, "samples must be a list of strings"),
+        ({"prompt": [{"role": "x", "content": "y"}]}, "prompt message 1 has role 'x'"),
+    ],
+)
+def test_argument_that_cannot_be_read_is_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        Guard().check_sync("A claim.", **arguments)
+    assert message in str(error.value)
+
+
+def test_check_sync_without_a_loop() -> None:
+    assert Guard(nli=EchoNli()).check_sync(TEXT, evidence=TEXT).status == "grounded"
+
+
+async def test_check_sync_inside_a_running_loop() -> None:
+    assert Guard(nli=EchoNli()).check_sync(TEXT, evidence=TEXT).status == "grounded"
+
+
+async def test_check_sync_hands_errors_over() -> None:
+    with pytest.raises(InputError):
+        Guard(nli=EchoNli()).check_sync(5)  # type: ignore[arg-type]
+
+
+def test_one_guard_serves_many_loops_and_threads() -> None:
+    guard = Guard(nli=EchoNli(delay_s=0.01))
+    reports: list[Report] = []
+    threads = [threading.Thread(target=lambda: reports.append(guard.check_sync(TEXT, evidence=TEXT))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [r.status for r in reports] == ["grounded"] * 8
+
+
+async def test_the_event_loop_stays_free() -> None:
+    guard = Guard(nli=EchoNli(delay_s=0.5))
+    task = asyncio.create_task(guard.check(TEXT, evidence=TEXT))
+    longest, last = 0.0, time.perf_counter()
+    while not task.done():
+        await asyncio.sleep(0.005)
+        now = time.perf_counter()
+        longest, last = max(longest, now - last), now
+    assert longest < 0.25
+
+
+async def test_concurrent_checks_share_calls_of_the_model() -> None:
+    nli = EchoNli(delay_s=0.05)
+    guard = Guard(nli=nli)
+    reports = await asyncio.gather(*(guard.check(f"{TEXT} {n}.", evidence=TEXT) for n in range(20)))
+    assert len(reports) == 20 and nli.calls < 20
+
+
+async def test_a_cancelled_check_stops_its_work() -> None:
+    nli = EchoNli(delay_s=0.05)
+    guard = Guard(nli=nli)
+    response = " ".join(f"Sentence number {n} tells of the tower." for n in range(2_000))
+    task = asyncio.create_task(guard.check(response, evidence=TEXT))
+    while nli.calls == 0:  # noqa: ASYNC110 - the model is called from a thread
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.sleep(0.15)
+    calls = nli.calls
+    await asyncio.sleep(0.3)
+    assert nli.calls == calls
+
+
+async def test_guards_share_nothing_but_the_model() -> None:
+    nli = EchoNli()
+    strict = Guard({"policies": [{"when": {"label": "absent"}, "then": "block"}]}, nli=nli)
+    lenient = Guard({"policies": [{"when": {"label": "absent"}, "then": "allow"}]}, nli=nli)
+    decisions = await asyncio.gather(*(g.check(OTHER, evidence=TEXT) for g in (strict, lenient, strict)))
+    assert [report.decision for report in decisions] == ["block", "allow", "block"]
+
+
+async def test_several_checks_one_report() -> None:
+    guard = Guard({"checks": ["grounding", "consistency"]}, nli=EchoNli())
+    report = await guard.check(TEXT, evidence=TEXT)
+    assert set(report.checks) == {"grounding", "consistency"} == set(report.timings_ms) - {"total"}
+    assert report.status == "unverified" and "no_model" in report.reason
+    assert report.checks["grounding"].status == "grounded"
+
+
+async def test_timings_and_version_are_told() -> None:
+    report = await Guard(nli=EchoNli(delay_s=0.02)).check(TEXT, evidence=TEXT)
+    assert report.timings_ms["total"] >= report.timings_ms["grounding"] >= 20
+    assert report.version and report.checks["grounding"].version and report.evidence_from == "argument"
+
+
+def test_settings_from_all_sources(tmp_path: Any) -> None:
+    (tmp_path / "s.yml").write_text("on_unverified: block\n")
+    for settings in ({"on_unverified": "block"}, tmp_path / "s.yml", GuardConfig(on_unverified="block")):
+        assert Guard(settings, nli=EchoNli()).config.on_unverified == "block"
+    with pytest.raises(SettingsError):
+        Guard({"on_unverified": "never"})
+
+
+def test_repr_is_brief_and_holds_no_secret() -> None:
+    shown = repr(
+        Guard({"llm": {"model": "m", "base_url": "http://127.0.0.1:1/v1", "api_key": "sk-secret"}}, nli=EchoNli())
+    )
+    assert "grounding" in shown and "sk-secret" not in shown and len(shown) < 200
+
+
+async def test_the_log_names_a_crash_without_quoting_it(caplog: pytest.LogCaptureFixture) -> None:
+    # An exception's message may hold the very text that was checked.
+    guard = Guard({"checks": ["grounding"]}, nli=EchoNli(error=RuntimeError(TEXT)))
+    assert (await guard.check(TEXT, evidence=OTHER)).status == "unverified"
+    guard.close()
+    assert TEXT not in caplog.text

@@ -1,0 +1,164 @@
+"""Reports: JSON round trip, verbatim spans, `plain()` bounded and redacted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from groundrails import Report
+from groundrails.exchange import Span
+from groundrails.report import MAX_PLAIN_BYTES, CheckResult, Claim, Finding, NliScores, Quote, text_hash
+
+RESPONSE = "The tower stands in Berlin."
+SECRET = "The tower stands in Paris, says the secret memo."
+
+
+def quote() -> Quote:
+    return Quote(passage_id="p1", source="memo.txt", span=Span.of(SECRET, 0, len(SECRET)), score=0.9)
+
+
+def claim(label: str = "contradicted", text: str = RESPONSE) -> Claim:
+    return Claim(
+        text=text,
+        span=Span.of(text, 0, len(text)),
+        label=label,  # type: ignore[arg-type]
+        score=0.9,
+        evidence=(quote(),),
+        reason="passage p1 says otherwise",
+        nli=NliScores(entailment=0.05, neutral=0.05, contradiction=0.9),
+        parts={"entailment": 2.0},
+    )
+
+
+def finding(text: str = RESPONSE) -> Finding:
+    return Finding(
+        kind="unsupported_claim",
+        category="contextual",
+        severity="high",
+        origin="intrinsic",
+        span=Span.of(text, 0, len(text)),
+        reason=f"{text} is wrong",
+        evidence=(quote(),),
+        score=0.9,
+        check="grounding",
+        version="1",
+        label="contradicted",
+    )
+
+
+def report(claims: tuple[Claim, ...] = (), findings: tuple[Finding, ...] = ()) -> Report:
+    check = CheckResult(
+        name="grounding", status="hallucinated", claims=claims, findings=findings, details={"n": 3, "text": RESPONSE}
+    )
+    return Report(
+        status="hallucinated",
+        decision="block",
+        hallucination_score=0.9,
+        risk_level="high",
+        claims=claims,
+        findings=findings,
+        checks={"grounding": check},
+    )
+
+
+def test_json_round_trip() -> None:
+    original = report((claim(),), (finding(),))
+    assert Report.model_validate_json(original.model_dump_json()) == original
+
+
+def test_plain_is_json_and_holds_claims_once() -> None:
+    plain = report((claim(),), (finding(),)).plain()
+    assert json.loads(json.dumps(plain)) == plain
+    assert plain["claims"][0]["span"] == {"start": 0, "end": len(RESPONSE), "text": RESPONSE}
+    assert "claims" not in plain["checks"]["grounding"]
+
+
+@pytest.mark.parametrize("filler", ["x", "東", "\x00", '"'])
+def test_plain_is_bounded_and_counts_what_it_left_out(filler: str) -> None:
+    text = filler * 500
+    plain = report(tuple(claim(text=text) for _ in range(200)), tuple(finding(text) for _ in range(100))).plain()
+    assert len(json.dumps(plain, ensure_ascii=False).encode()) <= MAX_PLAIN_BYTES
+    left_out = plain["truncated"]
+    assert left_out["claims"] + len(plain["claims"]) == 200
+    assert left_out["findings"] + len(plain["findings"]) == 100
+    assert plain["status"] == "hallucinated"
+
+
+def test_plain_drops_supported_claims_first() -> None:
+    claims = (*[claim("supported", "s" * 300)] * 100, claim())
+    plain = report(claims).plain(max_bytes=12_000)
+    assert "contradicted" in [c["label"] for c in plain["claims"]]
+    assert plain["truncated"]["claims"] > 0
+
+
+def test_one_huge_claim_is_left_out_whole() -> None:
+    plain = report((claim(text="x" * 40_000),), (finding("y" * 40_000),)).plain()
+    assert plain["claims"] == [] and plain["findings"] == []
+    assert plain["truncated"] == {"claims": 1, "findings": 1}
+
+
+def test_huge_reason_of_a_check_cannot_break_the_bound() -> None:
+    check = CheckResult(name="grounding", status="unverified", reason="x" * 50_000)
+    plain = Report(status="unverified", reason="y" * 50_000, checks={"grounding": check}).plain()
+    assert len(json.dumps(plain).encode()) <= MAX_PLAIN_BYTES
+
+
+def test_evidence_stays_inside_unless_exposed() -> None:
+    shown = json.dumps(report((claim(),), (finding(),)).plain(expose_evidence=False))
+    assert "secret" not in shown and "memo.txt" not in shown
+    assert RESPONSE in shown
+
+
+def test_words_that_may_quote_evidence_stay_inside_unless_exposed() -> None:
+    """A model's reasoning and the list of contradicted sentences carried evidence into `$hallucination_report`."""
+    said = {"reason": f"The source says: {SECRET}", "method": "llm:gpt"}
+    judged = claim().model_copy(update=said)
+    found = finding().model_copy(update={"reason": said["reason"], "label": "contradicted"})
+    details = {"contradicted_evidence": [{"passage_id": "p1", "sentence": SECRET, "claims": 1}]}
+    check = CheckResult(name="claims", status="hallucinated", claims=(judged,), findings=(found,), details=details)
+    whole = report((judged,), (found,)).model_copy(update={"checks": {"claims": check}})
+    plain = whole.plain(expose_evidence=False)
+    assert "secret" not in json.dumps(plain)
+    assert plain["findings"][0]["reason"] == plain["claims"][0]["reason"] == "llm:gpt says contradicted"
+    assert plain["checks"]["claims"]["details"]["contradicted_evidence"] == [{"passage_id": "p1", "claims": 1}]
+    assert json.dumps(whole.plain()).count("secret") == 5
+
+
+def test_a_verdict_that_was_not_believed_keeps_its_reason_without_evidence() -> None:
+    reason = f"no_quote: the model said supported; it read: {SECRET}"
+    doubted = claim("unevaluatable").model_copy(update={"reason": reason, "method": "llm:gpt"})
+    told = f"unevaluatable_claims: 1 of 1; the first: {reason}"
+    check = CheckResult(name="claims", status="unverified", reason=told, claims=(doubted,))
+    whole = Report(status="unverified", reason=told, claims=(doubted,), checks={"claims": check})
+    plain = whole.plain(expose_evidence=False)
+    assert "secret" not in json.dumps(plain)
+    assert plain["reason"] == plain["checks"]["claims"]["reason"]
+    assert plain["reason"].endswith("the first: no_quote: the model said supported")
+
+
+def test_redaction_keeps_of_a_reason_its_code() -> None:
+    reason = f"check_failed: ValueError: {SECRET}"
+    check = CheckResult(name="grounding", status="unverified", reason=reason)
+    whole = Report(status="unverified", reason=f"grounding: {reason}", checks={"grounding": check})
+    plain = whole.plain(redaction="hash")
+    assert plain["reason"] == "grounding: check_failed: ValueError"
+    assert plain["checks"]["grounding"]["reason"] == "check_failed: ValueError"
+
+
+@pytest.mark.parametrize("redaction", ["hash", "drop"])
+def test_redaction_hides_answer_and_evidence(redaction: str) -> None:
+    shown = json.dumps(report((claim(),), (finding(),)).plain(redaction=redaction))  # type: ignore[arg-type]
+    assert "Berlin" not in shown and "secret" not in shown
+    assert (text_hash(RESPONSE) in shown) == (redaction == "hash")
+
+
+@pytest.mark.parametrize(
+    "decision, blocked",
+    [
+        *(("allow", False), ("annotate", False), ("warn", False), ("regenerate", False)),
+        *(("abstain", True), ("escalate", True), ("block", True), ("raise", True)),
+    ],
+)
+def test_is_blocked(decision: str, blocked: bool) -> None:
+    assert Report(status="hallucinated", decision=decision).is_blocked is blocked  # type: ignore[arg-type]

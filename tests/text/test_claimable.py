@@ -1,0 +1,181 @@
+"""What makes a claim, with its near misses; reasoning, code and titles are left alone without hiding claims."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from groundrails.text.claimable import claim_sentences, clean, is_short_answer, makes_claim, without_reasoning
+
+NO_CLAIM = """
+Hello!
+Hi there, thanks for asking!
+Good morning, how are you?
+Thank you for your question.
+You're welcome!
+Great question!
+Sure!
+Okay.
+I apologize for the confusion.
+I'm sorry, I can't help with that.
+I'm sorry, but I can’t help with that.
+Sorry, I couldn't find anything about that.
+I'm afraid I can't do that.
+I don't know.
+I'm not sure.
+I do not know the answer to that question.
+I am unable to verify that.
+I cannot answer this because it is not mentioned in the context.
+I'm sorry, but I don't have enough information to answer.
+Unfortunately, I cannot determine that from the given text.
+Based on the provided context, I cannot determine the year.
+As an AI language model, I don't have personal opinions.
+I'm just an AI assistant.
+The context does not mention the mayor.
+The provided documents do not contain information about the salary.
+The text doesn't say when it was built.
+There is no information about that in the provided context.
+No information available.
+It is not specified.
+Not mentioned in the text.
+Unknown.
+What is the capital of France?
+Would you like more details?
+Could you please clarify your question?
+How can I help you today?
+Let me know if you have questions.
+Let me know if you need anything else!
+If you have any other questions, feel free to ask.
+Feel free to ask.
+I'm happy to help!
+I hope this helps!
+Please provide more context.
+# Overview
+**Summary:**
+Here is a summary of the article:
+Here are the key facts:
+Sure, here is the answer:
+---
+:)
+"""
+
+CLAIM = """
+Lyon.
+5
+US
+1889
+Yes
+Yes.
+No.
+Paris, France
+Answer: Lyon
+The tower is in Lyon.
+I'm sorry, but the tower is in Lyon.
+I'm sorry, the tower is in Lyon.
+I don't know who built it, but it was finished in 1889.
+I can't say when it was built because the tower was destroyed in 1944.
+The passage does not end at the castle; it leads to the river.
+The tower is in Lyon, isn't it?
+Did you know that the tower was built in 1901?
+Here are the three winners: Ann, Bob and Cy.
+The tower, built in 1999 in Berlin, has the following features:
+There is no bridge in Lyon.
+It was not built in 1889.
+No one died.
+She can't swim.
+He does not know the answer.
+He said he could not help them.
+We cannot survive without water, because the body needs 2 litres a day.
+Thanks to Gustave Eiffel, the tower was built.
+Of course the tower was built in 1889.
+Hello Kitty was created in 1974.
+Sorry is a song by Justin Bieber.
+Sure Thing won the race.
+Welcome to Paris was filmed in 1990.
+Good Morning America airs on ABC.
+The documents were written by Smith.
+The article was not published until 1990.
+The information was leaked by Snowden.
+The context of the war was the invasion of Poland.
+Unknown Pleasures is an album by Joy Division.
+I was born in 1990.
+Not until 1990 did he win.
+"""
+
+
+@pytest.mark.parametrize("sentence", NO_CLAIM.strip().split("\n"))
+def test_is_left_alone(sentence: str) -> None:
+    assert not makes_claim(sentence)
+
+
+@pytest.mark.parametrize("sentence", CLAIM.strip().split("\n"))
+def test_makes_a_claim(sentence: str) -> None:
+    assert makes_claim(sentence)
+
+
+@pytest.mark.parametrize(
+    "text, claims",
+    [
+        ("Sure! The tower is in Lyon.", ["The tower is in Lyon."]),
+        ("I'm sorry, I don't know. Let me know if you need more!", []),
+        ("<think>Lyon, I guess. </think>The tower is in Paris.", ["The tower is in Paris."]),
+        ("I guess Lyon.</think>\nThe tower is in Paris.", ["The tower is in Paris."]),
+        ("<think>The tower is in Lyon.", ["<think>The tower is in Lyon."]),  # never closed: the user sees it
+        ("A is b.<reasoning>C is d.</reasoning> E is f.", ["A is b.", "E is f."]),
+        ("```python\nprint(1)\n# The tower is tall.\n```", []),
+        ("```\nThe tower is in Berlin.\n```", ["The tower is in Berlin."]),  # a fence hides no claim
+        ("**Early life**\nHe was born in Paris and grew up there with two sisters.", None),
+        ("Early life\nHe was born in Paris and grew up there with two sisters.", None),
+        ("| City | People |\n|---|---|\n| Lyon | 522,000 |", ["| Lyon | 522,000 |"]),
+        ("# Lyon\n\n- It is old.\n- Hope this helps!", ["It is old."]),
+        ("", []),
+    ],
+)
+def test_claim_sentences(text: str, claims: list[str] | None) -> None:
+    found = claim_sentences(text)
+    assert all(text[s.start : s.end] == s.text for s in found)
+    expected = ["He was born in Paris and grew up there with two sisters."] if claims is None else claims
+    assert [s.text for s in found] == expected
+
+
+def test_reasoning_keeps_offsets() -> None:
+    text = "One. <thinking>x</thinking> Two. <think>y</think> Three."
+    parts = without_reasoning(text)
+    assert [p.text.strip() for p in parts] == ["One.", "Two.", "Three."]
+    assert all(text[p.start : p.end] == p.text for p in parts)
+
+
+@pytest.mark.parametrize("answer", ["Lyon.", "1889", "In May 1889", "Yes", "No, never", "The United States of America"])
+def test_short_answer_needs_its_question(answer: str) -> None:
+    assert is_short_answer(answer)
+
+
+@pytest.mark.parametrize("answer", ["Lyon is big.", "It was built.", "She won", "He can't", "", "a b c d e f g"])
+def test_sentence_stands_alone(answer: str) -> None:
+    assert not is_short_answer(answer)
+
+
+@pytest.mark.parametrize(
+    "raw, shown",
+    [
+        ("**Bold** and _it_ [x](http://a.b) `c` [1]", "Bold and it x c"),
+        ("5\u200b0 \u202eabc\x00d", "50 abc d"),
+        ("snake_case 2*3*4", "snake_case 2*3*4"),
+        ("| Lyon | 522 |", "Lyon, 522"),
+        ("a\n  b", "a b"),
+    ],
+)
+def test_clean(raw: str, shown: str) -> None:
+    assert clean(raw) == shown
+
+
+@pytest.mark.parametrize(
+    "unit",
+    """sorry, |based on |i cannot know |the provided |in summary |as an ai |a: the |[a](|**a |<think>|</think>|
+    <think></think>|I don't know. |dear a b |here is the summary |not known in """.split("|"),  # noqa: SIM905
+)
+def test_hostile_text_takes_linear_time(unit: str) -> None:
+    started = time.perf_counter()
+    claim_sentences(unit * (100_000 // len(unit)))
+    assert time.perf_counter() - started < 10.0  # backtracking would take hours

@@ -1,0 +1,98 @@
+"""Sentences: right borders, verbatim offsets, bounded length, linear time."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundrails.text.sentences import MAX_SENTENCE_TOKENS, split_sentences
+
+
+def texts(text: str) -> list[str]:
+    return [span.text for span in split_sentences(text)]
+
+
+BORDERS = {
+    "abbreviations and decimals": (
+        "Dr. Smith of St. Louis paid $3.5 million. He left at 5 p.m. The U.S. team won.",
+        ["Dr. Smith of St. Louis paid $3.5 million.", "He left at 5 p.m.", "The U.S. team won."],
+    ),
+    "initials": ("J. K. Rowling wrote it. W. Bush came.", ["J. K. Rowling wrote it.", "W. Bush came."]),
+    "small letter is no initial": ("Let it be x. Second one.", ["Let it be x.", "Second one."]),
+    "e.g.": ("Fruit, e.g. Apples, is good. Eat it.", ["Fruit, e.g. Apples, is good.", "Eat it."]),
+    "company at the end": ("He founded Apple Inc. The firm grew.", ["He founded Apple Inc.", "The firm grew."]),
+    "company midway": ("The Inc. Magazine list came out.", ["The Inc. Magazine list came out."]),
+    "year at the end": ("It opened in 1990. 3 people came.", ["It opened in 1990.", "3 people came."]),
+    "tokenised": (
+        "the club ' s 22 - year - old . he joined mr . smith in u . s . soil .",
+        ["the club ' s 22 - year - old .", "he joined mr . smith in u . s . soil ."],
+    ),
+    "tokenised decimal": ("it cost 3 . 5 million . it sold .", ["it cost 3 . 5 million .", "it sold ."]),
+    "lower case": ("chelsea made an offer. it won.", ["chelsea made an offer.", "it won."]),
+    "cased text, small letter": ("Yahoo! is big. It sold.", ["Yahoo! is big.", "It sold."]),
+    "CJK": ("东京是日本的首都。它很大！对吗？", ["东京是日本的首都。", "它很大！", "对吗？"]),
+    "quotes and brackets": ('"I know." She left (really.) Then?', ['"I know."', "She left (really.)", "Then?"]),
+    "ellipsis midway": ("Wait... what is it? Go.", ["Wait... what is it?", "Go."]),
+    "bullets and numbers": ("- One is x.\n* two\n1. three\n2) four", ["One is x.", "two", "three", "four"]),
+    "heading and table": (
+        "# Title\nText.\n| a | b |\n|---|---|\n| c | 5 |",
+        ["# Title", "Text.", "| a | b |", "| c | 5 |"],
+    ),
+    "quoted block": ("> One.\n> Two.", ["One.", "Two."]),
+    "code, a line each": ("Run:\n```py\nx = 1. y\nz\n```\nDone.", ["Run:", "x = 1. y", "z", "Done."]),
+    "wrapped line": (
+        "This line is wrapped after some sixty characters or so and\ngoes on here. End.",
+        ["This line is wrapped after some sixty characters or so and\ngoes on here.", "End."],
+    ),
+    "lines without stops": ("Short line\nAnother line", ["Short line", "Another line"]),
+    "no stop at all": ("Lyon", ["Lyon"]),
+    "bidi after the stop": ("A is here.\u202e Next one.", ["A is here.\u202e", "Next one."]),
+    "NUL": ("A\x00B is here. C.", ["A\x00B is here.", "C."]),
+    "nothing": (" \n\t ", []),
+    "rules only": ("---\n***\n| - |", []),
+}
+
+
+@pytest.mark.parametrize("text, expected", BORDERS.values(), ids=BORDERS)
+def test_borders(text: str, expected: list[str]) -> None:
+    assert texts(text) == expected
+
+
+@given(st.text(alphabet=st.sampled_from("aB1 .!?\n\t\"'()-*#|`。é\x00\u202e,;"), max_size=400))
+def test_spans_are_verbatim_ordered_and_lose_no_word(text: str) -> None:
+    spans = split_sentences(text)
+    assert all(text[s.start : s.end] == s.text and s.text == s.text.strip() != "" for s in spans)
+    assert all(a.end <= b.start for a, b in pairwise(spans))
+
+
+def test_no_letter_is_lost_outside_markers() -> None:
+    text = "Alpha beta. Gamma (delta) epsilon; zeta!\nEta theta iota? Kappa\n\nLambda mu. " * 20
+    assert "".join(texts(text)).replace(" ", "").replace("\n", "") == text.replace(" ", "").replace("\n", "")
+
+
+@pytest.mark.parametrize("unit", ["word ", "x", "东京", "clause one, and clause two; ", "a-b/c_d "])
+def test_text_without_full_stops_is_cut_into_bounded_pieces(unit: str) -> None:
+    text = unit * (20_000 // len(unit))
+    spans = split_sentences(text)
+    assert len(spans) > 10
+    assert max(len(s.text) for s in spans) <= MAX_SENTENCE_TOKENS * 8
+    assert sum(len(s.text.replace(" ", "")) for s in spans) == len(text.replace(" ", ""))
+
+
+def test_long_sentences_are_cut_at_clauses() -> None:
+    pieces = texts("the river rises in the hills and the mayor was told about it, " * 40)
+    assert all(piece.endswith(",") for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    "unit", ["The tower is 5 m. ", ".", "e.g. ", "1. ", "(( ", "> ", "```\n", "| ", ". \n", "\"'", "x\n", " ", "a"]
+)
+def test_100_kB_take_linear_time(unit: str) -> None:
+    text = unit * (100_000 // len(unit))
+    started = time.perf_counter()
+    split_sentences(text)
+    assert time.perf_counter() - started < 5.0  # quadratic time would be minutes

@@ -1,0 +1,143 @@
+"""The training steps on tiny inputs: losses, schedule, quantisation, the graph, the verdict's fit."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("sklearn")
+pytest.importorskip("onnx")
+
+from training import augment, graph  # noqa: E402
+from training.card import write_card  # noqa: E402
+from training.common import LABEL_IDS, NOT_ENTAILED, Pair  # noqa: E402
+from training.evaluate import auroc, with_interval  # noqa: E402
+from training.export import build  # noqa: E402
+from training.reading import ReadRow  # noqa: E402
+from training.train import CrossEncoder, Recipe, Schedule, loss_of  # noqa: E402
+from training.verdict import fit  # noqa: E402
+
+PASSAGE = (
+    "Marie Curie was born in Warsaw in 1867. She moved to Paris in 1891 and met Pierre Curie there. "
+    "In 1903 they won the Nobel Prize in Physics together with Henri Becquerel."
+)
+
+
+def test_two_way_loss_does_not_care_which_of_the_two_labels() -> None:
+    labels = torch.tensor([NOT_ENTAILED])
+    neutral = loss_of(torch.tensor([[0.0, 3.0, -1.0]]), labels, 0.05)
+    contradicted = loss_of(torch.tensor([[0.0, -1.0, 3.0]]), labels, 0.05)
+    entailed = loss_of(torch.tensor([[3.0, 0.0, -1.0]]), labels, 0.05)
+    assert float(neutral) == pytest.approx(float(contradicted))
+    assert float(entailed) > float(neutral) + 1
+
+
+def test_rate_warms_up_stays_and_decays_with_time() -> None:
+    schedule = Schedule(Recipe(minutes=10, warmup_steps=10, decay_share=0.5), total_steps=10_000)
+    assert schedule.factor(0, 0.0) == pytest.approx(0.1)
+    assert schedule.factor(200, 299.0) == 1.0
+    assert schedule.factor(201, 300.0) == pytest.approx(1.0)
+    assert schedule.decay_from == 201
+    assert schedule.factor(300, 450.0) == pytest.approx(0.5)
+    assert schedule.factor(400, 600.0) is None
+
+
+def test_schedule_by_steps_ends_with_them() -> None:
+    schedule = Schedule(Recipe(steps=100, decay_from=50, minutes=None, warmup_steps=1), total_steps=1000)
+    assert schedule.factor(75, 0.0) == pytest.approx(0.5)
+    assert schedule.factor(100, 0.0) is None
+
+
+@pytest.fixture(scope="module")
+def tiny() -> CrossEncoder:
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=200, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64
+    )
+    return CrossEncoder(BertModel(config, add_pooling_layer=False)).eval()
+
+
+def _batch(lengths: list[int], width: int) -> dict[str, torch.Tensor]:
+    ids = torch.from_numpy(np.random.default_rng(0).integers(1, 200, (len(lengths), width)))
+    mask = torch.stack([(torch.arange(width) < length).long() for length in lengths])
+    return {"input_ids": ids * mask, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
+
+
+def test_int8_graph_follows_the_float_model_and_rows_stand_alone(tiny: CrossEncoder) -> None:
+    import onnxruntime
+
+    head = {name: tensor.numpy() for name, tensor in tiny.state_dict().items() if not name.startswith("encoder.")}
+    made = build(tiny.encoder, [_batch([24] * 16, 24)], head, "tiny")
+    assert made.opset_import[0].version <= 17
+    assert made.ir_version <= 10
+    session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    batch = _batch([24, 9, 15], 24)
+    together = session.run(["logits"], {name: tensor.numpy() for name, tensor in batch.items()})[0]
+    with torch.no_grad():
+        exact = tiny(**batch).numpy()
+    assert np.abs(together - exact).max() < 0.15 * np.abs(exact).max()
+    alone = session.run(["logits"], {name: tensor[1:2, :9].numpy() for name, tensor in batch.items()})[0]
+    assert np.abs(alone[0] - together[1]).max() < 1e-3
+
+
+def test_graph_keeps_to_the_opset_of_old_runtimes() -> None:
+    assert graph.OPSET <= 17
+    assert graph.IR_VERSION <= 10
+
+
+def test_edits_change_what_a_sentence_says() -> None:
+    lookalikes = augment.Lookalikes({"warsaw": 0, "paris": 1}, np.eye(2))
+    made = augment.SentenceEditor(lookalikes, random.Random(3)).pairs(PASSAGE, 40)
+    wrong = [pair for pair in made if pair.source.startswith("made/edit")]
+    assert wrong
+    assert all(pair.hypothesis not in pair.premise for pair in wrong)
+    assert all(pair.label != LABEL_IDS["entailment"] for pair in wrong)
+
+
+def test_questions_ask_for_what_they_answer() -> None:
+    pair = Pair(PASSAGE, "Marie Curie was born in Warsaw.", LABEL_IDS["entailment"], "fever_nli")
+    made = augment.questions([pair], random.Random(1), 2)
+    assert {made[0].label, made[1].label} == {LABEL_IDS["entailment"], NOT_ENTAILED}
+    assert all("?" in pair.hypothesis for pair in made)
+
+
+def _row(number: int, *, wrong: bool) -> ReadRow:
+    generator = np.random.default_rng(number)
+    noise = generator.normal(size=2)
+    claim = {"entailment": -2.0 * wrong + noise[0], "missing_words": float(np.clip(0.4 * wrong + noise[1] * 0.1, 0, 1))}
+    return ReadRow("set", str(number), f"{number % 20:x}", wrong, [claim], [wrong], 10)
+
+
+def test_fit_separates_and_keeps_the_signs() -> None:
+    rows = [_row(number, wrong=number % 2 == 0) for number in range(200)]
+    fitted = fit(rows, ("entailment", "missing_words"))
+    assert fitted.claim[0] < 0 < fitted.claim[1]
+    scores = np.asarray([fitted.response_logit(row) for row in rows])
+    assert auroc(np.asarray([row.is_hallucinated for row in rows], float), scores) > 0.9
+    assert fitted.response_logit(ReadRow("set", "x", "0", False, [])) < -10
+
+
+def test_intervals_hold_the_value() -> None:
+    labels = [number % 2 for number in range(100)]
+    scores = [label + (number % 7) / 5 for number, label in enumerate(labels)]
+    found = with_interval(auroc, labels, scores, [str(number // 4) for number in range(100)])
+    assert found["low"] <= found["value"] <= found["high"]
+    assert found["n"] == 100
+
+
+def test_card_tables_are_written_between_markers(tmp_path: Path) -> None:
+    card = tmp_path / "card.md"
+    card.write_text("a\n<!-- table: nli -->\nold\n<!-- end -->\nb\n<!-- table: speed -->\n<!-- end -->\n")
+    measure = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 7}
+    write_card(card, {"nli": {"x": {"accuracy": measure, "entailed_or_not": measure}}})
+    text = card.read_text()
+    assert "| `x` | 50.0 (40.0–60.0) | 50.0 (40.0–60.0) | 7 |" in text
+    assert "old" not in text
+    assert text.endswith("<!-- table: speed -->\n<!-- end -->\n")

@@ -1,0 +1,326 @@
+"""Measure everything the model card reports, and write its tables.
+
+    python -m training.evaluate --data DIR [--work-dir .training] [--card docs/model-card.md] [--only PART ...]
+
+Results are kept in `evaluation.json` in the work folder; the card's tables are written from it, between markers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from scipy.stats import rankdata
+from sklearn.metrics import average_precision_score
+
+from groundrails.nli.base import LABELS
+from groundrails.nli.embedded import EmbeddedModel
+from groundrails.nli.model_file import MODEL_FOLDER
+from groundrails.scoring.encoder import ENCODER_FOLDER
+from groundrails.scoring.verdict import CLAIM_FEATURES
+from training.card import write_card
+from training.common import read_rows
+from training.reading import CachedModel, ReadRow
+from training.speed import measure
+from training.vectors import compare
+from training.verdict import NEVER_FITTED, Fitted, fit, read_all
+
+console = Console(stderr=True)
+RESAMPLES = 300
+NLI_ONLY = ("entailment", "contradiction")
+WORDS_ONLY = tuple(name for name in CLAIM_FEATURES if name not in NLI_ONLY)
+Metric = Callable[[np.ndarray, np.ndarray], float]
+
+
+def auroc(labels: np.ndarray, scores: np.ndarray) -> float:
+    wrong = float(labels.sum())
+    right = len(labels) - wrong
+    if not wrong or not right:
+        return float("nan")
+    return (float(rankdata(scores)[labels == 1].sum()) - wrong * (wrong + 1) / 2) / (wrong * right)
+
+
+def average_precision(labels: np.ndarray, scores: np.ndarray) -> float:
+    return float(average_precision_score(labels, scores))
+
+
+def f1(labels: np.ndarray, flagged: np.ndarray) -> float:
+    hits = float((labels * flagged).sum())
+    return 2 * hits / max(1e-9, float(labels.sum() + flagged.sum()))
+
+
+def balanced_accuracy(labels: np.ndarray, flagged: np.ndarray) -> float:
+    return float((flagged[labels == 1].mean() + (1 - flagged[labels == 0]).mean()) / 2)
+
+
+def with_interval(
+    metric: Metric, labels: Sequence[Any], scores: Sequence[Any], groups: Sequence[str]
+) -> dict[str, Any]:
+    """The measure with its 95 % interval, from resampling whole documents."""
+    truth, values = np.asarray(labels, float), np.asarray(scores, float)
+    members: dict[str, list[int]] = {}
+    for place, group in enumerate(groups):
+        members.setdefault(group, []).append(place)
+    lists = [np.asarray(places) for places in members.values()]
+    generator = np.random.default_rng(0)
+    drawn = []
+    for _ in range(RESAMPLES):
+        rows = np.concatenate([lists[i] for i in generator.integers(len(lists), size=len(lists))])
+        drawn.append(metric(truth[rows], values[rows]))
+    low, high = np.nanpercentile(drawn, [2.5, 97.5])
+    value = metric(truth, values)
+    return {"value": round(value, 4), "low": round(float(low), 4), "high": round(float(high), 4), "n": len(truth)}
+
+
+def mean(_labels: np.ndarray, values: np.ndarray) -> float:
+    return float(values.mean())
+
+
+def nli_accuracy(data: Path, model: CachedModel) -> dict[str, Any]:
+    """Accuracy on the NLI evaluation files; two-way sets compare entailed with not."""
+    found = {}
+    for path in sorted((data / "nli").glob("eval_*.jsonl.gz")):
+        rows = list(read_rows(path))
+        predicted = np.argmax(model.scores([(row["premise"], row["hypothesis"]) for row in rows]), axis=1)
+        pairs = list(zip(predicted, rows, strict=True))
+        is_two_way = any(row["label"] == "not_entailment" for row in rows)
+        entailed = [(LABELS[guess] == "entailment") == (row["label"] == "entailment") for guess, row in pairs]
+        right = entailed if is_two_way else [LABELS[guess] == row["label"] for guess, row in pairs]
+        name = path.name.removesuffix(".jsonl.gz").removeprefix("eval_")
+        groups = [row["premise"][:80] for row in rows]
+        found[name] = {
+            "accuracy": with_interval(mean, right, right, groups),
+            "entailed_or_not": with_interval(mean, entailed, entailed, groups),
+        }
+        console.log(f"{name}: {found[name]}")
+    model.save()
+    return found
+
+
+def split_scores(rows: Sequence[ReadRow], names: Sequence[str]) -> np.ndarray:
+    """Response log-odds of each row from weights fitted on the other half of the set's documents."""
+    halves = np.asarray([int(row.document, 16) % 2 for row in rows])
+    scores = np.zeros(len(rows))
+    for half in (0, 1):
+        fitted = fit([row for row, own in zip(rows, halves, strict=True) if own != half], names)
+        for place in np.flatnonzero(halves == half):
+            scores[place] = fitted.response_logit(rows[place])
+    return scores
+
+
+def left_out_fit(sets: dict[str, list[ReadRow]], target: str, names: Sequence[str]) -> Fitted:
+    """Weights fitted on the other sets, rows about the target's documents left out."""
+    documents = {row.document for row in sets[target]}
+    others = [
+        row
+        for name, part in sets.items()
+        if name not in (target, *NEVER_FITTED)
+        for row in part
+        if row.document not in documents
+    ]
+    return fit(others, names)
+
+
+def chosen_elsewhere(rows: Sequence[ReadRow], scores: np.ndarray, metric: Metric) -> np.ndarray:
+    """1 where a row is flagged; the threshold of each half of the documents is the best one of the other half."""
+    labels = np.asarray([row.is_hallucinated for row in rows], float)
+    halves = np.asarray([int(row.document, 16) % 2 for row in rows])
+    flagged = np.zeros(len(rows))
+    for half in (0, 1):
+        other = halves != half
+        candidates = np.unique(np.quantile(scores[other], np.linspace(0.01, 0.99, 99)))
+        best = max(candidates, key=lambda c: metric(labels[other], (scores[other] >= c).astype(float)))
+        flagged[~other] = scores[~other] >= best
+    return flagged
+
+
+def measures(rows: Sequence[ReadRow], scores: np.ndarray) -> dict[str, Any]:
+    """AUROC, F1 and balanced accuracy of one score over one set."""
+    labels = [row.is_hallucinated for row in rows]
+    groups = [row.document for row in rows]
+    return {
+        "auroc": with_interval(auroc, labels, scores, groups),
+        "f1": with_interval(f1, labels, chosen_elsewhere(rows, scores, f1), groups),
+        "balanced_accuracy": with_interval(
+            balanced_accuracy, labels, chosen_elsewhere(rows, scores, balanced_accuracy), groups
+        ),
+    }
+
+
+def nli_score(rows: Sequence[ReadRow]) -> np.ndarray:
+    """The plain NLI score: the least entailed sentence."""
+    return np.asarray([max((-claim["entailment"] for claim in row.claims), default=-20.0) for row in rows])
+
+
+def bench(sets: dict[str, list[ReadRow]]) -> dict[str, Any]:
+    """Every set: NLI alone, in-set, left out, and the trivial baselines."""
+    found: dict[str, Any] = {}
+    for name, rows in sets.items():
+        left_out = {
+            kind: np.asarray([fitted.response_logit(row) for row in rows])
+            for kind, names in (
+                ("left_out", CLAIM_FEATURES),
+                ("left_out_words_only", WORDS_ONLY),
+                ("left_out_nli_only", NLI_ONLY),
+            )
+            for fitted in [left_out_fit(sets, name, names)]
+        }
+        scores = {
+            "nli": nli_score(rows),
+            "in_set": split_scores(rows, CLAIM_FEATURES),
+            **left_out,
+            "length_only": np.asarray([row.response_words for row in rows], float),
+            "unseen_words_only": np.asarray(
+                [max((claim["missing_words"] for claim in row.claims), default=0.0) for row in rows]
+            ),
+        }
+        found[name] = {kind: measures(rows, values) for kind, values in scores.items()}
+        labels = np.asarray([row.is_hallucinated for row in rows], float)
+        found[name]["everything_flagged"] = {"f1": {"value": round(f1(labels, np.ones(len(rows))), 4), "n": len(rows)}}
+        found[name]["no_claims"] = sum(not row.claims for row in rows)
+        brief = {
+            kind: part["auroc"]["value"]
+            for kind, part in found[name].items()
+            if isinstance(part, dict) and "auroc" in part
+        }
+        own = found[name]["left_out"]
+        console.log(f"{name}: {brief} f1 {own['f1']['value']} ba {own['balanced_accuracy']['value']}")
+    return found
+
+
+def wikibio(data: Path, model: CachedModel, samples: int = 10) -> dict[str, Any]:
+    """Sentences of GPT-3 biographies against samples of the same model: AUC-PR of not factual, and of factual."""
+    scores: dict[str, list[float]] = {"nli": [], "contradiction": [], "unseen_words": [], "nli_and_words": []}
+    labels: list[float] = []
+    groups: list[str] = []
+    references: dict[str, list[float]] = {}
+    for row in read_rows(data / "bench" / "wikibio.jsonl.gz"):
+        texts = [sentence["text"] for sentence in row["sentences"]]
+        drawn = row["samples"][:samples]
+        found = consistency(texts, drawn, model)
+        for name, values in found.items():
+            scores[name].extend(values)
+        labels += [sentence["inaccuracy"] for sentence in row["sentences"]]
+        groups += [row["id"]] * len(texts)
+        for name, values in row.get("reference_scores", {}).items():
+            references.setdefault(name, []).extend(values)
+    model.save()
+    kinds = {**scores, **{f"published_{name}": values for name, values in references.items()}}
+    wrong = [label > 0 for label in labels]
+    result: dict[str, Any] = {}
+    for name, values in kinds.items():
+        if len(values) != len(labels):
+            continue
+        result[name] = {
+            "auc_pr_not_factual": with_interval(average_precision, wrong, values, groups),
+            "auc_pr_factual": with_interval(average_precision, [not w for w in wrong], [-v for v in values], groups),
+            "pearson": round(float(np.corrcoef(values, labels)[0, 1]), 4),
+        }
+        console.log(f"wikibio {name}: {result[name]}")
+    return result
+
+
+def consistency(texts: Sequence[str], samples: Sequence[str], model: CachedModel) -> dict[str, list[float]]:
+    """Scores of each sentence from how many samples support it; higher is less consistent."""
+    from groundrails.exchange import Passage
+    from groundrails.nli.windows import build_windows
+    from groundrails.scoring.words import WordIndex, features, words_of
+
+    windows = [build_windows([Passage(id="s", text=text)], 60, model.token_offsets) for text in samples]
+    pairs = [(window.text, text) for text in texts for part in windows for window in part]
+    rows = iter(model.scores(pairs))
+    indexes = [WordIndex([text]) for text in samples]
+    found: dict[str, list[float]] = {"nli": [], "contradiction": [], "unseen_words": [], "nli_and_words": []}
+    for text in texts:
+        unsupported, against, unseen = [], [], []
+        words = words_of(text)
+        for part, index in zip(windows, indexes, strict=True):
+            own = np.stack([next(rows) for _ in part])
+            unsupported.append(1 - own[:, 0].max())
+            against.append((own[:, 2] / (own[:, 0] + own[:, 2] + 1e-6)).mean())
+            lacks = features(words, index, index)
+            unseen.append((lacks["missing_words"] + lacks["missing_bigrams"] + lacks["missing_numbers"]) / 3)
+        for name, values in (("nli", unsupported), ("contradiction", against), ("unseen_words", unseen)):
+            found[name].append(float(np.mean(values)))
+        found["nli_and_words"].append(float(np.mean(unsupported) + np.mean(unseen)) / 2)
+    return found
+
+
+ABLATIONS: dict[str, tuple[str, ...]] = {
+    "nothing": (),
+    "entailment": ("entailment",),
+    "contradiction": ("contradiction",),
+    "missing words": ("missing_words", "missing_near"),
+    "word pairs": ("missing_bigrams",),
+    "numbers, dates, names": ("missing_numbers", "missing_dates", "missing_names"),
+    "scattered words, negation": ("scattered", "negation"),
+}
+
+
+def ablation(sets: dict[str, list[ReadRow]], most: int = 500) -> dict[str, Any]:
+    """AUROC of each set, left out of the fit, when the verdict lacks some features; at most `most` rows a set."""
+    some = {name: rows[:most] for name, rows in sets.items()}
+    found: dict[str, Any] = {}
+    for dropped, lacking in ABLATIONS.items():
+        names = [name for name in CLAIM_FEATURES if name not in lacking]
+        found[dropped] = {}
+        for target, rows in some.items():
+            fitted = left_out_fit(some, target, names)
+            scores = np.asarray([fitted.response_logit(row) for row in rows])
+            labels = np.asarray([row.is_hallucinated for row in rows], float)
+            found[dropped][target] = round(auroc(labels, scores), 4)
+    return found
+
+
+def facts(work_dir: Path, folder: Path) -> dict[str, Any]:
+    """What the earlier steps wrote down about themselves."""
+    files = {
+        "prepare": work_dir / "prepare.json",
+        "run": work_dir / "run" / "run.json",
+        "export": folder / "model.json",
+    }
+    return {name: json.loads(path.read_text()) for name, path in files.items() if path.exists()}
+
+
+PARTS = ("bench", "ablation", "wikibio", "nli", "vectors", "speed")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--work-dir", type=Path, default=Path(".training"))
+    parser.add_argument("--model", type=Path, default=MODEL_FOLDER, help="folder of the NLI model")
+    parser.add_argument("--card", type=Path, help="model card whose tables are written")
+    parser.add_argument("--limit", type=int, help="rows of each benchmark set, for a quick look")
+    parser.add_argument("--only", nargs="*", default=PARTS, choices=PARTS)
+    arguments = parser.parse_args()
+    model = CachedModel(EmbeddedModel(arguments.model), arguments.work_dir)
+    path = arguments.work_dir / "evaluation.json"
+    results = json.loads(path.read_text()) if path.exists() else {}
+    results["model"] = {"name": model.name, "version": model.version}
+    sets: dict[str, list[ReadRow]] = {}
+    if {"bench", "ablation"} & {*arguments.only}:
+        sets = read_all(arguments.data, arguments.work_dir, model, arguments.limit)
+    steps: dict[str, Callable[[], Any]] = {
+        "bench": lambda: bench(sets),
+        "ablation": lambda: ablation(sets),
+        "wikibio": lambda: wikibio(arguments.data, model),
+        "nli": lambda: nli_accuracy(arguments.data, model),
+        "vectors": lambda: compare(arguments.data, ENCODER_FOLDER),
+        "speed": lambda: measure(threads=2, seconds=4.0),
+    }
+    for part in arguments.only:
+        results[part] = steps[part]()
+        results |= facts(arguments.work_dir, arguments.model)
+        path.write_text(json.dumps(results, indent=1))
+    if arguments.card:
+        write_card(arguments.card, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""Make the training set: choose, augment, deduplicate, hold out, tokenise.
+
+    python -m training.prepare --data DIR [--work-dir .training] [--seed 7] [--without NAME ...]
+
+Writes `train.npz` (token ids of all pairs end to end, offsets, labels, sources) and `prepare.json` (counts).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from tokenizers import Tokenizer
+
+from training import augment
+from training.common import (
+    ENCODER_SHA256,
+    MAX_LENGTH,
+    Pair,
+    encoder_folder,
+    held_out_texts,
+    normalise,
+    read_pairs,
+    read_rows,
+)
+
+# Most rows a source and label may give (no entry: all). Chosen for two cores: the long or repetitive sources are cut.
+CAPS: dict[str, dict[int, int]] = {
+    "fever_nli": {0: 20_000, 2: 19_000},
+    "snli_cat": {0: 3_500, 1: 3_500, 2: 3_500},
+    "conjnli": {0: 4_500, 1: 4_500},
+    "covidfact_rte_fever": {0: 4_000, 3: 4_000},
+    "climate_fever": {1: 2_500},
+    "factcheck_gpt_stance": {1: 1_500},
+    "mpe": {0: 1_500, 1: 1_500, 2: 1_500},
+    "felipes_add_one_rte": {3: 2_000},
+    "curriculum/control": {0: 450, 1: 450, 2: 450},
+    "curriculum/drop": {0: 900, 3: 900},
+    "curriculum/monotonicity_infer": {0: 2_500, 1: 2_500},
+    "curriculum/ner": {0: 1_500, 3: 1_500},
+    "curriculum/kg_relations": {0: 4_000, 3: 4_000},
+}
+AUGMENTATIONS = ("unsupported", "long", "edits", "questions", "style")
+console = Console(stderr=True)
+
+
+def choose(pairs: Sequence[Pair], rng: random.Random) -> list[Pair]:
+    """Pairs within the caps, exact repeats dropped, repeated evidence sentences cut."""
+    groups: dict[tuple[str, int], list[Pair]] = defaultdict(list)
+    seen: set[tuple[str, str]] = set()
+    for pair in pairs:
+        key = (normalise(pair.premise), normalise(pair.hypothesis))
+        if key in seen:
+            continue
+        seen.add(key)
+        premise = augment.unique_sentences(pair.premise) if "fever" in pair.source else pair.premise
+        groups[pair.source, pair.label].append(Pair(premise, pair.hypothesis, pair.label, pair.source))
+    chosen = []
+    for (source, label), group in sorted(groups.items()):
+        cap = CAPS.get(source, {}).get(label, len(group))
+        if source == "fever_nli":
+            # Evidence of ten sentences costs five times as much as evidence of two and teaches no more.
+            group = [pair for pair in group if len(pair.premise.split()) <= 140]
+        chosen.extend(rng.sample(group, min(cap, len(group))))
+    return chosen
+
+
+def add_made(
+    chosen: list[Pair], everything: list[Pair], data: Path, rng: random.Random, without: set[str]
+) -> list[Pair]:
+    """The chosen pairs and the made ones, by the augmentations that are not switched off."""
+    fever = [pair for pair in everything if pair.source == "fever_nli"]
+    evidence = sorted({sentence for pair in fever for sentence in augment.sentences(pair.premise)})
+    console.log(f"{len(evidence)} evidence sentences")
+    index = augment.Index(evidence)
+    made: list[Pair] = []
+    if "unsupported" not in without:
+        claims = [row["claim"] for row in read_rows(data / "nli" / "fever_nei_claims.jsonl.gz")]
+        made += augment.unsupported_claims(claims, index, rng, 26_000)
+        console.log(f"{len(made)} made after unsupported claims")
+    factual = [pair for pair in chosen if pair.source.startswith(("fever", "covidfact_rte"))]
+    if "long" not in without:
+        made += augment.long_premises(factual, index, rng, 6_000)
+        console.log(f"{len(made)} made after long premises")
+    if "questions" not in without:
+        made += augment.questions(factual, rng, 15_000)
+        console.log(f"{len(made)} made after questions")
+    if "edits" not in without:
+        made += passage_edits(everything, rng)
+        console.log(f"{len(made)} made after sentence edits")
+    pairs = chosen + made
+    return [restyle(pair, rng) for pair in pairs] if "style" not in without else pairs
+
+
+def passage_edits(everything: Sequence[Pair], rng: random.Random) -> list[Pair]:
+    """Right and wrong sentences about the passages of the sources with running text."""
+    from safetensors.numpy import load_file
+
+    folder = encoder_folder()
+    embeddings = load_file(folder / "model.safetensors")["embeddings.word_embeddings.weight"]
+    vocabulary = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab()
+    editor = augment.SentenceEditor(augment.Lookalikes(vocabulary, embeddings), rng)
+    made: list[Pair] = []
+    for source, count, limit in (
+        ("curriculum/control", 3, 2_200),
+        ("curriculum/drop", 1, 3_000),
+        ("factcheck_gpt_stance", 1, 1_000),
+        ("fever_nli", 1, 6_000),
+        ("mnli_train_clean", 1, 3_000),
+        ("covidfact", 1, 1_000),
+    ):
+        passages = sorted({pair.premise for pair in everything if pair.source == source})
+        passages = [augment.unique_sentences(text) for text in passages if len(augment.sentences(text)) >= 2]
+        for passage in rng.sample(passages, min(limit, len(passages))):
+            made += editor.pairs(passage, count)
+    return made
+
+
+def restyle(pair: Pair, rng: random.Random) -> Pair:
+    """One hypothesis in ten lower-cased and tokenised, some premises with it."""
+    if rng.random() >= 0.1:
+        return pair
+    premise = augment.tokenised_style(pair.premise) if rng.random() < 0.3 else pair.premise
+    return Pair(premise, augment.tokenised_style(pair.hypothesis), pair.label, pair.source)
+
+
+def drop_held_out(pairs: Sequence[Pair], held_out: set[str]) -> list[Pair]:
+    """Pairs of which neither text occurs in an evaluation or benchmark file; exact repeats dropped."""
+    kept, seen = [], set()
+    for pair in pairs:
+        premise, hypothesis = normalise(pair.premise), normalise(pair.hypothesis)
+        if premise in held_out or hypothesis in held_out or (premise, hypothesis) in seen:
+            continue
+        seen.add((premise, hypothesis))
+        kept.append(pair)
+    return kept
+
+
+def tokenise(pairs: Sequence[Pair], path: Path) -> dict[str, int]:
+    """Write ids, segments and labels of all pairs; returns the tokens a source has."""
+    tokenizer = Tokenizer.from_file(str(encoder_folder() / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MAX_LENGTH, strategy="only_first")
+    ids: list[np.ndarray] = []
+    split: list[int] = []
+    usable: list[Pair] = []
+    for start in range(0, len(pairs), 10_000):
+        block = [pair for pair in pairs[start : start + 10_000] if len(pair.hypothesis.split()) < 150]
+        for pair, encoding in zip(
+            block, tokenizer.encode_batch([(p.premise, p.hypothesis) for p in block]), strict=True
+        ):
+            ids.append(np.asarray(encoding.ids, np.uint16))
+            split.append(encoding.type_ids.index(1))
+            usable.append(pair)
+    names = sorted({pair.source for pair in usable})
+    lengths = np.asarray([len(row) for row in ids], np.int64)
+    np.savez(
+        path,
+        ids=np.concatenate(ids),
+        offsets=np.concatenate([[0], np.cumsum(lengths)]),
+        split=np.asarray(split, np.int32),
+        labels=np.asarray([pair.label for pair in usable], np.int8),
+        sources=np.asarray([names.index(pair.source) for pair in usable], np.int16),
+        names=np.asarray(names),
+    )
+    tokens: Counter[str] = Counter()
+    for pair, length in zip(usable, lengths, strict=True):
+        tokens[pair.source] += int(length)
+    return dict(tokens)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with nli/ and bench/")
+    parser.add_argument("--work-dir", type=Path, default=Path(".training"))
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--without", nargs="*", default=[], choices=AUGMENTATIONS, help="for ablations")
+    arguments = parser.parse_args()
+    rng = random.Random(arguments.seed)
+    arguments.work_dir.mkdir(parents=True, exist_ok=True)
+    everything = read_pairs(arguments.data / "nli" / "train.jsonl.gz")
+    held_out = held_out_texts(arguments.data)
+    everything = drop_held_out(everything, held_out)
+    chosen = choose(everything, rng)
+    console.log(f"{len(chosen)} chosen of {len(everything)}")
+    pairs = add_made(chosen, everything, arguments.data, rng, set(arguments.without))
+    pairs = drop_held_out(pairs, held_out)
+    rng.shuffle(pairs)
+    tokens = tokenise(pairs, arguments.work_dir / "train.npz")
+    counts: dict[str, Counter[int]] = defaultdict(Counter)
+    for pair in pairs:
+        counts[pair.source][pair.label] += 1
+    summary = {
+        "seed": arguments.seed,
+        "without": arguments.without,
+        "encoder_sha256": ENCODER_SHA256,
+        "pairs": len(pairs),
+        "tokens": sum(tokens.values()),
+        "sources": {
+            source: {"labels": dict(sorted(labels.items())), "tokens": tokens.get(source, 0)}
+            for source, labels in sorted(counts.items())
+        },
+    }
+    (arguments.work_dir / "prepare.json").write_text(json.dumps(summary, indent=1))
+    with (arguments.work_dir / "sample.jsonl").open("w") as file:
+        for pair in pairs[:2000]:
+            file.write(json.dumps([pair.source, pair.label, pair.premise, pair.hypothesis]) + "\n")
+    console.log(f"{len(pairs)} pairs, {summary['tokens']} tokens")
+
+
+if __name__ == "__main__":
+    main()
