@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
+from groundrails.config_base import Section
 from groundrails.config_problems import nearest, problems
 from groundrails.errors import SettingsError
 from groundrails.report import Category, Decision, ErrorType, FindingKind, Label, Origin, Redaction, Severity
@@ -53,12 +54,6 @@ entropy (put beside BERTScore) and embedding (below it: one vector tells less th
 EvidencePlace = Literal["variable", "relevant_chunks", "tool_messages", "knowledge_base", "system_context"]
 OnUnverified = Literal["allow", "warn", "block", "raise"]
 Activation = Literal["per_response", "always", "shadow"]
-
-
-class Section(BaseModel):
-    """Base of all settings: immutable, unknown keys refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 class EvidenceSettings(Section):

@@ -281,7 +281,7 @@ class SentenceEditor:
         self._rng = rng
         self._edits = (
             (swap_name, NOT_ENTAILED, "name"),
-            (swap_number, NOT_ENTAILED, "number"),
+            (swap_number, CONTRADICTED, "number"),
             (swap_roles, NOT_ENTAILED, "roles"),
             (negate, CONTRADICTED, "negation"),
             (use_antonym, CONTRADICTED, "antonym"),

@@ -18,9 +18,10 @@ import numpy as np
 from rich.console import Console
 from tokenizers import Tokenizer
 
-from training import augment
+from training import augment, conversation, kinds
 from training.common import (
     ENCODER_SHA256,
+    LABEL_IDS,
     MAX_LENGTH,
     Pair,
     encoder_folder,
@@ -35,18 +36,19 @@ CAPS: dict[str, dict[int, int]] = {
     "fever_nli": {0: 20_000, 2: 19_000},
     "snli_cat": {0: 3_500, 1: 3_500, 2: 3_500},
     "conjnli": {0: 4_500, 1: 4_500},
-    "covidfact_rte_fever": {0: 4_000, 3: 4_000},
+    "covidfact_rte_fever": {0: 2_500, 3: 2_500},
     "climate_fever": {1: 2_500},
     "factcheck_gpt_stance": {1: 1_500},
     "mpe": {0: 1_500, 1: 1_500, 2: 1_500},
     "felipes_add_one_rte": {3: 2_000},
     "curriculum/control": {0: 450, 1: 450, 2: 450},
     "curriculum/drop": {0: 900, 3: 900},
-    "curriculum/monotonicity_infer": {0: 2_500, 1: 2_500},
-    "curriculum/ner": {0: 1_500, 3: 1_500},
-    "curriculum/kg_relations": {0: 4_000, 3: 4_000},
+    "curriculum/monotonicity_infer": {0: 1_500, 1: 1_500},
+    "curriculum/ner": {0: 800, 3: 800},
+    "curriculum/kg_relations": {0: 1_500, 3: 1_500},
 }
-AUGMENTATIONS = ("unsupported", "long", "edits", "questions", "style")
+AUGMENTATIONS = ("unsupported", "long", "edits", "questions", "kinds", "conversation", "style")
+ENTAILED, CONTRADICTED = LABEL_IDS["entailment"], LABEL_IDS["contradiction"]
 console = Console(stderr=True)
 
 
@@ -94,6 +96,14 @@ def add_made(
     if "edits" not in without:
         made += passage_edits(everything, rng)
         console.log(f"{len(made)} made after sentence edits")
+    if "kinds" not in without:
+        made += other_words(everything, rng, 14_000)
+        console.log(f"{len(made)} made after words of one kind")
+    if "conversation" not in without:
+        made += conversation.yes_no(factual, rng, 8_000)
+        made += conversation.transcripts(evidence, rng, 6_000)
+        made += [conversation.with_opener(pair, rng) for pair in rng.sample(chosen, 14_000)]
+        console.log(f"{len(made)} made after conversation")
     pairs = chosen + made
     return [restyle(pair, rng) for pair in pairs] if "style" not in without else pairs
 
@@ -108,10 +118,10 @@ def passage_edits(everything: Sequence[Pair], rng: random.Random) -> list[Pair]:
     editor = augment.SentenceEditor(augment.Lookalikes(vocabulary, embeddings), rng)
     made: list[Pair] = []
     for source, count, limit in (
-        ("curriculum/control", 3, 2_200),
-        ("curriculum/drop", 1, 3_000),
-        ("factcheck_gpt_stance", 1, 1_000),
-        ("fever_nli", 1, 6_000),
+        ("curriculum/control", 4, 2_200),
+        ("curriculum/drop", 2, 3_000),
+        ("factcheck_gpt_stance", 2, 1_000),
+        ("fever_nli", 1, 14_000),
         ("mnli_train_clean", 1, 3_000),
         ("covidfact", 1, 1_000),
     ):
@@ -119,6 +129,25 @@ def passage_edits(everything: Sequence[Pair], rng: random.Random) -> list[Pair]:
         passages = [augment.unique_sentences(text) for text in passages if len(augment.sentences(text)) >= 2]
         for passage in rng.sample(passages, min(limit, len(passages))):
             made += editor.pairs(passage, count)
+    return made
+
+
+def other_words(everything: Sequence[Pair], rng: random.Random, limit: int) -> list[Pair]:
+    """Sentences as their own premise with one word changed: another of its kind (contradicted) or the same in meaning."""
+    short = {pair.premise for pair in everything if pair.source.startswith(("snli", "mnli", "cad", "lingnli"))}
+    short |= {text for pair in everything if pair.source == "fever_nli" for text in augment.sentences(pair.premise)[:1]}
+    made: list[Pair] = []
+    for text in rng.sample(sorted(short), len(short)):
+        if len(made) >= limit:
+            break
+        if not 5 <= len(text.split()) <= 30:
+            continue
+        changed = kinds.other_of_kind(text, rng)
+        if changed and rng.random() < 0.6:
+            made.append(Pair(text, changed[0], CONTRADICTED, "made/other_of_kind"))
+        same = kinds.same_meaning(text, rng)
+        if same:
+            made.append(Pair(text, same, ENTAILED, "made/same_meaning"))
     return made
 
 

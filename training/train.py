@@ -2,7 +2,7 @@
 
     python -m training.train [--work-dir .training] [--minutes 80 | --steps N --decay-from S] [--device auto]
 
-One pass over the pairs in random order. The learning rate warms up, stays, then decays to zero: the decay starts when
+Some passes over the pairs, each in another random order. The learning rate warms up, stays, then decays to zero: the decay starts when
 its share of the allowed time is left, and the step at which it started is recorded, so a run can be repeated by
 steps. Checkpoints hold everything needed to go on; run the same command again to resume.
 """
@@ -28,8 +28,6 @@ from torch import Tensor, nn
 
 from training.common import LABELS, NOT_ENTAILED, encoder_folder
 
-NARROW = 128  # tokens
-
 
 @dataclass(frozen=True)
 class Recipe:
@@ -40,9 +38,10 @@ class Recipe:
     decay_from: int | None = None
     decay_share: float = 0.25  # of the time or steps
     warmup_steps: int = 150
-    rate: float = 1.2e-4
+    rate: float = 1.5e-4
     weight_decay: float = 0.01
-    tokens: int = 6144  # of a batch, padding included
+    tokens: int = 4096  # of a batch, padding included
+    passes: int = 3  # over the data, at most
     smoothing: float = 0.05
     average: float = 0.998  # exponential moving average of the weights, a step
     seed: int = 7
@@ -68,7 +67,7 @@ class CrossEncoder(nn.Module):
 
 
 def new_model() -> CrossEncoder:
-    """The cross-encoder with pretrained encoder weights; no dropout: one pass does not overfit."""
+    """The cross-encoder with pretrained encoder weights; no dropout: a few passes do not overfit."""
     from transformers import BertModel
 
     # Word embeddings stay as pretrained: words that the training set lacks keep their place among those it has.
@@ -197,8 +196,14 @@ class Run:
         seed_all(recipe.seed)
         self.device = torch.device(pick_device(recipe.device))
         self.data = Prepared(work_dir / "train.npz")
-        self.batches = self.data.batches(recipe.tokens, recipe.seed)
+        self.batches = [
+            batch for number in range(recipe.passes) for batch in self.data.batches(recipe.tokens, recipe.seed + number)
+        ]
         self.model = new_model().to(self.device)
+        # The fused attention kernel's backward pass is slow on processors.
+        self.model.encoder.set_attn_implementation("eager" if self.device.type == "cpu" else "sdpa")
+        # On two cores with bf16 arithmetic: 150 pairs/s compiled, 45 not.
+        self.compiled = torch.compile(self.model, dynamic=True)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
         self.optimiser = optimiser_of(self.model, recipe)
         self.schedule = Schedule(recipe, len(self.batches))
@@ -235,12 +240,8 @@ class Run:
         inputs = {name: tensor.to(self.device) for name, tensor in inputs.items()}
         for group in self.optimiser.param_groups:
             group["lr"] = self.recipe.rate * factor
-        if self.device.type == "cpu":
-            # The fused kernel's backward pass is slow on processors for short rows, the plain one for long rows.
-            narrow = inputs["input_ids"].shape[1] <= NARROW
-            self.model.encoder.set_attn_implementation("eager" if narrow else "sdpa")
         with torch.autocast(self.device.type, torch.bfloat16, enabled=has_bf16(self.device)):
-            logits = self.model(**inputs)
+            logits = self.compiled(**inputs)
         loss = loss_of(logits, labels.to(self.device), self.recipe.smoothing)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
@@ -329,9 +330,16 @@ def train(recipe: Recipe, work_dir: Path, save_every_s: float = 240.0) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work-dir", type=Path, default=Path(".training"))
-    for name, kind in (("minutes", float), ("steps", int), ("decay-from", int), ("rate", float), ("tokens", int)):
+    for name, kind in (("minutes", float), ("steps", int), ("decay-from", int), ("passes", int), ("tokens", int)):
         parser.add_argument(f"--{name}", type=kind)
-    for name, kind in (("smoothing", float), ("average", float), ("seed", int), ("threads", int), ("device", str)):
+    for name, kind in (
+        ("rate", float),
+        ("smoothing", float),
+        ("average", float),
+        ("seed", int),
+        ("threads", int),
+        ("device", str),
+    ):
         parser.add_argument(f"--{name}", type=kind)
     arguments = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
     work_dir = arguments.pop("work_dir")
