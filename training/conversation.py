@@ -12,8 +12,8 @@ ENTAILED, NEUTRAL, CONTRADICTED = (LABEL_IDS[name] for name in ("entailment", "n
 AUXILIARY = re.compile(r"^(.{2,60}?)\s(is|was|are|were|has|had|will|can|could|should)\s(?!not\b)(.{3,})$")
 OPENERS = (
     "Yes, ", "Oh, ", "Well, ", "I think ", "I know that ", "Did you know that ", "That's right, ", "Interestingly, ",
-    "Yeah, ", "Sure! ", "Actually, ", "I believe ", "I read that ", "Great question! ", "As far as I know, ", "i think ",
-    "Oh yes, I know that ", "That's cool! ", "I love that too. ", "According to the text, ", "In short, ",
+    "Yeah, ", "Sure! ", "Actually, ", "I believe ", "I read that ", "Great question! ", "As far as I know, ",
+    "Oh yes, I know that ", "That's cool! ", "I love that too. ", "According to the text, ", "In short, ", "i think ",
 )  # fmt: skip
 SPEAKERS = """Anna Ben Carla David Emma Frank Grace Henry Irene Jack Kate Leo Maria Nick Olivia Paul Rita Sam Tina
     Victor Wendy Tom Lucy Mark Julia Peter Nina Oscar Helen Greg""".split()  # noqa: SIM905

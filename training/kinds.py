@@ -17,7 +17,7 @@ KINDS = {
         Toronto Chicago Boston Seattle Dallas Houston Miami Atlanta Denver Philadelphia Cairo Dublin Amsterdam""",
     "instrument": """guitar piano violin drums trumpet flute saxophone cello harp clarinet accordion banjo trombone
         tuba harmonica keyboard ukulele mandolin""",
-    "animal": "dog cat horse cow sheep goat pig rabbit duck chicken elephant lion tiger bear monkey camel wolf fox deer",
+    "animal": "dog cat horse cow sheep goat pig rabbit duck chicken elephant lion tiger bear monkey camel wolf deer",
     "drink": "water coffee tea beer wine milk juice soda lemonade whiskey vodka champagne cider cocoa",
     "fruit": "apple banana orange pear peach grape cherry lemon mango melon strawberry pineapple plum",
     "vegetable": "carrots potatoes onions tomatoes cabbage spinach lettuce beans peas broccoli corn cucumbers pumpkins",
@@ -48,21 +48,19 @@ KINDS = {
 }
 MEMBERS = {name: words.split() for name, words in KINDS.items()}
 KIND_OF = {word: name for name, words in MEMBERS.items() for word in words}
-SAME = [
-    group.split("/")
-    for group in (
-        "big/large small/little quick/fast begin/start begins/starts began/started happy/glad sofa/couch kids/children "
-        "kid/child road/street photo/picture photos/pictures bicycle/bike airplane/plane automobile/car shop/store "
-        "buys/purchases bought/purchased sick/ill near/close.to speaking/talking speaks/talks jumping/leaping "
-        "yelling/shouting looking.at/watching movie/film movies/films rock/stone rocks/stones autumn/fall father/dad "
-        "mother/mom soda/pop couple/pair several/some huge/enormous tiny/very.small wealthy/rich smart/clever "
-        "physician/doctor attorney/lawyer assist/help assists/helps created/made build/construct built/constructed "
-        "died/passed.away children/youngsters gift/present finished/completed ends/finishes frequently/often "
-        "garbage/trash infant/baby woods/forest ocean/sea wonderful/great hard/difficult correct/right close/shut "
-        "hat/cap elderly/old roughly/about approximately/about nearly/almost vacation/holiday wed/married "
-        "released/published demonstrated/showed whole/entire required/needed discovered/found located/situated"
-    ).split()  # noqa: SIM905 - words read better than a list of strings
-]
+_SAME = """
+    big/large small/little quick/fast begin/start begins/starts began/started happy/glad sofa/couch kids/children
+    kid/child road/street photo/picture photos/pictures bicycle/bike airplane/plane automobile/car shop/store
+    buys/purchases bought/purchased sick/ill near/close.to speaking/talking speaks/talks jumping/leaping
+    yelling/shouting looking.at/watching movie/film movies/films rock/stone rocks/stones autumn/fall father/dad
+    mother/mom soda/pop couple/pair several/some huge/enormous tiny/very.small wealthy/rich smart/clever
+    physician/doctor attorney/lawyer assist/help assists/helps created/made build/construct built/constructed
+    died/passed.away children/youngsters gift/present finished/completed ends/finishes frequently/often
+    garbage/trash infant/baby woods/forest ocean/sea wonderful/great hard/difficult correct/right close/shut
+    hat/cap elderly/old roughly/about approximately/about nearly/almost vacation/holiday wed/married
+    released/published demonstrated/showed whole/entire required/needed discovered/found located/situated
+"""
+SAME = [group.split("/") for group in _SAME.split()]
 SAME_AS: dict[str, str] = {}
 for _left, _right in SAME:
     SAME_AS.setdefault(_left.replace(".", " "), _right.replace(".", " "))

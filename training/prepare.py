@@ -133,7 +133,7 @@ def passage_edits(everything: Sequence[Pair], rng: random.Random) -> list[Pair]:
 
 
 def other_words(everything: Sequence[Pair], rng: random.Random, limit: int) -> list[Pair]:
-    """Sentences as their own premise with one word changed: another of its kind (contradicted) or the same in meaning."""
+    """Sentences as their own premise with one word changed: another of its kind (contradicted) or the same again."""
     short = {pair.premise for pair in everything if pair.source.startswith(("snli", "mnli", "cad", "lingnli"))}
     short |= {text for pair in everything if pair.source == "fever_nli" for text in augment.sentences(pair.premise)[:1]}
     made: list[Pair] = []

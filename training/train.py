@@ -2,9 +2,9 @@
 
     python -m training.train [--work-dir .training] [--minutes 80 | --steps N --decay-from S] [--device auto]
 
-Some passes over the pairs, each in another random order. The learning rate warms up, stays, then decays to zero: the decay starts when
-its share of the allowed time is left, and the step at which it started is recorded, so a run can be repeated by
-steps. Checkpoints hold everything needed to go on; run the same command again to resume.
+Some passes over the pairs, each in another random order. The learning rate warms up, stays, then decays to zero: the
+decay starts when its share of the allowed time is left, and the step at which it started is recorded, so a run can be
+repeated by steps. Checkpoints hold everything needed to go on; run the same command again to resume.
 """
 
 from __future__ import annotations
@@ -341,6 +341,7 @@ def main() -> None:
         ("device", str),
     ):
         parser.add_argument(f"--{name}", type=kind)
+    parser.add_argument("--device")
     arguments = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
     work_dir = arguments.pop("work_dir")
     train(Recipe(**arguments), work_dir)
