@@ -27,6 +27,9 @@ ABOUTNESS_SLACK = 0.15
 """A window is about the same thing only if it shares nearly as much with the claim as the nearest window does."""
 MIN_WINDOWS = 2
 """Windows each sentence gets, however long the answer is."""
+SURE_ENTAILMENT = 0.9
+"""P(entailment) by the nearest sentence alone from which a claim is read in no further window that agrees with it."""
+_MISSING_KINDS = {"number": "missing_numbers", "temporal": "missing_dates", "entity": "missing_names"}
 
 
 class Seen(NamedTuple):
@@ -83,9 +86,30 @@ class Readings(NamedTuple):
     pairs: int
 
 
+class _Candidate(NamedTuple):
+    window: Window
+    aboutness: float
+
+
+class _Chosen(NamedTuple):
+    """The windows that may decide one claim, and its words."""
+
+    hypothesis: Hypothesis
+    words: Words
+    candidates: list[_Candidate]
+    alone: int | None
+    """Place of the one sentence that shares most with the claim, read without its neighbours; None without evidence."""
+    lacks: dict[str, float]
+    """Word features of the verdict model."""
+
+    @property
+    def bar(self) -> float:
+        """Aboutness from which a window is about the same thing, but for the threshold of the verdict model."""
+        return max((c.aboutness for c in self.candidates), default=0.0) - ABOUTNESS_SLACK
+
+
 class _Plan(NamedTuple):
-    hypotheses: list[Hypothesis]
-    per_claim: list[list[Window]]
+    claims: list[_Chosen]
     windows: list[Window]
     evidence: WordIndex
 
@@ -99,7 +123,10 @@ async def read_claims(
     *,
     question: str = "",
 ) -> Readings:
-    """Read the evidence for each claim.
+    """Read the evidence for each claim, in two steps.
+
+    First each claim beside the one sentence that shares most with it, and beside every other window about the same
+    thing, which might say otherwise. What that sentence surely entails is settled; all else is read in all its windows.
 
     Args:
         question: put before a passage that is a mere answer to it ("Lyon."), as samples of a short answer are.
@@ -109,25 +136,69 @@ async def read_claims(
     """
     read_as = [Hypothesis(h, h) if isinstance(h, str) else h for h in hypotheses]
     plan = await nli.run(_plan, read_as, list(passages), nli, settings, question)
-    pairs = await nli.run(_pairs, plan, question)
-    scores = await nli.scores(pairs)
-    readings = await nli.run(_readings, plan, scores, thresholds)
-    return Readings(readings, await nli.run(_coverage, plan), len(pairs))
+    known: dict[Pair, NliScores] = {}
+    for wanted in (_first, _rest):
+        places = await nli.run(wanted, plan, known, thresholds, question)
+        if places:
+            scores = await nli.scores(places)
+            known.update(zip(places, map(nli_scores, scores), strict=True))
+    readings = await nli.run(_readings, plan, known, thresholds, question)
+    return Readings(readings, await nli.run(_coverage, plan), len(known))
 
 
 def _coverage(plan: _Plan) -> Coverage:
-    read = {window for chosen in plan.per_claim for window in chosen} & set(plan.windows)
+    read = {candidate.window for claim in plan.claims for candidate in claim.candidates} & set(plan.windows)
     return coverage(plan.windows, read)
 
 
-def _pairs(plan: _Plan, question: str) -> list[Pair]:
-    different = dict.fromkeys(window for chosen in plan.per_claim for window in chosen)
-    premises = {window: _premise(window, question) for window in different}
-    return [(premises[w], h.text) for h, chosen in zip(plan.hypotheses, plan.per_claim, strict=True) for w in chosen]
+def _first(plan: _Plan, known: dict[Pair, NliScores], thresholds: Thresholds, question: str) -> list[Pair]:
+    """The pairs that may settle a claim at once."""
+    return list(
+        dict.fromkeys(
+            _pair(claim, candidate, question)
+            for claim in plan.claims
+            for place, candidate in enumerate(claim.candidates)
+            if place == claim.alone or _might_object(claim, candidate, thresholds)
+        )
+    )
 
 
-def _premise(window: Window, question: str) -> str:
-    text = clean(window.text)
+def _rest(plan: _Plan, known: dict[Pair, NliScores], thresholds: Thresholds, question: str) -> list[Pair]:
+    """The pairs that are still needed after the first ones."""
+    pairs = (
+        _pair(claim, candidate, question)
+        for claim in plan.claims
+        if not _is_settled(claim, known, question)
+        for candidate in claim.candidates
+    )
+    return [pair for pair in dict.fromkeys(pairs) if pair not in known]
+
+
+def _is_settled(claim: _Chosen, known: dict[Pair, NliScores], question: str) -> bool:
+    if claim.alone is None:
+        return True
+    has_all_words = not any(claim.lacks[name] > 0 for name in _MISSING_KINDS.values())
+    return has_all_words and known[_pair(claim, claim.candidates[claim.alone], question)].entailment >= SURE_ENTAILMENT
+
+
+def _might_object(claim: _Chosen, candidate: _Candidate, thresholds: Thresholds) -> bool:
+    """True for a window about the same thing elsewhere than the claim's nearest sentence."""
+    assert claim.alone is not None
+    is_about = candidate.aboutness >= max(thresholds.aboutness, claim.bar)
+    return is_about and not _holds(candidate.window, claim.candidates[claim.alone].window)
+
+
+def _holds(wide: Window, narrow: Window) -> bool:
+    return wide.passage is narrow.passage and wide.start <= narrow.start and narrow.end <= wide.end
+
+
+def _pair(claim: _Chosen, candidate: _Candidate, question: str) -> Pair:
+    return _premise(candidate.window.text, question), claim.hypothesis.text
+
+
+@lru_cache(maxsize=4_000)
+def _premise(window: str, question: str) -> str:
+    text = clean(window)
     return f"{question} {text}" if question and is_short_answer(text) else text
 
 
@@ -143,23 +214,36 @@ def _plan(
         window_tokens=settings.window_tokens,
         overlap_tokens=settings.overlap_tokens,
     )
-    index = WindowIndex(windows)
+    index, evidence = WindowIndex(windows), WordIndex(clean(passage.text) for passage in passages)
     limit = max(MIN_WINDOWS, min(settings.max_windows, MAX_PAIRS // max(1, len(hypotheses))))
-    per_claim = [_with_sentence(h, index.select(h.text, limit, question)) for h in hypotheses]
-    return _Plan(hypotheses, per_claim, windows, WordIndex(clean(passage.text) for passage in passages))
+    near: dict[Window, WordIndex] = {}
+    claims = [_chosen(h, index.select(h.text, limit, question), evidence, near) for h in hypotheses]
+    return _Plan(claims, windows, evidence)
 
 
-def _with_sentence(hypothesis: Hypothesis, windows: list[Window]) -> list[Window]:
-    """The windows, and last the one sentence in them that shares most with the claim: a small model reads best alone
-    what decides, and loses it among other sentences."""
+def _chosen(
+    hypothesis: Hypothesis, windows: list[Window], evidence: WordIndex, near: dict[Window, WordIndex]
+) -> _Chosen:
     words = _words(hypothesis.text)
-    sentences = [
+    alone = _nearest_sentence(words, windows)
+    every = windows if alone is None or alone in windows else [*windows, alone]
+    candidates = [_Candidate(window, aboutness(words, _index_of(window, near))) for window in every]
+    # Of equally near windows the wider one: what it lacks, the narrow one lacks too.
+    nearest = max(candidates, key=lambda c: (c.aboutness, c.window.end - c.window.start), default=None)
+    own = words_of(hypothesis.own, starts_sentence=hypothesis.own == hypothesis.text)
+    lacks = features(own, evidence, _index_of(nearest.window, near) if nearest else WordIndex([]))
+    return _Chosen(hypothesis, words, candidates, every.index(alone) if alone is not None else None, lacks)
+
+
+def _nearest_sentence(words: Words, windows: list[Window]) -> Window | None:
+    """The one sentence in the windows that shares most with the claim: a small model reads best alone what decides,
+    and loses it among other sentences."""
+    sentences = (
         Window(window.passage, window.start + span.start, window.start + span.end)
         for window in windows
         for span in _sentences_of(window.text)
-    ]
-    best = max(sentences, key=lambda sentence: _shared(words, sentence.text), default=None)
-    return windows if best is None or best in windows else [*windows, best]
+    )
+    return max(sentences, key=lambda sentence: _shared(words, sentence.text), default=None)
 
 
 _words = lru_cache(maxsize=8_000)(words_of)
@@ -170,29 +254,28 @@ def _sentences_of(text: str) -> tuple[Span, ...]:
     return tuple(split_sentences(text))
 
 
-def _readings(plan: _Plan, scores: Scores, thresholds: Thresholds) -> list[Reading]:
-    near: dict[Window, WordIndex] = {}
-    readings, at = [], 0
-    for hypothesis, chosen in zip(plan.hypotheses, plan.per_claim, strict=True):
-        words = _words(hypothesis.text)
-        seen = [
-            Seen(window, nli_scores(row), aboutness(words, _index_of(window, near)))
-            for window, row in zip(chosen, scores[at : at + len(chosen)], strict=True)
-        ]
-        at += len(chosen)
-        readings.append(_reading(hypothesis, words, seen, plan.evidence, near, thresholds))
-    return readings
+def _readings(plan: _Plan, known: dict[Pair, NliScores], thresholds: Thresholds, question: str) -> list[Reading]:
+    found = []
+    for claim in plan.claims:
+        pairs = [_pair(claim, candidate, question) for candidate in claim.candidates]
+        seen = {
+            place: Seen(candidate.window, known[pair], candidate.aboutness)
+            for place, (candidate, pair) in enumerate(zip(claim.candidates, pairs, strict=True))
+            if pair in known
+        }
+        alone = seen[claim.alone] if claim.alone is not None else None
+        found.append(_reading(claim, list(seen.values()), alone, plan.evidence, thresholds))
+    return found
 
 
-def _is_cleared(wide: Seen, seen: list[Seen]) -> bool:
+def _is_cleared(wide: Seen, alone: Seen | None) -> bool:
     """True if the sentence of this window that the claim is about, read alone, entails it rather than contradicts."""
-    alone = seen[-1]
-    is_inside = (
-        alone.window.passage is wide.window.passage
-        and wide.window.start <= alone.window.start
-        and alone.window.end <= wide.window.end
+    return (
+        alone is not None
+        and alone is not wide
+        and _holds(wide.window, alone.window)
+        and alone.nli.entailment > alone.nli.contradiction
     )
-    return is_inside and alone is not wide and alone.nli.entailment > alone.nli.contradiction
 
 
 def _index_of(window: Window, known: dict[Window, WordIndex]) -> WordIndex:
@@ -202,30 +285,22 @@ def _index_of(window: Window, known: dict[Window, WordIndex]) -> WordIndex:
 
 
 def _reading(
-    hypothesis: Hypothesis,
-    words: Words,
-    seen: list[Seen],
-    evidence: WordIndex,
-    near: dict[Window, WordIndex],
-    thresholds: Thresholds,
+    claim: _Chosen, seen: list[Seen], alone: Seen | None, evidence: WordIndex, thresholds: Thresholds
 ) -> Reading:
     support = max(seen, key=lambda s: s.nli.entailment, default=None)
     nearest = max(seen, key=lambda s: (s.aboutness, s.nli.entailment), default=None)
-    bar = max(thresholds.aboutness, nearest.aboutness - ABOUTNESS_SLACK) if nearest else 0.0
-    about = [s for s in seen if s.aboutness >= bar and not _is_cleared(s, seen)]
+    bar = max(thresholds.aboutness, claim.bar)
+    about = [s for s in seen if s.aboutness >= bar and not _is_cleared(s, alone)]
     against = max(about, key=lambda s: s.nli.contradiction, default=None)
-    is_answer = hypothesis.own != hypothesis.text
-    own = words_of(hypothesis.own, starts_sentence=not is_answer)
-    lacks = features(own, evidence, _index_of(nearest.window, near) if nearest else WordIndex([]))
     values = {
         "entailment": logit(support.nli.entailment) if support else -MAX_LOGIT,
         "contradiction": logit(against.nli.contradiction) if against else -MAX_LOGIT,
-        **lacks,
+        **claim.lacks,
     }
-    kinds = {"number": "missing_numbers", "temporal": "missing_dates", "entity": "missing_names"}
-    missing = tuple(kind for kind, name in kinds.items() if lacks[name] > 0)
-    is_copy = not is_answer and evidence.has_sentence(hypothesis.own)
-    return Reading(hypothesis.text, words, values, support, against, nearest, missing, is_copy)
+    missing = tuple(kind for kind, name in _MISSING_KINDS.items() if claim.lacks[name] > 0)
+    is_answer = claim.hypothesis.own != claim.hypothesis.text
+    is_copy = not is_answer and evidence.has_sentence(claim.hypothesis.own)
+    return Reading(claim.hypothesis.text, claim.words, values, support, against, nearest, missing, is_copy)
 
 
 def nli_scores(row: Scores) -> NliScores:
