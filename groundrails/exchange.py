@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticSerializationError
+from typing_extensions import Self
 
 from groundrails.errors import InputError
 
@@ -31,6 +34,31 @@ class Value(BaseModel):
     """Base of all values: immutable, compared by content, unknown fields refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def model_dump_json(self, *, indent: int | None = None, **options: Any) -> str:
+        """As pydantic's. A lone surrogate, which pydantic cannot write, becomes its JSON escape."""
+        try:
+            return super().model_dump_json(indent=indent, **options)
+        except PydanticSerializationError as error:
+            if "surrogates not allowed" not in str(error):
+                raise
+            options.pop("ensure_ascii", None)
+            separators = (",", ":") if indent is None else None
+            return json.dumps(self.model_dump(mode="json", **options), indent=indent, separators=separators)
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
+        """As pydantic's; reads the escape of a lone surrogate too."""
+        try:
+            return super().model_validate_json(json_data, **options)
+        except ValidationError as error:
+            if error.errors()[0]["type"] != "json_invalid":
+                raise
+            try:
+                data = json.loads(json_data)
+            except ValueError:
+                raise error from None
+            return cls.model_validate(data, **options)
 
 
 class Span(Value):

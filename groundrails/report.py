@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from bisect import bisect_left
 from typing import Any, Literal
 
 from pydantic import Field
@@ -250,19 +251,40 @@ def _shortened(reason: str, limit: int = 500) -> str:
 
 
 def _fit(data: dict[str, Any], max_bytes: int) -> dict[str, Any]:
-    """Drop the least needed items until the data fits: check details, supported claims, other claims, findings."""
+    """Drop the least needed items until the data fits: check details first, then claims and findings, mild ones first.
+
+    What is kept stays in its order.
+    """
     if _size(data) <= max_bytes:
         return data
-    left_out = {"claims": 0, "findings": 0}
-    data["truncated"] = left_out
+    items = sorted(
+        (_mildness(item), name, place) for name in ("findings", "claims") for place, item in enumerate(data[name])
+    )
+    everything = {name: data[name] for name in ("claims", "findings")}
+    data["truncated"] = {"claims": 0, "findings": 0}
     for holder in (data, *data["checks"].values()):
         holder["reason"] = _shortened(holder.get("reason", ""))
     for check in data["checks"].values():
         check["details"] = {}
-    data["claims"].sort(key=lambda claim: claim["label"] == "supported")
-    for name in ("claims", "findings"):
-        while data[name] and _size(data) > max_bytes:
-            drop = max(1, len(data[name]) // 4)
-            del data[name][-drop:]
-            left_out[name] += drop
+
+    def keep(count: int) -> bool:
+        """Leave the `count` items that matter most in the data; true if it fits then."""
+        kept = {(name, place) for _, name, place in items[:count]}
+        for name, whole in everything.items():
+            data[name] = [item for place, item in enumerate(whole) if (name, place) in kept]
+            data["truncated"][name] = len(whole) - len(data[name])
+        return _size(data) <= max_bytes
+
+    most = bisect_left(range(len(items) + 1), True, key=lambda count: not keep(count)) - 1
+    keep(max(0, most))
     return data
+
+
+_LABEL_SEVERITY: dict[str, Severity] = {"contradicted": "high", "absent": "medium", "partially_supported": "low"}
+
+
+def _mildness(item: dict[str, Any]) -> tuple[int, bool, float]:
+    """Low for what matters most: by severity, findings before claims, then by score; supported claims come last."""
+    severity = item.get("severity") or _LABEL_SEVERITY.get(item["label"])
+    rank = SEVERITIES.index(severity) + 1 if severity else int(item["label"] == "unevaluatable")
+    return -rank, "severity" not in item, -(item["score"] or 0.0)

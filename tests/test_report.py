@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from pydantic import ValidationError
 
 from groundrails import Report
 from groundrails.exchange import Span
@@ -162,3 +163,26 @@ def test_redaction_hides_answer_and_evidence(redaction: str) -> None:
 )
 def test_is_blocked(decision: str, blocked: bool) -> None:
     assert Report(status="hallucinated", decision=decision).is_blocked is blocked  # type: ignore[arg-type]
+
+
+def test_json_round_trip_of_a_lone_surrogate() -> None:
+    original = report((claim(text="It stands \ud800 in Paris 東."),))
+    for text in (original.model_dump_json(), original.model_dump_json(indent=2), original.model_dump_json().encode()):
+        assert Report.model_validate_json(text) == original
+    with pytest.raises(ValidationError, match="JSON"):
+        Report.model_validate_json('{"status": ')
+
+
+def test_what_matters_most_is_kept_when_a_report_does_not_fit() -> None:
+    supported = tuple(claim("supported", text=f"{n} " + "x" * 400) for n in range(150))
+    absent = tuple(claim("absent", text=f"{n} " + "y" * 400) for n in range(60))
+    worst = claim("contradicted", text="z" * 400)
+    mild = tuple(finding("w" * 400).model_copy(update={"severity": "low"}) for _ in range(60))
+    plain = report((*supported, *absent, worst), (*mild, finding("z" * 400))).plain()
+    kept = [item["label"] for item in plain["claims"]]
+    assert "supported" not in kept and kept.count("contradicted") == 1
+    assert kept.count("absent") > 0
+    assert [item["severity"] for item in plain["findings"]][-1] == "high"
+    assert plain["truncated"] == {"claims": 211 - len(kept), "findings": 61 - len(plain["findings"])}
+    one_more = MAX_PLAIN_BYTES - len(json.dumps(plain, ensure_ascii=False).encode())
+    assert 0 <= one_more < 2_500  # as much as fits
