@@ -13,7 +13,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("sklearn")
 pytest.importorskip("onnx")
 
-from training import augment, graph  # noqa: E402
+from training import augment, conversation, graph, kinds  # noqa: E402
 from training.card import write_card  # noqa: E402
 from training.common import LABEL_IDS, NOT_ENTAILED, Pair  # noqa: E402
 from training.evaluate import auroc, with_interval  # noqa: E402
@@ -141,3 +141,73 @@ def test_card_tables_are_written_between_markers(tmp_path: Path) -> None:
     assert "| `x` | 50.0 (40.0–60.0) | 50.0 (40.0–60.0) | 7 |" in text
     assert "old" not in text
     assert text.endswith("<!-- table: speed -->\n<!-- end -->\n")
+
+
+def test_a_word_of_a_kind_becomes_another_of_that_kind() -> None:
+    rng = random.Random(1)
+    for sentence, kind in (
+        ("A red car stops.", {"colour", "vehicle"}),
+        ("She was born in France.", {"country"}),
+        ("An Italian chef cooks.", {"nationality", "work"}),
+    ):
+        for _ in range(20):
+            changed = kinds.other_of_kind(sentence, rng)
+            assert changed is not None
+            assert changed[0] != sentence
+            assert changed[1] in kind
+
+
+def test_the_article_fits_the_new_word() -> None:
+    rng = random.Random(2)
+    texts = {kinds.other_of_kind("He ate an apple.", rng)[0] for _ in range(60)}  # type: ignore[index]
+    assert "He ate a banana." in texts
+    assert "He ate an orange." in texts
+    assert not any("an banana" in text or "a orange" in text for text in texts)
+
+
+def test_a_person_never_becomes_one_of_the_same_sex() -> None:
+    rng = random.Random(3)
+    texts = {kinds.other_of_kind("A man waits.", rng)[0] for _ in range(40)}  # type: ignore[index]
+    assert texts == {"A woman waits.", "A girl waits."}
+
+
+def test_words_that_mean_the_same() -> None:
+    assert kinds.same_meaning("The film begins.", random.Random(4)) in ("The movie begins.", "The film starts.")
+    assert kinds.same_meaning("Nothing here fits.", random.Random(4)) is None
+
+
+def test_yes_and_no_get_opposite_labels() -> None:
+    pairs = [
+        Pair(PASSAGE, "Marie Curie was born in Warsaw.", LABEL_IDS["entailment"], "x"),
+        Pair(PASSAGE, "Marie Curie was born in Berlin.", LABEL_IDS["contradiction"], "x"),
+    ]
+    made = conversation.yes_no(pairs, random.Random(5), 4)
+    labels = {
+        (pair.hypothesis.split("?")[0], pair.hypothesis.split("? ")[1].strip(".").lower()): pair.label for pair in made
+    }
+    assert labels == {
+        ("Was Marie Curie born in Warsaw", "yes"): LABEL_IDS["entailment"],
+        ("Was Marie Curie born in Warsaw", "no"): LABEL_IDS["contradiction"],
+        ("Was Marie Curie born in Berlin", "yes"): LABEL_IDS["contradiction"],
+        ("Was Marie Curie born in Berlin", "no"): LABEL_IDS["entailment"],
+    }
+
+
+def test_a_transcript_names_the_speaker_of_the_line() -> None:
+    sentences = [f"Number {place} is a sentence of its own kind." for place in range(40)]
+    made = conversation.transcripts(sentences, random.Random(6), 60)
+    for pair in made:
+        line = next(text for text in sentences if text[1:] in pair.hypothesis)
+        said = line in pair.premise
+        if pair.source == "made/said":
+            assert said
+            assert pair.premise[: pair.premise.index(line)].rstrip(": ").endswith(_reporter(pair.hypothesis))
+        if pair.source == "made/said_by_other":
+            assert said
+            assert not pair.premise[: pair.premise.index(line)].rstrip(": ").endswith(_reporter(pair.hypothesis))
+
+
+def _reporter(hypothesis: str) -> str:
+    """Who, by the report, said it."""
+    words = hypothesis.replace("According to ", "").replace(",", "").split()
+    return words[0]
