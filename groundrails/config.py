@@ -15,6 +15,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 
 from groundrails.config_base import Section
 from groundrails.config_problems import nearest, problems
+from groundrails.config_violations import all_violations
 from groundrails.errors import SettingsError
 from groundrails.report import Category, Decision, ErrorType, FindingKind, Label, Origin, Redaction, Severity
 
@@ -321,7 +322,7 @@ class When(Section):
     check: str | tuple[str, ...] | None = None
     """Check that found it."""
     violation: str | tuple[str, ...] | None = None
-    """What exactly was violated."""
+    """What exactly was violated, in the words of the check that says so."""
     min_score: float | None = Field(default=None, ge=0.0, le=1.0)
     """Its score is at least this."""
     max_score: float | None = Field(default=None, ge=0.0, le=1.0)
@@ -333,6 +334,15 @@ class When(Section):
         for name in (value,) if isinstance(value, str) else value or ():
             if name not in CHECKS:
                 raise ValueError(f"there is no check {name!r}{nearest(name, CHECKS)}; available: {', '.join(CHECKS)}")
+        return value
+
+    @field_validator("violation")
+    @classmethod
+    def _violations_that_exist(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        known = all_violations()
+        for name in (value,) if isinstance(value, str) else value or ():
+            if name not in known:
+                raise ValueError(f"no check reports {name!r}{nearest(name, known)}; available: {', '.join(known)}")
         return value
 
 
@@ -355,7 +365,7 @@ class GuardConfig(Section):
     on_unverified: OnUnverified = "warn"
     """What happens to an answer that could not be checked."""
     checks: tuple[str, ...] = ("grounding", "claims")
-    """What runs outside flows: from Python and the command line."""
+    """What runs outside flows: from Python and the command line; at least one."""
     evidence: EvidenceSettings = EvidenceSettings()
     nli: NliSettings = NliSettings()
     llm: LlmSettings = LlmSettings()
@@ -370,6 +380,16 @@ class GuardConfig(Section):
     """Replace answer and evidence text by its hash, or drop it, in logs and reports."""
     policies: tuple[Rule, ...] = ()
     """Rules in order; the first that matches a finding decides it, the severest decision wins."""
+
+    @field_validator("checks")
+    @classmethod
+    def _something_is_checked(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError(
+                f"an empty list checks nothing; name at least one of {', '.join(CHECKS)}, or leave the key out for the "
+                "defaults (flows run their own checks whatever stands here)"
+            )
+        return tuple(dict.fromkeys(value))
 
     @field_validator("redaction", mode="before")
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from groundrails import Guard, GuardConfig
 from groundrails.config import LATER_CHECKS, LATER_KEYS
+from groundrails.config_violations import all_violations
 from groundrails.errors import SettingsError
 
 BAD: dict[str, tuple[Any, list[str]]] = {
@@ -62,6 +64,11 @@ BAD: dict[str, tuple[Any, list[str]]] = {
         {"policies": [{"when": {"check": ["groundng"]}, "then": "warn"}]},
         ["policies[1].when.check", "no check 'groundng'; did you mean 'grounding'?"],
     ),
+    "violation that no check reports": (
+        {"policies": [{"when": {"violation": ["nonexistent_sorce"]}, "then": "warn"}]},
+        ["policies[1].when.violation", "'nonexistent_sorce'; did you mean 'nonexistent_source'?"],
+    ),
+    "no checks at all": ({"checks": []}, ["checks: []", "name at least one of claims", "leave the key out"]),
     "true as a number": ({"consistency": {"samples": True}}, ["consistency.samples: True", "by_risk"]),
     "a key that YAML reads as true": ({True: {}}, ["key True is not a word", "quote it"]),
     "no name of a variable": ({"evidence": {"variable": "my evidence"}}, ["evidence.variable: 'my evidence'"]),
@@ -164,3 +171,13 @@ def test_missing_file_and_empty_folder(tmp_path: Path) -> None:
         GuardConfig.load(tmp_path / "none.yml")
     with pytest.raises(SettingsError, match="no YAML file"):
         GuardConfig.load(tmp_path)
+
+
+def test_every_violation_in_the_code_can_be_named_in_a_policy(repository: Path) -> None:
+    """Findings are made in `groundrails/checks`; a word missing in `config_violations` could not be ruled on."""
+    said = set()
+    for file in (repository / "groundrails" / "checks").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "violation" and isinstance(node.value, ast.Constant):
+                said.add(node.value.value)
+    assert said - {None} <= set(all_violations())
