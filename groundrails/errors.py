@@ -7,6 +7,9 @@ GroundrailsError
 ├── ModelFileError         a model file is missing, damaged or of another version
 ├── MissingExtraError      a feature needs an optional package
 ├── ResponseBlockedError   outside NeMo, a guard was told to raise and a response is blocked; `.report`
+├── StoreError             the store cannot be opened, written or read; `.retryable`
+├── ReviewError            a review cannot be found, or not be decided or released as asked
+│   └── ReviewConflictError   somebody else has decided it first; `.state`, `.reviewer`
 ├── NliError               an NLI backend failed; `.retryable`
 └── LlmError               an LLM provider failed; `.retryable`
     ├── LlmTimeoutError    no answer in time
@@ -69,6 +72,27 @@ class ResponseBlockedError(GroundrailsError):
 
     def __reduce__(self) -> tuple[type[ResponseBlockedError], tuple[Report]]:
         return type(self), (self.report,)
+
+
+class StoreError(GroundrailsError):
+    """The store cannot be opened, written or read; `retryable` says whether another try can help."""
+
+    def __init__(self, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class ReviewError(GroundrailsError):
+    """A review cannot be found, or not be decided or released as asked."""
+
+
+class ReviewConflictError(ReviewError):
+    """Somebody else has decided the review first; nothing was changed."""
+
+    def __init__(self, message: str, *, state: str, reviewer: str | None) -> None:
+        super().__init__(message)
+        self.state = state
+        self.reviewer = reviewer
 
 
 class NliError(GroundrailsError):
