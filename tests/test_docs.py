@@ -89,6 +89,24 @@ def test_the_python_of_the_readme_prints_what_stands_below_it() -> None:
         assert out.getvalue() == expected
 
 
+def python_of_the_docs() -> list[tuple[str, str]]:
+    """Page and code of each Python block in docs/; the README's have a test of their own."""
+    pages = [page for page in PAGES if page.parent.name == "docs"]
+    blocks = ((page.name, *found) for page in pages for found in FENCE.findall(page.read_text(encoding="utf-8")))
+    return [(page, code) for page, language, code in blocks if language == "python"]
+
+
+@pytest.mark.parametrize("page, code", python_of_the_docs(), ids=lambda value: value[:40])
+def test_the_python_of_the_pages_runs_and_prints_the_comments_at_its_end(page: str, code: str) -> None:
+    from langchain_core.runnables import RunnablePassthrough
+
+    expected = re.search(r"(?:^# .*\n)*\Z", code, re.MULTILINE)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, page, "exec"), {"rag": RunnablePassthrough()})  # what a page takes for given
+    assert expected is not None and out.getvalue() == re.sub("^# ", "", expected[0], flags=re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_yaml_of_the_pages_loads(page: Path) -> None:
     import yaml
