@@ -14,16 +14,36 @@ import yaml
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
 from groundrails.config_base import Section
+from groundrails.config_knowledge import KnowledgeSettings
+from groundrails.config_mitigation import (
+    AbstentionSettings,
+    AnnotationSettings,
+    QualityGateSettings,
+    RegenerationSettings,
+    SeveritySettings,
+    VerificationSettings,
+)
 from groundrails.config_problems import nearest, problems
+from groundrails.config_tools import ToolsSettings
 from groundrails.config_violations import all_violations
 from groundrails.errors import SettingsError
-from groundrails.report import Category, Decision, ErrorType, FindingKind, Label, Origin, Redaction, Severity
+from groundrails.report import (
+    Category,
+    Decision,
+    ErrorType,
+    FindingKind,
+    Label,
+    Origin,
+    Redaction,
+    Severity,
+    Verified,
+)
 
-CHECKS = ("claims", "consistency", "grounding")
+CHECKS = ("claims", "consistency", "grounding", "knowledge", "tools")
 """Checks of this version, by the name used in `checks:`."""
-LATER_CHECKS = ("citations", "knowledge", "logic", "structure", "tools")
+LATER_CHECKS = ("citations", "logic", "structure")
 LATER_DECISIONS = ("regenerate", "abstain", "escalate")
-LATER_KEYS = ("citations", "knowledge", "logic", "structure", "tools", "severity", "escalation", "store")
+LATER_KEYS = ("citations", "logic", "structure", "escalation", "store")
 
 MeasureName = Literal[
     "nli",
@@ -323,6 +343,10 @@ class When(Section):
     """Check that found it."""
     violation: str | tuple[str, ...] | None = None
     """What exactly was violated, in the words of the check that says so."""
+    verification: Verified | tuple[Verified, ...] | None = None
+    """What the chain of verification says about the claim behind it."""
+    min_severity: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Its severity score is at least this."""
     min_score: float | None = Field(default=None, ge=0.0, le=1.0)
     """Its score is at least this."""
     max_score: float | None = Field(default=None, ge=0.0, le=1.0)
@@ -373,6 +397,14 @@ class GuardConfig(Section):
     grounding: GroundingSettings = GroundingSettings()
     claims: ClaimsSettings = ClaimsSettings()
     scoring: ScoringSettings = ScoringSettings()
+    severity: SeveritySettings = SeveritySettings()
+    regeneration: RegenerationSettings = RegenerationSettings()
+    verification: VerificationSettings = VerificationSettings()
+    abstention: AbstentionSettings = AbstentionSettings()
+    annotation: AnnotationSettings = AnnotationSettings()
+    quality_gate: QualityGateSettings = QualityGateSettings()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
+    tools: ToolsSettings = ToolsSettings()
     streaming_fallback: Literal["block", "allow"] = "block"
     """What a warning or annotation becomes while streaming, where NeMo can only allow or block."""
     expose: ExposeSettings = ExposeSettings()

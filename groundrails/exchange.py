@@ -13,6 +13,7 @@ from typing_extensions import Self
 from groundrails.errors import InputError
 
 Role = Literal["system", "user", "assistant", "tool"]
+Stakes = Literal["low", "medium", "high"]
 
 _ROLES: dict[str, Role] = {
     "system": "system",
@@ -120,6 +121,15 @@ class TokenLogprob(Value):
     logprob: float = Field(le=0.0)
 
 
+class Labels(Value):
+    """Who asked for a check: what records are told apart by."""
+
+    flow: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    session: str | None = None
+
+
 EvidenceItem: TypeAlias = "str | Mapping[str, Any] | Passage | Any"
 EvidenceInput: TypeAlias = "EvidenceItem | Sequence[EvidenceItem] | None"
 PromptInput: TypeAlias = "str | Sequence[Any] | None"
@@ -138,6 +148,10 @@ class Exchange(Value):
     tools: tuple[dict[str, Any], ...] = ()
     response_schema: dict[str, Any] | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
+    stakes: Stakes | None = None
+    """What depends on the answer; the settings' `severity.stakes` if None."""
+    labels: Labels = Labels()
+    """Who asked; for records, never read by a check."""
     is_chunk: bool = False
     """True while streaming: the response is one chunk of a longer answer, and spans count from its start."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from groundrails.config import GuardConfig, When
+from groundrails.config_mitigation import ProtocolSettings
 from groundrails.report import DECISIONS, Decision, Finding, Status
 
 BLOCKED_BY_DEFAULT = frozenset(
@@ -13,6 +14,7 @@ BLOCKED_BY_DEFAULT = frozenset(
 )
 """Kinds with a hard ground truth or, for samples, the upstream rail's own default (four types, "block and report")."""
 NONEXISTENT_SOURCE = "nonexistent_source"
+UPHELD = "upheld by the chain of verification"
 
 
 class Ruling(NamedTuple):
@@ -35,13 +37,15 @@ def decide(
     any_unverified: bool = False,
     cap: Decision | None = None,
     is_streaming: bool = False,
+    further: Sequence[Ruling] = (),
 ) -> Ruling:
     """The ruling over a whole report.
 
     `cap` is the severest decision the calling flow may take (`warn` for `hallucination warning`). While streaming
-    NeMo can only allow or block, so everything between becomes `streaming_fallback`.
+    NeMo can only allow or block, so everything between becomes `streaming_fallback`. `further` are rulings that rest on
+    the response as a whole, such as the quality gate's.
     """
-    rulings = [_rule_for(finding, config) for finding in findings]
+    rulings = [*(rule_for(finding, config) for finding in findings), *further]
     if status == "unverified" or any_unverified:
         rulings.append(Ruling(config.on_unverified, "on_unverified"))
     if not rulings and status == "hallucinated":  # cannot happen with a sound check; never let it pass
@@ -54,11 +58,24 @@ def decide(
     return ruling
 
 
-def _rule_for(finding: Finding, config: GuardConfig) -> Ruling:
+def rule_for(finding: Finding, config: GuardConfig) -> Ruling:
+    """The ruling over one finding: the first policy rule that matches, else the severity protocol, else the default."""
     for place, rule in enumerate(config.policies, start=1):
         if matches(rule.when, finding):
             return Ruling(rule.then, f"policies[{place}]")
+    if config.severity.protocol is not None:
+        return _by_protocol(finding, config.severity.protocol)
+    if finding.verification == "upheld":
+        return Ruling("warn", UPHELD)
     return Ruling(default_decision(finding), "default")
+
+
+def _by_protocol(finding: Finding, protocol: ProtocolSettings) -> Ruling:
+    """The decision of the finding's severity level; what was quarantined and then upheld leaves with a warning."""
+    if finding.severity == "high" and finding.verification == "upheld":
+        return Ruling("warn", UPHELD)
+    decision: Decision = getattr(protocol, finding.severity)
+    return Ruling(decision, f"severity.protocol.{finding.severity}")
 
 
 def default_decision(finding: Finding) -> Decision:
@@ -72,11 +89,13 @@ def default_decision(finding: Finding) -> Decision:
 
 def matches(when: When, finding: Finding) -> bool:
     """True if every given condition holds for the finding; a score condition never holds for a finding without one."""
-    for name in ("kind", "label", "category", "severity", "origin", "check", "violation"):
+    for name in ("kind", "label", "category", "severity", "origin", "check", "violation", "verification"):
         wanted = getattr(when, name)
         if wanted is not None and getattr(finding, name) not in _as_tuple(wanted):
             return False
     if when.error_type is not None and not set(_as_tuple(when.error_type)) & set(finding.error_types):
+        return False
+    if when.min_severity is not None and (finding.severity_score or 0.0) < when.min_severity:
         return False
     if when.min_score is not None and (finding.score is None or finding.score < when.min_score):
         return False

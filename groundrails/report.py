@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from groundrails.exchange import Span, Value
+from groundrails.exchange import Span, Stakes, Value
 
 Status = Literal["grounded", "hallucinated", "unverified"]
 CheckStatus = Literal["grounded", "hallucinated", "unverified", "skipped"]
@@ -43,6 +43,10 @@ Severity = Literal["low", "medium", "high", "critical"]
 Origin = Literal["intrinsic", "extrinsic"]
 Decision = Literal["allow", "annotate", "warn", "regenerate", "abstain", "escalate", "block", "raise"]
 Redaction = Literal["off", "hash", "drop"]
+RepairStatus = Literal["repaired", "not_converged", "refused", "unverified", "failed", "no_model", "nothing_to_repair"]
+Verified = Literal["upheld", "refuted", "unanswered"]
+ReviewTier = Literal["asynchronous", "synchronous", "blocking"]
+ReviewState = Literal["pending", "approved", "rejected", "edited", "expired", "unavailable"]
 RiskLevel = Literal["low", "medium", "high"]
 
 DECISIONS: tuple[Decision, ...] = ("allow", "annotate", "warn", "regenerate", "abstain", "escalate", "block", "raise")
@@ -110,6 +114,10 @@ class Finding(Value):
     error_types: tuple[ErrorType, ...] = ()
     violation: str | None = None
     """What exactly was violated, for kinds that have several (citations, structure, tool calls)."""
+    severity_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Weighted propagation risk, inverse detectability and consequence (control stack 20.1.4), which `severity` bands."""
+    verification: Verified | None = None
+    """What the chain of verification says about the claim behind it; None if it was not asked."""
 
 
 class CheckResult(Value):
@@ -141,9 +149,95 @@ class LlmUsage(Value):
     saved_calls: int = 0
 
 
+class Change(Value):
+    """One stretch of a response that a repair wrote again; an empty `after` took it out."""
+
+    before: Span
+    after: str
+    reason: str
+    """Of the findings in it."""
+
+
+class Repair(Value):
+    """What became of the attempt to repair a response; the report's findings are those of the response before it."""
+
+    status: RepairStatus
+    reason: str = ""
+    text: str | None = None
+    """The repaired response; None unless it was repaired."""
+    rounds: int = 0
+    diff: str = ""
+    """Unified diff of response and repaired text, a sentence a line."""
+    changes: tuple[Change, ...] = ()
+    flagged: int = 0
+    """Flagged findings before the first round."""
+    remaining: int = 0
+    """Flagged findings after the last round."""
+    decision: Decision = "allow"
+    """What the repaired text gets: `allow`, or a milder decision such as a warning for what is still open."""
+    findings: tuple[Finding, ...] = ()
+    """Findings about the repaired text; their spans count in it."""
+    checks: dict[str, CheckStatus] = Field(default_factory=dict)
+    """Status of each check on the repaired text."""
+
+
+class VerifiedClaim(Value):
+    """One claim, put to the chain of verification."""
+
+    claim: str
+    span: Span
+    question: str = ""
+    answer: str = ""
+    outcome: Verified
+    reason: str = ""
+    evidence: tuple[Quote, ...] = ()
+    expected_severity: float = Field(ge=0.0, le=1.0)
+
+
+class Abstention(Value):
+    """How sure the answer is, in four parts, and what follows (control stack 20.3.4)."""
+
+    action: Literal["answer", "partial", "abstain"]
+    confidence: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Weighted mean of the parts that were measured; None if none was."""
+    parts: dict[str, float] = Field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    """Parts that were not measured; they counted nothing."""
+    reasons: tuple[str, ...] = ()
+    message: str = ""
+    """What the user is told in place of the answer."""
+
+
+class Gate(Value):
+    """What the quality gate found."""
+
+    passed: bool | None
+    """None if there was no score to compare."""
+    scores: dict[str, float] = Field(default_factory=dict)
+    limits: dict[str, float] = Field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    """Scores, and parts of the composite score, that were not measured; none of them counted as good."""
+
+
+class Review(Value):
+    """What became of an answer that was handed to a person (control stack 20.5.3)."""
+
+    id: str = ""
+    """Of the item in the review queue; empty if it could not be queued."""
+    tier: ReviewTier
+    state: ReviewState
+    """`pending` while nobody has decided; `expired` if nobody did in time; `unavailable` if there is no queue."""
+    risk: float = Field(ge=0.0, le=1.0)
+    """stakes * (1 - confidence)."""
+    reviewer: str | None = None
+    reason: str = ""
+
+
 class Report(Value):
     """The whole verdict on one response."""
 
+    id: str = ""
+    """Under which the store keeps the report; empty if none keeps it."""
     status: Status
     reason: str = ""
     decision: Decision = "allow"
@@ -158,13 +252,23 @@ class Report(Value):
     metrics: dict[str, float] = Field(default_factory=dict)
     timings_ms: dict[str, float] = Field(default_factory=dict)
     llm: LlmUsage = Field(default_factory=LlmUsage)
+    stakes: Stakes = "medium"
+    answer: str | None = None
+    """What the user gets in the place of the response, such as a repaired text; None if the response stays."""
+    repair: Repair | None = None
+    verification: tuple[VerifiedClaim, ...] = ()
+    abstention: Abstention | None = None
+    gate: Gate | None = None
+    review: Review | None = None
     evidence_from: str | None = None
     version: str = ""
     schema_version: int = REPORT_SCHEMA_VERSION
 
     @property
     def is_blocked(self) -> bool:
-        """True if the decision keeps the response from the user."""
+        """True if the decision keeps the response from the user; a repair that did not come off does."""
+        if self.decision == "regenerate":
+            return self.answer is None
         return self.decision in ("abstain", "escalate", "block", "raise")
 
     def plain(
@@ -198,7 +302,8 @@ def reason_code(reason: str) -> str:
 def _redact(data: dict[str, Any], redaction: Redaction, expose_evidence: bool) -> None:
     if not expose_evidence:
         _hide_what_may_quote_evidence(data)
-    for item in (*data["claims"], *data["findings"]):
+    repair = data["repair"] or {"findings": (), "changes": ()}
+    for item in (*data["claims"], *data["findings"], *repair["findings"], *data["verification"]):
         for quote in item["evidence"]:
             if not expose_evidence:
                 quote["span"].pop("text"), quote.pop("source")
@@ -208,11 +313,26 @@ def _redact(data: dict[str, Any], redaction: Redaction, expose_evidence: bool) -
             for holder, key in ((item, "text"), (item, "reason"), (item.get("span") or {}, "text")):
                 _replace(holder, key, redaction)
     if redaction != "off":
+        _redact_mitigation(data, redaction)
         for check in data["checks"].values():
             check["details"] = {k: v for k, v in check["details"].items() if isinstance(v, (int, float, bool))}
             check["reason"] = reason_code(check["reason"])
         named = [f"{name}: {check['reason']}" for name, check in data["checks"].items() if check["reason"]]
         data["reason"] = "; ".join(named)
+
+
+def _redact_mitigation(data: dict[str, Any], redaction: Redaction) -> None:
+    """Texts of repair, verification and abstention; the user's own view of them is none of a report's business."""
+    repair = data["repair"] or {"changes": ()}
+    holders = [(data, "answer"), (repair, "text"), (repair, "diff"), (repair, "reason")]
+    holders += [(data["abstention"] or {}, "message")]
+    for change in repair["changes"]:
+        holders += [(change["before"], "text"), (change, "after"), (change, "reason")]
+    for verified in data["verification"]:
+        holders += [(verified, key) for key in ("claim", "question", "answer")]
+    for holder, key in holders:
+        if holder.get(key):
+            _replace(holder, key, redaction)
 
 
 def _hide_what_may_quote_evidence(data: dict[str, Any]) -> None:
@@ -226,6 +346,10 @@ def _hide_what_may_quote_evidence(data: dict[str, Any]) -> None:
     for check in data["checks"].values():
         for row in check["details"].get("contradicted_evidence", ()):
             row.pop("sentence", None)
+    for verified in data["verification"]:
+        verified.pop("answer")
+    for item in (data["repair"] or {"changes": ()})["changes"]:
+        item["reason"] = told.get(item["reason"], item["reason"])
 
 
 def _without_explanation(claim: dict[str, Any]) -> str:
@@ -266,6 +390,7 @@ def _fit(data: dict[str, Any], max_bytes: int) -> dict[str, Any]:
         holder["reason"] = _shortened(holder.get("reason", ""))
     for check in data["checks"].values():
         check["details"] = {}
+    _shrink_mitigation(data)
 
     def keep(count: int) -> bool:
         """Leave the `count` items that matter most in the data; true if it fits then."""
@@ -278,6 +403,15 @@ def _fit(data: dict[str, Any], max_bytes: int) -> dict[str, Any]:
     most = bisect_left(range(len(items) + 1), True, key=lambda count: not keep(count)) - 1
     keep(max(0, most))
     return data
+
+
+def _shrink_mitigation(data: dict[str, Any]) -> None:
+    """Leave outcomes and counts of repair and verification, and no texts but the answer's."""
+    if data["repair"]:
+        data["repair"].update(diff="", changes=[], findings=[], text=None)
+    data["verification"] = []
+    if len((data["answer"] or "").encode("utf-8", "surrogatepass")) > MAX_PLAIN_BYTES // 2:
+        data["answer"] = None
 
 
 _LABEL_SEVERITY: dict[str, Severity] = {"contradicted": "high", "absent": "medium", "partially_supported": "low"}

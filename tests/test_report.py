@@ -157,12 +157,16 @@ def test_redaction_hides_answer_and_evidence(redaction: str) -> None:
 @pytest.mark.parametrize(
     "decision, blocked",
     [
-        *(("allow", False), ("annotate", False), ("warn", False), ("regenerate", False)),
+        *(("allow", False), ("annotate", False), ("warn", False), ("regenerate", True)),
         *(("abstain", True), ("escalate", True), ("block", True), ("raise", True)),
     ],
 )
 def test_is_blocked(decision: str, blocked: bool) -> None:
     assert Report(status="hallucinated", decision=decision).is_blocked is blocked  # type: ignore[arg-type]
+
+
+def test_a_repaired_response_is_not_blocked() -> None:
+    assert not Report(status="hallucinated", decision="regenerate", answer="The bridge opened in 1932.").is_blocked
 
 
 def test_json_round_trip_of_a_lone_surrogate() -> None:

@@ -1,0 +1,1 @@
+"""What answers a finding: severity, verification, repair, annotation, abstention, the quality gate."""
