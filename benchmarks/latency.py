@@ -2,8 +2,9 @@
 
     python benchmarks/latency.py [--turns 40]
 
-An answer of 5 sentences of about 20 tokens, 3 passages of about 120 tokens. The answer comes from a local server, so
-all that differs between the two turns is the rail. The bare forward is the embedded model alone on the same pairs.
+Answers of 5 sentences of about 20 tokens, 3 passages of about 120 tokens: one in the words of the passages, one in
+words of its own, one of which two sentences are wrong. The answer comes from a local server, so all that differs
+between the two turns is the rail. The bare forward is the embedded model alone on the same pairs.
 """
 
 from __future__ import annotations
@@ -42,6 +43,19 @@ MORE = (
     "Trains slow down to sixty kilometres an hour because the curve before the bridge is rather narrow",
     "The lights on the towers were changed to lamps of low power in the autumn of the year 2015",
 )
+REWORDED = (
+    "Local engineers completed the northern tower of the Halden bridge in the spring of 1932 after it had been delayed",
+    "The bridge carries two railway tracks over the river, which some ninety trains use on a normal working day",
+    "Steel for the main span came from a mill near Bergen, from where it was shipped down the coast during winter",
+    "In the south tower there is a small museum with the builders' tools and the first drawings of the span",
+    "Between 1998 and 2001 the bridge was shut for repairs, as the bearings of its main span had cracked",
+)
+WRONG = (
+    *REWORDED[:3],
+    "In the south tower there is a large restaurant whose owner collects the paintings of a local artist",
+    "Between 1978 and 1981 the bridge was shut for repairs, as a cargo ship had damaged its main span",
+)
+ANSWERS = {"in the words of the passages": FACTS, "reworded": REWORDED, "two of five sentences wrong": WRONG}
 QUESTION = "What can you tell me about the Halden bridge?"
 YAML = """
 models:
@@ -54,9 +68,9 @@ custom_data: {groundrails: {activation: always}}
 """
 
 
-def answer() -> str:
-    """Five sentences that the passages support."""
-    return " ".join(f"{fact}." for fact in FACTS)
+def answer(kind: str = "in the words of the passages") -> str:
+    """Five sentences; see `ANSWERS`."""
+    return " ".join(f"{fact}." for fact in ANSWERS[kind])
 
 
 def passages() -> list[str]:
@@ -86,9 +100,8 @@ async def turn_ms(app: Any) -> float:
     context = {"role": "context", "content": {"evidence": passages()}}
     started = time.perf_counter()
     message = await app.generate_async(messages=[context, {"role": "user", "content": QUESTION}])
-    elapsed = (time.perf_counter() - started) * 1000
-    assert message["content"] == answer(), message
-    return elapsed
+    assert message["content"], message
+    return (time.perf_counter() - started) * 1000
 
 
 def bare_forward_ms(calls: Sequence[Sequence[Any]], repeats: int) -> float:
@@ -106,12 +119,12 @@ def bare_forward_ms(calls: Sequence[Sequence[Any]], repeats: int) -> float:
     return statistics.median(times)
 
 
-async def measure(turns: int) -> dict[str, Any]:
+async def measure(kind: str, turns: int) -> dict[str, Any]:
     """Turns with and without the rail, alternating, after a warm-up of each."""
     from nemoguardrails import LLMRails, RailsConfig
 
     with ReplayServer() as server:
-        server.default(answer())
+        server.default(answer(kind))
         yaml = YAML.replace("BASE_URL", server.base_url)
         plain = LLMRails(RailsConfig.from_content(yaml_content=yaml))
         guarded = LLMRails(RailsConfig.from_content(yaml_content=yaml + RAIL))
@@ -143,14 +156,20 @@ def main() -> None:
     os.environ["DO_NOT_TRACK"] = "1"
     logging.disable(logging.WARNING)
     os.chdir(tempfile.mkdtemp())  # NeMo also loads ./actions of the current directory
-    data = asyncio.run(measure(turns))
-    rows = [
-        ("turn", "median ms"),
-        ("unguarded", f"{data['unguarded_ms']:.0f}"),
-        ("guarded (`check grounding`)", f"{data['guarded_ms']:.0f}"),
-        ("**added**", f"**{data['added_ms']:.0f}** (95th percentile {data['added_p95_ms']:.0f})"),
-        (f"the model alone on the same {data['nli_pairs']} pairs", f"{data['bare_forward_ms']:.0f}"),
-        ("added, as a ratio to the model alone", f"{data['ratio_to_bare_forward']:.2f}"),
+    data = {kind: asyncio.run(measure(kind, turns)) for kind in ANSWERS}
+    heads = ("answer", "unguarded, ms", "guarded, ms", "**added**, ms", "95 %", "NLI pairs", "they alone, ms", "ratio")
+    rows = [heads] + [
+        (
+            kind,
+            f"{of['unguarded_ms']:.0f}",
+            f"{of['guarded_ms']:.0f}",
+            f"**{of['added_ms']:.0f}**",
+            f"{of['added_p95_ms']:.0f}",
+            str(of["nli_pairs"]),
+            f"{of['bare_forward_ms']:.0f}",
+            f"{of['ratio_to_bare_forward']:.2f}",
+        )
+        for kind, of in data.items()
     ]
     publish("latency", rows, data)
 

@@ -101,6 +101,8 @@ class _Chosen(NamedTuple):
     """Place of the one sentence that shares most with the claim, read without its neighbours; None without evidence."""
     lacks: dict[str, float]
     """Word features of the verdict model."""
+    is_copy: bool
+    """True if the claim is a whole sentence of the evidence, word by word."""
 
     @property
     def bar(self) -> float:
@@ -111,7 +113,6 @@ class _Chosen(NamedTuple):
 class _Plan(NamedTuple):
     claims: list[_Chosen]
     windows: list[Window]
-    evidence: WordIndex
 
 
 async def read_claims(
@@ -175,7 +176,7 @@ def _rest(plan: _Plan, known: dict[Pair, NliScores], thresholds: Thresholds, que
 
 
 def _is_settled(claim: _Chosen, known: dict[Pair, NliScores], question: str) -> bool:
-    if claim.alone is None:
+    if claim.alone is None or claim.is_copy:
         return True
     has_all_words = not any(claim.lacks[name] > 0 for name in _MISSING_KINDS.values())
     return has_all_words and known[_pair(claim, claim.candidates[claim.alone], question)].entailment >= SURE_ENTAILMENT
@@ -218,7 +219,7 @@ def _plan(
     limit = max(MIN_WINDOWS, min(settings.max_windows, MAX_PAIRS // max(1, len(hypotheses))))
     near: dict[Window, WordIndex] = {}
     claims = [_chosen(h, index.select(h.text, limit, question), evidence, near) for h in hypotheses]
-    return _Plan(claims, windows, evidence)
+    return _Plan(claims, windows)
 
 
 def _chosen(
@@ -230,9 +231,12 @@ def _chosen(
     candidates = [_Candidate(window, aboutness(words, _index_of(window, near))) for window in every]
     # Of equally near windows the wider one: what it lacks, the narrow one lacks too.
     nearest = max(candidates, key=lambda c: (c.aboutness, c.window.end - c.window.start), default=None)
-    own = words_of(hypothesis.own, starts_sentence=hypothesis.own == hypothesis.text)
+    is_answer = hypothesis.own != hypothesis.text
+    own = words_of(hypothesis.own, starts_sentence=not is_answer)
     lacks = features(own, evidence, _index_of(nearest.window, near) if nearest else WordIndex([]))
-    return _Chosen(hypothesis, words, candidates, every.index(alone) if alone is not None else None, lacks)
+    place = every.index(alone) if alone is not None else None
+    is_copy = not is_answer and evidence.has_sentence(hypothesis.own)
+    return _Chosen(hypothesis, words, candidates, place, lacks, is_copy)
 
 
 def _nearest_sentence(words: Words, windows: list[Window]) -> Window | None:
@@ -264,7 +268,7 @@ def _readings(plan: _Plan, known: dict[Pair, NliScores], thresholds: Thresholds,
             if pair in known
         }
         alone = seen[claim.alone] if claim.alone is not None else None
-        found.append(_reading(claim, list(seen.values()), alone, plan.evidence, thresholds))
+        found.append(_reading(claim, list(seen.values()), alone, thresholds))
     return found
 
 
@@ -284,9 +288,7 @@ def _index_of(window: Window, known: dict[Window, WordIndex]) -> WordIndex:
     return known[window]
 
 
-def _reading(
-    claim: _Chosen, seen: list[Seen], alone: Seen | None, evidence: WordIndex, thresholds: Thresholds
-) -> Reading:
+def _reading(claim: _Chosen, seen: list[Seen], alone: Seen | None, thresholds: Thresholds) -> Reading:
     support = max(seen, key=lambda s: s.nli.entailment, default=None)
     nearest = max(seen, key=lambda s: (s.aboutness, s.nli.entailment), default=None)
     bar = max(thresholds.aboutness, claim.bar)
@@ -298,9 +300,7 @@ def _reading(
         **claim.lacks,
     }
     missing = tuple(kind for kind, name in _MISSING_KINDS.items() if claim.lacks[name] > 0)
-    is_answer = claim.hypothesis.own != claim.hypothesis.text
-    is_copy = not is_answer and evidence.has_sentence(claim.hypothesis.own)
-    return Reading(claim.hypothesis.text, claim.words, values, support, against, nearest, missing, is_copy)
+    return Reading(claim.hypothesis.text, claim.words, values, support, against, nearest, missing, claim.is_copy)
 
 
 def nli_scores(row: Scores) -> NliScores:
