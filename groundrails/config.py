@@ -24,6 +24,8 @@ from groundrails.config_mitigation import (
     VerificationSettings,
 )
 from groundrails.config_problems import nearest, problems
+from groundrails.config_service import ServiceSettings
+from groundrails.config_telemetry import TelemetrySettings
 from groundrails.config_tools import ToolsSettings
 from groundrails.config_violations import all_violations
 from groundrails.errors import SettingsError
@@ -405,6 +407,8 @@ class GuardConfig(Section):
     quality_gate: QualityGateSettings = QualityGateSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
     tools: ToolsSettings = ToolsSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    service: ServiceSettings = ServiceSettings()
     streaming_fallback: Literal["block", "allow"] = "block"
     """What a warning or annotation becomes while streaming, where NeMo can only allow or block."""
     expose: ExposeSettings = ExposeSettings()

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from groundrails.checks.claim_examples import load_examples
 from groundrails.checks.doubles import without_doubles
 from groundrails.checks.registry import get_check
 from groundrails.config import GuardConfig
-from groundrails.errors import GroundrailsError, place_of
+from groundrails.errors import GroundrailsError, place_of, reason_of
 from groundrails.exchange import EvidenceInput, Exchange, PromptInput, Sample
 from groundrails.llm.adapt import as_client
 from groundrails.llm.base import LlmClient
@@ -30,6 +30,8 @@ from groundrails.policy import decide
 from groundrails.report import CheckResult, Decision, LlmUsage, Report, Status
 from groundrails.scoring.aggregate import risk_level
 from groundrails.scoring.metrics import composite_metrics, with_measures
+from groundrails.telemetry.emit import emit
+from groundrails.telemetry.trace import Sink, Trace, enter_check, tracing
 
 if TYPE_CHECKING:
     from groundrails.adapters.langchain_guard import GuardRunnable
@@ -66,6 +68,16 @@ class Guard:
         self._llm = as_client(llm) or client_from_settings(self.config.llm)
         self._judge = as_client(judge) or client_from_settings(self.config.llm.judge)
         self._cache = cache_from_settings(self.config.llm.cache)
+        self.trace_sink: Sink = emit
+        """Where the trace of each response goes."""
+
+    async def load(self) -> None:
+        """Load the NLI model now instead of at the first check.
+
+        Raises:
+            GroundrailsError: it cannot be loaded.
+        """
+        await self._nli.load()
 
     async def check(
         self,
@@ -108,6 +120,7 @@ class Guard:
         cap: Decision | None = None,
         llm: LlmClient | None = None,
         sampler: Sampler | None = None,
+        on_check: Callable[[CheckResult], None] | None = None,
     ) -> Report:
         """Check a ready exchange.
 
@@ -116,15 +129,20 @@ class Guard:
             cap: the severest decision the calling flow may take.
             llm: the model that wrote the response (inside NeMo: the app's own), in place of the settings' one.
             sampler: shared by several checks of one turn, so that samples are drawn once.
+            on_check: called as each check ends, in the order in which they end.
         """
         started = time.perf_counter()
         context, sessions = self._context(exchange, llm, sampler)
         running = [get_check(name) for name in (self.config.checks if checks is None else checks)]
-        results = await asyncio.gather(*(_run_check(check, exchange, context) for check in running))
-        results = await with_measures(without_doubles(results), exchange, context)
-        report = _build_report(results, self.config, exchange, _usage(sessions), cap)
-        total_ms = (time.perf_counter() - started) * 1000
-        return report.model_copy(update={"timings_ms": {**report.timings_ms, "total": total_ms}})
+        with tracing(self.config.telemetry, self.trace_sink) as trace:
+            told = [trace.note_check, *([on_check] if on_check else [])]
+            results = await asyncio.gather(*(_run_check(check, exchange, context, told) for check in running))
+            results = await with_measures(without_doubles(results), exchange, context)
+            report = _build_report(results, self.config, exchange, _usage(sessions), cap)
+            total_ms = (time.perf_counter() - started) * 1000
+            report = report.model_copy(update={"timings_ms": {**report.timings_ms, "total": total_ms}})
+            trace.finish(exchange, report)
+        return report
 
     def unverified_report(
         self, checks: Sequence[str], reason: str, exchange: Exchange, *, cap: Decision | None = None
@@ -172,8 +190,11 @@ class Guard:
         return f"Guard(checks={list(self.config.checks)}, nli={self._nli.name!r}, llm={llm!r})"
 
 
-async def _run_check(check: Check, exchange: Exchange, context: CheckContext) -> CheckResult:
-    """Run one check; whatever goes wrong inside becomes an unverified result, never a score."""
+async def _run_check(
+    check: Check, exchange: Exchange, context: CheckContext, told: Sequence[Callable[[CheckResult], None]] = ()
+) -> CheckResult:
+    """Run one check; whatever goes wrong inside becomes an unverified result, never a score. `told` get the result."""
+    enter_check(check.name)
     started = time.perf_counter()
     try:
         result = await check.run(exchange, context)
@@ -182,7 +203,10 @@ async def _run_check(check: Check, exchange: Exchange, context: CheckContext) ->
     except Exception as error:  # boundary to checks, models and providers: nothing of theirs may reach the app
         log.error("groundrails: check %s failed: %s", check.name, place_of(error))
         result = _failed(check, error)
-    return result.model_copy(update={"duration_ms": (time.perf_counter() - started) * 1000})
+    result = result.model_copy(update={"duration_ms": (time.perf_counter() - started) * 1000})
+    for tell in told:
+        tell(result)
+    return result
 
 
 def _failed(check: Check, error: Exception) -> CheckResult:
@@ -190,7 +214,7 @@ def _failed(check: Check, error: Exception) -> CheckResult:
     return CheckResult(
         name=check.name,
         status="unverified",
-        reason=f"check_failed: {kind}: {error}",
+        reason=f"check_failed: {reason_of(error)}",
         version=check.version,
         details={"error": kind},
     )

@@ -14,6 +14,7 @@ from groundrails.errors import BudgetExceededError, LlmError, LlmReplyError, Llm
 from groundrails.exchange import Message
 from groundrails.llm.base import Completion, LlmClient, LlmReply
 from groundrails.report import LlmUsage
+from groundrails.telemetry.trace import llm_call
 
 FIRST_WAIT_S = 0.25
 MAX_WAIT_S = 8.0
@@ -132,12 +133,13 @@ class LlmSession:
     async def _attempt(self, messages: Sequence[Message], n: int, options: dict[str, Any]) -> LlmReply:
         async with self._slots:
             timeout_s = self._affordable_s()
-            with self._ledger.call():
+            with self._ledger.call(), llm_call(self.client.model, messages, {"n": n, **options}) as record:
                 try:
                     reply = await asyncio.wait_for(self.client.complete(messages, n=n, **options), timeout_s)
                 except (asyncio.TimeoutError, TimeoutError) as error:
                     message = f"model {self.client.model!r} did not answer within {timeout_s:.3g} s"
                     raise LlmTimeoutError(message, retryable=True) from error
+                record.reply = reply
             self._ledger.add_tokens(reply)
             return reply
 

@@ -1,0 +1,1 @@
+"""OpenTelemetry spans and metrics, Prometheus metrics, structured logs. Importing it loads none of these packages."""

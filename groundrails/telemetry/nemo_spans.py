@@ -1,0 +1,115 @@
+"""Our spans as children of NeMo's: its OpenTelemetry adapter, which also emits what the guard did inside an action.
+
+NeMo makes the spans of a turn after the turn, from its log. The traces of the turn's checks wait until then; each goes
+below the span of the action whose time holds it. Turns are told apart by NeMo's own object for a turn, which a task
+hands down to all it awaits. What NeMo never asks for (streams, `generate_events`) is emitted on its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Any
+
+from groundrails.telemetry.emit import emit, has_provider
+from groundrails.telemetry.trace import Trace
+
+MAX_WAITING_TURNS = 256
+"""Turns whose traces wait; the oldest are emitted without NeMo's parent beyond that."""
+CLOCK_SLACK_NS = 5_000_000
+"""NeMo's times are floats of seconds, read a moment before and after ours."""
+
+
+class TurnTraces:
+    """Finished traces by the turn they belong to."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_turn: OrderedDict[int, tuple[Any, list[tuple[Trace, Any]]]] = OrderedDict()
+
+    def add(self, trace: Trace) -> None:
+        """Keep a trace for the turn that is under way here; emit it at once if there is none."""
+        from nemoguardrails.context import llm_stats_var
+
+        if not has_provider():
+            return
+        from opentelemetry import context
+
+        turn = llm_stats_var.get()
+        if turn is None:
+            emit(trace)
+            return
+        with self._lock:
+            self._by_turn.setdefault(id(turn), (turn, []))[1].append((trace, context.get_current()))
+            late = [self._by_turn.popitem(last=False) for _ in range(len(self._by_turn) - MAX_WAITING_TURNS)]
+        for _, (_, waiting) in late:
+            for trace, parent in waiting:
+                emit(trace, parent)
+
+    def take(self) -> list[Trace]:
+        """The traces of the turn that is under way here."""
+        from nemoguardrails.context import llm_stats_var
+
+        with self._lock:
+            _, waiting = self._by_turn.pop(id(llm_stats_var.get()), (None, []))
+        return [trace for trace, _ in waiting]
+
+
+def put_below_nemos_spans(app: Any) -> TurnTraces | None:
+    """Exchange the app's OpenTelemetry adapters for ones that emit our spans, too; None if it has none."""
+    adapters = getattr(app, "_log_adapters", None) or []
+    if not any(_is_nemos_own(adapter) for adapter in adapters):
+        return None
+    traces = TurnTraces()
+    app._log_adapters = [_extended(a, traces) if _is_nemos_own(a) else a for a in adapters]
+    return traces
+
+
+def _is_nemos_own(adapter: Any) -> bool:
+    return f"{type(adapter).__module__}.{type(adapter).__name__}" == (
+        "nemoguardrails.tracing.adapters.opentelemetry.OpenTelemetryAdapter"
+    )
+
+
+def _extended(nemos: Any, traces: TurnTraces) -> Any:
+    from nemoguardrails.tracing.adapters.opentelemetry import OpenTelemetryAdapter
+
+    class WithGuardSpans(OpenTelemetryAdapter):  # type: ignore[misc]
+        """NeMo's adapter, and below each action the checks that ran in it."""
+
+        def __init__(self) -> None:
+            self.tracer = nemos.tracer
+            self._left: list[Trace] = []
+
+        async def transform_async(self, interaction_log: Any) -> None:
+            waiting = traces.take()
+            made = _Made(self, waiting)
+            made.transform(interaction_log)
+            for trace in made.waiting:  # an action that NeMo did not log
+                emit(trace)
+
+    class _Made(OpenTelemetryAdapter):  # type: ignore[misc]
+        """One turn's run of the adapter: concurrent turns share the adapter itself."""
+
+        def __init__(self, adapter: Any, waiting: list[Trace]) -> None:
+            self.tracer = adapter.tracer
+            self.waiting = waiting
+
+        def _create_span(
+            self, span_data: Any, parent_context: Any, spans: dict[str, Any], base_time_ns: int
+        ) -> None:
+            super()._create_span(span_data, parent_context, spans, base_time_ns)
+            if getattr(span_data, "action_name", None):
+                start_ns = base_time_ns + int(span_data.start_time * 1e9) - CLOCK_SLACK_NS
+                end_ns = base_time_ns + int(span_data.end_time * 1e9) + CLOCK_SLACK_NS
+                self._emit_within(start_ns, end_ns, spans[span_data.span_id])
+
+        def _emit_within(self, start_ns: int, end_ns: int, parent: Any) -> None:
+            from opentelemetry import trace as api
+
+            inside = [t for t in self.waiting if start_ns <= t.start_ns and t.end_ns <= end_ns]
+            self.waiting = [t for t in self.waiting if t not in inside]
+            for trace in inside:
+                emit(trace, api.set_span_in_context(parent))
+
+    return WithGuardSpans()
