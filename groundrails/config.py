@@ -25,6 +25,7 @@ from groundrails.config_mitigation import (
 )
 from groundrails.config_problems import nearest, problems
 from groundrails.config_service import ServiceSettings
+from groundrails.config_store import StoreSettings
 from groundrails.config_telemetry import TelemetrySettings
 from groundrails.config_tools import ToolsSettings
 from groundrails.config_violations import all_violations
@@ -45,7 +46,7 @@ CHECKS = ("claims", "consistency", "grounding", "knowledge", "tools")
 """Checks of this version, by the name used in `checks:`."""
 LATER_CHECKS = ("citations", "logic", "structure")
 LATER_DECISIONS = ("regenerate", "abstain", "escalate")
-LATER_KEYS = ("citations", "logic", "structure", "escalation", "store")
+LATER_KEYS = ("citations", "logic", "structure", "escalation")
 
 MeasureName = Literal[
     "nli",
@@ -409,6 +410,8 @@ class GuardConfig(Section):
     tools: ToolsSettings = ToolsSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     service: ServiceSettings = ServiceSettings()
+    store: StoreSettings | None = None
+    """Keep every report; unset: none is kept."""
     streaming_fallback: Literal["block", "allow"] = "block"
     """What a warning or annotation becomes while streaming, where NeMo can only allow or block."""
     expose: ExposeSettings = ExposeSettings()

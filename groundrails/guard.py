@@ -31,10 +31,11 @@ from groundrails.report import CheckResult, Decision, LlmUsage, Report, Status
 from groundrails.scoring.aggregate import risk_level
 from groundrails.scoring.metrics import composite_metrics, with_measures
 from groundrails.telemetry.emit import emit
-from groundrails.telemetry.trace import Sink, Trace, enter_check, tracing
+from groundrails.telemetry.trace import Sink, enter_check, tracing
 
 if TYPE_CHECKING:
     from groundrails.adapters.langchain_guard import GuardRunnable
+    from groundrails.store import Store
 
 log = logging.getLogger("groundrails")
 
@@ -68,6 +69,8 @@ class Guard:
         self._llm = as_client(llm) or client_from_settings(self.config.llm)
         self._judge = as_client(judge) or client_from_settings(self.config.llm.judge)
         self._cache = cache_from_settings(self.config.llm.cache)
+        self.store = _store_of(self.config)
+        """Keeps every report; None unless the settings say where."""
         self.trace_sink: Sink = emit
         """Where the trace of each response goes."""
 
@@ -141,6 +144,7 @@ class Guard:
             report = _build_report(results, self.config, exchange, _usage(sessions), cap)
             total_ms = (time.perf_counter() - started) * 1000
             report = report.model_copy(update={"timings_ms": {**report.timings_ms, "total": total_ms}})
+            report = self._kept(report, exchange)
             trace.finish(exchange, report)
         return report
 
@@ -149,7 +153,12 @@ class Guard:
     ) -> Report:
         """The report of checks that could not even begin, such as over evidence that cannot be read."""
         results = [CheckResult(name=name, status="unverified", reason=reason) for name in checks]
-        return _build_report(results, self.config, exchange, LlmUsage(), cap)
+        return self._kept(_build_report(results, self.config, exchange, LlmUsage(), cap), exchange)
+
+    def _kept(self, report: Report, exchange: Exchange) -> Report:
+        """The report with the id under which the store keeps it, if it does."""
+        report_id = self.store.put(report, exchange) if self.store is not None else None
+        return report.model_copy(update={"id": report_id}) if report_id else report
 
     def as_runnable(self, **options: Any) -> GuardRunnable:
         """This guard as a step of a LangChain chain, `chain | guard.as_runnable()`; options as of `GuardRunnable`."""
@@ -184,10 +193,20 @@ class Guard:
     def close(self) -> None:
         """Release the worker thread of a model that was passed in; shared models stay for the process."""
         self._nli.close()
+        if self.store is not None:
+            self.store.close()
 
     def __repr__(self) -> str:
         llm = getattr(self._llm, "model", None)
         return f"Guard(checks={list(self.config.checks)}, nli={self._nli.name!r}, llm={llm!r})"
+
+
+def _store_of(config: GuardConfig) -> Store | None:
+    if config.store is None:
+        return None
+    from groundrails.store import Store
+
+    return Store.from_config(config)
 
 
 async def _run_check(

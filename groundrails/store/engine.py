@@ -105,13 +105,24 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 def as_store_error(error: Exception, url: URL) -> StoreError:
     """Our error for one of SQLAlchemy's; without the statement's parameters, which hold answers."""
-    from sqlalchemy.exc import DBAPIError, OperationalError
+    from sqlalchemy.exc import DBAPIError
 
     cause: Any = getattr(error, "orig", None) or error
     place = url.render_as_string(hide_password=True)
-    retryable = isinstance(error, OperationalError) or bool(isinstance(error, DBAPIError) and error.connection_invalidated)
     detail = str(cause).splitlines()[0] if isinstance(error, DBAPIError) and str(cause) else ""
-    return StoreError(f"the store {place} failed: {type(cause).__name__}: {detail}"[:300], retryable=retryable)
+    message = f"the store {place} failed: {type(cause).__name__}: {detail}"[:300]
+    return StoreError(message, retryable=not _is_about_the_data(error))
+
+
+def _is_about_the_data(error: Exception) -> bool:
+    """True if the same record will be refused again; everything else may pass, such as a lock or a missing table."""
+    from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError, StatementError
+
+    if isinstance(error, ProgrammingError):  # in PostgreSQL a missing table, in SQLite a value of a wrong type
+        return type(error.orig).__module__.startswith("sqlite3")
+    if isinstance(error, (DataError, IntegrityError)):
+        return True
+    return isinstance(error, StatementError) and not isinstance(error, DBAPIError)
 
 
 def _engine(url: URL, lock_timeout_s: float) -> Engine:

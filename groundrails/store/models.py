@@ -56,7 +56,7 @@ class FindingRow(Base):
     kind: Mapped[str] = mapped_column(String(50))
     category: Mapped[str] = mapped_column(String(50))
     severity: Mapped[str] = mapped_column(String(20))
-    check: Mapped[str] = mapped_column("check_name", String(50))
+    check: Mapped[str] = mapped_column("check_name", String(50), key="check")
     label: Mapped[str | None] = mapped_column(String(30))
     error_types: Mapped[str] = mapped_column(String(NAME_LENGTH))
     score: Mapped[float | None] = mapped_column(Float(53))
