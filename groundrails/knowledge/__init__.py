@@ -1,0 +1,1 @@
+"""Outside knowledge: entities and values that must exist, looked up in sources the user trusts."""

@@ -1,0 +1,101 @@
+"""What a source of knowledge offers, what it is asked, and what it can answer."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
+
+Outcome = Literal["verified", "refuted", "unverifiable"]
+MAX_VALUE_CHARACTERS = 1_000
+"""Longer values are not looked up: nothing that has to exist is longer."""
+MAX_SHOWN_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """One thing that must exist."""
+
+    text: str
+    """The value as text; numbers in their plain form."""
+    value: Any = field(default=None, compare=False)
+    """The value as it was given, for functions."""
+    type_name: str = "str"
+    """Type of `value`, so that 1 and "1" are two look-ups."""
+    parts: tuple[tuple[str, str], ...] = ()
+    """Named parts of an entity, such as author and year of a paper."""
+    is_folded: bool = False
+    """Compare without case, accents and punctuation."""
+
+    @classmethod
+    def of(cls, value: str | int | float | bool, *, parts: Mapping[str, str] | None = None, is_folded: bool) -> Lookup:
+        """A look-up of a plain value."""
+        return cls(plain(value), value, type(value).__name__, tuple((parts or {}).items()), is_folded)
+
+
+class Answer(NamedTuple):
+    """What one source says about one look-up."""
+
+    is_found: bool
+    record: str = ""
+    """The record that was found, as text."""
+
+
+class Verdict(NamedTuple):
+    """What all sources together say about one look-up."""
+
+    outcome: Outcome
+    reason: str
+    source: str = ""
+    """The source that decided; empty if none did."""
+    record: str = ""
+    near: tuple[str, ...] = ()
+    """What the source has that resembles a refuted value, the most alike first."""
+
+
+class KnowledgeSource(Protocol):
+    """Something that knows what exists. A source of your own needs these five."""
+
+    name: str
+    priority: int
+    """1 to 5; 1 is asked first."""
+    is_complete: bool
+    """True if what it does not have does not exist."""
+
+    async def lookup(self, lookup: Lookup) -> Answer | None:
+        """Is it there? None if this source cannot tell. May raise; whatever it raises means "no answer"."""
+        ...
+
+    async def near(self, lookup: Lookup) -> tuple[str, ...]:
+        """At most three values it has that resemble the one looked up; empty if it cannot search so."""
+        ...
+
+
+def plain(value: Any) -> str:
+    """A scalar as text, the same for a number however it was written in JSON: 42 and 42.0 are "42"."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: ""}[value]
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def folded(text: str) -> str:
+    """A text without case, accents, punctuation and doubled spaces, to compare names: "Müller-Lüdenscheidt, K." and
+    "muller ludenscheidt k" are the same."""
+    bare = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return " ".join("".join(c if c.isalnum() else " " for c in bare.casefold()).split())
+
+
+def same(found: str, lookup: Lookup) -> bool:
+    """True if a value that a source gave is the one looked up."""
+    return folded(found) == folded(lookup.text) if lookup.is_folded else found == lookup.text
+
+
+def shown(record: Any) -> str:
+    """A record as one line for people, at most 200 characters."""
+    if isinstance(record, Mapping):
+        record = ", ".join(f"{key}: {plain(value)}" for key, value in record.items() if value not in (None, ""))
+    text = " ".join(str(record).split())
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else text[: MAX_SHOWN_CHARACTERS - 1] + "…"

@@ -1,0 +1,170 @@
+"""Source of kind `sqlalchemy`: a table behind any SQLAlchemy URL (extra `sql`).
+
+Statements are built from the reflected table, so table and column names are quoted by SQLAlchemy for that database, and
+what is looked up is a bound parameter.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from groundrails.config_knowledge import SourceSettings
+from groundrails.errors import KnowledgeError, MissingExtraError, SettingsError
+from groundrails.knowledge.base import Answer, Lookup, folded, plain, same, shown
+from groundrails.knowledge.nearness import nearest_of
+from groundrails.knowledge.records import fits, known_parts
+from groundrails.knowledge.threads import Threads
+
+if TYPE_CHECKING:
+    from sqlalchemy import Column, Engine, Table
+
+MAX_CANDIDATES = 500
+MAX_SEARCHED = 20_000
+
+
+class SqlSource:
+    """A table of a database. It is looked at when it is first asked, so the app starts while the database is down.
+
+    Raises:
+        SettingsError: the URL cannot be read.
+        MissingExtraError: SQLAlchemy, or the database's driver, is not installed.
+    """
+
+    def __init__(self, name: str, settings: SourceSettings) -> None:
+        self.name = name
+        self.priority = settings.priority
+        self.is_complete = settings.is_complete
+        self._settings = settings
+        self._threads = Threads()
+        self._lock = threading.Lock()
+        self._reflected: Table | None = None
+        self._engine = _engine(name, settings.secret_url)
+
+    async def lookup(self, lookup: Lookup) -> Answer | None:
+        """See `KnowledgeSource.lookup`."""
+        parts = known_parts(lookup, self._settings.fields)
+        if lookup.parts and not parts and not lookup.text:
+            return None
+        return await self._threads.run(lambda: self._find(lookup, parts), timeout_s=self._settings.timeout_s)
+
+    async def near(self, lookup: Lookup) -> tuple[str, ...]:
+        """See `KnowledgeSource.near`."""
+        return await self._threads.run(lambda: self._near(lookup), timeout_s=self._settings.timeout_s)
+
+    def _find(self, lookup: Lookup, parts: Mapping[str, str]) -> Answer:
+        from sqlalchemy import and_, func, select
+
+        table, fields = self._table(), self._settings.fields
+        if parts:
+            where = and_(*(_contains(table.c[fields[n]], v) for n, v in parts.items() if n != "year"))
+        elif lookup.is_folded:
+            column = self._column(table)
+            where = func.lower(column) == lookup.text.lower()
+            if not lookup.text.isascii() or folded(lookup.text) != lookup.text.lower():
+                where = _contains(column, lookup.text)
+        else:
+            value = _as_column_type(self._column(table), lookup.text)
+            if value is None:
+                return Answer(False)
+            where = self._column(table) == value
+        with self._engine.connect() as connection:
+            for row in connection.execute(select(table).where(where).limit(MAX_CANDIDATES)):
+                record = dict(row._mapping)
+                if fits(record, parts, fields) if parts else same(plain(record[self._column(table).key]), lookup):
+                    return Answer(True, shown(record))
+        return Answer(False)
+
+    def _near(self, lookup: Lookup) -> tuple[str, ...]:
+        from sqlalchemy import String, cast, select
+
+        table, fields = self._table(), self._settings.fields
+        parts = known_parts(lookup, fields)
+        columns = [table.c[fields[name]] for name in parts] or [self._column(table)]
+        wanted = Lookup(text=" ".join(parts.values()) or lookup.text)
+        first = next(iter(parts.values()), lookup.text)
+        query = select(*columns).limit(MAX_SEARCHED)
+        alike = query.where(cast(columns[0], String).istartswith(first[:3], autoescape=True))
+        with self._engine.connect() as connection:
+            for statement in (alike, query):
+                rows = connection.execute(statement)
+                near = nearest_of(wanted, (" ".join(plain(value) for value in row) for row in rows))
+                if near:
+                    return near
+        return ()
+
+    def _column(self, table: Table) -> Column[Any]:
+        return table.c[self._settings.field] if self._settings.field else next(iter(table.c))
+
+    def _table(self) -> Table:
+        """The table as the database describes it.
+
+        Raises:
+            KnowledgeError: there is no such table or column.
+        """
+        from sqlalchemy import MetaData, Table
+        from sqlalchemy.exc import NoSuchTableError
+
+        with self._lock:
+            if self._reflected is not None:
+                return self._reflected
+            name, schema = str(self._settings.table), None
+            try:
+                table = Table(name, MetaData(), autoload_with=self._engine)
+            except NoSuchTableError:
+                schema, dot, name = name.partition(".")
+                if not dot:
+                    raise KnowledgeError(f"no_table: the database has no table {schema!r}") from None
+                try:
+                    table = Table(name, MetaData(), schema=schema, autoload_with=self._engine)
+                except NoSuchTableError:
+                    raise KnowledgeError(f"no_table: the database has no table {schema}.{name}") from None
+            wanted = [*self._settings.fields.values(), *([self._settings.field] if self._settings.field else [])]
+            for column in wanted:
+                if column not in table.c:
+                    raise KnowledgeError(
+                        f"no_column: table {name!r} has no column {column!r}; its columns: {', '.join(table.c.keys())}"
+                    )
+            self._reflected = table
+            return table
+
+
+def _contains(column: Column[Any], value: str) -> Any:
+    """The rows whose column has the longest word of a text: few enough to compare in full."""
+    from sqlalchemy import String, cast
+
+    words = re.findall(r"\w+", value)
+    plainest = max(words, key=lambda word: (word.isascii(), len(word)), default=value)
+    return cast(column, String).icontains(plainest, autoescape=True)
+
+
+def _as_column_type(column: Column[Any], text: str) -> Any:
+    """The value in the type of the column; None if no value of that type is written so."""
+    try:
+        python_type = column.type.python_type
+    except NotImplementedError:
+        return text
+    if python_type is str:
+        return text
+    try:
+        value = python_type(text)
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+    return value if plain(value) == text else None
+
+
+def _engine(name: str, url: str) -> Engine:
+    try:
+        from sqlalchemy import create_engine
+        from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+    except ImportError:
+        raise MissingExtraError(f"source {name!r} of kind 'sqlalchemy'", "sqlalchemy", "sql") from None
+    try:
+        return create_engine(url, pool_pre_ping=True)
+    except (ArgumentError, NoSuchModuleError) as error:
+        shown_error = str(error).replace(url, "***")
+        raise SettingsError(f"source {name!r}: the url is not a SQLAlchemy URL: {shown_error}") from None
+    except ImportError as error:
+        raise SettingsError(f"source {name!r}: the database's driver is not installed: {error}") from None
