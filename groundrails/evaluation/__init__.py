@@ -1,0 +1,1 @@
+"""Evaluation: data sets, metrics with intervals, calibration and reports. Needs the extra `eval`."""
