@@ -14,7 +14,9 @@ import yaml
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
 from groundrails.config_base import Section
+from groundrails.config_escalation import EscalationSettings
 from groundrails.config_knowledge import KnowledgeSettings
+from groundrails.config_logic import LogicSettings
 from groundrails.config_mitigation import (
     AbstentionSettings,
     AnnotationSettings,
@@ -26,6 +28,7 @@ from groundrails.config_mitigation import (
 from groundrails.config_problems import nearest, problems
 from groundrails.config_service import ServiceSettings
 from groundrails.config_store import StoreSettings
+from groundrails.config_structure import StructureSettings
 from groundrails.config_telemetry import TelemetrySettings
 from groundrails.config_tools import ToolsSettings
 from groundrails.config_violations import all_violations
@@ -42,11 +45,11 @@ from groundrails.report import (
     Verified,
 )
 
-CHECKS = ("claims", "consistency", "grounding", "knowledge", "tools")
+CHECKS = ("claims", "consistency", "grounding", "knowledge", "logic", "structure", "tools")
 """Checks of this version, by the name used in `checks:`."""
-LATER_CHECKS = ("citations", "logic", "structure")
+LATER_CHECKS = ("citations",)
 LATER_DECISIONS = ("regenerate", "abstain", "escalate")
-LATER_KEYS = ("citations", "logic", "structure", "escalation")
+LATER_KEYS = ("citations")
 
 MeasureName = Literal[
     "nli",
@@ -399,6 +402,8 @@ class GuardConfig(Section):
     consistency: ConsistencySettings = ConsistencySettings()
     grounding: GroundingSettings = GroundingSettings()
     claims: ClaimsSettings = ClaimsSettings()
+    structure: StructureSettings = StructureSettings()
+    logic: LogicSettings = LogicSettings()
     scoring: ScoringSettings = ScoringSettings()
     severity: SeveritySettings = SeveritySettings()
     regeneration: RegenerationSettings = RegenerationSettings()
@@ -410,6 +415,8 @@ class GuardConfig(Section):
     tools: ToolsSettings = ToolsSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     service: ServiceSettings = ServiceSettings()
+    escalation: EscalationSettings | None = None
+    """Hand risky answers to a person; unset: there is no review queue. Reviews are kept in the store."""
     store: StoreSettings | None = None
     """Keep every report; unset: none is kept."""
     streaming_fallback: Literal["block", "allow"] = "block"

@@ -64,6 +64,10 @@ class Guard:
         self.config = GuardConfig.load(settings)
         if self.config.claims.examples:
             load_examples(self.config.claims.examples)  # a bad file is found now, not at the first answer
+        if self.config.structure.schema_file or self.config.structure.model:
+            from groundrails.checks.structure_rules import load_rules
+
+            load_rules(self.config.structure)  # so is a bad schema or model
         self.prompts = prompts or PromptLibrary.load()
         self._nli = NliService(nli) if nli is not None else NliService.from_settings(self.config.nli)
         self._llm = as_client(llm) or client_from_settings(self.config.llm)

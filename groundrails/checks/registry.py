@@ -11,6 +11,10 @@ _HOMES = {
     "claims": "groundrails.checks.claims:ClaimsCheck",
     "consistency": "groundrails.checks.consistency:ConsistencyCheck",
     "grounding": "groundrails.checks.grounding:GroundingCheck",
+    "knowledge": "groundrails.checks.knowledge:KnowledgeCheck",
+    "logic": "groundrails.checks.logic.check:LogicCheck",
+    "structure": "groundrails.checks.structure:StructureCheck",
+    "tools": "groundrails.checks.tools:ToolsCheck",
 }
 
 

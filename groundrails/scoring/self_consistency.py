@@ -78,7 +78,7 @@ class SelfConsistencyMeasure:
         others = [other for other in map(json_fields, samples) if other is not None]
         if not others:
             return unmeasured(self, claims, "samples_not_json")
-        report = _field_report(fields, others)
+        report = field_report(fields, others)
         scores = [_score_of_fields(claim, fields, report) for claim in claims]
         agreements = [entry["agreement"] for entry in report.values()]
         return MeasureResult(
@@ -97,7 +97,7 @@ def _claim_score(row: Sequence[Relation]) -> ClaimScore:
     return ClaimScore(score=clipped(1.0 - stands["supports"] / len(row)), reason=verdict, details=details)
 
 
-def _field_report(fields: Sequence[Field], others: Sequence[Sequence[Field]]) -> dict[str, dict[str, Any]]:
+def field_report(fields: Sequence[Field], others: Sequence[Sequence[Field]]) -> dict[str, dict[str, Any]]:
     """For each field of any answer: agreement, majority value, and the verdict on the response's own value."""
     answers = [{field.path: same_value(field.value) for field in answer} for answer in (fields, *others)]
     paths = dict.fromkeys(path for answer in answers for path in answer)

@@ -1,0 +1,1 @@
+"""Logic: what can be computed again, is."""
