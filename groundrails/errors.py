@@ -10,6 +10,7 @@ GroundrailsError
 ├── StoreError             the store cannot be opened, written or read; `.retryable`
 ├── ReviewError            a review cannot be found, or not be decided or released as asked
 │   └── ReviewConflictError   somebody else has decided it first; `.state`, `.reviewer`
+├── KnowledgeError         a source of knowledge could not be asked
 ├── NliError               an NLI backend failed; `.retryable`
 └── LlmError               an LLM provider failed; `.retryable`
     ├── LlmTimeoutError    no answer in time
@@ -95,6 +96,10 @@ class ReviewConflictError(ReviewError):
         self.reviewer = reviewer
 
 
+class KnowledgeError(GroundrailsError):
+    """A source of knowledge could not be asked, or its answer cannot be read; the message begins with a code."""
+
+
 class NliError(GroundrailsError):
     """An NLI backend failed; the cause is kept."""
 
@@ -131,6 +136,26 @@ class LlmReplyError(LlmError):
 
 class BudgetExceededError(LlmError):
     """The response's budget of LLM calls, tokens or seconds is spent."""
+
+
+SAID = "; its own words: "
+"""Stands in an error's message before the words of others (a provider, a library): they may quote what was checked."""
+
+
+def told(outline: str, words: object) -> str:
+    """A message of ours with the words of others behind it."""
+    return f"{outline}{SAID}{words}"
+
+
+def reason_of(error: BaseException) -> str:
+    """An error as a reason: its kind and message; of an error that is not ours the message is words of others."""
+    kind = type(error).__name__
+    return f"{kind}: {error}" if isinstance(error, GroundrailsError) else told(kind, error)
+
+
+def without_words_of_others(text: str) -> str:
+    """What may leave the app, or be logged, of a message or reason."""
+    return text.split(SAID)[0]
 
 
 def place_of(error: BaseException) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from groundrails.errors import without_words_of_others
 from groundrails.exchange import Span, Stakes, Value
 
 Status = Literal["grounded", "hallucinated", "unverified"]
@@ -115,7 +116,7 @@ class Finding(Value):
     violation: str | None = None
     """What exactly was violated, for kinds that have several (citations, structure, tool calls)."""
     severity_score: float | None = Field(default=None, ge=0.0, le=1.0)
-    """Weighted propagation risk, inverse detectability and consequence (control stack 20.1.4), which `severity` bands."""
+    """Weighted propagation risk, inverse detectability and consequence (control stack 20.1.4); `severity` bands it."""
     verification: Verified | None = None
     """What the chain of verification says about the claim behind it; None if it was not asked."""
 
@@ -336,7 +337,14 @@ def _redact_mitigation(data: dict[str, Any], redaction: Redaction) -> None:
 
 
 def _hide_what_may_quote_evidence(data: dict[str, Any]) -> None:
-    """A model explains its verdict in words of the evidence; the list of contradicted sentences is nothing else."""
+    """A model explains its verdict in words of the evidence, a provider may quote what it was sent, and the list of
+    contradicted sentences is nothing else."""
+    for check in data["checks"].values():
+        data["reason"] = data["reason"].replace(check["reason"], without_words_of_others(check["reason"]))
+    for holder in (data, *data["checks"].values(), *data["claims"], *data["findings"]):
+        holder["reason"] = without_words_of_others(holder["reason"])
+    for check in data["checks"].values():
+        check["details"] = _without_words_of_others(check["details"])
     told = {c["reason"]: _without_explanation(c) for c in data["claims"] if c["method"].startswith(JUDGED_BY_MODEL)}
     for item in (*data["findings"], *data["claims"]):
         item["reason"] = told.get(item["reason"], item["reason"])
@@ -350,6 +358,14 @@ def _hide_what_may_quote_evidence(data: dict[str, Any]) -> None:
         verified.pop("answer")
     for item in (data["repair"] or {"changes": ()})["changes"]:
         item["reason"] = told.get(item["reason"], item["reason"])
+
+
+def _without_words_of_others(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_words_of_others(value)
+    if isinstance(value, dict):
+        return {key: _without_words_of_others(item) for key, item in value.items()}
+    return [_without_words_of_others(item) for item in value] if isinstance(value, list) else value
 
 
 def _without_explanation(claim: dict[str, Any]) -> str:

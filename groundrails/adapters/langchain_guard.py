@@ -33,7 +33,7 @@ from groundrails.adapters.wording import (
     bot_message,
     written_into,
 )
-from groundrails.errors import InputError, ResponseBlockedError, SettingsError
+from groundrails.errors import InputError, ResponseBlockedError, SettingsError, place_of, reason_of
 from groundrails.exchange import (
     Exchange,
     Message,
@@ -158,8 +158,8 @@ class GuardRunnable(Runnable[Any, Any]):
         if isinstance(error, InputError):
             reason = f"bad_evidence: {error}"
         else:
-            log.exception("groundrails: the evidence of a chain could not be fetched")
-            reason = f"evidence_failed: {type(error).__name__}: {error}"
+            log.error("groundrails: the evidence of a chain could not be fetched: %s", place_of(error))
+            reason = f"evidence_failed: {reason_of(error)}"
         return self.guard.unverified_report(self.guard.config.checks, reason, Exchange(response=subject.text))
 
     def _subject(self, value: Any) -> _Subject:

@@ -29,7 +29,7 @@ from groundrails.adapters.nemo_plugin import NemoPlugin, Rail, plugin_of
 from groundrails.adapters.nemo_sampling import ParsingClient
 from groundrails.adapters.nemo_stream import CONTEXT_KEY, Stream, StreamedAnswer
 from groundrails.adapters.nemo_turn import Turn, turn_key
-from groundrails.errors import GroundrailsError, InputError, place_of
+from groundrails.errors import GroundrailsError, InputError, place_of, reason_of
 from groundrails.exchange import Exchange, Message, content_text
 from groundrails.report import Report
 
@@ -217,7 +217,7 @@ def _failed(
 
 
 def _failed_report(error: Exception, rail: Rail, exchange: Exchange, plugin: NemoPlugin) -> Report:
-    reason = f"check_failed: {type(error).__name__}: {error}"
+    reason = f"check_failed: {reason_of(error)}"
     return plugin.guard.unverified_report(rail.checks, reason, exchange, cap=rail.cap)
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from groundrails.checks.claim_examples import examples_for
 from groundrails.checks.error_types import error_types
-from groundrails.errors import GroundrailsError, LlmReplyError
+from groundrails.errors import GroundrailsError, LlmReplyError, reason_of
 from groundrails.exchange import Passage, Span
 from groundrails.llm.cache import ask_cached
 from groundrails.llm.parsing import parse_json
@@ -141,7 +141,7 @@ async def _draw(batch: Sequence[Span], context: CheckContext, session: LlmSessio
             json_schema=_EXTRACTION_SCHEMA,
         )
     except GroundrailsError as error:
-        return f"{type(error).__name__}: {error}"
+        return reason_of(error)
 
 
 def _aligned(response: str, batches: list[tuple[Sequence[Span], list[_Drawn] | str]]) -> Extraction:

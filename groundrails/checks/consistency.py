@@ -16,7 +16,7 @@ from groundrails.checks.agreement import (
 )
 from groundrails.checks.base import CheckContext
 from groundrails.config import ConsistencySettings
-from groundrails.errors import LlmError
+from groundrails.errors import LlmError, reason_of
 from groundrails.exchange import Exchange, Sample, Span
 from groundrails.llm.sampling import Sampler
 from groundrails.report import CheckResult, Finding
@@ -164,7 +164,7 @@ async def _draw_and_compare(exchange: Exchange, sentences: list[Span], wanted: i
         try:
             samples = await context.sampler.draw(count)
         except LlmError as error:
-            raise _NoSamplesError(f"{type(error).__name__}: {error}") from error
+            raise _NoSamplesError(reason_of(error)) from error
         compared = await _compare(exchange, sentences, samples, context)
         if is_settled(compared.votes.rows, wanted):
             break

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from groundrails.errors import LlmError, LlmReplyError, LlmTimeoutError
+from groundrails.errors import LlmError, LlmReplyError, LlmTimeoutError, told
 
 RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 MAX_MESSAGE_CHARS = 300
@@ -27,7 +27,8 @@ def as_llm_error(error: BaseException, model: str) -> LlmError:
         return error
     root = _telling(error)
     status = status_of(root)
-    message = f"model {model!r} failed: {type(root).__name__}: {_cleaned(str(root))}"
+    shown_status = f", status {status}" if status is not None else ""
+    message = told(f"model {model!r} failed: {type(root).__name__}{shown_status}", _cleaned(str(root)))
     ours = _classified(root, message, status)
     ours.retry_after_s = _retry_after(root)
     ours.__cause__ = error

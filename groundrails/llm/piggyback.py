@@ -12,7 +12,7 @@ from nemoguardrails.context import llm_call_info_var, streaming_handler_var
 from nemoguardrails.llm.models.openai_chat import OpenAIChatModel
 
 from groundrails.config import GuardConfig
-from groundrails.errors import InputError, LlmError
+from groundrails.errors import InputError, LlmError, without_words_of_others
 from groundrails.exchange import as_messages
 from groundrails.llm.adapt import as_client
 from groundrails.llm.failures import refused_parameter
@@ -165,7 +165,7 @@ class PiggybackModel:
             )
             texts = tuple(completion.text for completion in reply.completions)
         except (LlmError, InputError) as error:
-            log.warning("no samples came with the answer: %s", error)
+            log.warning("no samples came with the answer: %s", without_words_of_others(str(error)))
         return Leftovers(texts, session.usage())
 
 

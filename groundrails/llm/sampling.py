@@ -7,7 +7,7 @@ import logging
 import re
 
 from groundrails.config import ConsistencySettings
-from groundrails.errors import LlmError
+from groundrails.errors import LlmError, without_words_of_others
 from groundrails.exchange import Message, Sample
 from groundrails.llm.leftovers import Leftovers, samples_of_turn
 from groundrails.llm.parsing import without_reasoning
@@ -77,7 +77,7 @@ class Sampler:
                 requests=_REQUESTS[self._settings.sampling],
             )
         except LlmError as error:
-            log.warning("no further samples: %s", error)
+            log.warning("no further samples: %s", without_words_of_others(str(error)))
             self._failure = error
             return
         self._asked_for += missing

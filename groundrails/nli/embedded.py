@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groundrails.errors import ModelFileError, NliError
+from groundrails.errors import ModelFileError, NliError, told
 from groundrails.nli.base import LABELS, Pair
 from groundrails.nli.model_file import MODEL_FOLDER, ONNX, REMEDY, TOKENIZER, read_description, verify_file
 from groundrails.nli.onnx_session import open_session
@@ -178,7 +178,7 @@ class EmbeddedModel:
         try:
             return session.run([output], {name: feed for name, feed in feeds.items() if name in wanted})[0]
         except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
-            raise NliError(f"onnxruntime failed on model {self.name!r}: {error}") from error
+            raise NliError(told(f"onnxruntime failed on model {self.name!r}", error)) from error
 
     def _engine(self) -> tuple[Any, ThreadPoolExecutor]:
         """Session and threads of this process: a forked child has none of its parent's and makes its own."""

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from groundrails.config import NliSettings
-from groundrails.errors import NliError, SettingsError
+from groundrails.errors import SAID, NliError, SettingsError, told
 from groundrails.nli.base import LABELS, Pair
 from groundrails.nli.labels import label_columns
 from groundrails.nli.parts import encodable, scores_in_parts, text_parts
@@ -134,7 +134,7 @@ class RemoteModel:
         answer = self._request("POST", "/predict", {"inputs": inputs, "raw_scores": False, "truncate": False})
         if not isinstance(answer, list) or len(answer) != len(pairs):
             raise NliError(
-                f"{self._url}/predict answered {_shown(answer)} to {len(pairs)} pairs; expected a list of as many"
+                f"{self._url}/predict answered no list of {len(pairs)}, as many as pairs{SAID}{_shown(answer)}"
             )
         return np.array([self._row(entries) for entries in answer], dtype=np.float32)
 
@@ -145,7 +145,7 @@ class RemoteModel:
             values = [float(entry["score"]) for entry in entries]
         except (TypeError, KeyError, ValueError):
             raise NliError(
-                f"{self._url}/predict answered {_shown(entries)} for a pair; expected a list of {{'score', 'label'}}"
+                f"{self._url}/predict answered no list of {{'score', 'label'}} for a pair{SAID}{_shown(entries)}"
             ) from None
         row = [values[place] for place in label_columns(by_place, self.name)]
         if not all(0.0 <= value <= 1.0 for value in row) or abs(sum(row) - 1.0) > SUM_TOLERANCE:
@@ -188,13 +188,14 @@ class RemoteModel:
     def _parsed(self, response: Any, path: str) -> Any:
         if response.status_code != 200:
             raise NliError(
-                f"{self._url}{path} answered status {response.status_code}: {_shown(response.text)}",
+                f"{self._url}{path} answered status {response.status_code}{SAID}{_shown(response.text)}",
                 retryable=response.status_code in _RETRYABLE_STATUS,
             )
         try:
             return response.json()
         except ValueError as error:
-            raise NliError(f"{self._url}{path} answered no JSON: {_shown(response.text)}", retryable=True) from error
+            message = told(f"{self._url}{path} answered no JSON", _shown(response.text))
+            raise NliError(message, retryable=True) from error
 
 
 def _number(value: Any, default: int) -> int:

@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from groundrails.config import NliSettings
-from groundrails.errors import GroundrailsError, NliError
+from groundrails.errors import GroundrailsError, NliError, place_of, told
 from groundrails.nli.base import LABELS, NliModel, Pair
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class NliService:
                 if step:
                     self._serve(step)
         except BaseException as error:  # a fault of ours: nobody may wait for a thread that is gone
-            log.exception("the NLI worker failed")
+            log.error("the NLI worker failed: %s", place_of(error))
             with self._wake:
                 self._thread = None
                 self._fail_all(_as_ours(error))
@@ -298,7 +298,7 @@ def _checked(scores: Scores, count: int) -> Scores:
 def _as_ours(error: BaseException) -> GroundrailsError:
     if isinstance(error, GroundrailsError):
         return error
-    ours = NliError(f"NLI model failed: {type(error).__name__}: {error}")
+    ours = NliError(told(f"NLI model failed: {type(error).__name__}", error))
     ours.__cause__ = error
     return ours
 

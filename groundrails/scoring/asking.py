@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel, field_validator
 
-from groundrails.errors import GroundrailsError, LlmReplyError
+from groundrails.errors import GroundrailsError, LlmReplyError, reason_of
 from groundrails.exchange import Message, Passage
 from groundrails.llm.cache import ask_cached
 from groundrails.scoring.base import Statement
@@ -145,7 +145,7 @@ async def _ask_batch(
             is_complete=lambda found: len(found) == len(batch),
         )
     except GroundrailsError as error:
-        return Replies({}, dict.fromkeys(batch, f"judge_failed: {type(error).__name__}: {error}"))
+        return Replies({}, dict.fromkeys(batch, f"judge_failed: {reason_of(error)}"))
     return Replies(answers, {place: NO_VERDICT for place in batch if place not in answers})
 
 

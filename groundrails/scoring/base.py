@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import Field, model_validator
 
-from groundrails.errors import GroundrailsError
+from groundrails.errors import GroundrailsError, place_of, reason_of
 from groundrails.exchange import Exchange, Span, Value
 from groundrails.report import Label, Quote
 
@@ -143,9 +143,9 @@ async def run_measure(
     except GroundrailsError as error:
         failed: Exception = error
     except Exception as error:  # boundary to models and providers: a failure here must never read as a score
-        log.exception("measure %s failed", measure.name)
+        log.error("measure %s failed: %s", measure.name, place_of(error))
         failed = error
-    return unmeasured(measure, claims, f"measure_failed: {type(failed).__name__}: {failed}")
+    return unmeasured(measure, claims, f"measure_failed: {reason_of(failed)}")
 
 
 async def run_measures(

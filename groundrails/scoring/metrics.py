@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groundrails.config import CompositeWeights
+from groundrails.errors import place_of
 from groundrails.exchange import Exchange
 from groundrails.report import CheckResult
 from groundrails.scoring.aggregate import ResponseAggregate, aggregate_response, composite_score
@@ -36,8 +37,8 @@ async def with_measures(results: Sequence[CheckResult], exchange: Exchange, cont
     bearer = max(range(len(results)), key=lambda place: len(results[place].claims))
     try:
         extended = await _extended(results[bearer], exchange, context)
-    except Exception:  # boundary to models and providers: numbers for people must not cost the verdict
-        log.exception("the measures %s failed", ", ".join(names))
+    except Exception as error:  # boundary to models and providers: numbers for people must not cost the verdict
+        log.error("the measures %s failed: %s", ", ".join(names), place_of(error))
         return list(results)
     return [extended if place == bearer else result for place, result in enumerate(results)]
 

@@ -151,7 +151,7 @@ async def test_an_error_of_one_callers_pairs_reaches_only_that_caller(service: N
         service.scores([("good", "good")]), service.scores([("bad", "x")]), return_exceptions=True
     )
     assert isinstance(good, np.ndarray) and good[0].argmax() == 0
-    assert isinstance(bad, NliError) and str(bad) == "NLI model failed: ValueError: bad pair"
+    assert isinstance(bad, NliError) and str(bad) == "NLI model failed: ValueError; its own words: bad pair"
     assert isinstance(bad.__cause__, ValueError)
 
 
@@ -175,7 +175,7 @@ async def test_what_is_no_exception_reaches_the_caller_too(service: NliService, 
         pass
 
     model.error = lambda pairs: Panic("tokenizer panicked")
-    with pytest.raises(NliError, match="Panic: tokenizer panicked"):
+    with pytest.raises(NliError, match="Panic; its own words: tokenizer panicked"):
         await service.scores([("a", "a")])
 
 

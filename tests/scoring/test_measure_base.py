@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from scoring_tools import MakeContext, claims_of, exchange_of
 
 from groundrails.config import DEFAULT_MEASURE_WEIGHTS, MeasureName
-from groundrails.errors import LlmTimeoutError, SettingsError
+from groundrails.errors import LlmTimeoutError, SettingsError, reason_of
 from groundrails.scoring.base import ClaimScore, MeasureResult, result_of, run_measure, run_measures
 from groundrails.scoring.ngram import NgramMeasure
 from groundrails.scoring.registry import _HOMES, get_measure, get_measures
@@ -65,7 +65,7 @@ async def test_an_error_becomes_a_result_without_scores(make_context: MakeContex
     claims = claims_of("A. B.", "A.", "B.")
     found = await run_measure(Failing(error), exchange_of("A. B."), claims, make_context())
     assert (found.score, [claim.score for claim in found.claims]) == (None, [None, None])
-    assert found.reason == f"measure_failed: {type(error).__name__}: {error}"
+    assert found.reason == f"measure_failed: {reason_of(error)}"
 
 
 async def test_a_failing_measure_takes_no_other_with_it(make_context: MakeContext) -> None:

@@ -1,0 +1,106 @@
+"""What a provider or a backend says may quote what it was sent: that leaves the app only if evidence is exposed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from groundrails import Guard, Report
+from groundrails.testing import ReplayServer
+
+SECRET = "The vault code of Halden is 7341."
+ANSWER = "The vault in Halden was opened in 1932 by the mayor."
+NOT_SENT = "http://127.0.0.1:9"
+
+
+class Quoting:
+    """A backend whose errors repeat their input."""
+
+    name, version, max_tokens, languages = "quoting", "1", 512, ("*",)
+
+    def scores(self, pairs: Any) -> Any:
+        raise OSError(f"cannot tokenize {pairs[0][0]!r}")
+
+    def token_offsets(self, text: str) -> list[tuple[int, int]]:
+        return [(at, at + 1) for at in range(len(text))]
+
+
+@pytest.fixture
+def server() -> Iterator[ReplayServer]:
+    with ReplayServer() as server:
+        server.reply(status=400, message=f"content filter: {SECRET}", when=lambda _: True)
+        yield server
+
+
+def _nli(_: ReplayServer) -> Report:
+    return Guard(nli=Quoting()).check_sync(ANSWER, evidence=SECRET)
+
+
+def _samples(server: ReplayServer) -> Report:
+    return _guard(server, {"checks": ["consistency"]}).check_sync(ANSWER, prompt=f"Say it: {SECRET}")
+
+
+def _judge(server: ReplayServer) -> Report:
+    settings = {"checks": ["claims"], "claims": {"classifier": "llm", "extractor": "llm"}}
+    return _guard(server, settings).check_sync(ANSWER, evidence=SECRET)
+
+
+def _measure(server: ReplayServer) -> Report:
+    settings = {"checks": ["claims"], "scoring": {"measures": ["judge"]}, "claims": {"classifier": "offline"}}
+    return _guard(server, settings).check_sync(ANSWER, evidence=SECRET)
+
+
+def _agreement(server: ReplayServer) -> Report:
+    guard = _guard(server, {"checks": ["consistency"], "consistency": {"agreement": "judge"}})
+    return guard.check_sync(ANSWER, prompt="Which?", samples=[SECRET])
+
+
+def _guard(server: ReplayServer, settings: dict[str, Any]) -> Guard:
+    llm = {"model": "m", "base_url": server.base_url, "api_key": "k", "max_retries": 0}
+    return Guard({**settings, "llm": llm})
+
+
+FAILURES = {"nli": _nli, "samples": _samples, "judge": _judge, "measure": _measure, "agreement": _agreement}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_words_of_others_stay_inside_unless_exposed(
+    failure: str, server: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    # The HTTP clients' own debug logs hold whole requests; they are not ours and off by default.
+    with caplog.at_level(logging.DEBUG, logger="groundrails"):
+        report = FAILURES[failure](server)
+    assert "7341" in report.model_dump_json(), "the report of the process itself tells all there is"
+    hidden = report.plain(expose_evidence=False)
+    assert "7341" not in json.dumps(hidden)
+    reasons = [hidden["reason"], *(check["reason"] for check in hidden["checks"].values())]
+    assert all(reasons), "a reason is left"
+    assert "7341" in json.dumps(report.plain(expose_evidence=True))
+    for redaction in ("hash", "drop"):
+        assert "7341" not in json.dumps(report.plain(redaction=redaction, expose_evidence=True))
+    assert not [record.getMessage() for record in caplog.records if "7341" in record.getMessage()]
+
+
+def test_what_a_provider_failed_with_is_still_told(server: ReplayServer) -> None:
+    reason = _samples(server).plain(expose_evidence=False)["reason"]
+    assert reason == "no_samples: LlmError: model 'm' failed: BadRequestError, status 400"
+
+
+def test_an_answer_that_holds_the_mark_is_not_cut() -> None:
+    answer = "The clerk read; its own words: the bridge of Halden was opened in 1932."
+    report = Guard().check_sync(answer, evidence=answer)
+    assert report.plain(expose_evidence=False)["claims"][0]["span"]["text"] in answer
+    assert "1932" in report.plain(expose_evidence=False)["claims"][0]["span"]["text"]
+
+
+def test_no_server_at_all_is_told() -> None:
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(NOT_SENT)
+    llm = {"model": "m", "base_url": NOT_SENT, "api_key": "k", "max_retries": 0}
+    report = Guard({"checks": ["consistency"], "llm": llm}).check_sync(ANSWER, prompt="Which?")
+    assert report.plain(expose_evidence=False)["reason"].startswith("no_samples: LlmError: model 'm' failed: ")
