@@ -282,7 +282,11 @@ def _broken(value: Any) -> Any:
 
 @pytest.mark.parametrize(
     "evidence, reason",
-    [(_broken, "evidence_failed: ConnectionError; its own words: index down"), ([7], "bad_evidence"), (None, "no_evidence")],
+    [
+        (_broken, "evidence_failed: ConnectionError; its own words: index down"),
+        ([7], "bad_evidence"),
+        (None, "no_evidence"),
+    ],
 )
 @pytest.mark.parametrize(
     "on_unverified, shown", [("warn", f"{RIGHT}\n\n{UNVERIFIED}"), ("block", UNVERIFIED), ("allow", RIGHT)]

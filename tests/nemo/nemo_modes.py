@@ -7,7 +7,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-FLAGS = {"check grounding": "check_grounding", "self check hallucination": "check_hallucination"}
+FLAGS = {
+    "check grounding": "check_grounding",
+    "check claims": "check_claims",
+    "self check hallucination": "check_hallucination",
+}
 ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
 
 
@@ -106,6 +110,7 @@ def _streaming(parallel: bool, stream_first: bool) -> str:
 FLAG_FLOW = """
 define subflow set flags
   $check_grounding = True
+  $check_claims = True
   $check_hallucination = True
 """
 DIALOG = """
