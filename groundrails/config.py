@@ -14,6 +14,7 @@ import yaml
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
 from groundrails.config_base import Section
+from groundrails.config_citations import CitationSettings, RootCauseSettings
 from groundrails.config_escalation import EscalationSettings
 from groundrails.config_knowledge import KnowledgeSettings
 from groundrails.config_logic import LogicSettings
@@ -45,11 +46,11 @@ from groundrails.report import (
     Verified,
 )
 
-CHECKS = ("claims", "consistency", "grounding", "knowledge", "logic", "structure", "tools")
+CHECKS = ("citations", "claims", "consistency", "grounding", "knowledge", "logic", "structure", "tools")
 """Checks of this version, by the name used in `checks:`."""
-LATER_CHECKS = ("citations",)
+LATER_CHECKS: tuple[str, ...] = ()
 LATER_DECISIONS = ("regenerate", "abstain", "escalate")
-LATER_KEYS = ("citations")
+LATER_KEYS: tuple[str, ...] = ()
 
 MeasureName = Literal[
     "nli",
@@ -402,6 +403,8 @@ class GuardConfig(Section):
     consistency: ConsistencySettings = ConsistencySettings()
     grounding: GroundingSettings = GroundingSettings()
     claims: ClaimsSettings = ClaimsSettings()
+    citations: CitationSettings = CitationSettings()
+    root_cause: RootCauseSettings = RootCauseSettings()
     structure: StructureSettings = StructureSettings()
     logic: LogicSettings = LogicSettings()
     scoring: ScoringSettings = ScoringSettings()

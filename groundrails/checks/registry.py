@@ -8,6 +8,7 @@ from groundrails.checks.base import Check
 from groundrails.errors import SettingsError
 
 _HOMES = {
+    "citations": "groundrails.checks.citations:CitationsCheck",
     "claims": "groundrails.checks.claims:ClaimsCheck",
     "consistency": "groundrails.checks.consistency:ConsistencyCheck",
     "grounding": "groundrails.checks.grounding:GroundingCheck",

@@ -1,0 +1,1 @@
+"""The parts of the check `citations`: marks, sources, statements, quotations, verification, findings."""
