@@ -18,12 +18,14 @@ from groundrails.checks.registry import get_check
 from groundrails.config import GuardConfig
 from groundrails.errors import GroundrailsError, place_of, reason_of
 from groundrails.exchange import EvidenceInput, Exchange, PromptInput, Sample
+from groundrails.knowledge.sources import Sources
 from groundrails.llm.adapt import as_client
 from groundrails.llm.base import LlmClient
 from groundrails.llm.cache import cache_from_settings
 from groundrails.llm.prompts import PromptLibrary
 from groundrails.llm.sampling import Sampler
 from groundrails.llm.session import LlmSession, client_from_settings
+from groundrails.mitigation.escalate import escalate
 from groundrails.nli.base import NliModel
 from groundrails.nli.service import NliService
 from groundrails.policy import decide
@@ -35,6 +37,7 @@ from groundrails.telemetry.trace import Sink, enter_check, tracing
 
 if TYPE_CHECKING:
     from groundrails.adapters.langchain_guard import GuardRunnable
+    from groundrails.review.desk import ReviewDesk
     from groundrails.store import Store
 
 log = logging.getLogger("groundrails")
@@ -47,6 +50,7 @@ class Guard:
         settings: the mapping under `groundrails:`, a path to a YAML file or config folder, a `GuardConfig`, or None.
         nli, llm, judge, prompts: ready-made parts that take the place of those the settings name; `llm` and `judge` may
             be an `LlmClient`, a LangChain model or a model of NeMo's.
+        folder: where relative paths of knowledge sources are looked for first; that of the settings' file if None.
 
     Raises:
         SettingsError: the settings are not valid.
@@ -60,8 +64,11 @@ class Guard:
         llm: Any = None,
         judge: Any = None,
         prompts: PromptLibrary | None = None,
+        folder: str | Path | None = None,
     ) -> None:
         self.config = GuardConfig.load(settings)
+        self.sources = Sources(self.config, _folders(settings, folder))
+        """Where `knowledge` and `tools` look things up."""
         if self.config.claims.examples:
             load_examples(self.config.claims.examples)  # a bad file is found now, not at the first answer
         if self.config.structure.schema_file or self.config.structure.model:
@@ -75,6 +82,7 @@ class Guard:
         self._cache = cache_from_settings(self.config.llm.cache)
         self.store = _store_of(self.config)
         """Keeps every report; None unless the settings say where."""
+        self._desk = _desk_of(self.config, self.store)
         self.trace_sink: Sink = emit
         """Where the trace of each response goes."""
 
@@ -88,17 +96,17 @@ class Guard:
 
     async def check(
         self,
-        response: str,
+        response: str = "",
         *,
         evidence: EvidenceInput = None,
         prompt: PromptInput = None,
         samples: Sequence[str | Sample] | None = None,
         tool_calls: Sequence[Any] | None = None,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Any] | None = None,
         schema: Mapping[str, Any] | None = None,
         logprobs: Sequence[Any] | None = None,
     ) -> Report:
-        """Check one response with the checks named in the settings.
+        """Check one response, or the tool calls of one that has no text, with the checks named in the settings.
 
         Raises:
             InputError: an argument has a shape that cannot be read. What goes wrong later is in the report instead.
@@ -115,7 +123,7 @@ class Guard:
         )
         return await self.check_exchange(exchange)
 
-    def check_sync(self, response: str, **arguments: Any) -> Report:
+    def check_sync(self, response: str = "", **arguments: Any) -> Report:
         """`check` for code without an event loop; inside a running loop it blocks the caller, not the work."""
         return _run_in_own_loop(self.check(response, **arguments))
 
@@ -146,6 +154,7 @@ class Guard:
             results = await asyncio.gather(*(_run_check(check, exchange, context, told) for check in running))
             results = await with_measures(without_doubles(results), exchange, context)
             report = _build_report(results, self.config, exchange, _usage(sessions), cap)
+            report = await escalate(report, exchange, self.config, desk=self._desk, cap=cap)
             total_ms = (time.perf_counter() - started) * 1000
             report = report.model_copy(update={"timings_ms": {**report.timings_ms, "total": total_ms}})
             report = self._kept(report, exchange)
@@ -190,6 +199,7 @@ class Guard:
             judge=judge,
             sampler=sampler,
             cache=self._cache,
+            sources=self.sources,
         )
         sessions = [session for session in (main, judge, sampler.session) if session is not None]
         return context, list({id(session): session for session in sessions}.values())
@@ -197,6 +207,8 @@ class Guard:
     def close(self) -> None:
         """Release the worker thread of a model that was passed in; shared models stay for the process."""
         self._nli.close()
+        if self._desk is not None:
+            self._desk.close()
         if self.store is not None:
             self.store.close()
 
@@ -205,12 +217,29 @@ class Guard:
         return f"Guard(checks={list(self.config.checks)}, nli={self._nli.name!r}, llm={llm!r})"
 
 
+def _folders(settings: object, folder: str | Path | None) -> tuple[Path, ...]:
+    """Where relative paths of the settings may lead from, besides the current directory."""
+    if folder is not None:
+        return (Path(folder),)
+    if isinstance(settings, (str, Path)):
+        return (Path(settings) if Path(settings).is_dir() else Path(settings).parent,)
+    return ()
+
+
 def _store_of(config: GuardConfig) -> Store | None:
     if config.store is None:
         return None
     from groundrails.store import Store
 
     return Store.from_config(config)
+
+
+def _desk_of(config: GuardConfig, store: Store | None) -> ReviewDesk | None:
+    if config.escalation is None:
+        return None
+    from groundrails.review.desk import ReviewDesk
+
+    return ReviewDesk(config, store)
 
 
 async def _run_check(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from groundrails import __version__
-from groundrails.cli import check, demo, doctor, init
+from groundrails.cli import check, demo, doctor, init, serve
 from groundrails.cli.errors import EXIT_USAGE
 from groundrails.cli.terminal import say
 from groundrails.errors import GroundrailsError
@@ -51,6 +51,7 @@ app.command("check")(check.check)
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
+app.command("serve")(serve.serve)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

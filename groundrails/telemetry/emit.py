@@ -116,9 +116,7 @@ def _emit_claims(tracer: Any, record: CheckRecord, parent: Context, trace: Trace
     """A span for each claim. It lasts as long as its check: the claims of a check are scored in shared batches."""
     for place, claim in enumerate(record.result.claims[: trace.settings.max_claim_spans], start=1):
         attributes = _claim_attributes(place, claim, trace.settings.content)
-        span = tracer.start_span(
-            "groundrails.claim", context=parent, start_time=record.start_ns, attributes=attributes
-        )
+        span = tracer.start_span("groundrails.claim", context=parent, start_time=record.start_ns, attributes=attributes)
         span.end(record.end_ns)
 
 

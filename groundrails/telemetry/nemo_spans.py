@@ -95,9 +95,7 @@ def _extended(nemos: Any, traces: TurnTraces) -> Any:
             self.tracer = adapter.tracer
             self.waiting = waiting
 
-        def _create_span(
-            self, span_data: Any, parent_context: Any, spans: dict[str, Any], base_time_ns: int
-        ) -> None:
+        def _create_span(self, span_data: Any, parent_context: Any, spans: dict[str, Any], base_time_ns: int) -> None:
             super()._create_span(span_data, parent_context, spans, base_time_ns)
             if getattr(span_data, "action_name", None):
                 start_ns = base_time_ns + int(span_data.start_time * 1e9) - CLOCK_SLACK_NS

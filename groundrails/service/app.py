@@ -1,0 +1,102 @@
+"""The application: one guard, its routes, and what all requests have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from groundrails import __version__
+from groundrails.errors import MissingExtraError
+from groundrails.guard import Guard
+from groundrails.telemetry.context import request_id
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+DESCRIPTION = "Checks answers of language models for hallucinations. Every report says what, where and why."
+
+
+def create_app(guard: Guard) -> FastAPI:
+    """The service around a guard; its `service` settings hold. The guard is closed when the service stops.
+
+    Raises:
+        MissingExtraError: the extra `service` is not installed.
+        SettingsError: the API keys cannot be read.
+    """
+    try:
+        from fastapi import FastAPI
+    except ImportError:
+        raise MissingExtraError("the service", "fastapi", "service") from None
+    from groundrails.service import api
+    from groundrails.service.checking import Checker
+    from groundrails.service.keys import KeyRing
+    from groundrails.service.limits import RateLimit
+    from groundrails.service.middleware import Envelope
+    from groundrails.telemetry.prometheus import ServiceMetrics
+
+    settings = guard.config.service
+    metrics = ServiceMetrics()
+    # No docs page: FastAPI's loads its scripts from elsewhere.
+    app = FastAPI(
+        title="groundrails", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
+        lifespan=_lifespan,
+    )  # fmt: skip
+    app.state.guard = guard
+    app.state.metrics = metrics
+    app.state.keys = KeyRing.of(settings)
+    app.state.rate = RateLimit(settings.requests_per_minute)
+    app.state.checker = Checker(guard, metrics)
+    app.state.is_stopping = False
+    gate = app.state.checker.gate
+    metrics.watch("groundrails_requests_under_way", "Requests waiting or at work", lambda: float(gate.admitted))
+    metrics.watch("groundrails_checks_running", "Checks at work", lambda: float(gate.running))
+    metrics.watch("groundrails_ready", "1 once the model is loaded", lambda: float(not app.state.checker.not_ready))
+    app.include_router(api.router)
+    app.include_router(api.probes)
+    _answer_failures(app)
+    app.add_middleware(
+        Envelope, settings=settings, needs_local_name=not app.state.keys, observe=metrics.observe_request
+    )
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    loading = asyncio.create_task(app.state.checker.load())
+    try:
+        yield
+    finally:
+        app.state.is_stopping = True
+        loading.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await loading
+        await asyncio.to_thread(app.state.guard.close)
+
+
+def _answer_failures(app: FastAPI) -> None:
+    """Give every failure the one form: code, message, request id."""
+    from fastapi import Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import JSONResponse
+    from starlette.exceptions import HTTPException
+
+    from groundrails.service.problems import problem_body
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+        code = getattr(error, "code", {404: "not_found", 405: "not_allowed"}.get(error.status_code, "refused"))
+        body = problem_body(str(code), str(error.detail), request_id())
+        return JSONResponse(body, status_code=error.status_code, headers=error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        return JSONResponse(problem_body("invalid", _first_problem(error.errors()), request_id()), status_code=422)
+
+
+def _first_problem(errors: Any) -> str:
+    """Place and nature of the first mistake, without the value: it may be a text that nobody else should read."""
+    first = errors[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
+    return f"{place[:200]}: {first['msg']}"
