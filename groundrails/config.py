@@ -48,9 +48,7 @@ from groundrails.report import (
 
 CHECKS = ("citations", "claims", "consistency", "grounding", "knowledge", "logic", "structure", "tools")
 """Checks of this version, by the name used in `checks:`."""
-LATER_CHECKS: tuple[str, ...] = ()
-LATER_DECISIONS = ("regenerate", "abstain", "escalate")
-LATER_KEYS: tuple[str, ...] = ()
+LATER_DECISIONS = ("regenerate", "abstain")
 
 MeasureName = Literal[
     "nli",
@@ -507,15 +505,8 @@ def _groundrails_part(data: Any, *, whole: bool) -> dict[str, Any]:
 
 def _refuse_later(settings: Mapping[str, Any]) -> None:
     """Name what the documentation promises for a later version as that, not as a typing error."""
-    for key in LATER_KEYS:
-        if key in settings and key not in GuardConfig.model_fields:
-            raise SettingsError(f"key {key!r} comes with a later version of groundrails; remove it for now")
     checks = settings.get("checks")
     for name in checks if isinstance(checks, (list, tuple)) else ():
-        if name in LATER_CHECKS:
-            raise SettingsError(
-                f"check {name!r} comes with a later version of groundrails; available: {', '.join(CHECKS)}"
-            )
         if name not in CHECKS:
             raise SettingsError(
                 f"unknown check {name!r} in 'checks'{nearest(str(name), CHECKS)}; available: {', '.join(CHECKS)}"
@@ -526,5 +517,5 @@ def _refuse_later(settings: Mapping[str, Any]) -> None:
         if then in LATER_DECISIONS:
             raise SettingsError(
                 f"policies[{place}].then: {then!r} comes with a later version of groundrails; "
-                "available now: allow, annotate, warn, block, raise"
+                "available now: allow, annotate, warn, escalate, block, raise"
             )

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from groundrails import Guard, GuardConfig
-from groundrails.config import LATER_CHECKS, LATER_KEYS
 from groundrails.config_violations import all_violations
 from groundrails.errors import SettingsError
 
@@ -35,8 +34,6 @@ BAD: dict[str, tuple[Any, list[str]]] = {
     "unknown evidence place": ({"evidence": {"from": ["chunks"]}}, ["evidence.from[1]: 'chunks'", "relevant_chunks"]),
     "section that is no mapping": ({"nli": "embedded"}, ["nli: 'embedded'"]),
     "unknown check": ({"checks": ["groundng"]}, ["unknown check 'groundng'", "did you mean 'grounding'?"]),
-    "check of a later version": ({"checks": [LATER_CHECKS[-1]]}, ["comes with a later version", "available: "]),
-    "key of a later version": ({LATER_KEYS[-1]: {}}, [" comes with a later version"]),
     "decision of a later version": (
         {"policies": [{"when": {}, "then": "regenerate"}]},
         ["policies[1].then", "'regenerate' comes with a later version", "allow, annotate, warn, block, raise"],

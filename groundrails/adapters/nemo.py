@@ -39,7 +39,8 @@ SELF_CHECK_HALLUCINATION = Rail("self check hallucination", ("consistency",))
 HALLUCINATION_WARNING = Rail("hallucination warning", ("consistency",), cap="warn")
 CHECK_GROUNDING = Rail("check grounding", ("grounding",))
 CHECK_CLAIMS = Rail("check claims", ("claims",))
-RAILS = (SELF_CHECK_HALLUCINATION, HALLUCINATION_WARNING, CHECK_GROUNDING, CHECK_CLAIMS)
+CHECK_CITATIONS = Rail("check citations", ("citations",))
+RAILS = (SELF_CHECK_HALLUCINATION, HALLUCINATION_WARNING, CHECK_GROUNDING, CHECK_CLAIMS, CHECK_CITATIONS)
 REPORT_VARIABLE = "hallucination_report"
 INCOMPLETE = "incomplete_sentence"
 SAME_MESSAGE_FROM = 60.0
@@ -252,7 +253,7 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ca
     async def check() -> Report:
         exchange = Exchange(response=text, prompt=conversation, is_chunk=call.is_streaming)
         try:
-            if {"grounding", "claims"} & {*rail.checks}:
+            if {"grounding", "claims", "citations"} & {*rail.checks}:
                 try:
                     exchange = _with_evidence(exchange, await _evidence(call, request, plugin))
                 except InputError as error:

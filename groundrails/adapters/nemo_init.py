@@ -26,7 +26,7 @@ from groundrails.paths import data_folder
 
 log = logging.getLogger("groundrails")
 
-ACTIONS = ("self_check_hallucination", "hallucination_warning", "check_grounding", "check_claims")
+ACTIONS = ("self_check_hallucination", "hallucination_warning", "check_grounding", "check_claims", "check_citations")
 """Every action of the plugin, by the name that flows execute."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from groundrails.paths import plugin_folder
 
 IMPORT_PATH = "groundrails/plugin"
-FLOWS = ("self check hallucination", "hallucination warning", "check grounding", "check claims")
+FLOWS = ("self check hallucination", "hallucination warning", "check grounding", "check claims", "check citations")
 """The output rails of the plugin."""
 _ADAPTER = "groundrails.adapters.nemo"
 

@@ -61,7 +61,8 @@ class CitationsCheck:
         if settings.level in VERIFYING:
             misquoted = _misquoted(answer, sources, exchange)
             read = await _verify(answer, sources, exchange, context)
-            findings += [*misquoted, *_not_entailed(read, sources, {finding.span for finding in misquoted})]
+            wrong = {finding.span for finding in misquoted if finding.span}
+            findings += [*misquoted, *_not_entailed(read, sources, wrong)]
         version = self._version(context, settings.level)
         findings = [finding.model_copy(update={"version": version}) for finding in _in_order(findings)]
         status, reason = _status(findings, read, answer)
@@ -193,12 +194,13 @@ def _supporting(verification: Verification) -> str:
     return support.window.passage.id if support else ""
 
 
-def _not_entailed(read: _Read, sources: Sources, misquoted: set[Span | None]) -> list[Finding]:
+def _not_entailed(read: _Read, sources: Sources, misquoted: set[Span]) -> list[Finding]:
     """Claims that their sources do not entail. One that misquotes is not read on: its words are another's."""
     findings = []
     for question, one, citations in zip(read.questions, read.verified, read.citations, strict=True):
-        quoting = question.statement.span
-        if not citations or any(s and quoting.start <= s.start < quoting.end for s in misquoted):
+        own = question.statement.span
+        quotes_wrongly = any(own.start <= span.start < own.end for span in misquoted)
+        if not citations or quotes_wrongly or misquoted & {citation.span for citation in citations}:
             continue
         if not one.is_supported or not one.is_restated_whole:
             ids = [sources.items[place].passage.id for place in question.places]

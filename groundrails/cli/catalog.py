@@ -65,5 +65,15 @@ RAILS: dict[str, Rail] = {
             needs_evidence=True,
             can_block=True,
         ),
+        Rail(
+            flow="check citations",
+            flag="check_citations",
+            action="check_citations",
+            check="citations",
+            exception="CitationRailException",
+            message="inform answer unknown",
+            needs_evidence=True,
+            can_block=True,
+        ),
     )
 }
