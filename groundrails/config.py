@@ -48,7 +48,6 @@ from groundrails.report import (
 
 CHECKS = ("citations", "claims", "consistency", "grounding", "knowledge", "logic", "structure", "tools")
 """Checks of this version, by the name used in `checks:`."""
-LATER_DECISIONS = ("regenerate", "abstain")
 
 MeasureName = Literal[
     "nli",
@@ -460,7 +459,7 @@ class GuardConfig(Section):
             raise SettingsError(
                 f"settings must be a mapping, a path or a GuardConfig, got {type(settings).__name__}: {settings!r}"
             )
-        _refuse_later(settings)
+        _refuse_unknown_checks(settings)
         try:
             return cls.model_validate(dict(settings))
         except ValidationError as error:
@@ -503,19 +502,11 @@ def _groundrails_part(data: Any, *, whole: bool) -> dict[str, Any]:
     return dict(data) if whole and not is_app_config else {}
 
 
-def _refuse_later(settings: Mapping[str, Any]) -> None:
-    """Name what the documentation promises for a later version as that, not as a typing error."""
+def _refuse_unknown_checks(settings: Mapping[str, Any]) -> None:
+    """Name a check that does not exist with the nearest one that does."""
     checks = settings.get("checks")
     for name in checks if isinstance(checks, (list, tuple)) else ():
         if name not in CHECKS:
             raise SettingsError(
                 f"unknown check {name!r} in 'checks'{nearest(str(name), CHECKS)}; available: {', '.join(CHECKS)}"
-            )
-    policies = settings.get("policies")
-    for place, rule in enumerate(policies if isinstance(policies, (list, tuple)) else (), start=1):
-        then = rule.get("then") if isinstance(rule, Mapping) else None
-        if then in LATER_DECISIONS:
-            raise SettingsError(
-                f"policies[{place}].then: {then!r} comes with a later version of groundrails; "
-                "available now: allow, annotate, warn, escalate, block, raise"
             )

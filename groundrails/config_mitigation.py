@@ -145,7 +145,8 @@ class AbstentionSettings(Section):
     @model_validator(mode="after")
     def _in_order(self) -> AbstentionSettings:
         if self.partial_from > self.answer_from:
-            raise ValueError(f"partial_from ({self.partial_from:g}) must not be above answer_from ({self.answer_from:g})")
+            given = f"partial_from ({self.partial_from:g}), answer_from ({self.answer_from:g})"
+            raise ValueError(f"partial_from must not be above answer_from; got {given}")
         return self
 
 

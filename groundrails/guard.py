@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groundrails import __version__
 from groundrails.checks.base import Check, CheckContext
 from groundrails.checks.claim_examples import load_examples
 from groundrails.checks.doubles import without_doubles
 from groundrails.checks.registry import get_check
 from groundrails.config import GuardConfig
-from groundrails.errors import GroundrailsError, place_of, reason_of
-from groundrails.exchange import EvidenceInput, Exchange, PromptInput, Sample
+from groundrails.errors import GroundrailsError, InputError, place_of, reason_of
+from groundrails.exchange import EvidenceInput, Exchange, PromptInput, Sample, Stakes
 from groundrails.knowledge.sources import Sources
 from groundrails.llm.adapt import as_client
 from groundrails.llm.base import LlmClient
@@ -25,13 +24,16 @@ from groundrails.llm.cache import cache_from_settings
 from groundrails.llm.prompts import PromptLibrary
 from groundrails.llm.sampling import Sampler
 from groundrails.llm.session import LlmSession, client_from_settings
+from groundrails.mitigation.abstain import retrieval_quality
+from groundrails.mitigation.chain_of_verification import verify_claims
 from groundrails.mitigation.escalate import escalate
+from groundrails.mitigation.respond import respond
 from groundrails.nli.base import NliModel
+from groundrails.nli.exchange_nli import ExchangeNli
 from groundrails.nli.service import NliService
-from groundrails.policy import decide
-from groundrails.report import CheckResult, Decision, LlmUsage, Report, Status
-from groundrails.scoring.aggregate import risk_level
-from groundrails.scoring.metrics import composite_metrics, with_measures
+from groundrails.report import CheckResult, Decision, LlmUsage, Report
+from groundrails.reporting import build_report
+from groundrails.scoring.metrics import with_measures
 from groundrails.telemetry.emit import emit
 from groundrails.telemetry.trace import Sink, enter_check, tracing
 
@@ -96,7 +98,7 @@ class Guard:
 
     async def check(
         self,
-        response: str = "",
+        response: str | None = None,
         *,
         evidence: EvidenceInput = None,
         prompt: PromptInput = None,
@@ -105,14 +107,17 @@ class Guard:
         tools: Sequence[Any] | None = None,
         schema: Mapping[str, Any] | None = None,
         logprobs: Sequence[Any] | None = None,
+        stakes: Stakes | None = None,
     ) -> Report:
         """Check one response, or the tool calls of one that has no text, with the checks named in the settings.
 
         Raises:
             InputError: an argument has a shape that cannot be read. What goes wrong later is in the report instead.
         """
+        if response is None and not tool_calls:
+            raise InputError("response is missing; only tool_calls can be checked without one")
         exchange = Exchange.of(
-            response,
+            "" if response is None else response,
             evidence=evidence,
             prompt=prompt,
             samples=samples,
@@ -120,10 +125,11 @@ class Guard:
             tools=tools or (),
             response_schema=schema,
             logprobs=logprobs or (),
+            stakes=stakes,
         )
         return await self.check_exchange(exchange)
 
-    def check_sync(self, response: str = "", **arguments: Any) -> Report:
+    def check_sync(self, response: str | None = None, **arguments: Any) -> Report:
         """`check` for code without an event loop; inside a running loop it blocks the caller, not the work."""
         return _run_in_own_loop(self.check(response, **arguments))
 
@@ -136,6 +142,7 @@ class Guard:
         llm: LlmClient | None = None,
         sampler: Sampler | None = None,
         on_check: Callable[[CheckResult], None] | None = None,
+        mitigate: bool = True,
     ) -> Report:
         """Check a ready exchange.
 
@@ -145,18 +152,20 @@ class Guard:
             llm: the model that wrote the response (inside NeMo: the app's own), in place of the settings' one.
             sampler: shared by several checks of one turn, so that samples are drawn once.
             on_check: called as each check ends, in the order in which they end.
+            mitigate: False leaves it at the decision: nothing is repaired, and nobody is asked to review.
         """
         started = time.perf_counter()
         context, sessions = self._context(exchange, llm, sampler)
         running = [get_check(name) for name in (self.config.checks if checks is None else checks)]
         with tracing(self.config.telemetry, self.trace_sink) as trace:
             told = [trace.note_check, *([on_check] if on_check else [])]
-            results = await asyncio.gather(*(_run_check(check, exchange, context, told) for check in running))
-            results = await with_measures(without_doubles(results), exchange, context)
-            report = _build_report(results, self.config, exchange, _usage(sessions), cap)
-            report = await escalate(report, exchange, self.config, desk=self._desk, cap=cap)
+            report = await _checked(running, exchange, context, cap=cap, told=told)
+            if mitigate:
+                report = await respond(report, exchange, context, lambda other: _checked(running, other, context))
+                report = await escalate(report, exchange, self.config, desk=self._desk, cap=cap)
             total_ms = (time.perf_counter() - started) * 1000
-            report = report.model_copy(update={"timings_ms": {**report.timings_ms, "total": total_ms}})
+            timings_ms = {**report.timings_ms, "total": total_ms}
+            report = report.model_copy(update={"timings_ms": timings_ms, "llm": _usage(sessions)})
             report = self._kept(report, exchange)
             trace.finish(exchange, report)
         return report
@@ -166,7 +175,7 @@ class Guard:
     ) -> Report:
         """The report of checks that could not even begin, such as over evidence that cannot be read."""
         results = [CheckResult(name=name, status="unverified", reason=reason) for name in checks]
-        return self._kept(_build_report(results, self.config, exchange, LlmUsage(), cap), exchange)
+        return self._kept(build_report(results, self.config, exchange, cap=cap), exchange)
 
     def _kept(self, report: Report, exchange: Exchange) -> Report:
         """The report with the id under which the store keeps it, if it does."""
@@ -193,7 +202,7 @@ class Guard:
             sampler = Sampler(main, exchange.prompt, self.config.consistency)
         context = CheckContext(
             config=self.config,
-            nli=self._nli,
+            nli=ExchangeNli(self._nli),
             prompts=self.prompts,
             llm=main,
             judge=judge,
@@ -242,6 +251,24 @@ def _desk_of(config: GuardConfig, store: Store | None) -> ReviewDesk | None:
     return ReviewDesk(config, store)
 
 
+async def _checked(
+    checks: Sequence[Check],
+    exchange: Exchange,
+    context: CheckContext,
+    *,
+    cap: Decision | None = None,
+    told: Sequence[Callable[[CheckResult], None]] = (),
+) -> Report:
+    """The report of these checks, decided over but not acted on."""
+    results = await asyncio.gather(*(_run_check(check, exchange, context, told) for check in checks))
+    found, verified = await verify_claims(without_doubles(results), exchange, context)
+    found = await with_measures(found, exchange, context)
+    quality = None
+    if context.config.abstention.enabled and not exchange.is_chunk:
+        quality = await context.nli.run(retrieval_quality, exchange)
+    return build_report(found, context.config, exchange, cap=cap, verification=verified, retrieval_quality=quality)
+
+
 async def _run_check(
     check: Check, exchange: Exchange, context: CheckContext, told: Sequence[Callable[[CheckResult], None]] = ()
 ) -> CheckResult:
@@ -270,54 +297,6 @@ def _failed(check: Check, error: Exception) -> CheckResult:
         version=check.version,
         details={"error": kind},
     )
-
-
-def _build_report(
-    results: Sequence[CheckResult], config: GuardConfig, exchange: Exchange, usage: LlmUsage, cap: Decision | None
-) -> Report:
-    results = without_doubles(results)
-    status, reason = overall_status(results)
-    findings = tuple(finding for result in results for finding in result.findings)
-    unverified = any(result.status == "unverified" for result in results)
-    ruling = decide(findings, status, config, any_unverified=unverified, cap=cap, is_streaming=exchange.is_chunk)
-    score = None if status == "unverified" else hallucination_score(results)
-    metrics = {name: value for result in results for name, value in result.metrics.items()}
-    return Report(
-        status=status,
-        reason=reason,
-        decision=ruling.decision,
-        decided_by=ruling.decided_by,
-        hallucination_score=score,
-        risk_level=risk_level(score, config.scoring.risk),
-        claims=tuple(claim for result in results for claim in result.claims),
-        findings=findings,
-        checks={result.name: result for result in results},
-        metrics={**metrics, **composite_metrics(metrics, config.scoring.composite)},
-        timings_ms={result.name: result.duration_ms for result in results},
-        llm=usage,
-        evidence_from=exchange.evidence_from,
-        version=__version__,
-    )
-
-
-def overall_status(results: Sequence[CheckResult]) -> tuple[Status, str]:
-    """Status and reason of a report: any hallucinated check wins; else any unverified one; else grounded (DESIGN)."""
-    for wanted in ("hallucinated", "unverified", "grounded"):
-        named = [result for result in results if result.status == wanted]
-        if named:
-            return named[0].status, _told_reason(named)  # type: ignore[return-value]
-    return "unverified", "nothing_checked: " + _told_reason(results)
-
-
-def _told_reason(results: Sequence[CheckResult]) -> str:
-    """The reason that all give, or each one's own behind its name."""
-    reasons = {result.reason for result in results}
-    return reasons.pop() if len(reasons) == 1 else "; ".join(f"{r.name}: {r.reason}" for r in results)
-
-
-def hallucination_score(results: Sequence[CheckResult]) -> float | None:
-    """The highest of the checks' own probabilities: one bad claim is never averaged away. None if none has one."""
-    return max((result.score for result in results if result.score is not None), default=None)
 
 
 def _usage(sessions: Sequence[LlmSession]) -> LlmUsage:

@@ -9,9 +9,9 @@ from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome, Trans
 
 from groundrails.checks.doubles import without_doubles
 from groundrails.config import GuardConfig
-from groundrails.guard import hallucination_score, overall_status
 from groundrails.policy import severest
 from groundrails.report import LlmUsage, Report
+from groundrails.reporting import hallucination_score, overall_status
 from groundrails.scoring.aggregate import risk_level
 
 EXCEPTION_MESSAGE = "Hallucination detected. The previous answer may not be accurate"

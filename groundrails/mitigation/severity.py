@@ -1,8 +1,8 @@
 """How severe a finding is (control stack 20.1.4).
 
-sev = a * propagation risk + b * inverse detectability + c * consequence. The weights are the settings'; the parts follow
-from the finding unless the settings name them for its kind: the check's own level says how far it spreads and what it
-costs, its kind how hard it is to notice, and the stakes of the answer raise or lower the cost.
+sev = a * propagation risk + b * inverse detectability + c * consequence. The weights are the settings'; the parts
+follow from the finding unless the settings name them for its kind: the check's own level says how far it spreads and
+what it costs, its kind how hard it is to notice, and the stakes of the answer raise or lower the cost.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ LEVEL_PARTS: Mapping[Severity, tuple[float, float]] = {
     "high": (0.7, 0.75),
     "critical": (0.9, 1.0),
 }
-"""Propagation risk and consequence by the level that a check gives its finding. Chosen so that at medium stakes and with
-the default weights each level stays itself, whatever the detectability."""
+"""Propagation risk and consequence by the level that a check gives its finding. Chosen so that at medium stakes and
+with the default weights each level stays itself, whatever the detectability."""
 INVERSE_DETECTABILITY: Mapping[FindingKind, float] = {
     "unsupported_claim": 0.5,
     "inconsistent_samples": 0.5,

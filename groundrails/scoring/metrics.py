@@ -63,19 +63,26 @@ def composite_metrics(metrics: Mapping[str, float], weights: CompositeWeights) -
     `composite_measured` is the part of the weights whose metric was measured: below 1 something is left out, and has no
     metric of its own in the report.
     """
-    drift = metrics.get("pairwise_contradiction_rate", metrics.get("sample_disagreement"))
-    parts = {
-        "faithfulness": metrics.get("faithfulness", metrics.get("severity_weighted_faithfulness")),
-        "attribution_precision": metrics.get("attribution_precision"),
-        "groundedness": metrics.get("groundedness"),
-        "self_consistency": None if drift is None else 1.0 - drift,
-    }
-    composite = composite_score(weights, **parts)
+    composite = composite_score(weights, **composite_parts(metrics))
     if composite.score is None:
         return {}
     given = weights.model_dump()
     measured = sum(given[name] for name in composite.weights) / sum(given.values())
     return {"composite_score": composite.score, "composite_measured": measured}
+
+
+COMPOSITE_PARTS = ("faithfulness", "attribution_precision", "groundedness", "self_consistency")
+
+
+def composite_parts(metrics: Mapping[str, float]) -> dict[str, float | None]:
+    """The parts of the composite score, in [0, 1], 1 being perfect; None for what was not measured."""
+    drift = metrics.get("pairwise_contradiction_rate", metrics.get("sample_disagreement"))
+    return {
+        "faithfulness": metrics.get("faithfulness", metrics.get("severity_weighted_faithfulness")),
+        "attribution_precision": metrics.get("attribution_precision"),
+        "groundedness": metrics.get("groundedness"),
+        "self_consistency": None if drift is None else 1.0 - drift,
+    }
 
 
 def _claims_by_rule(response: str) -> Sequence[Statement]:

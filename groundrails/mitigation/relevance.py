@@ -1,0 +1,58 @@
+"""How near a text is to a question, by the embedded sentence encoder; by shared words where it knows not the language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from groundrails.exchange import Passage
+from groundrails.nli.windows import content_terms
+from groundrails.scoring.encoder import default_encoder
+from groundrails.text.language import detect_language
+from groundrails.text.sentences import split_sentences
+
+MAX_SENTENCES = 160
+"""Sentences of the evidence that are compared; of more, those that share most words with the question."""
+
+
+class Relevant(NamedTuple):
+    """A passage and how near its nearest sentence is to the question, in [0, 1]."""
+
+    passage: Passage
+    relevance: float
+
+
+def relevances(question: str, passages: Sequence[Passage]) -> list[Relevant]:
+    """Each passage with its relevance, in their order. Blocks: run it in a thread."""
+    sentences = _nearest_by_words(question, passages)
+    scores = likeness(question, [text for _, text in sentences])
+    best = [0.0] * len(passages)
+    for (place, _), score in zip(sentences, scores, strict=True):
+        best[place] = max(best[place], score)
+    return [Relevant(passage, score) for passage, score in zip(passages, best, strict=True)]
+
+
+def likeness(question: str, texts: Sequence[str]) -> list[float]:
+    """Cosine of the question and each text, negative ones taken as 0. Blocks: run it in a thread."""
+    if not texts or not question.strip():
+        return [0.0] * len(texts)
+    encoder = default_encoder()
+    if detect_language(question) not in (None, *encoder.languages):
+        return [shared_terms(question, text) for text in texts]
+    vectors = encoder.sentence_vectors([question, *texts])
+    return [max(0.0, min(1.0, float(cosine))) for cosine in vectors[1:] @ vectors[0]]
+
+
+def shared_terms(question: str, text: str) -> float:
+    """Share of the question's telling words that the text has."""
+    terms = content_terms(question)
+    return len(terms & content_terms(text)) / len(terms) if terms else 0.0
+
+
+def _nearest_by_words(question: str, passages: Sequence[Passage]) -> list[tuple[int, str]]:
+    """Sentences with the places of their passages; a passage keeps its best one in any case."""
+    found = [(place, span.text) for place, passage in enumerate(passages) for span in split_sentences(passage.text)]
+    if len(found) <= MAX_SENTENCES:
+        return found
+    ranked = sorted(found, key=lambda one: -shared_terms(question, one[1]))
+    return ranked[:MAX_SENTENCES]
