@@ -142,6 +142,10 @@ SAID = "; its own words: "
 """Stands in an error's message before the words of others (a provider, a library): they may quote what was checked."""
 
 
+DID_YOU_MEAN = "; did you mean "
+"""Stands in a finding's reason before what a source of knowledge has instead: words of the source."""
+
+
 def told(outline: str, words: object) -> str:
     """A message of ours with the words of others behind it."""
     return f"{outline}{SAID}{words}"
@@ -155,7 +159,7 @@ def reason_of(error: BaseException) -> str:
 
 def without_words_of_others(text: str) -> str:
     """What may leave the app, or be logged, of a message or reason."""
-    return text.split(SAID)[0]
+    return text.split(SAID)[0].split(DID_YOU_MEAN)[0]
 
 
 def place_of(error: BaseException) -> str:

@@ -105,6 +105,8 @@ class ToolCall(Value):
     name: str
     arguments: dict[str, Any] = Field(default_factory=dict)
     id: str | None = None
+    arguments_error: str = ""
+    """Why the arguments that the model wrote cannot be read; empty if they can."""
 
 
 class Message(Value):
@@ -178,6 +180,10 @@ class Exchange(Value):
         if not isinstance(response, str):
             raise InputError(f"response must be a string, got {type(response).__name__}: {_shown(response)}")
         passages = as_passages(evidence)
+        if rest.get("tool_calls") or rest.get("tools"):
+            from groundrails.tool_calls import as_tool_calls, as_tools
+
+            rest.update(tool_calls=as_tool_calls(rest.get("tool_calls")), tools=as_tools(rest.get("tools")))
         try:
             return cls(
                 response=response,

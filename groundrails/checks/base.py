@@ -10,11 +10,12 @@ from groundrails.exchange import Exchange
 from groundrails.report import CheckResult
 
 if TYPE_CHECKING:
+    from groundrails.knowledge.sources import Sources
     from groundrails.llm.cache import ReplyCache
     from groundrails.llm.prompts import PromptLibrary
     from groundrails.llm.sampling import Sampler
     from groundrails.llm.session import LlmSession
-    from groundrails.nli.service import NliService
+    from groundrails.nli.exchange_nli import ExchangeNli
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,8 @@ class CheckContext:
     """What a check may use beside the exchange."""
 
     config: GuardConfig
-    nli: NliService
+    nli: ExchangeNli
+    """Shared by the checks of one exchange: none has a pair scored that another has asked about."""
     prompts: PromptLibrary
     llm: LlmSession | None = None
     """The model that wrote the response, under this response's budget; None if there is none."""
@@ -31,6 +33,8 @@ class CheckContext:
     """Draws further samples of the response; the samples of one turn are drawn once."""
     cache: ReplyCache | None = None
     """Replies of judges that this guard has read before."""
+    sources: Sources | None = None
+    """Sources of knowledge that the settings name."""
 
 
 class Check(Protocol):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groundrails.config_knowledge import SourceSettings
 from groundrails.config_problems import nearest
-from groundrails.errors import SettingsError
+from groundrails.errors import InputError, SettingsError
 from groundrails.knowledge.asking import Asker
 from groundrails.knowledge.base import KnowledgeSource
+from groundrails.knowledge.entities import kind_of
+from groundrails.knowledge.threads import Threads
 
 if TYPE_CHECKING:
     from groundrails.config import GuardConfig
@@ -40,10 +43,16 @@ class Sources:
         }
         self.by_entity = {kind: self._named(e.sources) for kind, e in config.knowledge.entities.items()}
         """Sources of each kind of entity."""
+        self.kinds = tuple(kind_of(kind, entity) for kind, entity in config.knowledge.entities.items())
+        self.threads = Threads()
+        """For extractors, which may be the user's own."""
         self.by_argument = {
             argument: self._of_resolver(argument, resolver) for argument, resolver in config.tools.resolvers.items()
         }
         """Sources of each argument of a tool that has a resolver."""
+
+        self.tools = _tools_of(config.tools.definitions, places)
+        """Tools of `tools.definitions`, for calls that come without them."""
 
     def bind_knowledge_base(self, find_search: Callable[[], Search | None]) -> None:
         """Give the sources of kind `knowledge_base` their search."""
@@ -133,10 +142,31 @@ _MAKERS: Mapping[str, Callable[[str, SourceSettings, Sequence[Path]], KnowledgeS
 }
 
 
+def _tools_of(definitions: str | None, folders: Sequence[Path]) -> tuple[dict[str, Any], ...]:
+    """The tools of a JSON file.
+
+    Raises:
+        SettingsError: it cannot be read, or holds no tools.
+    """
+    if definitions is None:
+        return ()
+    from groundrails.tool_calls import as_tools
+
+    path = _existing_file("tools.definitions", definitions, folders)
+    try:
+        return as_tools(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError, InputError) as error:
+        raise SettingsError(f"tools.definitions: cannot read {str(path)!r}: {error}") from error
+
+
 def _existing(name: str, settings: SourceSettings, folders: Sequence[Path]) -> Path:
-    given = Path(str(settings.path)).expanduser()
+    return _existing_file(f"source {name!r}", str(settings.path), folders)
+
+
+def _existing_file(what: str, path: str, folders: Sequence[Path]) -> Path:
+    given = Path(path).expanduser()
     tried = [given] if given.is_absolute() else [folder / given for folder in folders or (Path.cwd(),)]
-    found = next((path for path in tried if path.is_file()), None)
+    found = next((file for file in tried if file.is_file()), None)
     if found is None:
-        raise SettingsError(f"source {name!r}: there is no file {' or '.join(repr(str(path)) for path in tried)}")
+        raise SettingsError(f"{what}: there is no file {' or '.join(repr(str(file)) for file in tried)}")
     return found.resolve()

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from groundrails.config_knowledge import SourceSettings
 from groundrails.errors import SettingsError
@@ -19,6 +19,8 @@ from groundrails.knowledge.base import Answer, Lookup, folded, plain, same, show
 from groundrails.knowledge.nearness import MAX_SHOWN, MIN_NEARNESS, nearness
 from groundrails.knowledge.records import fits, known_parts
 from groundrails.knowledge.threads import Threads
+
+T = TypeVar("T")
 
 MAX_CANDIDATES = 500
 """Rows that one look-up compares in full."""
@@ -67,8 +69,8 @@ class SqliteSource:
         """See `KnowledgeSource.near`."""
         return await self._run(lambda connection: self._near(connection, lookup))
 
-    async def _run(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
-        def opened() -> Any:
+    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        def opened() -> T:
             with closing(self._open()) as connection:
                 return work(connection)
 

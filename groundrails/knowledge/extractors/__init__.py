@@ -1,0 +1,1 @@
+"""What in a text names something that must exist: one file a kind."""
