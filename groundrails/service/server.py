@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import signal
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,10 @@ def serve(guard: Guard) -> None:
     log_to_stderr(telemetry.log_format)
     with bound, exporting(telemetry):
         host, port = bound.getsockname()[:2]
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            # uvicorn stops at its own handlers and then raises the signal again for those it found: without ours the
+            # process would end by the signal although it stopped in good order.
+            signal.signal(signum, lambda *_: setattr(server, "should_exit", True))
         print(f"groundrails: serving at http://{f'[{host}]' if ':' in host else host}:{port}", flush=True)
         server.run(sockets=[bound])
 

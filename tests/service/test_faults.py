@@ -1,0 +1,246 @@
+"""Hostile bodies, slow and vanishing clients, crowds, a missing model, a stop in the middle: each with its outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import json
+import os
+import shutil
+import signal
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from conftest import BAD, FACT, GOOD, Service
+
+import groundrails
+
+JSON = {"content-type": "application/json"}
+LONG = {"response": " ".join(f"Rhenium melts at {n} degrees." for n in range(30)), "evidence": [FACT] * 20}
+
+
+def deep(levels: int) -> bytes:
+    return b'{"response": "x", "schema": ' + b'{"a":' * levels + b"1" + b"}" * levels + b"}"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b'{"response": "' + b"a" * (2 * 1024 * 1024) + b'"}', 413, "too_large"),
+        (deep(70), 400, "too_deep"),
+        (deep(200_000), 400, "too_deep"),
+        (b"[" * 500_000, 400, "too_deep"),
+        (b'{"response": "\xff\xfe"}', 400, "not_utf8"),
+        ('{"response": "Grüße"}'.encode("latin-1"), 400, "not_utf8"),
+        ('{"response": "x"}'.encode("utf-16"), 400, "not_utf8"),
+        (rb'{"response": "\ud800"}', 400, "not_utf8"),
+        (rb'{"response": "x", "schema": {"\udc00": 1}}', 400, "not_utf8"),
+        (b"", 422, "invalid"),
+        (b"{", 400, "not_json"),
+        (b'{"response": NaN}', 400, "not_json"),
+        (b'{"response": "x", "schema": {"a": ' + b"9" * 10_000 + b"}}", 400, "not_json"),
+        (b"null", 422, "invalid"),
+    ],
+    ids=lambda value: repr(value[:24]) if isinstance(value, bytes) else None,
+)
+def test_a_body_that_cannot_be_read_is_refused_by_name(http: httpx.Client, body: bytes, status: int, code: str) -> None:
+    reply = http.post("/v1/check", content=body, headers=JSON)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (status, code)
+
+
+def test_a_body_that_hides_its_length_is_cut_off(http: httpx.Client) -> None:
+    def chunks() -> object:
+        for _ in range(64):
+            yield b"a" * 65536
+
+    try:
+        reply = http.post("/v1/check", content=chunks(), headers=JSON)  # type: ignore[arg-type]
+    except httpx.WriteError:
+        pytest.skip("the connection closed before the answer could be read")
+    assert reply.status_code == 413
+
+
+def test_the_longest_allowed_body_is_checked(http: httpx.Client) -> None:
+    filler = "The handbook says nothing else of note here. " * 40_000
+    reply = http.post("/v1/check", json={**BAD, "evidence": [FACT, filler[:1_900_000]]})
+    assert reply.status_code == 200
+    assert reply.json()["status"] == "hallucinated"
+
+
+def test_other_content_than_json_is_refused(http: httpx.Client) -> None:
+    """A form or plain text is what another site's page can send without being asked first."""
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+        reply = http.post("/v1/check", content=json.dumps(GOOD), headers={"content-type": kind})
+        assert reply.status_code == 415
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", ""])
+def test_a_service_without_keys_answers_to_its_own_names_only(service: Service, host: str) -> None:
+    with service.client(headers={"host": host}) as client:
+        assert client.get("/v1/history").status_code in (400, 421)
+    with service.client(headers={"host": "localhost:1"}) as client:
+        assert client.get("/v1/history").status_code == 200
+
+
+def test_texts_of_templates_and_markup_come_back_as_they_are(http: httpx.Client) -> None:
+    hostile = "{{ 7*7 }} {% for x in y %} ${7*7} <script>alert(1)</script> Rhenium melts at 1200 degrees."
+    reply = http.post("/v1/check", json={**BAD, "response": hostile})
+    assert reply.headers["content-type"] == "application/json"
+    assert "49" not in "".join(claim["text"] for claim in reply.json()["claims"])
+
+
+def test_too_many_items_are_named(serve: Callable[..., Service]) -> None:
+    with serve({"service": {"max_items": 3}}).client() as client:
+        batch = client.post("/v1/batch", json={"items": [GOOD] * 4})
+        check = client.post("/v1/check", json={**GOOD, "evidence": [FACT] * 4})
+    assert batch.json()["error"]["message"] == "the batch has 4 items; at most 3"
+    assert check.json()["error"]["code"] == "too_many_items"
+
+
+def test_rate_is_limited_and_says_when_to_come_back(serve: Callable[..., Service]) -> None:
+    with serve({"service": {"requests_per_minute": 12}}).client() as client:
+        replies = [client.post("/v1/check", json={"response": "Hi."}) for _ in range(14)]
+        refused = [reply for reply in replies if reply.status_code == 429]
+        assert len(refused) >= 1
+        assert 1 <= int(refused[0].headers["retry-after"]) <= 6
+        time.sleep(int(refused[0].headers["retry-after"]))
+        assert client.post("/v1/check", json={"response": "Hi."}).status_code == 200
+        assert client.get("/healthz").status_code == 200  # probes are never refused
+
+
+def test_items_of_a_batch_count(serve: Callable[..., Service]) -> None:
+    with serve({"service": {"requests_per_minute": 10}}).client() as client:
+        assert client.post("/v1/batch", json={"items": [{"response": "Hi."}] * 9}).status_code == 200
+        assert client.post("/v1/batch", json={"items": [{"response": "Hi."}] * 9}).status_code == 429
+
+
+async def test_five_hundred_at_once_are_answered_or_told_to_come_back(serve: Callable[..., Service]) -> None:
+    running = serve({"service": {"max_running": 16, "max_waiting": 200, "requests_per_minute": 100_000}})
+    limits = httpx.Limits(max_connections=500)
+    async with httpx.AsyncClient(base_url=running.url, timeout=120, limits=limits, trust_env=False) as client:
+
+        async def one(place: int) -> tuple[int, str]:
+            reply = await client.post("/v1/check", json={**(BAD if place % 2 else GOOD)})
+            if reply.status_code == 429:
+                assert int(reply.headers["retry-after"]) >= 1
+            return reply.status_code, reply.json().get("status", "")
+
+        work = asyncio.gather(*(one(place) for place in range(500)))
+        await asyncio.sleep(0.5)
+        async with httpx.AsyncClient(base_url=running.url, timeout=5, trust_env=False) as other:
+            assert (await other.get("/healthz")).status_code == 200
+        outcomes = Counter(await work)
+    assert set(outcomes) <= {(200, "grounded"), (200, "hallucinated"), (429, "")}
+    assert outcomes[200, "grounded"] >= 50 and outcomes[200, "hallucinated"] >= 50
+    with running.client() as client:
+        assert "groundrails_requests_under_way 0.0" in client.get("/metrics").text
+
+
+def connect(service: Service) -> socket.socket:
+    address = urlsplit(service.url)
+    return socket.create_connection((address.hostname, address.port), timeout=20)  # type: ignore[arg-type]
+
+
+def test_slow_clients_are_cut_off_and_hold_nobody_up(serve: Callable[..., Service]) -> None:
+    running = serve({"service": {"header_timeout_s": 1, "body_timeout_s": 1}})
+    silent = [connect(running) for _ in range(100)]
+    heads = [connect(running) for _ in range(100)]
+    for each in heads:
+        each.sendall(b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+    bodies = [connect(running) for _ in range(100)]
+    for each in bodies:
+        each.sendall(
+            b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b'Content-Length: 1000\r\n\r\n{"response": "'
+        )
+    with running.client() as client:
+        assert client.post("/v1/check", json=GOOD).status_code == 200
+    time.sleep(1.5)
+    assert {each.recv(100) for each in (*silent, *heads)} == {b""}
+    assert {each.recv(100).split(b"\r\n")[0].split(b" ")[1] for each in bodies} == {b"408"}
+    for each in (*silent, *heads, *bodies):
+        each.close()
+
+
+def test_work_of_a_caller_who_left_is_stopped(serve: Callable[..., Service]) -> None:
+    running = serve({"service": {"max_running": 1}})
+    body = json.dumps(LONG).encode()
+    for path in (b"/v1/check", b"/v1/stream"):
+        gone = connect(running)
+        gone.sendall(
+            b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
+        )
+        time.sleep(0.05)
+        gone.close()
+    with running.client() as client:
+        for _ in range(100):
+            if "groundrails_requests_under_way 0.0" in client.get("/metrics").text:
+                break
+            time.sleep(0.1)
+        else:
+            pytest.fail("work goes on for callers who left")
+        text = client.get("/metrics").text
+    assert 'status="500"' not in text
+
+
+def test_a_check_that_takes_too_long_ends_with_504(serve: Callable[..., Service]) -> None:
+    with serve({"service": {"check_timeout_s": 0.001}}).client() as client:
+        reply = client.post("/v1/check", json=LONG)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (504, "timeout")
+        with client.stream("POST", "/v1/stream", json=LONG) as stream:
+            assert "event: error" in stream.read().decode()
+
+
+def test_a_stop_lets_requests_under_way_end(serve: Callable[..., Service]) -> None:
+    running = serve()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool, running.client() as client:
+        work = [pool.submit(client.post, "/v1/check", json=LONG) for _ in range(8)]
+        time.sleep(0.15)
+        running.process.send_signal(signal.SIGTERM)
+        replies = [each.result() for each in work]
+    assert {reply.status_code for reply in replies} == {200}
+    assert running.process.wait(30) == 0
+    assert "stopped" in running.log.read_text(encoding="utf-8")
+
+
+def test_without_its_model_file_the_service_lives_but_is_not_ready(
+    tmp_path: Path, repository: Path, serve: Callable[..., Service]
+) -> None:
+    package = Path(groundrails.__file__).parent
+    shutil.copytree(package, tmp_path / "copy" / "groundrails", ignore=shutil.ignore_patterns("model.onnx", "__pyc*"))
+    shutil.copytree(repository / "prompts", tmp_path / "copy" / "prompts")
+    running = serve(ready=False, environment={"PYTHONPATH": str(tmp_path / "copy"), "PATH": os.environ["PATH"]})
+    with running.client() as client:
+        for _ in range(100):
+            ready = client.get("/readyz")
+            if "ModelFileError" in ready.text:
+                break
+            time.sleep(0.1)
+        assert ready.status_code == 503
+        assert "model.onnx" in ready.json()["reason"]
+        assert client.get("/healthz").status_code == 200
+        report = client.post("/v1/check", json=GOOD).json()
+    assert report["status"] == "unverified"
+    assert report["reason"].startswith("check_failed: ModelFileError")
+
+
+def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = subprocess.run(
+            [sys.executable, "-m", "groundrails", "serve", "--port", str(taken.getsockname()[1])],
+            cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert "cannot listen at" in done.stderr and "Traceback" not in done.stderr

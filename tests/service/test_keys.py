@@ -1,0 +1,135 @@
+"""Who may do what, and that nothing else opens the door."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from conftest import GOOD, Service
+
+from groundrails.config_service import ApiKey
+from groundrails.service.keys import KeyRing, hash_of, new_key
+
+KEYS = {role: f"gr_test-key-of-{role}" for role in ("check", "read", "review", "admin")}
+SETTINGS = {"service": {"keys": [{"name": r, "role": r, "sha256": hash_of(k)} for r, k in KEYS.items()]}}
+
+
+def as_role(role: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {KEYS[role]}"}
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    folder = tmp_path_factory.mktemp("keyed")
+    settings = {**SETTINGS, "store": {"url": f"sqlite:///{folder}/reports.db"}}
+    running = Service(folder, settings).wait_until_ready()
+    with running.client() as client:
+        yield client
+    running.stop()
+
+
+@pytest.mark.parametrize(
+    ("role", "allowed"),
+    [
+        ("check", {"check"}),
+        ("read", {"history", "metrics"}),
+        ("review", {"history", "metrics"}),
+        ("admin", {"check", "history", "metrics"}),
+    ],
+)
+def test_each_role_may_what_it_says(keyed: httpx.Client, role: str, allowed: set[str]) -> None:
+    replies = {
+        "check": keyed.post("/v1/check", json=GOOD, headers=as_role(role)),
+        "history": keyed.get("/v1/history", headers=as_role(role)),
+        "metrics": keyed.get("/metrics", headers=as_role(role)),
+    }
+    assert {name for name, reply in replies.items() if reply.status_code == 200} == allowed
+    assert {reply.status_code for reply in replies.values()} <= {200, 403}
+
+
+def test_the_other_header_works_too(keyed: httpx.Client) -> None:
+    assert keyed.post("/v1/check", json=GOOD, headers={"X-API-Key": KEYS["check"]}).status_code == 200
+
+
+FORGED = {
+    "none": {},
+    "empty": {"Authorization": "Bearer"},
+    "the hash": {"Authorization": f"Bearer {hash_of(KEYS['admin'])}"},
+    "a prefix": {"Authorization": f"Bearer {KEYS['admin'][:-1]}"},
+    "longer": {"Authorization": f"Bearer {KEYS['admin']}x"},
+    "other case": {"Authorization": f"Bearer {KEYS['admin'].upper()}"},
+    "other scheme": {"Authorization": f"Basic {KEYS['admin']}"},
+    "very long": {"Authorization": "Bearer " + "a" * 8000},
+    "bytes": {"Authorization": b"Bearer \xff\xfe\x80"},
+    "cookie": {"Cookie": f"session={KEYS['admin']}; groundrails={KEYS['admin']}"},
+    "in the address": {"X-Original-URL": "/v1/check"},
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_forged_keys_are_refused(keyed: httpx.Client, how: str) -> None:
+    reply = keyed.post("/v1/check", json=GOOD, headers=FORGED[how])  # type: ignore[arg-type]
+    assert reply.status_code == 401
+    assert reply.headers["www-authenticate"].startswith("Bearer")
+    assert keyed.get("/v1/history?key=" + KEYS["admin"]).status_code == 401
+
+
+def test_probes_need_no_key(keyed: httpx.Client) -> None:
+    assert keyed.get("/healthz").status_code == keyed.get("/readyz").status_code == 200
+
+
+def test_a_key_is_compared_as_a_whole_whichever_it_is() -> None:
+    made = [new_key() for _ in range(3)]
+    ring = KeyRing([ApiKey(name=str(n), role="check", sha256=digest) for n, (_, digest) in enumerate(made)])
+    assert [ring.find(key).name for key, _ in made] == ["0", "1", "2"]  # type: ignore[union-attr]
+    assert ring.find("gr_") is None
+    assert len({key for key, _ in made}) == 3
+    assert min(len(key) for key, _ in made) > 40
+
+
+def groundrails(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "groundrails", *arguments], cwd=cwd, capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_without_keys_no_other_address_is_served(tmp_path: Path, host: str) -> None:
+    done = groundrails("serve", "--host", host, "--port", "0", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "API keys" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_new_key_opens_the_service_and_stands_nowhere_else(tmp_path: Path, serve: Callable[..., Service]) -> None:
+    done = groundrails("serve", "--new-key", "ci", "--role", "check", cwd=tmp_path)
+    key, entry = done.stdout.splitlines()
+    (tmp_path / "keys.yml").write_text(entry, encoding="utf-8")
+    assert key not in entry
+    running = serve({"service": {"keys_file": str(tmp_path / "keys.yml")}})
+    with running.client() as client:
+        assert client.post("/v1/check", json=GOOD).status_code == 401
+        assert client.post("/v1/check", json=GOOD, headers={"X-API-Key": key}).status_code == 200
+    assert key not in running.log.read_text(encoding="utf-8")
+    assert yaml.safe_load(entry)[0]["role"] == "check"
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ([{"name": "a", "role": "chek", "sha256": "0" * 64}], "'check'"),
+        ([{"name": "a", "role": "check", "sha256": "gr_secret"}], "64 hexadecimal digits"),
+        ([{"name": "a", "role": "check", "sha256": "0" * 64}] * 2, "two API keys"),
+    ],
+)
+def test_wrong_keys_in_the_settings_stop_the_start(tmp_path: Path, keys: list[Any], words: str) -> None:
+    (tmp_path / "s.yml").write_text(yaml.safe_dump({"groundrails": {"service": {"keys": keys}}}), encoding="utf-8")
+    done = groundrails("serve", "--config", "s.yml", "--port", "0", cwd=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr
