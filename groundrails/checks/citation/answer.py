@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from groundrails.checks.citation.json_answer import JsonCitation, JsonClaim, json_claims
 from groundrails.checks.citation.marks import Mark, Ref, find_marks, ref_of
-from groundrails.checks.citation.quotations import Quotation, find_quotations
+from groundrails.checks.citation.quotations import Quotation, find_quotations, gaps
 from groundrails.checks.citation.references import References, find_references
 from groundrails.checks.citation.sources import Sources
 from groundrails.checks.citation.statements import Statement, statements_of
@@ -74,8 +74,9 @@ def _read_text(response: str, sources: Sources, settings: CitationSettings) -> C
     hidden = [*references.stretches, *_code(response)]
     marks = [mark for mark in find_marks(response, sources.knows) if not _inside(mark, hidden)]
     citations = {mark.start: _citation(mark, response, sources, references) for mark in marks if mark.refs}
-    found = statements_of(response, marks, hidden, paragraphs=settings.scope == "paragraph")
     quotations = find_quotations(response, settings.min_quote_words)
+    left_out = [gap for quotation in quotations for gap in gaps(quotation)]  # "..." in a quotation ends no sentence
+    found = statements_of(response, marks, [*hidden, *left_out], paragraphs=settings.scope == "paragraph")
     statements = [
         CitedStatement(
             statement,

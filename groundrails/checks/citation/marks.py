@@ -151,7 +151,7 @@ _LOCATION = re.compile(
 )
 _PREFIX = re.compile(rf"(?:{_LABEL}|see|cf\.?|from|e\.g\.,?)\s*[:#]?\s+|{_LABEL}:", re.IGNORECASE)
 _DATA_BEFORE = re.compile(
-    r"(?:[=(\[{<,+*/\\-]|\b(?:list|lists|array|vector|tuple|matrix|range|interval|set|sequence|values?|index|"
+    r"(?:[=\[{<+\\]|\b(?:list|lists|array|vector|tuple|matrix|range|interval|set|sequence|values?|index|"
     r"indices|coordinates?|between|within|element|slice|input|output|returns?|prints?))\s*$",
     re.IGNORECASE,
 )
@@ -229,8 +229,7 @@ def _is_data(text: str, match: re.Match[str], refs: tuple[Ref, ...], knows: Know
     if len(refs) > 1 or numbers[0].low == 0:
         is_told = _DATA_BEFORE.search(before) is not None
         return is_told or (numbers[0].low == 0 and len(refs) > 1) or (numbers[0].low == 0 and _is_attached(before))
-    is_told = _DATA_BEFORE.search(before) is not None and before[-1:] not in (",", "(", "-")
-    return is_told or _is_index(before, after)
+    return _DATA_BEFORE.search(before) is not None or _is_index(before, after)
 
 
 def _is_attached(before: str) -> bool:

@@ -40,6 +40,12 @@ def find_quotations(text: str, min_words: int) -> list[Quotation]:
     return found
 
 
+def gaps(quotation: Quotation) -> list[tuple[int, int]]:
+    """Where in the answer a quotation says that an editor left something out or put something in."""
+    start = quotation.span.start
+    return [(start + match.start(), start + match.end()) for match in _GAP.finditer(quotation.words)]
+
+
 def is_verbatim(words: str, sources: Iterable[str]) -> bool:
     """True if one of the sources has these words in this order.
 

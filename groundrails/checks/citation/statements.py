@@ -97,7 +97,7 @@ def _only_marks(text: str, mark: Mark) -> bool:
 def _is_near(text: str, end: int, start: int) -> bool:
     """True if nothing but punctuation and at most one line break lies between a sentence and a mark."""
     between = text[end:start]
-    return between.count("\n") <= 2 and not re.search(r"\w", between)
+    return between.count("\n") <= 2 and (not re.search(r"\w", between) or is_pointer(between))
 
 
 def _split(response: str, group: Sequence[ExtractedClaim], marks: Sequence[Mark]) -> list[Statement]:

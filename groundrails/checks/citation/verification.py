@@ -16,9 +16,14 @@ from groundrails.exchange import Span
 from groundrails.nli.base import ENTAILMENT
 from groundrails.report import Claim
 from groundrails.scoring.verdict import VerdictModel
+from groundrails.scoring.words import WordIndex
+from groundrails.text.claimable import clean
 
 MAX_SINGLES = 6
 """Sources of one statement that are also read one by one, to find those that add nothing."""
+MIN_ENTAILMENT_UNNAMED = 0.8
+"""P(entailment) from which a passage need not itself name what the rest of the evidence names: an excerpt says "the
+bridge" of the bridge in its title."""
 MIN_RESTATED = 0.5
 """P(entailment) of the source's sentence by the claim from which the claim restates it (strict level)."""
 
@@ -94,14 +99,35 @@ async def _together(
     wordings = hypotheses([Span.of(s.text, 0, len(s.text)) for s in statements], user_input)
     texts: list[Hypothesis | str] = [*wordings, *(part for statement in statements for part in statement.parts)]
     readings = await read_claims(texts, sources.passages(places), context.nli, settings, model.thresholds)
-    judged = [judged_reading(reading, model, settings) for reading in readings.claims]
+    claims = await context.nli.run(_with_known_names, readings.claims, sources, places)
+    judged = [judged_reading(reading, model, settings) for reading in claims]
     at = len(statements)
     found = []
     for number, statement in enumerate(statements):
         parts = range(at, at + len(statement.parts))
         at += len(statement.parts)
-        found.append(_settled(number, parts, judged, readings.claims))
+        found.append(_settled(number, parts, judged, claims))
     return found
+
+
+def _with_known_names(readings: Sequence[Reading], sources: Sources, places: Sequence[int]) -> list[Reading]:
+    """The readings; a name that only the cited passages lack, while all the sources together have it, counts as named
+    in what these passages clearly entail."""
+    if not any(_may_be_unnamed(reading) for reading in readings):
+        return list(readings)
+    cited = WordIndex(clean(passage.text) for passage in sources.passages(places))
+    changed = []
+    for reading in readings:
+        lacks = [name for name in reading.words.names if not cited.has_name(name)]
+        if lacks and _may_be_unnamed(reading) and all(map(sources.words.has_name, lacks)):
+            kept = tuple(kind for kind in reading.missing if kind != "entity")
+            reading = reading._replace(features={**reading.features, "missing_names": 0.0}, missing=kept)
+        changed.append(reading)
+    return changed
+
+
+def _may_be_unnamed(reading: Reading) -> bool:
+    return reading.features["missing_names"] > 0 and reading.entailment >= MIN_ENTAILMENT_UNNAMED
 
 
 def _settled(whole: int, parts: Iterable[int], judged: Sequence[Judged], readings: Sequence[Reading]) -> Verification:

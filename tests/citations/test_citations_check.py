@@ -1,0 +1,245 @@
+"""The check `citations` through `Guard`, offline, with the embedded model: one row for each thing that can happen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from groundrails import Guard
+from groundrails.checks.citation.violations import CLASSES
+from groundrails.config_violations import VIOLATIONS
+from groundrails.errors import SettingsError
+
+OPENED = "The Halden bridge opened in 1932"
+Seen = list[tuple[str, str]]
+
+
+def violations(report: Any) -> Seen:
+    return [(finding.violation, finding.span.text) for finding in report.findings]
+
+
+GROUNDED = [
+    f"{OPENED} [1].",
+    f"{OPENED}.[1]",
+    f"{OPENED}. [1]",
+    f"[1] {OPENED}.",
+    f"{OPENED} [1, p. 4].",
+    f"{OPENED} ([1]).",
+    "According to [1], the Halden bridge opened in 1932.",
+    f"{OPENED}. Source: [1]",
+    f"{OPENED} [1]. Children under 12 enter the museum for free [2].",
+    f"{OPENED} [1] and was closed for repairs from 1998 to 2001 [repairs].",
+    "The bridge was closed for repairs from 1998 to 2001 (Ortiz, 2019).",
+    "The bridge was closed for repairs from 1998 to 2001 (https://www.halden.example/repairs/).",
+    "The bridge was [closed for repairs](https://halden.example/repairs) from 1998 to 2001.",
+    'The mayor called the work "a triumph of patience over rust" [repairs].',
+    'The mayor called the work "a triumph ... over rust" [3].',
+    f"{OPENED} [^1].\n\n[^1]: Passage 1",
+    "The bridge was closed for repairs from 1998 to 2001 [7].\n\nReferences:\n[7] Ortiz (2019), Repairs",
+    "| Bridge | Opened | Source |\n|---|---|---|\n| Halden | 1932 | [1] |",
+    f"- {OPENED} [1].\n- It carries two railway tracks [1].",
+    f"{OPENED} [1].\n\n```python\nprint(years[0], years[9])\n```",
+    f"Hello! {OPENED} [1]. Do you want to know more?",
+]
+
+
+@pytest.mark.parametrize("text", GROUNDED)
+def test_citations_that_hold(guard: Callable[..., Guard], evidence: list[Any], text: str) -> None:
+    report = guard().check_sync(text, evidence=evidence)
+    assert (report.status, violations(report)) == ("grounded", [])
+    assert report.decision == "allow"
+    assert report.metrics["attribution_precision"] == report.metrics["citation_coverage"] == 1.0
+
+
+WRONG: list[tuple[str, Seen]] = [
+    (f"{OPENED}.", [("missing_citation", f"{OPENED}.")]),
+    (
+        f"{OPENED} [1]. Children under 12 enter the museum for free.",
+        [("uncited_claim", "Children under 12 enter the museum for free.")],
+    ),
+    (f"{OPENED} [4].", [("nonexistent_source", "[4]")]),
+    (f"{OPENED} [0].", [("nonexistent_source", "[0]")]),
+    (f"{OPENED} [1-1000000].", [("nonexistent_source", "[1-1000000]")]),
+    (f"{OPENED} [repairs-2].", [("nonexistent_source", "[repairs-2]")]),
+    (f"{OPENED} (Novak, 2011).", [("nonexistent_source", "(Novak, 2011)")]),
+    (f"{OPENED} (Ortiz, 2011).", [("nonexistent_source", "(Ortiz, 2011)")]),
+    (f"{OPENED} [^1].\n\n[^1]: https://made-up.example/a", [("nonexistent_source", "[^1]")]),
+    (f"{OPENED} (https://made-up.example/a).", [("nonexistent_source", "(https://made-up.example/a)")]),
+    (
+        f"{OPENED} [the page](https://made-up.example/a).",
+        [("nonexistent_source", "[the page](https://made-up.example/a)")],
+    ),
+    (f"{OPENED} (doi:10.1000/182).", [("nonexistent_source", "(doi:10.1000/182)")]),
+    ("The Halden bridge opened in 1875 [1].", [("non_entailing", "The Halden bridge opened in 1875 [1].")]),
+    (f"{OPENED} [2].", [("non_entailing", f"{OPENED} [2].")]),
+    (
+        "The bridge was painted by volunteers [repairs].",
+        [("non_entailing", "The bridge was painted by volunteers [repairs].")],
+    ),
+    (f"{OPENED} [1][2].", [("non_entailing", "[2]")]),
+    ('The mayor called the work "a triumph of steel over rust" [3].', [("misquoted", "a triumph of steel over rust")]),
+    ('The museum says "children under 15 enter for free" [2].', [("misquoted", "children under 15 enter for free")]),
+    (
+        "| Bridge | Opened | Source |\n|---|---|---|\n| Halden | 1932 | [9] |",
+        [("nonexistent_source", "[9]")],
+    ),
+    (f"```\n{OPENED} [9].\n```", [("nonexistent_source", "[9]")]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), WRONG, ids=[text for text, _ in WRONG])
+def test_citations_that_do_not_hold(
+    guard: Callable[..., Guard], evidence: list[Any], text: str, expected: Seen
+) -> None:
+    report = guard().check_sync(text, evidence=evidence)
+    assert violations(report) == expected
+    assert report.status == "hallucinated"
+    assert report.decision == ("block" if expected[0][0] == "nonexistent_source" else "warn")
+    assert all(f.kind == "citation_violation" and f.check == "citations" for f in report.findings)
+    assert all(text[f.span.start : f.span.end] == f.span.text for f in report.findings if f.span)
+
+
+def test_each_violation_is_classed_and_named_in_the_settings() -> None:
+    assert set(CLASSES) == set(VIOLATIONS["citations"])
+
+
+@pytest.mark.parametrize(
+    ("level", "text", "expected"),
+    [
+        ("soft", f"{OPENED}.", []),
+        ("soft", "The Halden bridge opened in 1875 [1].", []),
+        ("soft", f"{OPENED} [9].", ["nonexistent_source"]),
+        ("required", f"{OPENED}.", ["missing_citation"]),
+        ("required", "The Halden bridge opened in 1875 [1].", []),
+        ("required", f"{OPENED} [9].", ["nonexistent_source"]),
+        ("verified", "The Halden bridge opened in 1875 [1].", ["non_entailing"]),
+        ("verified", "According to [1], the bridge is 412 metres long.", []),
+        ("strict", "According to [1], the bridge is 412 metres long.", ["non_entailing"]),
+        ("strict", "According to [1], the bridge is 412 metres long and carries two railway tracks.", []),
+        ("strict", "The bridge is 412 metres long [1].", []),
+        ("strict", 'The mayor called the work "a triumph of rust over patience" [3].', ["misquoted"]),
+    ],
+)
+def test_levels(guard: Callable[..., Guard], evidence: list[Any], level: str, text: str, expected: list[str]) -> None:
+    report = guard(level).check_sync(text, evidence=evidence)
+    assert [finding.violation for finding in report.findings] == expected
+    assert report.status == ("hallucinated" if expected else "grounded")
+
+
+def test_a_citation_covers_its_paragraph_where_the_settings_say_so(
+    guard: Callable[..., Guard], evidence: list[Any]
+) -> None:
+    text = f"{OPENED}. It carries two railway tracks [1].\n\nChildren under 12 enter the museum for free."
+    assert [f.violation for f in guard().check_sync(text, evidence=evidence).findings] == ["uncited_claim"] * 2
+    found = guard(scope="paragraph").check_sync(text, evidence=evidence).findings
+    assert [f.span.text for f in found if f.span] == ["Children under 12 enter the museum for free."]
+
+
+def test_the_report_names_the_passage_that_should_have_been_cited(
+    guard: Callable[..., Guard], evidence: list[Any]
+) -> None:
+    text = f"{OPENED} [1]. The bridge was closed for repairs from 1998 to 2001."
+    details = guard().check_sync(text, evidence=evidence).checks["citations"].details
+    assert [item["passage"] for item in details["suggested"]] == ["repairs"]
+
+
+def test_attribution_precision_is_the_product_of_its_parts(guard: Callable[..., Guard], evidence: list[Any]) -> None:
+    text = (
+        f"{OPENED} [1]. The bridge is 412 metres long [9]. The bridge was painted by volunteers [3]. "
+        'The mayor called the work "a triumph of steel over rust" [3]. Tickets for the museum cost 6 euros [2].'
+    )
+    metrics = guard().check_sync(text, evidence=evidence).metrics
+    # Of five claims four name a source that exists, three of those quote rightly, two of those are entailed.
+    assert metrics["attribution_existence"] == pytest.approx(4 / 5)
+    assert metrics["attribution_accuracy"] == pytest.approx(3 / 4)
+    assert metrics["attribution_entailment"] == pytest.approx(2 / 3)
+    assert metrics["attribution_precision"] == pytest.approx(2 / 5)
+    assert metrics["composite_score"] == pytest.approx(1 - 2 / 5)
+
+
+def test_what_was_not_measured_has_no_metric(guard: Callable[..., Guard], evidence: list[Any]) -> None:
+    assert "attribution_precision" not in guard("required").check_sync(f"{OPENED} [1].", evidence=evidence).metrics
+    assert "attribution_precision" not in guard().check_sync(f"{OPENED}.", evidence=evidence).metrics
+
+
+def test_quotes_of_a_finding_are_verbatim_in_the_evidence(guard: Callable[..., Guard]) -> None:
+    labelled = f"[1] Tickets cost 6 euros.\n[2] {OPENED}. It is 412 metres long."
+    report = guard().check_sync("The Halden bridge opened in 1875 [2].", evidence=labelled)
+    (quote,) = report.findings[0].evidence
+    assert quote.passage_id == "1" and labelled[quote.span.start : quote.span.end] == quote.span.text == f"{OPENED}."
+
+
+def test_the_score_is_that_of_the_claims_not_of_the_missing_mark(
+    guard: Callable[..., Guard], evidence: list[Any]
+) -> None:
+    bare = guard().check_sync(f"{OPENED}.", evidence=evidence).hallucination_score
+    made_up = (
+        guard().check_sync("The Halden bridge was built by the king of Norway.", evidence=evidence).hallucination_score
+    )
+    assert bare is not None and made_up is not None and bare < 0.3 < 0.6 < made_up
+
+
+JSON_ANSWERS: list[tuple[Any, Seen]] = [
+    (
+        {"answer": f"{OPENED}.", "citations": [{"source_id": "1", "source_text": "The Halden bridge opened in 1932."}]},
+        [],
+    ),
+    ({"answer": f"{OPENED} [1].", "citations": [1]}, []),
+    (
+        {
+            "claims": [
+                {"claim_text": f"{OPENED}.", "citations": ["1"]},
+                {"claim_text": "Tickets cost 6 euros.", "citations": [2]},
+            ]
+        },
+        [],
+    ),
+    ({"statement": f"{OPENED}.", "claim_type": "fact", "source_refs": ["1"], "confidence": 0.9, "caveats": []}, []),
+    ({"answer": f"{OPENED}.", "citations": [{"source_id": "9"}]}, [("nonexistent_source", "9")]),
+    ({"answer": f"{OPENED}.", "citations": []}, [("missing_citation", f"{OPENED}.")]),
+    (
+        {
+            "claims": [
+                {"claim_text": f"{OPENED}.", "citations": ["1"]},
+                {"claim_text": "Tickets cost 6 euros.", "source_ref": None},
+            ]
+        },
+        [("uncited_claim", "Tickets cost 6 euros.")],
+    ),
+    (
+        {
+            "answer": f"{OPENED}.",
+            "citations": [{"source_id": "1", "source_text": "The bridge opened in the year 1932."}],
+        },
+        [("misquoted", "1")],
+    ),
+    (
+        {"answer": "The Halden bridge opened in 1875.", "citations": [1]},
+        [("non_entailing", "The Halden bridge opened in 1875.")],
+    ),
+    ({"answer": 'The mayor said "steel is what wins in the end".', "citations": ["repairs"]}, None),
+]
+
+
+@pytest.mark.parametrize(("answer", "expected"), JSON_ANSWERS)
+@pytest.mark.parametrize("shape", ["{}", "```json\n{}\n```"])
+def test_answers_in_json(
+    guard: Callable[..., Guard], evidence: list[Any], answer: Any, expected: Seen | None, shape: str
+) -> None:
+    text = shape.format(json.dumps(answer, indent=1))
+    report = guard().check_sync(text, evidence=evidence)
+    if expected is None:  # an escaped string: the span is all of it
+        assert [(f.violation, f.span.text) for f in report.findings if f.span] == [
+            ("misquoted", json.dumps(answer["answer"])[1:-1])
+        ]
+    else:
+        assert violations(report) == expected
+
+
+@pytest.mark.parametrize("settings", [{"level": "hard"}, {"levle": "strict"}, {"min_quote_words": 0}])
+def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=r"citations\."):
+        Guard({"checks": ["citations"], "citations": settings})
