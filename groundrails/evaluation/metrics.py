@@ -147,23 +147,30 @@ def ece(labels: ArrayLike, probabilities: ArrayLike, bins: int = DEFAULT_BINS, *
     return float(sum(one.rows * abs(one.mean_probability - one.share_hallucinated) for one in found) / total)
 
 
+def ece_by_mass(labels: ArrayLike, probabilities: ArrayLike) -> float:
+    """`ece` over bins of equal numbers of rows."""
+    return ece(labels, probabilities, binning="mass")
+
+
 def reliability(
     labels: ArrayLike, probabilities: ArrayLike, bins: int = DEFAULT_BINS, *, binning: Binning = "width"
 ) -> list[Bin]:
     """The bins of a reliability diagram in order, empty ones left out."""
     truth, values = checked(labels, probabilities, probabilities=True)
-    edges, places = bin_of(values, bins, binning)
+    places = bin_of(values, bins, binning)
     found = []
-    for number in range(len(edges) - 1):
+    for number in np.unique(places):
         inside = places == number
-        if inside.any():
-            mean, share = float(values[inside].mean()), float(truth[inside].mean())
-            found.append(Bin(float(edges[number]), float(edges[number + 1]), int(inside.sum()), mean, share))
+        ends = (
+            (number / bins, (number + 1) / bins) if binning == "width" else (values[inside].min(), values[inside].max())
+        )
+        mean, share = float(values[inside].mean()), float(truth[inside].mean())
+        found.append(Bin(float(ends[0]), float(ends[1]), int(inside.sum()), mean, share))
     return found
 
 
-def bin_of(values: Floats, bins: int, binning: Binning) -> tuple[Floats, NDArray[np.intp]]:
-    """Edges of the bins and the bin of each value.
+def bin_of(values: Floats, bins: int, binning: Binning) -> NDArray[np.intp]:
+    """The bin of each value, from 0. By mass, equal values share a bin: the one of the first of them by rank.
 
     Raises:
         ValueError: there would be no bin.
@@ -171,12 +178,10 @@ def bin_of(values: Floats, bins: int, binning: Binning) -> tuple[Floats, NDArray
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     if binning == "mass":
-        edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, bins + 1)))
-        edges = edges if edges.size > 1 else np.array([edges[0], edges[0]])
-    else:
-        edges = np.linspace(0.0, 1.0, bins + 1)
-    places = np.searchsorted(edges, values, side="right") - 1
-    return edges, np.clip(places, 0, len(edges) - 2)
+        first_rank = np.searchsorted(np.sort(values), values, side="left")
+        return first_rank * bins // values.size
+    inner = np.arange(1, bins) / bins  # a product such as .29 * 100 falls short of its bin
+    return np.searchsorted(inner, values, side="right")
 
 
 class Confusion(NamedTuple):

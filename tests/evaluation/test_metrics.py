@@ -48,6 +48,15 @@ def test_ece_of_equal_probabilities_by_mass_is_one_bin() -> None:
     assert m.ece([1, 0], [0.5, 0.5], binning="mass") == 0.0
 
 
+def test_two_values_by_mass_are_two_bins_however_many_rows_have_them() -> None:
+    # eight 0.0 of which all are hallucinated, two 1.0 that are clean: as wrong as can be
+    assert m.ece([1] * 8 + [0] * 2, [0.0] * 8 + [1.0] * 2, binning="mass") == 1.0
+
+
+def test_borders_belong_to_the_bin_above_and_one_to_the_last() -> None:
+    assert [one.rows for one in m.reliability([0, 0, 0, 1], [0.0, 0.1, 0.3, 1.0])] == [1, 1, 1, 1]
+
+
 def test_brier_by_hand() -> None:
     assert m.brier([1, 0], [0.8, 0.4]) == pytest.approx((0.04 + 0.16) / 2)
 
@@ -111,7 +120,10 @@ def test_as_scikit_learn_with_ties_and_extremes(rows: list[tuple[bool, float]]) 
         assert m.f1(labels, flagged) == pytest.approx(sk.f1_score(labels, flagged, zero_division=0))
 
 
-@pytest.mark.parametrize("metric", list(_FAST), ids=lambda metric: metric.__name__)
+# Left out: ece_by_mass, whose bins stay those of the whole sample, so that one resample differs a little.
+@pytest.mark.parametrize(
+    "metric", [one for one in _FAST if one is not m.ece_by_mass], ids=lambda metric: metric.__name__
+)
 def test_each_resample_of_the_fast_bootstrap_is_the_metric_itself(metric: object) -> None:
     generator = np.random.default_rng(3)
     labels = generator.random(40) < 0.4
