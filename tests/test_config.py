@@ -34,10 +34,6 @@ BAD: dict[str, tuple[Any, list[str]]] = {
     "unknown evidence place": ({"evidence": {"from": ["chunks"]}}, ["evidence.from[1]: 'chunks'", "relevant_chunks"]),
     "section that is no mapping": ({"nli": "embedded"}, ["nli: 'embedded'"]),
     "unknown check": ({"checks": ["groundng"]}, ["unknown check 'groundng'", "did you mean 'grounding'?"]),
-    "decision of a later version": (
-        {"policies": [{"when": {}, "then": "regenerate"}]},
-        ["policies[1].then", "'regenerate' comes with a later version", "allow, annotate, warn, block, raise"],
-    ),
     "unknown decision": (
         {"policies": [{"when": {}, "then": "blok"}]},
         ["policies[1].then: 'blok'", "did you mean 'block'?"],

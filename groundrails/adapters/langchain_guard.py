@@ -30,7 +30,9 @@ from groundrails.adapters.wording import (
     UNKNOWN_MESSAGE,
     UNVERIFIED_MESSAGE,
     additions_of,
+    base_text,
     bot_message,
+    withheld_text,
     written_into,
 )
 from groundrails.errors import InputError, ResponseBlockedError, SettingsError, place_of, reason_of
@@ -200,8 +202,9 @@ class GuardRunnable(Runnable[Any, Any]):
     def _decided(self, text: str, report: Report) -> str:
         if report.is_blocked:
             name = UNVERIFIED_MESSAGE if report.status == "unverified" else UNKNOWN_MESSAGE
-            return bot_message(name, self._messages)
-        return written_into(text, additions_of(report, self._messages))
+            return withheld_text(report, self._messages) or bot_message(name, self._messages)
+        additions = additions_of(report, self._messages)
+        return written_into(base_text(text, report), additions, self.guard.config.annotation.format)
 
     def _pieces(self, subject: _Subject, output: Any) -> Iterator[Any]:
         if subject.key is None or self.on == "return":

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 from groundrails.adapters.nemo_calls import (
     AnswerCall,
@@ -29,8 +29,9 @@ from groundrails.adapters.nemo_plugin import NemoPlugin, Rail, plugin_of
 from groundrails.adapters.nemo_sampling import ParsingClient
 from groundrails.adapters.nemo_stream import CONTEXT_KEY, Stream, StreamedAnswer
 from groundrails.adapters.nemo_turn import Turn, turn_key
+from groundrails.adapters.wording import withheld_text
 from groundrails.errors import GroundrailsError, InputError, place_of, reason_of
-from groundrails.exchange import Exchange, Message, content_text
+from groundrails.exchange import Exchange, Message, Stakes, content_text
 from groundrails.report import Report
 
 log = logging.getLogger("groundrails")
@@ -40,8 +41,18 @@ HALLUCINATION_WARNING = Rail("hallucination warning", ("consistency",), cap="war
 CHECK_GROUNDING = Rail("check grounding", ("grounding",))
 CHECK_CLAIMS = Rail("check claims", ("claims",))
 CHECK_CITATIONS = Rail("check citations", ("citations",))
-RAILS = (SELF_CHECK_HALLUCINATION, HALLUCINATION_WARNING, CHECK_GROUNDING, CHECK_CLAIMS, CHECK_CITATIONS)
+CHECK_KNOWLEDGE = Rail("check knowledge", ("knowledge",))
+RAILS = (
+    SELF_CHECK_HALLUCINATION,
+    HALLUCINATION_WARNING,
+    CHECK_GROUNDING,
+    CHECK_CLAIMS,
+    CHECK_CITATIONS,
+    CHECK_KNOWLEDGE,
+)
 REPORT_VARIABLE = "hallucination_report"
+STAKES_VARIABLE = "stakes"
+"""Context variable that says what depends on the answer."""
 INCOMPLETE = "incomplete_sentence"
 SAME_MESSAGE_FROM = 60.0
 """rapidfuzz's ratio above which two texts are one user message, as it came and as an input rail has left it."""
@@ -198,10 +209,18 @@ async def _verdict(rail: Rail, flag: str | None, call: ActionCall, plugin: NemoP
 def _concluded(
     report: Report, rail: Rail, call: ActionCall, plugin: NemoPlugin, turn: Turn, *, shown: int | None = None
 ) -> Verdict:
+    if report.decision == "regenerate" and turn.is_repaired_from(call.answer):
+        report = _second_repair(report)
     turn.record(report, plugin.config)
     log_report(rail.name, report, shown=shown)
-    changed = turn.with_additions(call.answer, report, plugin.bot_messages)
-    return verdict_of(report, plugin.config, changed)
+    changed = turn.with_additions(call.answer, report, plugin.bot_messages, plugin.config.annotation.format)
+    return verdict_of(report, plugin.config, changed, withheld_text(report, plugin.bot_messages))
+
+
+def _second_repair(report: Report) -> Report:
+    """Two rails in parallel repaired the same answer, each without the other's corrections: neither may leave."""
+    decided_by = f"{report.decided_by}, repaired by two rails at once: block (set rails.output.parallel to false)"
+    return report.model_copy(update={"decision": "block", "decided_by": decided_by, "answer": None})
 
 
 def _failed(
@@ -232,6 +251,18 @@ def is_asked_for(flag: str | None, call: ActionCall) -> bool:
     return value.strip().lower() in ("true", "yes", "on", "1") if isinstance(value, str) else bool(value)
 
 
+def stakes_in(context: Mapping[str, Any]) -> Stakes | None:
+    """The stakes that a flow has set; None if it set none. A word that is none of them counts as `high`."""
+    value = context.get(STAKES_VARIABLE)
+    if value is None:
+        return None
+    word = str(value).strip().lower()
+    if word in get_args(Stakes):
+        return word  # type: ignore[return-value]
+    log.warning("groundrails: $stakes is none of %s: taken as high", ", ".join(get_args(Stakes)))
+    return "high"
+
+
 def _next_text(stream: StreamedAnswer, call: ActionCall) -> str:
     stream.add(call.answer)
     return stream.take(is_final=call.is_last_chunk)
@@ -247,13 +278,13 @@ def _shown(stream: StreamedAnswer | None, plugin: NemoPlugin) -> int | None:
 def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Callable[[], Any]:
     """The check as a function that can run here or elsewhere; whatever NeMo keeps in this context is read now."""
     prompt, conversation, request = call.written_from, call.conversation, call.request or call.conversation
-    parse = _parser(call, plugin)
+    parse, stakes = _parser(call, plugin), stakes_in(call.context)
     key = call.answer_call.id if call.answer_call else _key_of(call)
 
     async def check() -> Report:
-        exchange = Exchange(response=text, prompt=conversation, is_chunk=call.is_streaming)
+        exchange = Exchange(response=text, prompt=conversation, is_chunk=call.is_streaming, stakes=stakes)
         try:
-            if {"grounding", "claims", "citations"} & {*rail.checks}:
+            if {"grounding", "claims", "citations", "knowledge"} & {*rail.checks}:
                 try:
                     exchange = _with_evidence(exchange, await _evidence(call, request, plugin))
                 except InputError as error:

@@ -26,8 +26,17 @@ from groundrails.paths import data_folder
 
 log = logging.getLogger("groundrails")
 
-ACTIONS = ("self_check_hallucination", "hallucination_warning", "check_grounding", "check_claims", "check_citations")
+ACTIONS = (
+    "self_check_hallucination",
+    "hallucination_warning",
+    "check_grounding",
+    "check_claims",
+    "check_citations",
+    "check_knowledge",
+    "check_tool_calls",
+)
 """Every action of the plugin, by the name that flows execute."""
+WITHHELD_MESSAGE = "inform answer withheld"
 
 
 def init(app: Any) -> None:
@@ -47,18 +56,25 @@ def _init(app: Any) -> None:
     config = settings_of(app.config)
     require_our_actions(app)
     put_user_prompts_last(app.config)
-    guard = Guard(config, prompts=prompts_of(app.config))
+    guard = Guard(config, prompts=prompts_of(app.config), folder=_folder_of(app.config))
     if app.config.colang_version == "1.0":
         _add_messages(app.config)
     _register_embeddings()
     plugin = NemoPlugin(app, guard)
     attach(app, plugin)
+    guard.sources.bind_knowledge_base(lambda: plugin.search_knowledge_base)
     watch_streams(app)
     if config.consistency.sampling == "piggyback":
         _ask_for_samples_with_the_answer(app, config)
     if plugin.streams_before_check and _our_flows(app.config):
         plugin.warn_of_shown_text()
     log.info("groundrails: ready: activation %s, flows %s", config.activation, ", ".join(_our_flows(app.config)) or "-")
+
+
+def _folder_of(rails_config: Any) -> str | None:
+    """The folder that the config was read from; None if it was read from text, or from several."""
+    path = str(rails_config.config_path or "")
+    return path if path and Path(path).is_dir() else None
 
 
 def settings_of(rails_config: Any) -> GuardConfig:
@@ -151,6 +167,7 @@ def _add_messages(rails_config: Any) -> None:
     """Add our bot messages where the app has none: a `define bot` in a plugin's file would beat the user's own."""
     for name, text in DEFAULT_MESSAGES.items():
         rails_config.bot_messages.setdefault(name, [text])
+    rails_config.bot_messages[WITHHELD_MESSAGE] = ["{{ withheld_answer }}"]  # what a verdict says in place of an answer
 
 
 def _register_embeddings() -> None:

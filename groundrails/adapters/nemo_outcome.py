@@ -48,6 +48,17 @@ class Verdict(RailOutcome):  # type: ignore[misc]
         return UNVERIFIED_EXCEPTION_MESSAGE if self.status == "unverified" else EXCEPTION_MESSAGE
 
     @property
+    def answer(self) -> str | None:
+        """What the user is told in place of a blocked answer; None for the app's own message."""
+        answer: str | None = self.metadata.get(ANSWER_KEY)
+        return answer
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {name: value for name, value in self.metadata.items() if name != ANSWER_KEY}
+
+    @property
     def score(self) -> float | None:
         """The report's hallucination score."""
         score: float | None = self.metadata.get("hallucination_score")
@@ -74,16 +85,26 @@ class Verdict(RailOutcome):  # type: ignore[misc]
         return found
 
 
+ANSWER_KEY = "_answer"
+"""Metadata key of what the user is told in place of a blocked answer: an outcome that blocks has room for nothing else,
+and a report that leaves the app may have to be without it."""
+
+
 def not_run(reason: str) -> Verdict:
     """The verdict of a rail that had not to look: the flag is not set, or the check runs off the path."""
     return Verdict(RailDecision.ALLOW, reason, {"status": "skipped", "reason": reason, "decision": "allow"})
 
 
-def verdict_of(report: Report, config: GuardConfig, changed: str | None) -> Verdict:
-    """The verdict a flow acts on. `changed` is the answer with its warning or marks; None if it stays as it is."""
+def verdict_of(report: Report, config: GuardConfig, changed: str | None, withheld: str | None = None) -> Verdict:
+    """The verdict a flow acts on.
+
+    Args:
+        changed: the answer repaired, or with its warning or marks; None if it stays as it is.
+        withheld: what the user is told in place of a blocked answer; None for the app's own message.
+    """
     plain = plain_report(report, config)
     if report.is_blocked:
-        return Verdict(RailDecision.BLOCK, plain["reason"], plain)
+        return Verdict(RailDecision.BLOCK, plain["reason"], {**plain, ANSWER_KEY: withheld} if withheld else plain)
     if changed is None:
         return Verdict(RailDecision.ALLOW, plain["reason"], plain)
     rewrite = TransformSpec(TransformTarget.BOT_MESSAGE, changed)
@@ -118,5 +139,10 @@ def merged(reports: Sequence[Report], config: GuardConfig) -> Report:
             "timings_ms": {name: value for report in reports for name, value in report.timings_ms.items()},
             "llm": LlmUsage(**{name: sum(getattr(u, name) for u in usages) for name in LlmUsage.model_fields}),
             "evidence_from": next((r.evidence_from for r in reports if r.evidence_from), None),
+            "answer": decider.answer or next((r.answer for r in reversed(reports) if r.answer), None),
+            "repair": next((r.repair for r in reversed(reports) if r.repair), None),
+            "verification": tuple(verified for report in reports for verified in report.verification),
+            "abstention": decider.abstention or next((r.abstention for r in reports if r.abstention), None),
+            "gate": next((r.gate for r in reports if r.gate and r.gate.passed is False), reports[-1].gate),
         }
     )

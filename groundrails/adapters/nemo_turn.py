@@ -7,14 +7,17 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from groundrails.adapters.nemo_calls import AnswerCall
 from groundrails.adapters.nemo_outcome import merged, plain_report
 from groundrails.adapters.nemo_stream import StreamedAnswer
-from groundrails.adapters.wording import Additions, additions_of, written_into
+from groundrails.adapters.wording import Additions, additions_of, base_text, written_into
 from groundrails.config import GuardConfig
-from groundrails.report import Report
+from groundrails.config_mitigation import AnnotationFormat
+from groundrails.exchange import Span
+from groundrails.report import Finding, Report
 
 MAX_TURNS = 256
 """Turns an app keeps in mind; far more than can be under way at once."""
@@ -36,29 +39,54 @@ class Turn:
     """The answer without that."""
     shown: str = ""
     """The answer with it; empty while there is nothing."""
+    original: str | None = None
+    """The answer before a rail repaired it; None if none has."""
 
     def as_written(self, answer: str) -> str:
         """The answer without the marks and warnings of our rails: none of them checks what another has added."""
         return answer.replace(self.shown, self.text) if self.shown else answer
 
-    def with_additions(self, answer: str, report: Report, messages: Mapping[str, Sequence[str]]) -> str | None:
+    def with_additions(
+        self, answer: str, report: Report, messages: Mapping[str, Sequence[str]], format: AnnotationFormat = "plain"
+    ) -> str | None:
         """The answer with what this report and the ones before it write into it; None if this one writes nothing."""
         new = additions_of(report, messages)
-        if not new.marks and not new.notes:
+        seen = self.as_written(answer)
+        text = base_text(seen, report)
+        if not new.marks and not new.notes and text == seen:
             return None
-        text = self.as_written(answer)
-        marks = (*self.additions.marks, *new.marks)
+        if text != seen:
+            self.original = seen
+        elif self.original == seen:  # a parallel rail that looked at the answer before another repaired it
+            text = self.text
+        marks = tuple(mark for mark in map(partial(_moved, text), (*self.additions.marks, *new.marks)) if mark)
         notes = dict.fromkeys((*self.additions.notes, *new.notes))
-        fitting = tuple(f for f in marks if f.span and text[f.span.start : f.span.end] == f.span.text)
-        self.additions = Additions(fitting, tuple(notes))
-        self.text, self.shown = text, written_into(text, self.additions)
+        self.additions = Additions(marks, tuple(notes))
+        self.text, self.shown = text, written_into(text, self.additions, format)
         return self.shown
+
+    def is_repaired_from(self, answer: str) -> bool:
+        """True if another rail has repaired this very text: two repairs that know nothing of each other do not fit."""
+        return self.original is not None and self.original == self.as_written(answer)
 
     def record(self, report: Report, config: GuardConfig) -> None:
         """Take a rail's report into the turn's."""
         self.reports[tuple(report.checks)] = report
         self.plain.clear()
         self.plain.update(plain_report(merged(list(self.reports.values()), config), config))
+
+
+def _moved(text: str, finding: Finding) -> Finding | None:
+    """The finding where its words stand in a text that may have changed around them; None if they are gone."""
+    if finding.span is None:
+        return None
+    span = finding.span
+    if text[span.start : span.end] == span.text:
+        return finding
+    if text.count(span.text) != 1:
+        return None
+    start = text.index(span.text)
+    return finding.model_copy(update={"span": Span.of(text, start, start + len(span.text))})
 
 
 Kept = TypeVar("Kept")

@@ -134,10 +134,8 @@ def fit_thresholds(
 ) -> Thresholds:
     """The thresholds with the least cost on held-out answers (control stack 20.3.4, calibration requirement).
 
-    `answer_from` minimises leaks against right answers that lose their clean bill, `partial_from` right answers that are
-    suppressed against wrong ones that are shown with caveats; each is
-    argmin of false_abstention_cost * rate of right answers below + leak_cost * rate of wrong answers at or above.
-    `partial_from` counts a leak with caveats half.
+    Each is argmin of false_abstention_cost * rate of right answers below + leak_cost * rate of wrong answers at or
+    above it; for `partial_from` a leak costs half, since such an answer leaves with caveats.
 
     Raises:
         ValueError: there are not both right and wrong answers.

@@ -1,4 +1,4 @@
-"""How near a text is to a question, by the embedded sentence encoder; by shared words where it knows not the language."""
+"""How near a text is to a question: by the embedded sentence encoder, or by shared words in a language it lacks."""
 
 from __future__ import annotations
 
