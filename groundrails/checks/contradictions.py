@@ -17,7 +17,7 @@ from groundrails.text.claimable import clean, makes_claim
 from groundrails.text.sentences import split_sentences
 
 if TYPE_CHECKING:
-    from groundrails.nli.service import NliService
+    from groundrails.nli.exchange_nli import ExchangeNli
 
 MAX_PAIRS = 60
 """Pairs of sentences that are compared, those that share most words first."""
@@ -41,7 +41,7 @@ class Clash(NamedTuple):
     """P(contradiction): of the less certain direction where both were read."""
 
 
-async def self_contradictions(sentences: Sequence[Span], nli: NliService) -> list[Clash]:
+async def self_contradictions(sentences: Sequence[Span], nli: ExchangeNli) -> list[Clash]:
     """Pairs of sentences of one answer that contradict each other.
 
     Raises:
@@ -57,7 +57,7 @@ async def self_contradictions(sentences: Sequence[Span], nli: NliService) -> lis
     return [Clash(a, b, score) for (a, b), score in zip(pairs, both, strict=True) if score >= THRESHOLD]
 
 
-async def clashes_with_prompt(sentences: Sequence[Span], user_input: str, nli: NliService) -> list[Clash]:
+async def clashes_with_prompt(sentences: Sequence[Span], user_input: str, nli: ExchangeNli) -> list[Clash]:
     """Sentences of the answer that contradict what the user stated.
 
     Questions and requests state nothing. An answer that sets the user right ("No, ...", "Actually ...") is no

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groundrails.checks.hypotheses import Hypothesis
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Passage, Span
 from groundrails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Pair
-from groundrails.nli.windows import Coverage, Window, WindowIndex, build_windows, coverage
+from groundrails.nli.exchange_nli import ExchangeNli
+from groundrails.nli.windows import Coverage, Window, WindowIndex, build_windows, coverage, tokens_beside_windows
 from groundrails.report import NliScores, Quote
 from groundrails.scoring.verdict import MAX_LOGIT, Thresholds, logit
 from groundrails.scoring.words import WordIndex, Words, aboutness, features, stem_of, words_of
@@ -110,6 +111,17 @@ class _Chosen(NamedTuple):
         return max((c.aboutness for c in self.candidates), default=0.0) - ABOUTNESS_SLACK
 
 
+class _Evidence(NamedTuple):
+    """What is made of the evidence once, for all claims and checks."""
+
+    passages: tuple[Passage, ...]
+    windows: list[Window]
+    finder: WindowIndex
+    words: WordIndex
+    near: dict[Window, WordIndex]
+    """Words of the windows that have been looked at."""
+
+
 class _Plan(NamedTuple):
     claims: list[_Chosen]
     windows: list[Window]
@@ -118,7 +130,7 @@ class _Plan(NamedTuple):
 async def read_claims(
     hypotheses: Sequence[Hypothesis | str],
     passages: Sequence[Passage],
-    nli: NliService,
+    nli: NliService | ExchangeNli,
     settings: GroundingSettings,
     thresholds: Thresholds,
     *,
@@ -135,16 +147,19 @@ async def read_claims(
     Raises:
         NliError: the NLI backend failed.
     """
+    nli = ExchangeNli.of(nli)
     read_as = [Hypothesis(h, h) if isinstance(h, str) else h for h in hypotheses]
-    plan = await nli.run(_plan, read_as, list(passages), nli, settings, question)
+    plan = await _plan(read_as, tuple(passages), nli, settings, question)
     known: dict[Pair, NliScores] = {}
     for wanted in (_first, _rest):
-        places = await nli.run(wanted, plan, known, thresholds, question)
-        if places:
-            scores = await nli.scores(places)
-            known.update(zip(places, map(nli_scores, scores), strict=True))
+        pairs = await nli.run(wanted, plan, known, thresholds, question)
+        await nli.run(_note, known, pairs, await nli.scores(pairs))
     readings = await nli.run(_readings, plan, known, thresholds, question)
     return Readings(readings, await nli.run(_coverage, plan), len(known))
+
+
+def _note(known: dict[Pair, NliScores], pairs: Sequence[Pair], scores: Scores) -> None:
+    known.update(zip(pairs, map(nli_scores, scores), strict=True))
 
 
 def _coverage(plan: _Plan) -> Coverage:
@@ -203,10 +218,40 @@ def _premise(window: str, question: str) -> str:
     return f"{question} {text}" if question and is_short_answer(text) else text
 
 
-def _plan(
-    hypotheses: list[Hypothesis], passages: list[Passage], nli: NliService, settings: GroundingSettings, question: str
+async def _plan(
+    hypotheses: list[Hypothesis],
+    passages: tuple[Passage, ...],
+    nli: ExchangeNli,
+    settings: GroundingSettings,
+    question: str,
 ) -> _Plan:
-    longest = max((len(nli.token_offsets(h.text)) for h in hypotheses), default=0)
+    """The windows that may decide each claim. What another check of the exchange has worked out is taken from it."""
+    longest = await nli.run(_tokens_of_longest, [h.text for h in hypotheses], nli, settings)
+
+    async def read(_: list[Any]) -> list[_Evidence]:
+        return [await nli.run(_evidence, passages, longest, nli, settings)]
+
+    evidence = (await nli.each("evidence", [(tuple(map(id, passages)), longest)], read))[0]
+    limit = max(MIN_WINDOWS, min(settings.max_windows, MAX_PAIRS // max(1, len(hypotheses))))
+
+    async def choose(fresh: list[Hypothesis]) -> list[_Chosen]:
+        return await nli.run(_choose, fresh, evidence, limit, question)
+
+    chosen = await nli.each(("chosen", id(evidence), limit, question), hypotheses, choose)
+    return _Plan(chosen, evidence.windows)
+
+
+def _tokens_of_longest(texts: list[str], nli: ExchangeNli, settings: GroundingSettings) -> int:
+    """Tokens of the longest claim; 0 if the windows have their full size beside all of them.
+
+    A token has at least one character, so most claims need no counting.
+    """
+    free = tokens_beside_windows(nli.max_tokens, settings.window_tokens)
+    counts = (len(nli.token_offsets(text)) for text in texts if len(text) > free)
+    return max((count for count in counts if count > free), default=0)
+
+
+def _evidence(passages: tuple[Passage, ...], longest: int, nli: ExchangeNli, settings: GroundingSettings) -> _Evidence:
     windows = build_windows(
         passages,
         longest,
@@ -215,27 +260,26 @@ def _plan(
         window_tokens=settings.window_tokens,
         overlap_tokens=settings.overlap_tokens,
     )
-    index, evidence = WindowIndex(windows), WordIndex(clean(passage.text) for passage in passages)
-    limit = max(MIN_WINDOWS, min(settings.max_windows, MAX_PAIRS // max(1, len(hypotheses))))
-    near: dict[Window, WordIndex] = {}
-    claims = [_chosen(h, index.select(h.text, limit, question), evidence, near) for h in hypotheses]
-    return _Plan(claims, windows)
+    words = WordIndex(clean(passage.text) for passage in passages)
+    return _Evidence(passages, windows, WindowIndex(windows), words, {})
 
 
-def _chosen(
-    hypothesis: Hypothesis, windows: list[Window], evidence: WordIndex, near: dict[Window, WordIndex]
-) -> _Chosen:
+def _choose(hypotheses: list[Hypothesis], evidence: _Evidence, limit: int, question: str) -> list[_Chosen]:
+    return [_chosen(h, evidence.finder.select(h.text, limit, question), evidence) for h in hypotheses]
+
+
+def _chosen(hypothesis: Hypothesis, windows: list[Window], evidence: _Evidence) -> _Chosen:
     words = _words(hypothesis.text)
     alone = _nearest_sentence(words, windows)
     every = windows if alone is None or alone in windows else [*windows, alone]
-    candidates = [_Candidate(window, aboutness(words, _index_of(window, near))) for window in every]
+    candidates = [_Candidate(window, aboutness(words, _index_of(window, evidence.near))) for window in every]
     # Of equally near windows the wider one: what it lacks, the narrow one lacks too.
     nearest = max(candidates, key=lambda c: (c.aboutness, c.window.end - c.window.start), default=None)
     is_answer = hypothesis.own != hypothesis.text
     own = words_of(hypothesis.own, starts_sentence=not is_answer)
-    lacks = features(own, evidence, _index_of(nearest.window, near) if nearest else WordIndex([]))
+    lacks = features(own, evidence.words, _index_of(nearest.window, evidence.near) if nearest else WordIndex([]))
     place = every.index(alone) if alone is not None else None
-    is_copy = not is_answer and evidence.has_sentence(hypothesis.own)
+    is_copy = not is_answer and evidence.words.has_sentence(hypothesis.own)
     return _Chosen(hypothesis, words, candidates, place, lacks, is_copy)
 
 

@@ -14,7 +14,7 @@ from groundrails.scoring.base import Statement
 
 if TYPE_CHECKING:
     from groundrails.config import GroundingSettings
-    from groundrails.nli.service import NliService
+    from groundrails.nli.exchange_nli import ExchangeNli
 
 MAX_PROMPT_CHARACTERS = 24_000
 """Evidence that goes into one prompt, some 6,000 tokens; what is left out is chosen by shared words and reported."""
@@ -42,7 +42,7 @@ class ClaimWindows:
 
 
 def windows_for(
-    texts: Sequence[str], passages: Sequence[Passage], nli: NliService, settings: GroundingSettings
+    texts: Sequence[str], passages: Sequence[Passage], nli: ExchangeNli, settings: GroundingSettings
 ) -> ClaimWindows:
     """Windows for each text. Blocks: run it by `NliService.run`."""
     longest = max((len(nli.token_offsets(text)) for text in texts), default=0)
