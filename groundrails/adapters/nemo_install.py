@@ -11,9 +11,16 @@ from typing import Any
 from groundrails.paths import plugin_folder
 
 IMPORT_PATH = "groundrails/plugin"
-FLOWS = ("self check hallucination", "hallucination warning", "check grounding", "check claims", "check citations")
+FLOWS = (
+    "self check hallucination",
+    "hallucination warning",
+    "check grounding",
+    "check claims",
+    "check citations",
+    "check knowledge",
+)
 """The output rails of the plugin."""
-_ADAPTER = "groundrails.adapters.nemo"
+_ADAPTERS = ("groundrails.adapters.nemo", "groundrails.adapters.nemo_tools")
 
 
 def import_path_problem() -> str | None:
@@ -47,7 +54,7 @@ def is_our_action(action: Any) -> bool:
     """True if the action is one of the plugin's: NeMo executes action files by path, so its module tells nothing, but
     it calls our adapter."""
     run_rail = getattr(action, "__globals__", {}).get("run_rail")
-    return getattr(run_rail, "__module__", None) == _ADAPTER
+    return str(getattr(run_rail, "__module__", None)) in _ADAPTERS
 
 
 def broken_action_files(import_paths: Iterable[str]) -> list[str]:

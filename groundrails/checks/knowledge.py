@@ -26,7 +26,7 @@ _THING = (
     r"(?:paper|study|article|drug|medication|medicine|act|law|statute|ticker|symbol|company|stock|record|order|account"
     r"|user)"
 )
-_NOT = r"(?:do|does|did|could|can|was|were|is|are|would|will|has|have)(?:n['’]t| not)|cannot|unable to|failed to"
+_NOT = r"(?:do|does|did|could|can|was|were|is|are|would|will|has|have)(?:n['’]t|[ ]not)|cannot|unable[ ]to|failed[ ]to"
 _NOT_STATED = re.compile(
     rf"""\b(?:
     fictional|fictitious|hypothetical|imaginary|made[- ]up|placeholder|for[ ]example,?[ ]if|suppose|imagine
@@ -123,18 +123,15 @@ def mentions(response: str, kinds: Sequence[Kind]) -> _Found:
             is_cut = is_cut or len(entities) > MAX_ENTITIES
             for entity in entities[:MAX_ENTITIES]:
                 span = Span.of(response, part.start + entity.start, part.start + entity.end)
-                around = _around(sentences, entity)
-                start, end = (around.start, around.end) if around else (entity.start, entity.end)
+                start, end = _around(sentences, entity)
                 found.append(Mention(kind, entity, span, Span.of(response, part.start + start, part.start + end)))
     return _Found(found, is_cut)
 
 
-def _around(sentences: Sequence[Span], entity: Entity) -> Span | None:
-    """The sentence in which an entity begins, up to the one in which it ends: "et al." may look like an end."""
+def _around(sentences: Sequence[Span], entity: Entity) -> tuple[int, int]:
+    """From the sentence in which it begins to the end of that in which it ends: "et al." may look like an end."""
     touched = [s for s in sentences if s.start < entity.end and entity.start < s.end]
-    if not touched:
-        return None
-    return touched[0] if len(touched) == 1 else None
+    return (touched[0].start, touched[-1].end) if touched else (entity.start, entity.end)
 
 
 class _Chosen(NamedTuple):

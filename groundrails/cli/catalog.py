@@ -75,5 +75,15 @@ RAILS: dict[str, Rail] = {
             needs_evidence=True,
             can_block=True,
         ),
+        Rail(
+            flow="check knowledge",
+            flag="check_knowledge",
+            action="check_knowledge",
+            check="knowledge",
+            exception="KnowledgeRailException",
+            message="inform answer unknown",
+            needs_evidence=False,
+            can_block=True,
+        ),
     )
 }

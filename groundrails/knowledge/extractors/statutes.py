@@ -30,8 +30,8 @@ _PATTERNS = (
     ),
 )
 _LEAD = re.compile(
-    r"^(?:(?:The|This|That|Under|In|By|Since|As|With|According to|Pursuant to|Per|See|Both|Although|While|However,?|Its?"
-    r"|And|But|For|If|When|Because|After|Before|Unlike|Like) )+(?:the )?"
+    r"^(?:(?:The|This|That|Under|In|By|Since|As|With|According to|Pursuant to|Per|See|Both|Although|While|However,?"
+    r"|Its?|And|But|For|If|When|Because|After|Before|Unlike|Like) )+(?:the )?"
 )
 
 

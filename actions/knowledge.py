@@ -1,0 +1,21 @@
+"""The knowledge action."""
+
+from typing import Any
+
+from nemoguardrails.actions import action
+
+from groundrails.adapters.nemo import CHECK_KNOWLEDGE, run_rail
+
+
+@action(is_system_action=True)
+async def check_knowledge(
+    flag: Any = None,
+    context: Any = None,
+    events: Any = None,
+    llm: Any = None,
+    llm_task_manager: Any = None,
+    **rest: Any,
+) -> Any:
+    """Look up what the answer names in the sources of the settings."""
+    given = {**rest, "context": context, "events": events, "llm": llm, "llm_task_manager": llm_task_manager}
+    return await run_rail(CHECK_KNOWLEDGE, flag=flag, **given)
