@@ -14,6 +14,9 @@ from groundrails.config_violations import VIOLATIONS
 from groundrails.errors import SettingsError
 
 OPENED = "The Halden bridge opened in 1932"
+PAINTED = "The bridge was painted by volunteers"
+CLAIM = {"claim_text": f"{OPENED}.", "citations": ["1"]}
+TICKETS = "Tickets cost 6 euros."
 Seen = list[tuple[str, str]]
 
 
@@ -184,42 +187,29 @@ def test_the_score_is_that_of_the_claims_not_of_the_missing_mark(
 
 JSON_ANSWERS: list[tuple[Any, Seen]] = [
     (
-        {"answer": f"{OPENED}.", "citations": [{"source_id": "1", "source_text": "The Halden bridge opened in 1932."}]},
+        {"answer": f"{OPENED}.", "citations": [{"source_id": "1", "source_text": f"{OPENED}."}]},
         [],
     ),
     ({"answer": f"{OPENED} [1].", "citations": [1]}, []),
     (
-        {
-            "claims": [
-                {"claim_text": f"{OPENED}.", "citations": ["1"]},
-                {"claim_text": "Tickets cost 6 euros.", "citations": [2]},
-            ]
-        },
+        {"claims": [CLAIM, {"claim_text": TICKETS, "citations": [2]}]},
         [],
     ),
     ({"statement": f"{OPENED}.", "claim_type": "fact", "source_refs": ["1"], "confidence": 0.9, "caveats": []}, []),
     ({"answer": f"{OPENED}.", "citations": [{"source_id": "9"}]}, [("nonexistent_source", "9")]),
     ({"answer": f"{OPENED}.", "citations": []}, [("missing_citation", f"{OPENED}.")]),
     (
-        {
-            "claims": [
-                {"claim_text": f"{OPENED}.", "citations": ["1"]},
-                {"claim_text": "Tickets cost 6 euros.", "source_ref": None},
-            ]
-        },
-        [("uncited_claim", "Tickets cost 6 euros.")],
+        {"claims": [CLAIM, {"claim_text": TICKETS, "source_ref": None}]},
+        [("uncited_claim", TICKETS)],
     ),
     (
         {
             "answer": f"{OPENED}.",
-            "citations": [{"source_id": "1", "source_text": "The bridge opened in the year 1932."}],
+            "citations": [{"source_id": "1", "source_text": "It opened in the year 1932."}],
         },
         [("misquoted", "1")],
     ),
-    (
-        {"answer": "The Halden bridge opened in 1875.", "citations": [1]},
-        [("non_entailing", "The Halden bridge opened in 1875.")],
-    ),
+    ({"answer": f"{PAINTED}.", "citations": [1]}, [("non_entailing", f"{PAINTED}.")]),
     ({"answer": 'The mayor said "steel is what wins in the end".', "citations": ["repairs"]}, None),
 ]
 

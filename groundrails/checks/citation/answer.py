@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from groundrails.checks.citation.json_answer import JsonCitation, JsonClaim, json_claims
-from groundrails.checks.citation.marks import Mark, Ref, find_marks, ref_of
+from groundrails.checks.citation.marks import Mark, Ref, entry_refs, find_marks, ref_of
 from groundrails.checks.citation.quotations import Quotation, find_quotations, gaps
 from groundrails.checks.citation.references import References, find_references
 from groundrails.checks.citation.sources import Sources
@@ -113,14 +113,11 @@ def _looked_up(ref: Ref, sources: Sources, entries: Mapping[str, str]) -> tuple[
     entry = entries.get(label) if ref.low == ref.high else None
     if entry is None:
         return sources.places(ref), sources.is_complete(ref)
-    named = [mark_ref for mark in find_marks(entry, sources.knows) for mark_ref in mark.refs]
-    if named:
-        places = tuple(sorted({place for one in named for place in sources.places(one)}))
+    refs, is_sure = entry_refs(entry, sources.knows)
+    places = tuple(sorted({place for one in refs for place in sources.places(one)}))
+    if places or is_sure:
         return places, bool(places)
-    bare = entry.strip(' .*_"“”')
-    places = sources.places(ref_of(bare, sources.knows))
-    # An entry that says nothing that can be looked up (a title that no metadata holds) leaves the label to itself.
-    return (places, True) if places else (sources.places(ref), sources.is_complete(ref))
+    return sources.places(ref), sources.is_complete(ref)  # a title that no metadata holds leaves the label to itself
 
 
 # ---- JSON

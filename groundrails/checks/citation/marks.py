@@ -322,3 +322,21 @@ def _spoken(text: str, knows: KnowsName) -> Iterator[Mark]:
             ref = Ref("author_year", match[0], authors=names, year=match["year"])
             year = (match.start("year") - 1, match.end())
             yield Mark(match.start(), match.end(), (ref,), (year,), is_spoken=True)
+
+
+_ENTRY_AUTHOR = re.compile(
+    rf"(?P<author>{_NAME})(?P<sure>,\s+[^\W\d_a-z]\.|\s+et\s+al\b)?[^()\n\d]{{0,160}}?\(?(?P<year>{_YEAR})[a-z]?\)?(?!\d)"
+)
+
+
+def entry_refs(entry: str, knows: KnowsName) -> tuple[tuple[Ref, ...], bool]:
+    """What an entry of a reference list names, and whether it is sure to name something: an address, an id, an author
+    with initials and a year. An entry that is a mere title may be one that nothing else holds."""
+    named = tuple(ref for mark in find_marks(entry, knows) for ref in mark.refs)
+    if named:
+        return named, True
+    match = _ENTRY_AUTHOR.match(entry)
+    if match is None:
+        return (ref_of(entry.strip(' .*_"“”'), knows),), False
+    ref = Ref("author_year", match[0], authors=(match["author"],), year=match["year"])
+    return (ref,), match["sure"] is not None
