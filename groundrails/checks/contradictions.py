@@ -7,7 +7,7 @@ certainty of the model, both ways where both are possible, and default to a warn
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from groundrails.checks.evidence_nli import nli_scores
@@ -17,6 +17,7 @@ from groundrails.text.claimable import clean, makes_claim
 from groundrails.text.sentences import split_sentences
 
 if TYPE_CHECKING:
+    from groundrails.nli.base import Scores
     from groundrails.nli.exchange_nli import ExchangeNli
 
 MAX_PAIRS = 60
@@ -41,24 +42,28 @@ class Clash(NamedTuple):
     """P(contradiction): of the less certain direction where both were read."""
 
 
-async def self_contradictions(sentences: Sequence[Span], nli: ExchangeNli) -> list[Clash]:
-    """Pairs of sentences of one answer that contradict each other.
+async def self_contradictions(
+    sentences: Sequence[Span], nli: ExchangeNli, *, supported: Set[Span] = frozenset()
+) -> list[Clash]:
+    """Pairs of sentences of one answer that contradict each other, but for pairs of two that are supported.
+
+    Both have to contradict the other; the second direction is read where the first one does.
 
     Raises:
         NliError: the NLI backend failed.
     """
-    pairs = await nli.run(_pairs_about_the_same, list(sentences[:MAX_SENTENCES]))
-    texts = [(clean(a.text), clean(b.text)) for a, b in pairs]
-    scores = await nli.scores([*texts, *((b, a) for a, b in texts)])
-    both = [
-        min(nli_scores(scores[at]).contradiction, nli_scores(scores[at + len(pairs)]).contradiction)
-        for at in range(len(pairs))
-    ]
-    return [Clash(a, b, score) for (a, b), score in zip(pairs, both, strict=True) if score >= THRESHOLD]
+    pairs = await nli.run(_pairs_about_the_same, list(sentences[:MAX_SENTENCES]), supported)
+    there = _contradictions(await nli.scores([(clean(a.text), clean(b.text)) for a, b in pairs]))
+    likely = [(pair, score) for pair, score in zip(pairs, there, strict=True) if score >= THRESHOLD]
+    back = _contradictions(await nli.scores([(clean(b.text), clean(a.text)) for (a, b), _ in likely]))
+    both = [Clash(a, b, min(score, other)) for ((a, b), score), other in zip(likely, back, strict=True)]
+    return [clash for clash in both if clash.score >= THRESHOLD]
 
 
-async def clashes_with_prompt(sentences: Sequence[Span], user_input: str, nli: ExchangeNli) -> list[Clash]:
-    """Sentences of the answer that contradict what the user stated.
+async def clashes_with_prompt(
+    sentences: Sequence[Span], user_input: str, nli: ExchangeNli, *, supported: Set[Span] = frozenset()
+) -> list[Clash]:
+    """Sentences of the answer, but for those that are supported, that contradict what the user stated.
 
     Questions and requests state nothing. An answer that sets the user right ("No, ...", "Actually ...") is no
     divergence. `I` in the prompt and `you` in the answer are the same person.
@@ -68,13 +73,18 @@ async def clashes_with_prompt(sentences: Sequence[Span], user_input: str, nli: E
     """
     if not sentences or _SETS_RIGHT.match(sentences[0].text):
         return []
-    pairs = await nli.run(_pairs_with_prompt, list(sentences[:MAX_SENTENCES]), user_input)
+    doubtful = [sentence for sentence in sentences[:MAX_SENTENCES] if sentence not in supported]
+    pairs = await nli.run(_pairs_with_prompt, doubtful, user_input)
     scores = await nli.scores([(_as_second_person(clean(said.text)), clean(s.text)) for said, s in pairs])
-    found = (Clash(said, s, nli_scores(row).contradiction) for (said, s), row in zip(pairs, scores, strict=True))
+    found = (Clash(said, s, score) for (said, s), score in zip(pairs, _contradictions(scores), strict=True))
     return [clash for clash in found if clash.score >= THRESHOLD]
 
 
-def _pairs_about_the_same(sentences: list[Span]) -> list[tuple[Span, Span]]:
+def _contradictions(scores: Scores) -> list[float]:
+    return [nli_scores(row).contradiction for row in scores]
+
+
+def _pairs_about_the_same(sentences: list[Span], supported: Set[Span]) -> list[tuple[Span, Span]]:
     words = [_subject_words(s) for s in sentences]
     places: dict[str, list[int]] = {}
     for place, some in enumerate(words):
@@ -85,7 +95,11 @@ def _pairs_about_the_same(sentences: list[Span]) -> list[tuple[Span, Span]]:
         for i, first in enumerate(where[:40]):  # a word in every sentence tells pairs apart no more
             for second in where[i + 1 : 40]:
                 shared[first, second] = shared.get((first, second), 0) + 1
-    near = [pair for pair, count in shared.items() if _is_near(count, words[pair[0]], words[pair[1]])]
+    near = [
+        pair
+        for pair, count in shared.items()
+        if not {sentences[pair[0]], sentences[pair[1]]} <= supported and _is_near(count, *(words[at] for at in pair))
+    ]
     near.sort(key=lambda pair: -shared[pair] / max(1, min(len(words[pair[0]]), len(words[pair[1]]))))
     return [(sentences[a], sentences[b]) for a, b in near[:MAX_PAIRS]]
 

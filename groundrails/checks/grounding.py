@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -59,8 +58,8 @@ class GroundingCheck:
         return result.model_copy(update={"details": {**result.details, "evidence_from": exchange.evidence_from}})
 
     async def _without_evidence(self, exchange: Exchange, sentences: list[Span], context: CheckContext) -> CheckResult:
-        clashes = await _clashes(exchange, sentences, context)
-        findings = self._clash_findings(clashes, set(), _method_version(self, context))
+        clashes = await _clashes(exchange, sentences, context, supported=frozenset())
+        findings = self._clash_findings(clashes, _method_version(self, context))
         return CheckResult(
             name=self.name,
             status="hallucinated" if findings else "unverified",
@@ -75,17 +74,15 @@ class GroundingCheck:
         self, exchange: Exchange, sentences: list[Span], readable: Readable, context: CheckContext
     ) -> CheckResult:
         model, settings = VerdictModel.load(), context.config.grounding
-        texts = hypotheses(sentences, exchange.user_input)
-        readings, clashes = await asyncio.gather(
-            read_claims(texts, readable.passages, context.nli, settings, model.thresholds),
-            _clashes(exchange, sentences, context),
-        )
-        judged = [judged_reading(reading, model, settings) for reading in readings.claims]
+        texts = await context.nli.run(hypotheses, sentences, exchange.user_input)
+        readings = await read_claims(texts, readable.passages, context.nli, settings, model.thresholds)
+        judged = await context.nli.run(_judged, readings.claims, model, settings)
         version = _method_version(self, context)
         claims = await context.nli.run(_claims_of, sentences, readings.claims, judged, version)
-        supported = {claim.span for claim in claims if claim.label in SUPPORTED_LABELS}
+        supported = frozenset(claim.span for claim in claims if claim.label in SUPPORTED_LABELS)
+        clashes = await _clashes(exchange, sentences, context, supported=supported)
         findings = [_finding(c, r, self.name) for c, r in zip(claims, readings.claims, strict=True)]
-        found = [f for f in findings if f is not None] + self._clash_findings(clashes, supported, version)
+        found = [f for f in findings if f is not None] + self._clash_findings(clashes, version)
         status, reason = _status(found, readable)
         verdicts = [j.verdict for j in judged]
         # That one claim is wrong is at least as likely as that this one is.
@@ -102,11 +99,9 @@ class GroundingCheck:
             version=version,
         )
 
-    def _clash_findings(self, clashes: _Clashes, supported: set[Span], version: str) -> list[Finding]:
-        inside = [c for c in clashes.inside if not {c.first, c.second} <= supported]
-        with_prompt = [c for c in clashes.with_prompt if c.second not in supported]
-        return [_inside_finding(c, self.name, version) for c in inside] + [
-            _prompt_finding(c, self.name, version) for c in with_prompt
+    def _clash_findings(self, clashes: _Clashes, version: str) -> list[Finding]:
+        return [_inside_finding(c, self.name, version) for c in clashes.inside] + [
+            _prompt_finding(c, self.name, version) for c in clashes.with_prompt
         ]
 
 
@@ -136,14 +131,17 @@ class _Clashes(NamedTuple):
     with_prompt: list[Clash]
 
 
-async def _clashes(exchange: Exchange, sentences: list[Span], context: CheckContext) -> _Clashes:
+async def _clashes(
+    exchange: Exchange, sentences: list[Span], context: CheckContext, *, supported: frozenset[Span]
+) -> _Clashes:
+    """What contradicts what, of the sentences that the evidence does not support."""
     settings = context.config.grounding
     inside: list[Clash] = []
     with_prompt: list[Clash] = []
     if settings.self_contradiction and len(sentences) > 1:
-        inside = await self_contradictions(sentences, context.nli)
+        inside = await self_contradictions(sentences, context.nli, supported=supported)
     if settings.prompt_divergence and exchange.user_input.strip():
-        with_prompt = await clashes_with_prompt(sentences, exchange.user_input, context.nli)
+        with_prompt = await clashes_with_prompt(sentences, exchange.user_input, context.nli, supported=supported)
     return _Clashes(inside, with_prompt)
 
 
@@ -154,6 +152,10 @@ class Judged(NamedTuple):
     verdict: ClaimVerdict
     other_value: Seen | None = None
     """The window that gives another value, where that made the claim contradicted."""
+
+
+def _judged(readings: Sequence[Reading], model: VerdictModel, settings: GroundingSettings) -> list[Judged]:
+    return [judged_reading(reading, model, settings) for reading in readings]
 
 
 def judged_reading(reading: Reading, model: VerdictModel, settings: GroundingSettings) -> Judged:
