@@ -104,7 +104,10 @@ def _keys(model: Any, path: str) -> Iterator[tuple[str, str, str, str]]:
     for name, field in model.model_fields.items():
         key = path + (field.alias or name)
         inner, is_list = _section(field.annotation)
-        if inner is not None and not is_list:
+        if inner is not None and get_origin(field.annotation) is dict:
+            yield key, "sections by name", "{}", meanings.get(name, "")
+            yield from _keys(inner, f"{key}.*.")
+        elif inner is not None and not is_list:
             if field.default is None:
                 yield key, "section", "unset", meanings.get(name) or _first_line(inner)
             yield from _keys(inner, f"{key}.")
@@ -145,6 +148,7 @@ def _values(annotation: Any) -> str:
         "float": "number",
         "bool": "`true`, `false`",
         "SecretStr": "text",
+        "Any": "text",
     }.get(annotation.__name__, annotation.__name__)
 
 

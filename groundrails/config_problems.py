@@ -39,7 +39,8 @@ def _problem(item: Mapping[str, Any], model: type[BaseModel]) -> str:
         return f"key {item['input']!r} is not a word; quote it (YAML reads a bare on, off, yes or no as true or false)"
     choices = _choices(item)
     hint = nearest(str(item.get("input")), choices) if choices else ""
-    given = "the value" if path and path[-1] == "api_key" else repr(item.get("input"))
+    may_hold_secret = isinstance(item.get("input"), Mapping) and bool({"url", "api_key"} & {*item["input"]})
+    given = "the value" if may_hold_secret or (path and path[-1] in ("api_key", "url")) else repr(item.get("input"))
     return f"{key}: {given} is not valid: {_plain_words(item['msg'])}{hint}"
 
 
@@ -66,20 +67,23 @@ def nearest(given: str, choices: tuple[str, ...] | list[str]) -> str:
 
 def _keys_at(model: type[BaseModel], path: list[Any]) -> list[str]:
     """Valid keys of the section that `path` leads to."""
+    is_name = False
     for part in path:
-        if isinstance(part, int):
+        if isinstance(part, int) or is_name:  # a name of the user's own leads into a mapping of sections
+            is_name = False
             continue
         field = next((f for name, f in model.model_fields.items() if part in (name, f.alias)), None)
         inner = _section_of(field.annotation) if field else None
         if inner is None:
             return []
         model = inner
+        is_name = field is not None and get_origin(field.annotation) is dict
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _section_of(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    if get_origin(annotation) in (Union, types.UnionType, tuple, list):
+    if get_origin(annotation) in (Union, types.UnionType, tuple, list, dict):
         return next((found for arg in get_args(annotation) if (found := _section_of(arg))), None)
     return None
