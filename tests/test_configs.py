@@ -19,6 +19,8 @@ QUESTION = "When did the Halden bridge open?"
 CLEAN = "The Halden bridge opened in 1932."
 WRONG = "The Halden bridge opened in 1875."
 BEYOND = "The Halden bridge was painted green by volunteers from Sweden."
+CITED = "The Halden bridge opened in 1932 [1]."
+MADE_UP = "The Halden bridge opened in 1932 [7]."
 REFUSED = "I don't know the answer to that."
 PRONE = "prone to hallucination"
 
@@ -36,6 +38,9 @@ BY_EVIDENCE = {
     ("claims", CLEAN): CLEAN,
     ("claims", WRONG): "ClaimsRailException",
     ("claims", BEYOND): PRONE,
+    ("citations", CITED): CITED,
+    ("citations", MADE_UP): REFUSED,
+    ("citations", CLEAN): PRONE,
 }
 
 
@@ -70,7 +75,7 @@ async def test_answers_with_evidence(name: str, answer: str) -> None:
         server.default(answer)
         seen = await turn(app_of(name, server))
     expected = BY_EVIDENCE[name, answer]
-    if expected in (CLEAN, REFUSED, WRONG):
+    if expected in (CLEAN, CITED, REFUSED, WRONG):
         assert seen == expected
     else:
         assert expected in seen

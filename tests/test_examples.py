@@ -36,6 +36,24 @@ bot: The Halden bridge is 412 metres long.
 bot: I would have told you something my sources do not say. Let me look it up again.
      hallucinated: contradicted
 """,
+    "cited_rag.py": """\
+user: How long is the Halden bridge?
+bot:  The Halden bridge is 412 metres long [1].
+      attribution precision 100%
+
+user: What does the museum cost?
+bot:  I don't know the answer to that.
+      nonexistent_source: '(Lindqvist, 2021)': 'Lindqvist, 2021' is none of the 3 sources
+      attribution precision 0%
+
+user: When was it closed?
+bot:  The bridge was closed for repairs from 1998 to 2001 [1]. [?1]
+
+[?1] citation violation
+      non_entailing: 'The bridge was closed for repairs from 1998 to 2001 [1].': cited passage 1: does not say so
+      attribution precision 0%
+
+""",
     "langchain_chain.py": """\
 How long is it?    The Halden bridge is 412 metres long.
 When did it open?  I don't know the answer to that.

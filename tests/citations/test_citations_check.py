@@ -75,6 +75,7 @@ WRONG: list[tuple[str, Seen]] = [
         f"{OPENED} [the page](https://made-up.example/a).",
         [("nonexistent_source", "[the page](https://made-up.example/a)")],
     ),
+    (f"{OPENED} [1].\n\nReferences:\n[1] Novak, P. (2011). Bridges.", [("nonexistent_source", "[1]")]),
     (f"{OPENED} (doi:10.1000/182).", [("nonexistent_source", "(doi:10.1000/182)")]),
     ("The Halden bridge opened in 1875 [1].", [("non_entailing", "The Halden bridge opened in 1875 [1].")]),
     (f"{OPENED} [2].", [("non_entailing", f"{OPENED} [2].")]),

@@ -12,6 +12,8 @@ from groundrails.exchange import Span
 from groundrails.text.claimable import clean
 from groundrails.text.claims import ExtractedClaim, extract_claims
 
+MAX_POINTER = 160
+"""Characters of the longest pointer ("For more information see")."""
 MIN_CLAIM_WORDS = 2
 """What is left of a sentence without its citations has at least so many words, or it claims nothing."""
 
@@ -45,7 +47,7 @@ def statements_of(
     blank = [stretch for mark in marks for stretch in mark.hidden]
     text = hidden_text(response, [*blank, *hidden])
     sentences = _sentences(text)
-    owners = _owners(response, text, [group[0].sentence for group in sentences], marks)
+    owners = _owners(text, [group[0].sentence for group in sentences], marks)
     found: list[Statement] = []
     for group, own in zip(sentences, owners, strict=True):
         if is_pointer(group[0].sentence.text):
@@ -65,39 +67,64 @@ def _sentences(text: str) -> list[list[ExtractedClaim]]:
     return [groups[key] for key in sorted(groups)]
 
 
-def _owners(response: str, text: str, sentences: Sequence[Span], marks: Sequence[Mark]) -> list[list[Mark]]:
-    """The marks of each sentence."""
+def _owners(text: str, sentences: Sequence[Span], marks: Sequence[Mark]) -> list[list[Mark]]:
+    """The marks of each sentence. `text` has blanks where the marks stand."""
     owners: list[list[Mark]] = [[] for _ in sentences]
     starts = [sentence.start for sentence in sentences]
+    lines, words = _Lines(text), _NextWords(text)
     for mark in marks:
         before = bisect_right(starts, mark.start) - 1
-        # A mark in front of its sentence: nothing stands before it on its line.
-        line = response.rfind("\n", 0, mark.start) + 1
-        leads = not text[line : mark.start].strip(" \t-*•>|") and not _only_marks(text, mark)
         following = before + 1
         if before >= 0 and mark.start < sentences[before].end:
             owners[before].append(mark)
-        elif (
-            leads
-            and following < len(sentences)
-            and "\n" not in text[mark.end : sentences[following].start].strip(" \t")
-        ):
+        elif following < len(sentences) and lines.lead_of(mark) == lines.start_of(sentences[following].start):
             owners[following].append(mark)
-        elif before >= 0 and _is_near(text, sentences[before].end, mark.start):
+        elif before >= 0 and _is_near(text, sentences[before].end, mark.start, words):
             owners[before].append(mark)
     return owners
 
 
-def _only_marks(text: str, mark: Mark) -> bool:
-    """True if nothing but citations stands on the rest of the line."""
-    end = text.find("\n", mark.end)
-    return not text[mark.end : end if end >= 0 else len(text)].strip(" \t.,;")
+class _Lines:
+    """Where the words of each line begin and end; worked out once a line, since one may hold many citations."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._ends: dict[int, tuple[int, int]] = {}
+
+    def start_of(self, place: int) -> int:
+        """Start of the line of a place."""
+        return self._text.rfind("\n", 0, place) + 1
+
+    def lead_of(self, mark: Mark) -> int | None:
+        """Start of the line that the mark stands at the head of, before its first word; None for any other mark."""
+        line = self.start_of(mark.start)
+        if line not in self._ends:
+            end = self._text.find("\n", line)
+            words = re.search(r"[^\s\-*•>|]", self._text[line : end if end >= 0 else len(self._text)])
+            self._ends[line] = (line + words.start(), end) if words else (-1, end)
+        return line if mark.start < self._ends[line][0] else None
 
 
-def _is_near(text: str, end: int, start: int) -> bool:
-    """True if nothing but punctuation and at most one line break lies between a sentence and a mark."""
-    between = text[end:start]
-    return between.count("\n") <= 2 and (not re.search(r"\w", between) or is_pointer(between))
+class _NextWords:
+    """The first word at or after a place; searched once a place."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._found: dict[int, int] = {}
+
+    def after(self, place: int) -> int:
+        """Where it begins; the end of the text if there is none."""
+        if place not in self._found:
+            match = re.compile(r"\w").search(self._text, place)
+            self._found[place] = match.start() if match else len(self._text)
+        return self._found[place]
+
+
+def _is_near(text: str, end: int, start: int, words: _NextWords) -> bool:
+    """True if nothing but punctuation, a mere pointer and at most two line breaks lies between sentence and mark."""
+    if words.after(end) < start and not (start - end <= MAX_POINTER and is_pointer(text[end:start])):
+        return False
+    return text.count("\n", end, start) <= 2
 
 
 def _split(response: str, group: Sequence[ExtractedClaim], marks: Sequence[Mark]) -> list[Statement]:
