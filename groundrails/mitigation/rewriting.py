@@ -94,7 +94,7 @@ async def rewrite(
         evidence=await context.nli.run(_evidence, pieces, exchange),
         answer="".join(piece.text for piece in pieces),
         sentences="\n".join(_described(n, pieces[place]) for n, place in enumerate(flagged, start=1)),
-        note=note,
+        note=note or "(none)",
     )
     found = await ask(session, messages, lambda reply: _read(reply, len(flagged)), repair=_REPAIR, json_schema=_SCHEMA)
     return {flagged[number - 1]: text for number, text in found.items()}
@@ -178,8 +178,8 @@ def _first_problem(
         old = pieces[place].text
         if len(text) > max_growth * len(old) + ROOM:
             return f"grown: a sentence of {len(old)} characters became {len(text)}"
-        if "\n" in text and "\n" not in old:
-            return "grown: a sentence became several lines"
+        if ("\n" in text and "\n" not in old) or len(split_sentences(text)) > max(1, len(split_sentences(old))):
+            return "grown: a sentence became several"
         if set(_URL.findall(text)) - set(_URL.findall(given)):
             return "new_address: the correction brings in a web or mail address that nothing given has"
         if _repeats(text, others):

@@ -23,7 +23,7 @@ log = logging.getLogger("groundrails")
 LEVEL_PARTS: Mapping[Severity, tuple[float, float]] = {
     "low": (0.2, 0.2),
     "medium": (0.5, 0.5),
-    "high": (0.7, 0.75),
+    "high": (0.75, 0.75),
     "critical": (0.9, 1.0),
 }
 """Propagation risk and consequence by the level that a check gives its finding. Chosen so that at medium stakes and
@@ -45,7 +45,7 @@ CONFABULATED = 0.7
 """The least for findings of the category `confabulatory`, "confabulations score highest" (20.1.4)."""
 CONTRADICTED = 0.4
 """Of claims that the evidence at hand contradicts: whoever looks, sees it."""
-STAKES_SHIFT: Mapping[Stakes, float] = {"low": -0.3, "medium": 0.0, "high": 0.3}
+STAKES_SHIFT: Mapping[Stakes, float] = {"low": -0.5, "medium": 0.0, "high": 0.3}
 """What the stakes add to the consequence; about one level up or down."""
 FEEDS_TOOLS = 0.2
 """What an exchange with tools adds to the propagation risk: the next step acts on the claim."""

@@ -1,0 +1,65 @@
+"""No answer above a score leaves without a decision; what was not measured counts nothing and is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mitigation.conftest import EVIDENCE, REPAIRED, RESPONSE
+
+from groundrails import Guard, GuardConfig, Report
+from groundrails.errors import SettingsError
+from groundrails.mitigation.quality_gate import pass_gate
+
+
+async def check(response: str, **gate: Any) -> Report:
+    settings = {"checks": ["grounding"], "policies": [{"when": {}, "then": "allow"}], "quality_gate": gate}
+    return await Guard(settings).check(response, evidence=EVIDENCE)
+
+
+async def test_a_policy_that_allows_does_not_pass_the_gate() -> None:
+    report = await check(RESPONSE, max_hallucination_score=0.5)
+    assert (report.decision, report.decided_by) == ("block", "quality_gate: hallucination_score")
+    assert report.gate is not None and report.gate.passed is False
+    assert report.gate.scores == {"hallucination_score": report.hallucination_score}
+
+
+async def test_a_good_answer_passes() -> None:
+    report = await check(REPAIRED, max_hallucination_score=0.5)
+    assert (report.decision, report.gate and report.gate.passed) == ("allow", True)
+
+
+async def test_without_a_limit_there_is_no_gate() -> None:
+    assert (await check(RESPONSE)).gate is None
+
+
+async def test_the_gate_takes_the_decision_of_the_settings() -> None:
+    assert (await check(RESPONSE, max_hallucination_score=0.5, then="warn")).decision == "warn"
+
+
+async def test_unmeasured_parts_of_the_composite_are_named() -> None:
+    report = await check(REPAIRED, max_composite_score=0.9)
+    assert report.gate is not None
+    assert report.gate.missing == ("attribution_precision", "self_consistency")
+    assert report.gate.scores == {"composite_score": report.metrics["composite_score"]}
+
+
+async def test_an_answer_without_a_score_neither_passes_nor_fails() -> None:
+    guard = Guard({"checks": ["grounding"], "on_unverified": "block", "quality_gate": {"max_hallucination_score": 0.1}})
+    report = await guard.check(RESPONSE)
+    assert report.gate is not None
+    assert (report.gate.passed, report.gate.missing) == (None, ("hallucination_score",))
+    assert (report.decision, report.decided_by) == ("block", "on_unverified")
+
+
+@pytest.mark.parametrize(("score", "passed"), [(0.5, True), (0.500001, False)])
+def test_the_limit_itself_passes(score: float, passed: bool) -> None:
+    settings = GuardConfig.load({"quality_gate": {"max_hallucination_score": 0.5}}).quality_gate
+    gate, ruling = pass_gate(Report(status="grounded", hallucination_score=score), settings)
+    assert gate is not None and gate.passed is passed
+    assert (ruling is None) is passed
+
+
+def test_a_gate_that_allows_is_none() -> None:
+    with pytest.raises(SettingsError, match="a gate that allows is none"):
+        GuardConfig.load({"quality_gate": {"then": "allow"}})
