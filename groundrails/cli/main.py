@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import typer
 
 from groundrails import __version__
-from groundrails.cli import check, demo, doctor, init, serve
+from groundrails.cli import batch, check, demo, doctor, init, review, serve, store
+from groundrails.cli import eval as evaluation
 from groundrails.cli.errors import EXIT_USAGE
 from groundrails.cli.terminal import say
 from groundrails.errors import GroundrailsError
@@ -52,6 +53,10 @@ app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
+app.command("batch")(batch.batch)
+app.command("eval")(evaluation.evaluate)
+app.add_typer(review.app, name="review")
+app.add_typer(store.app, name="store")
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

@@ -60,10 +60,10 @@ def interval(
         return Interval(None, reason=str(error))
     if groups is not None and len(groups) != truth.size:
         raise ValueError(f"groups must have one entry a row, got {len(groups)} for {truth.size} rows")
-    fast = _FAST.get(metric)
+    quick = _FAST.get(metric)
     blocks = weight_blocks(truth.size, groups, resamples, seed)
-    if fast is not None:
-        drawn = np.concatenate([fast(block, truth, values) for block in blocks])
+    if quick is not None:
+        drawn = np.concatenate([quick(block, truth, values) for block in blocks])
     else:
         drawn = np.array([_slow(metric, truth, values, weights) for block in blocks for weights in block])
     return ends(value, drawn, confidence)
@@ -178,6 +178,15 @@ _FAST: dict[Callable[..., float], Weighted] = {
     metrics.f1: _f1,
     metrics.balanced_accuracy: _balanced_accuracy,
 }
+
+
+def fast(metric: Callable[[Any, Any], float]) -> Weighted:
+    """The vectorised form of a metric.
+
+    Raises:
+        KeyError: it has none.
+    """
+    return _FAST[metric]
 
 
 def joint_intervals(
