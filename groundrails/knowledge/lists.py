@@ -12,7 +12,7 @@ from typing import Any
 from groundrails.config_knowledge import SourceSettings
 from groundrails.errors import SettingsError
 from groundrails.knowledge.base import Answer, Lookup, plain
-from groundrails.knowledge.records import Records
+from groundrails.knowledge.records import Records, part_columns
 from groundrails.knowledge.threads import Threads
 
 MAX_FILE_BYTES = 200_000_000
@@ -64,7 +64,9 @@ class ListSource:
             if isinstance(error, SettingsError):
                 raise
             raise SettingsError(f"source {self.name!r}: cannot read {str(self._path)!r}: {error}") from error
-        records = Records(values, rows, self._settings.fields)
+        field = self._settings.field or (next(iter(rows[0]), None) if rows and self._settings.kind == "csv" else None)
+        columns = part_columns(self._settings.fields, field)
+        records = Records(values, rows, columns, is_named=bool(field or columns))
         self._changed_at = changed_at
         return records
 

@@ -20,12 +20,16 @@ class Records:
         values: the record's value under `field`, each as text.
         rows: the same records with their columns, where there are any.
         fields: column of each part of an entity.
+        is_named: whether it is known what the values are: the column of a table says so, a plain list does not.
     """
 
-    def __init__(self, values: Sequence[str], rows: Sequence[Mapping[str, Any]], fields: Mapping[str, str]) -> None:
+    def __init__(
+        self, values: Sequence[str], rows: Sequence[Mapping[str, Any]], fields: Mapping[str, str], *, is_named: bool
+    ) -> None:
         self._values = values
         self._rows = rows
         self._fields = fields
+        self._is_named = is_named
         self._exact = {value: place for place, value in enumerate(values) if value}
         self._folded = {folded(value): place for place, value in enumerate(values) if folded(value)}
         self._words = _word_index(rows, fields)
@@ -38,11 +42,13 @@ class Records:
         parts = known_parts(lookup, self._fields)
         if parts:
             place = next((p for p in self._candidates(parts) if fits(self._rows[p], parts, self._fields)), None)
-        elif lookup.parts and not lookup.text:
+        elif lookup.parts and self._is_named:
             return None
         else:
             place = (self._folded if lookup.is_folded else self._exact).get(_key(lookup))
-        return Answer(False) if place is None else Answer(True, self._shown(place))
+        if place is not None:
+            return Answer(True, self._shown(place))
+        return None if lookup.parts and not parts else Answer(False)
 
     def near(self, lookup: Lookup) -> tuple[str, ...]:
         """Values that resemble it; for the parts of an entity, records that share a word with it."""
@@ -76,6 +82,15 @@ class Records:
                 for word in _words(value):
                     places |= self._words[name].get(word, set())
         return sorted(places)[:5_000]
+
+
+PARTS = ("author", "year", "title", "doi", "arxiv")
+"""Parts that the shipped extractors give."""
+
+
+def part_columns(fields: Mapping[str, str], field: str | None) -> dict[str, str]:
+    """Column of each part: those that the settings name, and that of the values where it has the name of a part."""
+    return {**({field: field} if field in PARTS else {}), **fields}
 
 
 def known_parts(lookup: Lookup, fields: Mapping[str, str]) -> dict[str, str]:

@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from groundrails.config_knowledge import SourceSettings
 from groundrails.errors import KnowledgeError, MissingExtraError, SettingsError
-from groundrails.knowledge.base import Answer, Lookup, folded, plain, same, shown
+from groundrails.knowledge.base import Answer, Lookup, plain, same, shown
 from groundrails.knowledge.nearness import nearest_of
-from groundrails.knowledge.records import fits, known_parts
+from groundrails.knowledge.records import fits, known_parts, part_columns
 from groundrails.knowledge.threads import Threads
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, Engine, Table
 
-MAX_CANDIDATES = 500
+MAX_CANDIDATES = 1_000
+"""Rows that one look-up compares in full; with more there is no answer."""
+_PLAIN_LETTERS = frozenset("bfhjkmpqtvwxBFHJKMPQTVWX0123456789")
+"""Letters that hardly ever have an accent; in a pattern the others stand for any letter."""
 MAX_SEARCHED = 20_000
+"""Rows that one search for near misses compares."""
 
 
 class SqlSource:
@@ -45,42 +49,51 @@ class SqlSource:
 
     async def lookup(self, lookup: Lookup) -> Answer | None:
         """See `KnowledgeSource.lookup`."""
-        parts = known_parts(lookup, self._settings.fields)
-        if lookup.parts and not parts and not lookup.text:
-            return None
-        return await self._threads.run(lambda: self._find(lookup, parts), timeout_s=self._settings.timeout_s)
+        return await self._threads.run(lambda: self._find(lookup), timeout_s=self._settings.timeout_s)
 
     async def near(self, lookup: Lookup) -> tuple[str, ...]:
         """See `KnowledgeSource.near`."""
         return await self._threads.run(lambda: self._near(lookup), timeout_s=self._settings.timeout_s)
 
-    def _find(self, lookup: Lookup, parts: Mapping[str, str]) -> Answer:
-        from sqlalchemy import and_, func, select
-
-        table, fields = self._table(), self._settings.fields
-        if parts:
-            where = and_(*(_contains(table.c[fields[n]], v) for n, v in parts.items() if n != "year"))
-        elif lookup.is_folded:
-            column = self._column(table)
-            where = func.lower(column) == lookup.text.lower()
-            if not lookup.text.isascii() or folded(lookup.text) != lookup.text.lower():
-                where = _contains(column, lookup.text)
-        else:
-            value = _as_column_type(self._column(table), lookup.text)
-            if value is None:
-                return Answer(False)
-            where = self._column(table) == value
-        with self._engine.connect() as connection:
-            for row in connection.execute(select(table).where(where).limit(MAX_CANDIDATES)):
-                record = dict(row._mapping)
+    def _find(self, lookup: Lookup) -> Answer | None:
+        table = self._table()
+        fields = self._part_columns(table)
+        parts = known_parts(lookup, fields)
+        if lookup.parts and not parts:
+            return None
+        for where in self._conditions(table, lookup, parts):
+            for record in self._rows(table, where):
                 if fits(record, parts, fields) if parts else same(plain(record[self._column(table).key]), lookup):
                     return Answer(True, shown(record))
         return Answer(False)
 
+    def _conditions(self, table: Table, lookup: Lookup, parts: Mapping[str, str]) -> list[Any]:
+        """What to search for, one after the other: rows that may be it, to be compared in full."""
+        from sqlalchemy import String, and_, cast, func
+
+        fields = self._part_columns(table)
+        if parts:
+            return [and_(*(_contains(table.c[fields[n]], value) for n, value in parts.items()))]
+        column = self._column(table)
+        if lookup.is_folded:
+            return [func.lower(cast(column, String)) == lookup.text.lower(), _contains(column, lookup.text)]
+        value = _as_column_type(column, lookup.text)
+        return [] if value is None else [column == value]
+
+    def _rows(self, table: Table, where: Any) -> list[dict[str, Any]]:
+        from sqlalchemy import select
+
+        with self._engine.connect() as connection:
+            found = connection.execute(select(table).where(where).limit(MAX_CANDIDATES)).mappings().all()
+        if len(found) >= MAX_CANDIDATES:
+            raise KnowledgeError(f"too_many_candidates: over {MAX_CANDIDATES} rows resemble it")
+        return [dict(row) for row in found]
+
     def _near(self, lookup: Lookup) -> tuple[str, ...]:
         from sqlalchemy import String, cast, select
 
-        table, fields = self._table(), self._settings.fields
+        table = self._table()
+        fields = self._part_columns(table)
         parts = known_parts(lookup, fields)
         columns = [table.c[fields[name]] for name in parts] or [self._column(table)]
         wanted = Lookup(text=" ".join(parts.values()) or lookup.text)
@@ -94,6 +107,9 @@ class SqlSource:
                 if near:
                     return near
         return ()
+
+    def _part_columns(self, table: Table) -> dict[str, str]:
+        return part_columns(self._settings.fields, self._column(table).key)
 
     def _column(self, table: Table) -> Column[Any]:
         return table.c[self._settings.field] if self._settings.field else next(iter(table.c))
@@ -132,12 +148,12 @@ class SqlSource:
 
 
 def _contains(column: Column[Any], value: str) -> Any:
-    """The rows whose column has the longest word of a text: few enough to compare in full."""
+    """The rows whose column has the longest word of a text, with or without accents: few enough to compare in full."""
     from sqlalchemy import String, cast
 
-    words = re.findall(r"\w+", value)
-    plainest = max(words, key=lambda word: (word.isascii(), len(word)), default=value)
-    return cast(column, String).icontains(plainest, autoescape=True)
+    longest = max(re.findall(r"[^\W_]+", value), key=len, default="")
+    pattern = "".join(letter if letter in _PLAIN_LETTERS else "_" for letter in longest)
+    return cast(column, String).ilike(f"%{pattern}%")
 
 
 def _as_column_type(column: Column[Any], text: str) -> Any:
@@ -151,6 +167,8 @@ def _as_column_type(column: Column[Any], text: str) -> Any:
     try:
         value = python_type(text)
     except (TypeError, ValueError, ArithmeticError):
+        return None
+    if isinstance(value, int) and abs(value) >= 2**63:  # no integer column holds it, and some drivers fail on it
         return None
     return value if plain(value) == text else None
 

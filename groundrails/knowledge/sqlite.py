@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from groundrails.config_knowledge import SourceSettings
-from groundrails.errors import SettingsError
+from groundrails.errors import KnowledgeError, SettingsError
 from groundrails.knowledge.base import Answer, Lookup, folded, plain, same, shown
 from groundrails.knowledge.nearness import MAX_SHOWN, MIN_NEARNESS, nearness
-from groundrails.knowledge.records import fits, known_parts
+from groundrails.knowledge.records import fits, known_parts, part_columns
 from groundrails.knowledge.threads import Threads
 
 T = TypeVar("T")
 
-MAX_CANDIDATES = 500
-"""Rows that one look-up compares in full."""
+MAX_CANDIDATES = 1_000
+"""Rows that one look-up compares in full; with more there is no answer."""
 MAX_SEARCHED = 50_000
 """Rows of a plain table that one search for near misses compares."""
 
@@ -41,7 +41,6 @@ class SqliteSource:
         self.is_complete = settings.is_complete
         self._path = path
         self._timeout_s = settings.timeout_s
-        self._fields = settings.fields
         self._threads = Threads()
         try:
             with closing(self._open()) as connection:
@@ -51,6 +50,7 @@ class SqliteSource:
         except ValueError as error:
             raise SettingsError(f"source {name!r}: {str(path)!r} has {error}") from None
         self._field = settings.field or self._columns[0]
+        self._fields = part_columns(settings.fields, self._field)
         for column in (self._field, *self._fields.values()):
             if column not in self._columns:
                 raise SettingsError(
@@ -61,7 +61,7 @@ class SqliteSource:
     async def lookup(self, lookup: Lookup) -> Answer | None:
         """See `KnowledgeSource.lookup`."""
         parts = known_parts(lookup, self._fields)
-        if lookup.parts and not parts and not lookup.text:
+        if lookup.parts and not parts:
             return None
         return await self._run(lambda connection: self._find(connection, lookup, parts))
 
@@ -95,24 +95,25 @@ class SqliteSource:
     def _candidates(
         self, connection: sqlite3.Connection, lookup: Lookup, parts: Mapping[str, str]
     ) -> list[dict[str, Any]]:
-        wanted = {self._fields[name]: value for name, value in parts.items() if name != "year"} or {
-            self._field: lookup.text
-        }
+        wanted = {self._fields[name]: value for name, value in parts.items()} or {self._field: lookup.text}
         if self._is_full_text:
             query = " AND ".join(f"{_quoted(column)} : {_phrase(value)}" for column, value in wanted.items())
             return self._rows(connection, f"{_quoted(self._table)} MATCH ?", [query])
         if not parts and not lookup.is_folded:
             return self._rows(connection, f"{_quoted(self._field)} = ?", [lookup.text])
         connection.create_function("groundrails_folded", 1, lambda value: folded(plain(value)), deterministic=True)
-        test = "instr(' ' || groundrails_folded({}) || ' ', ?) > 0" if parts else "groundrails_folded({}) = ?"
+        test = "instr(groundrails_folded({}), ?) > 0" if parts else "groundrails_folded({}) = ?"
         where = " AND ".join(test.format(_quoted(column)) for column in wanted)
-        bound = [f" {folded(value)} " if parts else folded(value) for value in wanted.values()]
+        bound = [folded(value) for value in wanted.values()]
         return self._rows(connection, where, bound)
 
     def _rows(self, connection: sqlite3.Connection, where: str, bound: list[Any]) -> list[dict[str, Any]]:
         columns = ", ".join(_quoted(column) for column in self._columns)
         query = f"SELECT {columns} FROM {_quoted(self._table)} WHERE {where} LIMIT {MAX_CANDIDATES}"
-        return [dict(row) for row in connection.execute(query, bound)]
+        found = [dict(row) for row in connection.execute(query, bound)]
+        if len(found) >= MAX_CANDIDATES:
+            raise KnowledgeError(f"too_many_candidates: over {MAX_CANDIDATES} rows resemble it")
+        return found
 
     def _near(self, connection: sqlite3.Connection, lookup: Lookup) -> tuple[str, ...]:
         parts = known_parts(lookup, self._fields)

@@ -1,0 +1,473 @@
+"""Each kind of source over real files, databases and HTTP: found, missing, near, and what it cannot tell."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundrails.config_knowledge import SourceSettings
+from groundrails.errors import KnowledgeError, SettingsError
+from groundrails.knowledge.base import Answer, KnowledgeSource, Lookup, folded, plain
+from groundrails.knowledge.sources import make_source
+from groundrails.knowledge.texts import TextSource
+
+USERS = ("usr_1001", "usr_1002", "usr_2050")
+PAPERS = (
+    ("Manakul, P.; Liusie, A.; Gales, M.", 2023, "SelfCheckGPT"),
+    ("Müller-Lüdenscheidt, K.", 2011, "On bath tubs"),
+)
+HOSTILE = (
+    "' OR 1=1 --",
+    'usr_1001" OR "1"="1',
+    "usr_1001'; DROP TABLE users; --",
+    "%",
+    "usr_100_",
+    "*",
+    "usr_100*",
+    "\0",
+)
+
+
+def source_of(name: str = "s", **settings: Any) -> KnowledgeSource:
+    return make_source(name, SourceSettings(**settings))
+
+
+def value(text: str | int | float | bool, *, is_folded: bool = False) -> Lookup:
+    return Lookup.of(text, is_folded=is_folded)
+
+
+def paper(author: str, year: int) -> Lookup:
+    return Lookup.of(f"{author} {year}", parts={"author": author, "year": str(year)}, is_folded=True)
+
+
+def ask(source: KnowledgeSource, lookup: Lookup) -> Answer | None:
+    return asyncio.run(source.lookup(lookup))
+
+
+def found(source: KnowledgeSource, lookup: Lookup) -> bool | None:
+    answer = ask(source, lookup)
+    return None if answer is None else answer.is_found
+
+
+# ---- the same users and papers, in every kind that holds a table
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    file = tmp_path / "facts.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute('CREATE TABLE users ("user id" TEXT, number INTEGER)')
+        connection.executemany("INSERT INTO users VALUES (?, ?)", [(u, int(u[4:])) for u in USERS])
+        connection.execute("CREATE TABLE papers (title TEXT, authors TEXT, year INTEGER)")
+        connection.executemany("INSERT INTO papers VALUES (?, ?, ?)", [(t, a, y) for a, y, t in PAPERS])
+        connection.execute("CREATE VIRTUAL TABLE notes USING fts5(title, body)")
+        connection.execute(
+            "INSERT INTO notes VALUES ('Drugs', 'Atorvastatin lowers cholesterol; so does rosuvastatin.')"
+        )
+        connection.commit()
+    return file
+
+
+def _csv(folder: Path) -> dict[str, dict[str, Any]]:
+    (folder / "users.csv").write_text("user id,number\n" + "".join(f"{u},{u[4:]}\n" for u in USERS), encoding="utf-8")
+    rows = "".join(f'"{a}",{y},{t}\n' for a, y, t in PAPERS)
+    (folder / "papers.csv").write_text("\ufeffauthors,year,title\n" + rows, encoding="utf-8")
+    return {
+        "users": {"kind": "csv", "path": str(folder / "users.csv"), "field": "user id"},
+        "papers": {"kind": "csv", "path": str(folder / "papers.csv")},
+    }
+
+
+def _jsonl(folder: Path) -> dict[str, dict[str, Any]]:
+    users = "".join(json.dumps({"user id": u, "number": int(u[4:])}) + "\n" for u in USERS)
+    (folder / "users.jsonl").write_text(users + "\n", encoding="utf-8")
+    papers = "".join(json.dumps({"authors": a, "year": y, "title": t}) + "\n" for a, y, t in PAPERS)
+    (folder / "papers.jsonl").write_text(papers, encoding="utf-8")
+    return {
+        "users": {"kind": "jsonl", "path": str(folder / "users.jsonl"), "field": "user id"},
+        "papers": {"kind": "jsonl", "path": str(folder / "papers.jsonl"), "field": "title"},
+    }
+
+
+def _sqlite(database: Path) -> dict[str, dict[str, Any]]:
+    return {
+        "users": {"kind": "sqlite", "path": str(database), "table": "users", "field": "user id"},
+        "papers": {"kind": "sqlite", "path": str(database), "table": "papers"},
+    }
+
+
+def _sqlalchemy(database: Path) -> dict[str, dict[str, Any]]:
+    url = f"sqlite:///{database}"
+    return {
+        "users": {"kind": "sqlalchemy", "url": url, "table": "users", "field": "user id"},
+        "papers": {"kind": "sqlalchemy", "url": url, "table": "papers"},
+    }
+
+
+@pytest.fixture(params=["csv", "jsonl", "sqlite", "sqlalchemy"])
+def tables(request: pytest.FixtureRequest, tmp_path: Path, database: Path) -> dict[str, dict[str, Any]]:
+    made = {"csv": _csv, "jsonl": _jsonl, "sqlite": _sqlite, "sqlalchemy": _sqlalchemy}[request.param]
+    return made(tmp_path if request.param in ("csv", "jsonl") else database)
+
+
+def test_a_value_is_found_as_written(tables: dict[str, dict[str, Any]]) -> None:
+    users = source_of(**tables["users"])
+    assert [found(users, value(v)) for v in ("usr_1001", "usr_1009", "USR_1001", "usr_100", "")] == [
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
+    assert found(users, value("USR 1001", is_folded=True)) is True
+    answer = ask(users, value("usr_1001"))
+    assert answer is not None and "1001" in answer.record
+
+
+def test_a_number_is_found_however_it_is_written(tables: dict[str, dict[str, Any]]) -> None:
+    numbers = source_of(**{**tables["users"], "field": "number"})
+    given = [1001, "1001", 1001.0, 1009, "01001", " 1001", "1001abc", True, "true", 10**30]
+    assert [found(numbers, value(v)) for v in given] == [True, True, True, *[False] * 7]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_metacharacters_of_sql_are_data(tables: dict[str, dict[str, Any]], text: str) -> None:
+    users = source_of(**tables["users"])
+    assert found(users, value(text)) is False
+    assert found(users, value(text, is_folded=True)) is False
+    asyncio.run(users.near(value(text)))
+    assert found(users, value("usr_1001")) is True
+
+
+def test_near_misses_are_shown(tables: dict[str, dict[str, Any]]) -> None:
+    users = source_of(**tables["users"])
+    near = asyncio.run(users.near(value("usr_1009")))
+    assert set(near[:2]) == {"usr_1001", "usr_1002"}
+    assert asyncio.run(users.near(value("something else"))) == ()
+
+
+def test_a_paper_is_found_by_author_and_year(tables: dict[str, dict[str, Any]]) -> None:
+    papers = source_of(**tables["papers"], fields={"author": "authors", "year": "year", "title": "title"})
+    known = [paper("Manakul", 2023), paper("Gales", 2023), paper("Muller-Ludenscheidt", 2011)]
+    unknown = [paper("Manakul", 2024), paper("Manaku", 2023), paper("Smith", 2023), paper("P", 2011)]
+    assert [found(papers, one) for one in (*known, *unknown)] == [True] * 3 + [False] * 4
+    assert found(papers, Lookup.of("selfcheckgpt", parts={"title": "selfcheckgpt"}, is_folded=True)) is True
+
+
+def test_a_table_without_the_columns_cannot_tell(tables: dict[str, dict[str, Any]]) -> None:
+    titles = source_of(**{**tables["papers"], "field": "title"})
+    assert found(titles, paper("Manakul", 2023)) is None
+
+
+# ---- what only one kind has
+
+
+def test_names_of_tables_and_columns_are_quoted(tmp_path: Path) -> None:
+    file, table, column = tmp_path / "odd.db", 'my "users"; --', 'the "id" col'
+    quoted = {name: '"' + name.replace('"', '""') + '"' for name in (table, column)}
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(f"CREATE TABLE {quoted[table]} ({quoted[column]} TEXT)")
+        connection.execute(f"INSERT INTO {quoted[table]} VALUES ('a1')")
+        connection.commit()
+    for settings in ({"kind": "sqlite", "path": str(file)}, {"kind": "sqlalchemy", "url": f"sqlite:///{file}"}):
+        source = source_of(**settings, table=table, field=column)
+        assert [found(source, value(v)) for v in ("a1", "a2")] == [True, False]
+        assert asyncio.run(source.near(value("a11x"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"table": "user"}, "no table 'user'; its tables: "),
+        ({"table": "users; DROP TABLE users"}, "no table"),
+        ({"field": "id"}, "no column 'id'; its columns: user id, number"),
+        ({"path": "nowhere.db"}, "there is no file"),
+        ({"path": __file__}, "cannot read"),
+    ],
+)
+def test_a_sqlite_source_that_cannot_work_is_a_settings_error(
+    database: Path, change: dict[str, str], told: str
+) -> None:
+    with pytest.raises(SettingsError, match=told):
+        source_of(**{**_sqlite(database)["users"], **change})
+
+
+def test_a_sqlite_file_is_never_written(database: Path) -> None:
+    before = database.read_bytes()
+    users = source_of(**_sqlite(database)["users"])
+    assert found(users, value("usr_1001'; DELETE FROM users; --")) is False
+    assert database.read_bytes() == before
+
+
+def test_full_text_tables_are_searched_as_texts(database: Path) -> None:
+    notes = source_of(kind="sqlite", path=str(database), table="notes", field="body")
+    assert [
+        found(notes, value(v, is_folded=True)) for v in ("Atorvastatin", "rosuvastatin", "statin", "Zolmitrex")
+    ] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    for hostile in ('" OR title : "Drugs', "NEAR(", "a AND", "body:*", ""):
+        assert found(notes, value(hostile, is_folded=True)) is False
+
+
+def test_a_database_that_is_down_does_not_keep_the_app_from_starting(tmp_path: Path) -> None:
+    source = source_of(kind="sqlalchemy", url=f"sqlite:///{tmp_path}/missing/none.db", table="t")
+    with pytest.raises(Exception, match="unable to open"):
+        ask(source, value("x"))
+    source = source_of(kind="sqlalchemy", url=f"sqlite:///{tmp_path}/empty.db", table="t")
+    with pytest.raises(KnowledgeError, match="no_table"):
+        ask(source, value("x"))
+
+
+def test_a_url_with_a_password_stays_out_of_the_message() -> None:
+    with pytest.raises(SettingsError) as caught:
+        source_of(kind="sqlalchemy", url="nosuchdb://user:s3cret@host/db", table="t")
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_list_is_read_again_when_it_changes(tmp_path: Path) -> None:
+    file = tmp_path / "ids.jsonl"
+    file.write_text('"a1"\n7\n', encoding="utf-8")
+    source = source_of(kind="jsonl", path=str(file))
+    assert [found(source, value(v)) for v in ("a1", 7, "b2")] == [True, True, False]
+    file.write_text('"b2"\n', encoding="utf-8")
+    os.utime(file, (1, 1))
+    assert [found(source, value(v)) for v in ("a1", "b2")] == [False, True]
+    file.write_text("{broken\n", encoding="utf-8")
+    os.utime(file, (2, 2))
+    with pytest.raises(SettingsError, match="cannot read"):
+        ask(source, value("b2"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("l.jsonl", "{broken\n", "cannot read"),
+        ("l.jsonl", '{"key": 1}\n', "line 1 has no key 'id'; its keys: key"),
+        ("l.jsonl", '["a"]\n', "line 1 is a JSON list"),
+        ("l.jsonl", "[" * 100_000 + "\n", "cannot read"),
+        ("l.csv", "", "no heading line"),
+        ("l.csv", "name\nx\n", "no column 'id'; its columns: name"),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_a_settings_error(tmp_path: Path, name: str, text: str, told: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match=told):
+        source_of(kind=name[2:], path=str(tmp_path / name), field="id")
+
+
+# ---- functions
+
+
+def test_functions_say_yes_no_or_a_record() -> None:
+    answers = {1: True, 2: False, 3: {"name": "Ada"}, 4: None, 5: "Ada"}
+    source = source_of(kind="callable", function=answers.get)
+    assert [ask(source, value(n)) for n in answers] == [
+        Answer(True),
+        Answer(False),
+        Answer(True, "name: Ada"),
+        Answer(False),
+        Answer(True, "Ada"),
+    ]
+
+
+async def _known_async(value: Any) -> bool:
+    await asyncio.sleep(0)
+    return value == "a1"
+
+
+def test_a_coroutine_function_is_awaited() -> None:
+    source = source_of(kind="callable", function=_known_async)
+    assert [found(source, value(v)) for v in ("a1", "b2")] == [True, False]
+
+
+@pytest.mark.parametrize("wrong", [0, 1, "", [], ["a"], {}, 1.5, object(), iter(())])
+def test_a_function_of_wrong_type_has_no_answer(wrong: Any) -> None:
+    with pytest.raises(KnowledgeError, match="bad_answer"):
+        ask(source_of(kind="callable", function=lambda _: wrong), value("x"))
+
+
+def test_a_function_that_hangs_ends_in_time_and_does_not_hold_the_program() -> None:
+    forever = threading.Event()
+    source = source_of(kind="callable", function=lambda _: forever.wait(), timeout_s=0.05)
+    for _ in range(12):  # more than the threads a source has
+        with pytest.raises(KnowledgeError, match="timeout"):
+            ask(source, value("x"))
+    forever.set()
+
+
+def test_a_function_is_found_by_its_import_path() -> None:
+    assert found(source_of(kind="callable", function="os.path:isabs"), value("/tmp")) is True
+    for path in ("os.path:nothing", "no_such_module:f", "os:sep"):
+        with pytest.raises(SettingsError):
+            source_of(kind="callable", function=path)
+
+
+# ---- HTTP
+
+
+@contextmanager
+def endpoint(answers: dict[str, tuple[int, str]], *, delay_s: float = 0.0) -> Iterator[tuple[str, list[str]]]:
+    """A real server; the paths it was asked for are kept."""
+    asked: list[str] = []
+    gate = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            gate.wait(delay_s)
+            status, body = answers.get(self.path, (404, ""))
+            self.send_response(status)
+            if status in (301, 302, 307):
+                self.send_header("Location", body)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: Any) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+    finally:
+        gate.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def http(url: str, **settings: Any) -> KnowledgeSource:
+    return source_of(kind="http", url=url, allow_private=True, **settings)
+
+
+def test_an_endpoint_answers_by_what_it_gives() -> None:
+    answers = {
+        "/u?q=a1": (200, '{"hits": [{"id": "a1"}]}'),
+        "/u?q=b2": (200, '{"hits": []}'),
+        "/u?q=c3": (200, '{"hits": [{"id": "c33"}]}'),
+        "/u?q=d4": (500, "{}"),
+        "/u?q=e5": (404, ""),
+        "/u?q=f6": (200, "not json"),
+        "/u?q=g7": (200, "[" * 200_000),
+        "/u?q=h8": (200, '{"other": 1}'),
+        "/u?q=i9": (302, "/u?q=a1"),
+        "/u?q=j0": (204, ""),
+        "/u?q=big": (200, '"' + "x" * 2_000_000 + '"'),
+    }
+    with endpoint(answers) as (url, _):
+        source = http(url + "/u?q={value}", results="hits", field="id")
+        assert [found(source, value(v)) for v in ("a1", "b2", "c3")] == [True, False, False]
+        assert asyncio.run(source.near(value("c3"))) == ("c33",)
+        for no_answer in ("d4", "e5", "f6", "g7", "h8", "i9", "j0", "big"):
+            with pytest.raises(KnowledgeError, match=r"bad_status|bad_answer"):
+                ask(source, value(no_answer))
+        assert found(http(url + "/u?q={value}", results="hits", missing_status=[404]), value("e5")) is False
+
+
+def test_redirects_are_not_followed() -> None:
+    with (
+        endpoint({"/secret": (200, "true")}) as (target, seen),
+        endpoint({"/u/a1": (302, f"{target}/secret")}) as (
+            url,
+            _,
+        ),
+    ):
+        with pytest.raises(KnowledgeError, match="bad_status: 302"):
+            ask(http(url + "/u/{value}"), value("a1"))
+        assert seen == []
+
+
+def test_a_value_cannot_leave_its_place_in_the_address() -> None:
+    with endpoint({"/u/a1": (200, "true")}) as (url, asked):
+        source = http(url + "/u/{value}")
+        for hostile in (
+            "../admin",
+            "a1?x=1",
+            "a1#x",
+            "a1/../../x",
+            "//evil.example/x",
+            "a1\r\nHost: x",
+            "%2e%2e",
+            "{value}",
+        ):
+            with pytest.raises(KnowledgeError):
+                ask(source, value(hostile))
+        for dots in (".", ".."):
+            with pytest.raises(KnowledgeError, match="bad_value"):
+                ask(source, value(dots))
+        assert all(path.startswith("/u/") and "/" not in path[3:] and "?" not in path for path in asked)
+
+
+def test_a_slow_endpoint_ends_in_time() -> None:
+    with endpoint({"/u/a1": (200, "true")}, delay_s=5.0) as (url, _), pytest.raises(Exception, match="time"):
+        ask(http(url + "/u/{value}", timeout_s=0.1), value("a1"))
+
+
+def test_private_addresses_are_refused_unless_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for host in ("127.0.0.1", "10.0.0.7", "192.168.1.1", "169.254.169.254", "[::1]", "localhost", "x.localhost"):
+        with pytest.raises(SettingsError, match="private address"):
+            source_of(kind="http", url=f"http://{host}/u/{{value}}")
+    hosts = Path("/etc/hosts").read_text(encoding="utf-8")
+    own_name = next((line.split()[1] for line in hosts.splitlines() if line and not line.startswith("#")), "localhost")
+    if own_name != "localhost":  # a name that leads to a private address is found out when it is asked
+        with pytest.raises(KnowledgeError, match="private_address"):
+            ask(source_of(kind="http", url=f"http://{own_name}/u/{{value}}"), value("a1"))
+
+
+@pytest.mark.parametrize("url", ["ftp://host/{value}", "http://{value}/x", "file:///etc/{value}", "{value}"])
+def test_an_address_that_is_none_is_a_settings_error(url: str) -> None:
+    with pytest.raises(SettingsError):
+        http(url)
+
+
+def test_a_key_is_sent_and_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match="'MY_KEY', which is not set"):
+        http("http://127.0.0.1/{value}", api_key_env="MY_KEY")
+
+
+# ---- texts
+
+
+def test_a_knowledge_base_verifies_what_it_names_and_refutes_nothing() -> None:
+    async def search(_: str) -> list[dict[str, str]]:
+        return [{"body": "Atorvastatin (Manakul et al. 2023) lowers cholesterol."}]
+
+    source = source_of(kind="knowledge_base")
+    assert isinstance(source, TextSource) and source.is_complete is False
+    with pytest.raises(KnowledgeError, match="no_knowledge_base"):
+        ask(source, value("x"))
+    source.find_search = lambda: search
+    assert [found(source, value(v)) for v in ("atorvastatin", "statin")] == [True, False]
+    assert [found(source, paper("Manakul", year)) for year in (2023, 2024)] == [True, False]
+
+
+# ---- comparing
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Müller-Lüdenscheidt, K.", "muller ludenscheidt k"), ("  The   LANCET ", "the lancet"), ("ﬁne", "fine")],
+)
+def test_folded_texts_are_the_same(one: str, other: str) -> None:
+    assert folded(one) == folded(other)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"), [(42, "42"), (42.0, "42"), (1.5, "1.5"), (True, "true"), (None, ""), ("007", "007")]
+)
+def test_plain_text_of_a_value(given: Any, text: str) -> None:
+    assert plain(given) == text
