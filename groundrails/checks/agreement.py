@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from groundrails.checks.base import CheckContext
-from groundrails.checks.evidence_nli import Reading, read_claims
+from groundrails.checks.evidence_nli import Reading, Readings, read_claims
 from groundrails.checks.hypotheses import hypotheses, question_of
 from groundrails.checks.other_values import other_values
 from groundrails.errors import LlmError
@@ -65,8 +65,8 @@ async def nli_votes(
     Raises:
         NliError: the NLI backend failed.
     """
-    question = question_of(exchange.user_input)
-    texts = hypotheses(sentences, exchange.user_input)
+    question = await context.nli.run(question_of, exchange.user_input)
+    texts = await context.nli.run(hypotheses, sentences, exchange.user_input)
     thresholds = VerdictModel.load().thresholds
     columns = await asyncio.gather(
         *(
@@ -74,14 +74,19 @@ async def nli_votes(
             for passage in sample_passages(samples)
         )
     )
-    rows = [
+    rows = await context.nli.run(_nli_rows, sentences, samples, columns)
+    return Votes(rows, f"nli {context.nli.name}@{context.nli.version}")
+
+
+def _nli_rows(sentences: Sequence[Span], samples: Sequence[Sample], columns: Sequence[Readings]) -> list[list[Vote]]:
+    """A row for each sentence. Blocks."""
+    return [
         [
             _nli_vote(sentence.text, column.claims[at], sample.text)
             for column, sample in zip(columns, samples, strict=True)
         ]
         for at, sentence in enumerate(sentences)
     ]
-    return Votes(rows, f"nli {context.nli.name}@{context.nli.version}")
 
 
 def _nli_vote(sentence: str, reading: Reading, sample: str) -> Vote:
@@ -123,11 +128,11 @@ def _told(text: str) -> set[str]:
     return {word if word[0].isdigit() else stem_of(word) for word in words(clean(text))} - {""}
 
 
-async def ngram_votes(sentences: Sequence[Span], samples: Sequence[Sample], response: str) -> Votes:
+def ngram_votes(sentences: Sequence[Span], samples: Sequence[Sample], response: str) -> Votes:
     """SelfCheckGPT's unigram model over content words and numbers: how new are a sentence's words to the samples?
 
     One vote for all samples together, as the model is one: 0 where every word stands in every text, 1 where only this
-    answer has them.
+    answer has them. Blocks.
     """
     model = UnigramModel([response, *(sample.text for sample in samples)])
     low, high = model.surprise_of_count(len(samples) + 1), model.surprise_of_count(1)

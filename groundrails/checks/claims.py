@@ -70,6 +70,11 @@ class ClaimsCheck:
         if not extraction.claims:
             return CheckResult(name=self.name, status="grounded", reason="no_claims", score=0.0, version=self.version)
         sorted_out = await _classify(extraction.claims, exchange, plan, context)
+        return await context.nli.run(self._result, sorted_out, extraction, exchange, plan, context)
+
+    def _result(
+        self, sorted_out: _Sorted, extraction: Extraction, exchange: Exchange, plan: _Plan, context: CheckContext
+    ) -> CheckResult:
         version = f"{self.version}+{sorted_out.method}"
         claims = tuple(claim.model_copy(update={"version": version}) for claim in sorted_out.claims)
         findings = tuple(_finding(claim, self.name) for claim in claims if claim.label in UNSUPPORTED)
@@ -215,17 +220,13 @@ async def _classify_offline(
     extracted: list[ExtractedClaim], exchange: Exchange, plan: _Plan, context: CheckContext
 ) -> _Sorted:
     model, settings = VerdictModel.load(), context.config.grounding
-    sentences = list(dict.fromkeys(claim.sentence for claim in extracted))
-    wordings = hypotheses(sentences, exchange.user_input)
-    whole = [ExtractedClaim(wording.text, span, span) for wording, span in zip(wordings, sentences, strict=True)]
+    whole, wordings = await context.nli.run(_whole_sentences, extracted, exchange.user_input)
     texts: list[Hypothesis | str] = [*wordings, *(claim.text for claim in extracted)]
     readings = await read_claims(texts, plan.passages, context.nli, settings, model.thresholds)
     settled = await context.nli.run(_judged_together, whole, extracted, readings.claims, model, settings)
     settled = await _with_parts(settled, plan, context, model)
     claims = await context.nli.run(_claims_offline, settled, plan.passages, f"{context.nli.name}@{context.nli.version}")
-    wrong = [claim.score or 0.0 for claim in claims if claim.label not in ("supported", "unevaluatable")]
-    # That one claim is wrong is at least as likely as that this one is.
-    score = max([model.response([read.verdict.verdict for read in settled]), *wrong])
+    score: float | None = await context.nli.run(_response_score, settled, claims, model)
     details = {"coverage": round(readings.coverage.share, 4), "pairs": readings.pairs}
     if plan.judge is not None:
         claims, asked = await _second_opinion(claims, plan, context, plan.judge)
@@ -233,6 +234,19 @@ async def _classify_offline(
         score = max(known, default=0.0) if asked else score
         details["judged"] = asked
     return _Sorted(claims, score, f"verdict-{model.version}+{context.nli.name}@{context.nli.version}", details)
+
+
+def _whole_sentences(extracted: list[ExtractedClaim], user_input: str) -> tuple[list[ExtractedClaim], list[Hypothesis]]:
+    """The sentences of the claims, each as if it were one, and what the model reads for them."""
+    sentences = list(dict.fromkeys(claim.sentence for claim in extracted))
+    wordings = hypotheses(sentences, user_input)
+    return [ExtractedClaim(w.text, span, span) for w, span in zip(wordings, sentences, strict=True)], wordings
+
+
+def _response_score(settled: Sequence[_Read], claims: Sequence[Claim], model: VerdictModel) -> float:
+    """That one claim is wrong is at least as likely as that the worst one is."""
+    wrong = [claim.score or 0.0 for claim in claims if claim.label not in ("supported", "unevaluatable")]
+    return max([model.response([read.verdict.verdict for read in settled]), *wrong])
 
 
 def _judged_together(

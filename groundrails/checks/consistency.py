@@ -63,7 +63,7 @@ class ConsistencyCheck:
                 return self._unverified(reason)
         if settings.agreement == "judge" and context.judge is None:
             return self._unverified("no_model: agreement by judge needs a model")
-        wanted = wanted_samples(settings, sentences)
+        wanted = await context.nli.run(wanted_samples, settings, sentences)
         if exchange.samples:
             compared = await _compare(exchange, sentences, exchange.samples, context)
         else:
@@ -85,11 +85,7 @@ class ConsistencyCheck:
     ) -> CheckResult:
         samples, votes = compared
         version = f"{self.version}+{votes.method}"
-        findings = [
-            self._finding(sentence, row, version)
-            for sentence, row in zip(sentences, votes.rows, strict=True)
-            if drift_of(row) >= DRIFT_THRESHOLD
-        ]
+        findings = await context.nli.run(self._findings, sentences, votes, version)
         metrics = {"sample_disagreement": max(map(drift_of, votes.rows)), "samples": float(len(samples))}
         if context.config.consistency.agreement == "nli":
             rate = await pairwise_contradiction_rate(votes, exchange, samples, context)
@@ -104,6 +100,10 @@ class ConsistencyCheck:
             details=_details(sentences, compared, wanted, context.config.consistency),
             version=version,
         )
+
+    def _findings(self, sentences: list[Span], votes: Votes, version: str) -> list[Finding]:
+        both = zip(sentences, votes.rows, strict=True)
+        return [self._finding(sentence, row, version) for sentence, row in both if drift_of(row) >= DRIFT_THRESHOLD]
 
     def _finding(self, sentence: Span, row: Sequence[Vote], version: str) -> Finding:
         against = sorted((vote for vote in row if vote.drift >= DRIFT_THRESHOLD), key=lambda vote: -vote.drift)
@@ -197,7 +197,7 @@ async def _compare(
     if agreement == "judge" and context.judge is not None:
         votes = await judge_votes(sentences, samples, exchange.response, context, context.judge)
     elif agreement == "ngram":
-        votes = await ngram_votes(sentences, samples, exchange.response)
+        votes = await context.nli.run(ngram_votes, sentences, samples, exchange.response)
     else:
         votes = await nli_votes(exchange, sentences, samples, context)
     return _Compared(tuple(samples), votes)

@@ -16,7 +16,7 @@ from groundrails.report import NliScores, Quote
 from groundrails.scoring.verdict import MAX_LOGIT, Thresholds, logit
 from groundrails.scoring.words import WordIndex, Words, aboutness, features, stem_of, words_of
 from groundrails.text.claimable import clean, is_short_answer
-from groundrails.text.sentences import split_sentences
+from groundrails.text.sentences import pieces, split_sentences
 
 if TYPE_CHECKING:
     from groundrails.nli.base import Scores
@@ -260,7 +260,8 @@ def _evidence(passages: tuple[Passage, ...], longest: int, nli: ExchangeNli, set
         window_tokens=settings.window_tokens,
         overlap_tokens=settings.overlap_tokens,
     )
-    words = WordIndex(clean(passage.text) for passage in passages)
+    # In pieces: what reads a long text in one call holds up every other thread meanwhile.
+    words = WordIndex(clean(piece) for passage in passages for piece in pieces(passage.text))
     return _Evidence(passages, windows, WindowIndex(windows), words, {})
 
 

@@ -81,6 +81,19 @@ class GroundingCheck:
         claims = await context.nli.run(_claims_of, sentences, readings.claims, judged, version)
         supported = frozenset(claim.span for claim in claims if claim.label in SUPPORTED_LABELS)
         clashes = await _clashes(exchange, sentences, context, supported=supported)
+        return await context.nli.run(self._result, claims, readings, judged, clashes, exchange, readable, version)
+
+    def _result(
+        self,
+        claims: list[Claim],
+        readings: Readings,
+        judged: list[Judged],
+        clashes: _Clashes,
+        exchange: Exchange,
+        readable: Readable,
+        version: str,
+    ) -> CheckResult:
+        model = VerdictModel.load()
         findings = [_finding(c, r, self.name) for c, r in zip(claims, readings.claims, strict=True)]
         found = [f for f in findings if f is not None] + self._clash_findings(clashes, version)
         status, reason = _status(found, readable)

@@ -14,6 +14,8 @@ from groundrails.exchange import Span
 MAX_SENTENCE_TOKENS = 160
 """Longer sentences are cut at clause or word borders, so that a claim always fits an NLI model beside its evidence."""
 
+PIECE_CHARACTERS = 4_000
+
 BlockKind = Literal["prose", "heading", "item", "row", "code"]
 
 
@@ -65,14 +67,31 @@ def split_sentences(text: str) -> list[Span]:
     return [span for block in blocks(text) for span in block_sentences(text, block)]
 
 
+_PIECE_BORDERS = (re.compile(r"(?<=[.!?])\s+|\n+"), re.compile(r"\s+"))
+
+
+def pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
+    """The text in pieces of `size` to twice as many characters, cut after sentences if there are any, else at spaces.
+
+    Together they are the text.
+    """
+    at = 0
+    while len(text) - at > 2 * size:
+        found = (border.search(text, at + size, at + 2 * size) for border in _PIECE_BORDERS)
+        end = next((match.end() for match in found if match), at + 2 * size)
+        yield text[at:end]
+        at = end
+    yield text[at:]
+
+
 def block_sentences(text: str, block: Block) -> list[Span]:
     """The sentences of one block."""
     if block.kind in ("heading", "row", "code"):
         borders = [(block.start, block.end)]
     else:
         borders = list(_prose_sentences(text, block.start, block.end))
-    pieces = (piece for start, end in borders for piece in _bounded(text, *_stripped(text, start, end)))
-    return [Span.of(text, start, end) for start, end in pieces if start < end]
+    parts = (part for start, end in borders for part in _bounded(text, *_stripped(text, start, end)))
+    return [Span.of(text, start, end) for start, end in parts if start < end]
 
 
 def blocks(text: str) -> Iterator[Block]:

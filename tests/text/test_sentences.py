@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundrails.text.sentences import MAX_SENTENCE_TOKENS, split_sentences
+from groundrails.text.sentences import MAX_SENTENCE_TOKENS, pieces, split_sentences
 
 
 def texts(text: str) -> list[str]:
@@ -96,3 +96,24 @@ def test_100_kB_take_linear_time(unit: str) -> None:
     started = time.perf_counter()
     split_sentences(text)
     assert time.perf_counter() - started < 5.0  # quadratic time would be minutes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "One. Two.",
+        "A sentence of some words. " * 2_000,
+        "words without any stop " * 2_000,
+        "x" * 20_000,
+        "line\n" * 5_000,
+        "Ein Satz! " * 999 + "y" * 9_000,
+    ],
+    ids=lambda text: f"{text[:8]}{len(text)}",
+)
+def test_pieces_are_the_text_and_end_after_sentences(text: str) -> None:
+    found = list(pieces(text, 1_000))
+    assert "".join(found) == text
+    assert all(len(piece) <= 2_000 for piece in found)
+    if ". " in text:
+        assert all(piece.rstrip().endswith(".") for piece in found)
