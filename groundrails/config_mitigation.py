@@ -118,10 +118,10 @@ class AnswerabilitySettings(Section):
     """When a question is not answered at all, before anything is generated."""
 
     min_relevance: float = Field(default=0.25, ge=0.0, le=1.0)
-    """Share of a question's telling words, weighted by rarity, that a passage must have to count as relevant."""
+    """Likeness of a passage to the question from which it is relevant (cosine of the embedded sentence encoder)."""
     domain: tuple[str, ...] = ()
     """What the app is about, in a few phrases; unset: every question is in its domain."""
-    min_domain_match: float = Field(default=0.1, ge=0.0, le=1.0)
+    min_domain_match: float = Field(default=0.2, ge=0.0, le=1.0)
     """Likeness to the nearest of these phrases below which a question is out of domain."""
     max_age_days: float | None = Field(default=None, gt=0)
     """Age of the relevant passages, by their metadata, above which the evidence is stale; unset: none is."""

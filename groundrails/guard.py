@@ -16,7 +16,7 @@ from groundrails.checks.doubles import without_doubles
 from groundrails.checks.registry import get_check
 from groundrails.config import GuardConfig
 from groundrails.errors import GroundrailsError, InputError, place_of, reason_of
-from groundrails.exchange import EvidenceInput, Exchange, PromptInput, Sample, Stakes
+from groundrails.exchange import EvidenceInput, Exchange, PromptInput, Sample, Stakes, as_passages
 from groundrails.knowledge.sources import Sources
 from groundrails.llm.adapt import as_client
 from groundrails.llm.base import LlmClient
@@ -25,13 +25,14 @@ from groundrails.llm.prompts import PromptLibrary
 from groundrails.llm.sampling import Sampler
 from groundrails.llm.session import LlmSession, client_from_settings
 from groundrails.mitigation.abstain import retrieval_quality
+from groundrails.mitigation.answerability import answerability
 from groundrails.mitigation.chain_of_verification import verify_claims
 from groundrails.mitigation.escalate import escalate
 from groundrails.mitigation.respond import respond
 from groundrails.nli.base import NliModel
 from groundrails.nli.exchange_nli import ExchangeNli
 from groundrails.nli.service import NliService
-from groundrails.report import CheckResult, Decision, LlmUsage, Report
+from groundrails.report import Abstention, CheckResult, Decision, LlmUsage, Report
 from groundrails.reporting import build_report
 from groundrails.scoring.metrics import with_measures
 from groundrails.telemetry.emit import emit
@@ -128,6 +129,15 @@ class Guard:
             stakes=stakes,
         )
         return await self.check_exchange(exchange)
+
+    async def answerability(self, question: str, *, evidence: EvidenceInput = None) -> Abstention:
+        """Whether a question can be answered from the evidence, before anything is generated (`abstention.before`).
+
+        Raises:
+            InputError: the evidence has a shape that cannot be read.
+        """
+        passages = as_passages(evidence)
+        return await self._nli.run(answerability, question, passages, self.config.abstention.before)
 
     def check_sync(self, response: str | None = None, **arguments: Any) -> Report:
         """`check` for code without an event loop; inside a running loop it blocks the caller, not the work."""

@@ -50,6 +50,7 @@ RAILS = (
     CHECK_CITATIONS,
     CHECK_KNOWLEDGE,
 )
+CHECK_ANSWERABILITY = Rail("check answerability", (), is_input=True)
 REPORT_VARIABLE = "hallucination_report"
 STAKES_VARIABLE = "stakes"
 """Context variable that says what depends on the answer."""
@@ -149,7 +150,7 @@ class ActionCall:
 
 
 async def run_rail(rail: Rail, *, flag: str | None = None, **given: Any) -> Any:
-    """Run one output rail and give what NeMo expects of its action: never an exception, never a silent pass.
+    """Run one rail and give what NeMo expects of its action: never an exception, never a silent pass.
 
     Args:
         flag: context variable that asks for the check; None if the caller has already decided (custom flows).
@@ -166,6 +167,10 @@ async def run_rail(rail: Rail, *, flag: str | None = None, **given: Any) -> Any:
         raise GroundrailsError(
             "groundrails is not set up in this app: its config.py did not run; add `groundrails/plugin` to import_paths"
         )
+    if rail.is_input:
+        from groundrails.adapters.nemo_answerability import run_input_rail
+
+        return await run_input_rail(rail, flag, call, plugin)
     turn = Turn("unknown")
     try:
         key = _key_of(call)

@@ -34,6 +34,7 @@ ACTIONS = (
     "check_citations",
     "check_knowledge",
     "check_tool_calls",
+    "check_answerability",
 )
 """Every action of the plugin, by the name that flows execute."""
 WITHHELD_MESSAGE = "inform answer withheld"

@@ -26,11 +26,13 @@ MAX_SHADOW_CHECKS = 100
 
 
 class Rail(NamedTuple):
-    """One output rail: its flow's name, the checks it runs, and the severest decision it may take."""
+    """One rail: its flow's name, the checks it runs, and the severest decision it may take."""
 
     name: str
     checks: tuple[str, ...]
     cap: Decision | None = None
+    is_input: bool = False
+    """True if it looks at the user's message before anything is generated."""
 
 
 class NemoPlugin:

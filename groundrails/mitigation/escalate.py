@@ -120,6 +120,7 @@ async def _reviewed(
 
 
 def _submit(desk: ReviewDesk, report: Report, exchange: Exchange, tier: ReviewTier, risk: float) -> Item:
+    desk.tidy_if_due()
     return desk.queue.submit(
         package_of(report, exchange),
         tier=tier,

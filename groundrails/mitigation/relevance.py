@@ -10,9 +10,14 @@ from groundrails.nli.windows import content_terms
 from groundrails.scoring.encoder import default_encoder
 from groundrails.text.language import detect_language
 from groundrails.text.sentences import split_sentences
+from groundrails.text.values import values_of
 
 MAX_SENTENCES = 160
 """Sentences of the evidence that are compared; of more, those that share most words with the question."""
+
+OTHER_NAME = 0.5
+"""What is left of the likeness of a passage without any of the question's names: "How tall is the Eiffel Tower?" is like
+what stands about any tower. Set by hand."""
 
 
 class Relevant(NamedTuple):
@@ -29,7 +34,16 @@ def relevances(question: str, passages: Sequence[Passage]) -> list[Relevant]:
     best = [0.0] * len(passages)
     for (place, _), score in zip(sentences, scores, strict=True):
         best[place] = max(best[place], score)
-    return [Relevant(passage, score) for passage, score in zip(passages, best, strict=True)]
+    names = {word for name in values_of(question).names for word in name.words}
+    return [
+        Relevant(passage, score * _about_another(names, passage.text))
+        for passage, score in zip(passages, best, strict=True)
+    ]
+
+
+def _about_another(names: set[str], text: str) -> float:
+    """Factor for a passage that has none of the question's names: like in kind, but about something else."""
+    return OTHER_NAME if names and not any(name in text.lower() for name in names) else 1.0
 
 
 def likeness(question: str, texts: Sequence[str]) -> list[float]:

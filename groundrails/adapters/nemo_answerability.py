@@ -1,0 +1,78 @@
+"""The input rail `check answerability`: a question that the evidence cannot answer never reaches the model."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from nemoguardrails.actions.actions import ActionResult
+from nemoguardrails.actions.rail_outcome import RailDecision
+
+from groundrails.adapters.nemo_calls import readable_messages
+from groundrails.adapters.nemo_evidence import EvidenceSources, find_evidence
+from groundrails.adapters.nemo_outcome import ANSWER_KEY, Verdict, not_run
+from groundrails.adapters.wording import ABSTAIN_MESSAGE, UNVERIFIED_MESSAGE, bot_message
+from groundrails.errors import place_of
+from groundrails.mitigation.abstain import ABSTAIN_LEAD
+from groundrails.report import Abstention
+
+if TYPE_CHECKING:
+    from groundrails.adapters.nemo import ActionCall
+    from groundrails.adapters.nemo_plugin import NemoPlugin, Rail
+
+log = logging.getLogger("groundrails")
+
+ANSWERABILITY_VARIABLE = "answerability_report"
+"""Context variable with the outcome as plain data."""
+
+
+async def run_input_rail(rail: Rail, flag: str | None, call: ActionCall, plugin: NemoPlugin) -> Any:
+    """The verdict on the user's message; it runs unless the flag says no, since no flow comes before an input rail.
+
+    What breaks it is decided by `on_unverified`, as for an answer that could not be checked.
+    """
+    if flag is not None and call.context.get(flag) in (False, "False", "false"):
+        return ActionResult(return_value=not_run("not_activated"), context_updates={})
+    try:
+        found = await _found(call, plugin)
+    except Exception as error:  # boundary to the user's evidence and knowledge base: neither may break the turn
+        log.error("groundrails: %s could not run: %s", rail.name, place_of(error))
+        return _unverified(error, plugin)
+    plain = found.model_dump(mode="json")
+    log.info("groundrails: %s: %s %s", rail.name, found.action, ", ".join(found.reasons))
+    verdict = _verdict(found, plain, plugin)
+    return ActionResult(return_value=verdict, context_updates={ANSWERABILITY_VARIABLE: plain})
+
+
+async def _found(call: ActionCall, plugin: NemoPlugin) -> Abstention:
+    asked = readable_messages(call.request)
+    sources = EvidenceSources(
+        context=call.context,
+        messages=call.request,
+        prompt=asked,
+        search=plugin.search_knowledge_base,
+        user_message=call.user_message,
+    )
+    evidence = await find_evidence(plugin.config.evidence, sources)
+    return await plugin.guard.answerability(call.user_message, evidence=list(evidence.passages))
+
+
+def _verdict(found: Abstention, plain: dict[str, Any], plugin: NemoPlugin) -> Verdict:
+    metadata = {"status": "grounded", "decision": "allow", "reason": ", ".join(found.reasons), "abstention": plain}
+    if found.action != "abstain" or plugin.config.activation == "shadow":
+        return Verdict(RailDecision.ALLOW, metadata["reason"], metadata)
+    message = found.message.replace(ABSTAIN_LEAD, bot_message(ABSTAIN_MESSAGE, plugin.bot_messages))
+    blocked = {**metadata, "status": "unverified", "decision": "abstain", ANSWER_KEY: message}
+    return Verdict(RailDecision.BLOCK, metadata["reason"], blocked)
+
+
+def _unverified(error: Exception, plugin: NemoPlugin) -> Any:
+    decision = plugin.config.on_unverified
+    reason = f"check_failed: {type(error).__name__}"
+    metadata = {"status": "unverified", "decision": decision, "reason": reason}
+    if decision in ("allow", "warn") or plugin.config.activation == "shadow":  # the output rails still look at it
+        verdict = Verdict(RailDecision.ALLOW, reason, metadata)
+    else:
+        text = bot_message(UNVERIFIED_MESSAGE, plugin.bot_messages)
+        verdict = Verdict(RailDecision.BLOCK, reason, {**metadata, ANSWER_KEY: text})
+    return ActionResult(return_value=verdict, context_updates={ANSWERABILITY_VARIABLE: metadata})

@@ -1,0 +1,185 @@
+"""Abstention before and after generation: reasons, thresholds, and a message that says what is missing."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from mitigation.conftest import EVIDENCE, QUESTION, REPAIRED, RESPONSE
+
+from groundrails import Guard, GuardConfig, Report
+from groundrails.config_mitigation import AbstentionSettings, AnswerabilitySettings
+from groundrails.errors import SettingsError
+from groundrails.exchange import Passage
+from groundrails.mitigation.abstain import LabelledConfidence, confidence_in, fit_thresholds
+from groundrails.mitigation.answerability import answerability, requires_facts
+
+LIBRARY = "The library opens at 9 am on weekdays. A card costs 20 euros a year."
+PASSAGES = (Passage(id="1", text=EVIDENCE), Passage(id="2", text=LIBRARY))
+
+
+def report(status: str = "grounded", **metrics: float) -> Report:
+    return Report(status=status, metrics=metrics)  # type: ignore[arg-type]
+
+
+# ---- after generation
+
+
+def test_confidence_worked_out_by_hand() -> None:
+    # .4 * 1 (groundedness) + .2 * .9 (1 - entropy) + .2 * .8 (1 - drift) + .2 * .5 (retrieval)
+    metrics = {"groundedness": 1.0, "measure_semantic_entropy": 0.1, "sample_disagreement": 0.2}
+    found = confidence_in(report(**metrics), AbstentionSettings(), 0.5)
+    assert found.confidence == pytest.approx(0.84)
+    assert (found.action, found.missing) == ("answer", ())
+
+
+def test_what_was_not_measured_is_left_out_and_named() -> None:
+    found = confidence_in(report(groundedness=0.5), AbstentionSettings(), None)
+    assert found.confidence == 0.5, "not .5 * .4 + 1 * .6, as if the rest were perfect"
+    assert found.missing == ("certainty", "self_consistency", "retrieval_quality")
+
+
+@pytest.mark.parametrize(
+    ("groundedness", "action"),
+    [(1.0, "answer"), (0.75, "answer"), (0.74, "partial"), (0.4, "partial"), (0.39, "abstain")],
+)
+def test_two_thresholds_make_three_outcomes(groundedness: float, action: str) -> None:
+    assert confidence_in(report(groundedness=groundedness), AbstentionSettings(), None).action == action
+
+
+def test_an_answer_without_claims_is_no_reason_to_abstain() -> None:
+    assert confidence_in(report(), AbstentionSettings(), 0.0).action == "answer"
+
+
+def test_an_unverified_answer_without_any_part_abstains() -> None:
+    found = confidence_in(report("unverified"), AbstentionSettings(), None)
+    assert (found.action, found.confidence, found.reasons) == ("abstain", None, ("not_measured",))
+
+
+@pytest.mark.parametrize(
+    ("response", "decision"),
+    [
+        (REPAIRED, "allow"),
+        (RESPONSE, "annotate"),
+        ("It opened in 1911. Its handrails are made of gold. The mayor sold it in 1999.", "abstain"),
+        ("Hello! How can I help?", "allow"),
+    ],
+)
+async def test_a_guard_with_abstention(response: str, decision: str) -> None:
+    settings = {"checks": ["grounding"], "abstention": {"enabled": True}, "policies": [{"when": {}, "then": "allow"}]}
+    found = await Guard(settings).check(response, evidence=EVIDENCE, prompt=QUESTION)
+    assert found.decision == decision
+    assert found.abstention is not None
+    if decision == "abstain":
+        assert found.decided_by == "abstention: abstain"
+        assert found.answer == found.abstention.message
+        assert "The sources do not confirm" in found.answer
+        assert "1911" not in found.answer and "gold" not in found.answer
+
+
+async def test_no_evidence_is_named_as_what_is_missing() -> None:
+    found = await Guard({"checks": ["grounding"], "abstention": {"enabled": True}}).check(RESPONSE)
+    assert found.decision == "abstain"
+    assert found.answer is not None
+    assert "There was no source to answer from." in found.answer
+    assert "provide a document that covers it" in found.answer
+
+
+async def test_a_policy_may_abstain_without_the_weighing() -> None:
+    settings = {"checks": ["grounding"], "policies": [{"when": {"label": "contradicted"}, "then": "abstain"}]}
+    found = await Guard(settings).check(RESPONSE, evidence=EVIDENCE)
+    assert (found.decision, found.is_blocked) == ("abstain", True)
+    assert found.answer is not None and found.answer.startswith("I can't answer that reliably")
+
+
+def test_fitted_thresholds_worked_out_by_hand() -> None:
+    right = [LabelledConfidence(c, True) for c in (0.5, 0.8, 0.9, 1.0)]
+    wrong = [LabelledConfidence(c, False) for c in (0.1, 0.3, 0.6, 0.7)]
+    # answer_from .8 loses one right answer of four (.25) and leaks none; .5 leaks two (.5); .6 costs .25 + .5
+    # partial_from: .5 loses none, and leaks two at half cost (.25); so does .8 (.25 + 0); the lower one is taken
+    assert fit_thresholds([*right, *wrong]) == (0.8, 0.5, 0.0, 0.0)
+    assert fit_thresholds([*right, *wrong], false_abstention_cost=10).partial_from == 0.5
+    assert fit_thresholds([*right, *wrong], leak_cost=0.1).answer_from == 0.5
+    with pytest.raises(ValueError, match="needs right and wrong answers"):
+        fit_thresholds(right)
+
+
+def test_thresholds_out_of_order_are_refused() -> None:
+    with pytest.raises(SettingsError, match="partial_from must not be above answer_from"):
+        GuardConfig.load({"abstention": {"partial_from": 0.9}})
+
+
+# ---- before generation
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("When did the Halden bridge open?", None),
+        ("What does a library card cost?", None),
+        ("When can I borrow books?", None),
+        ("What is the boiling point of water?", "no_relevant_evidence"),
+        ("How do I bake bread?", "no_relevant_evidence"),
+        ("How tall is the Eiffel Tower?", "no_relevant_evidence"),
+    ],
+)
+def test_questions_the_evidence_can_and_cannot_answer(question: str, reason: str | None) -> None:
+    found = answerability(question, PASSAGES, AnswerabilitySettings())
+    assert found.reasons == ((reason,) if reason else ())
+    assert found.action == ("abstain" if reason else "answer")
+
+
+def test_without_evidence_no_question_of_fact_is_answered() -> None:
+    assert answerability("When did it open?", (), AnswerabilitySettings()).reasons == ("no_relevant_evidence",)
+
+
+@pytest.mark.parametrize(
+    "text", ["Hello there!", "Thanks a lot", "How are you today?", "", "👋", "Good morning, everyone"]
+)
+def test_small_talk_needs_no_evidence(text: str) -> None:
+    assert not requires_facts(text)
+    assert answerability(text, (), AnswerabilitySettings()).action == "answer"
+
+
+@pytest.mark.parametrize(
+    ("question", "is_in"),
+    [("When did the Halden bridge open?", True), ("When can I borrow books?", True), ("How do I bake bread?", False)],
+)
+def test_domain(question: str, is_in: bool) -> None:
+    settings = AnswerabilitySettings(domain=("bridges and other crossings", "the public library and its services"))
+    found = answerability(question, PASSAGES, settings)
+    assert (found.reasons != ("out_of_domain",)) is is_in
+    if not is_in:
+        assert "bridges and other crossings" in found.message
+
+
+NOW = datetime(2026, 6, 1, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "is_stale"),
+    [
+        ({"date": "2024-01-01"}, True),
+        ({"date": "2026-05-01T10:00:00Z"}, False),
+        ({"updated_at": 1_700_000_000}, True),
+        ({"updated_at": "unknown", "date": "2020-01-01"}, True),
+        ({"date": True}, False),
+        ({"date": "once upon a time"}, False),
+        ({"date": 1e300}, False),
+        ({}, False),
+    ],
+)
+def test_stale_is_what_all_relevant_passages_are(metadata: dict[str, Any], is_stale: bool) -> None:
+    settings = AnswerabilitySettings(max_age_days=365)
+    old = Passage(id="1", text=EVIDENCE, metadata=metadata)
+    question = "When did the Halden bridge open?"
+    assert (answerability(question, (old,), settings, now=NOW).reasons == ("stale_evidence",)) is is_stale
+    new = Passage(id="2", text=EVIDENCE, metadata={"date": "2026-05-30"})
+    assert answerability(question, (old, new), settings, now=NOW).action == "answer"
+
+
+async def test_answerability_of_a_guard() -> None:
+    guard = Guard()
+    assert (await guard.answerability("When did it open?", evidence=EVIDENCE)).action == "answer"
+    assert (await guard.answerability("How do I bake bread?", evidence=EVIDENCE)).action == "abstain"

@@ -1,0 +1,102 @@
+"""The input rail `check answerability`: what cannot be answered costs no generation."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from nemo_apps import CLEAN, EVIDENCE, QUESTION, make_app, user
+
+from groundrails.testing import ReplayServer
+
+RAILS = "rails: {input: {flows: [check answerability]}}\n"
+ELSEWHERE = "How do I bake bread?"
+
+
+async def ask(app: Any, text: str, context: dict[str, Any] | None = None) -> Any:
+    return await app.generate_async(messages=user(context or {"evidence": EVIDENCE}, text))
+
+
+async def test_an_answerable_question_is_answered(app: Callable[..., Any], server: ReplayServer) -> None:
+    server.default(CLEAN)
+    assert (await ask(app(RAILS), QUESTION))["content"] == CLEAN
+
+
+async def test_another_is_not_even_generated(app: Callable[..., Any], server: ReplayServer) -> None:
+    server.default(CLEAN)
+    content = (await ask(app(RAILS), ELSEWHERE))["content"]
+    assert content.startswith("I can't answer that reliably from the sources I have. None of the sources says anything")
+    assert server.requests == []
+
+
+async def test_small_talk_is_answered(app: Callable[..., Any], server: ReplayServer) -> None:
+    server.default("Hello! How can I help?")
+    assert (await ask(app(RAILS), "Hello there!"))["content"] == "Hello! How can I help?"
+
+
+async def test_the_flag_turns_it_off(app: Callable[..., Any], server: ReplayServer) -> None:
+    server.default("Flour, water, salt and yeast.")
+    content = (await ask(app(RAILS), ELSEWHERE, {"evidence": EVIDENCE, "check_answerability": False}))["content"]
+    assert content == "Flour, water, salt and yeast."
+
+
+async def test_shadow_only_records(app: Callable[..., Any], server: ReplayServer) -> None:
+    server.default("Flour, water, salt and yeast.")
+    shadow = RAILS + "custom_data: {groundrails: {activation: shadow}}\n"
+    assert (await ask(app(shadow), ELSEWHERE))["content"] == "Flour, water, salt and yeast."
+
+
+async def test_an_exception_where_the_app_wants_them(app: Callable[..., Any], server: ReplayServer) -> None:
+    server.default(CLEAN)
+    message = await ask(app(RAILS + "enable_rails_exceptions: true\n"), ELSEWHERE)
+    assert message["role"] == "exception"
+    assert message["content"]["type"] == "AnswerabilityRailException"
+    assert "None of the sources" in message["content"]["message"]
+
+
+@pytest.mark.parametrize(("then", "is_answered"), [("warn", True), ("block", False)])
+async def test_evidence_that_cannot_be_read(
+    app: Callable[..., Any], server: ReplayServer, then: str, is_answered: bool
+) -> None:
+    server.default(CLEAN)
+    unverified = RAILS + f"custom_data: {{groundrails: {{on_unverified: {then}}}}}\n"
+    content = (await ask(app(unverified), QUESTION, {"evidence": [5]}))["content"]
+    assert (content == CLEAN) is is_answered
+
+
+COLANG_2 = """
+import core
+import guardrails
+import groundrails.plugin
+
+flow input rails $input_text
+  check answerability
+
+flow main
+  activate answer
+  activate fixed answer
+
+flow answer
+  user said something as $said
+  $text = $said.transcript
+  $answer = await PassthroughLLMAction(user_message=$text)
+  bot say $answer
+
+flow fixed answer
+  match NeverSent()
+"""
+
+
+async def test_colang_2(server: ReplayServer) -> None:
+    from test_colang_2 import YAML
+
+    rails = make_app(YAML.format(base_url=server.base_url, more=""), textwrap.dedent(COLANG_2))
+    server.default(CLEAN)
+    assert (await ask(rails, QUESTION))["content"] == CLEAN
+    server.reset()
+    server.default(CLEAN)
+    content = (await ask(rails, ELSEWHERE))["content"]
+    assert content.startswith("I can't answer that reliably")
+    assert server.requests == []
