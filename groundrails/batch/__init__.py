@@ -1,0 +1,1 @@
+"""Checking files of many answers: readers, the job that can be killed and resumed, and its engines."""

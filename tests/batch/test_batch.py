@@ -1,0 +1,238 @@
+"""`groundrails batch` as a user runs it: formats, bad rows, kills and resumption."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundrails import Guard
+from groundrails.batch.output import Output, Result, lines_of
+from groundrails.batch.runner import Done
+from groundrails.cli.batch import progress_line
+
+FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
+GOOD = {"response": "Rhenium melts at 3186 degrees Celsius.", "evidence": FACT}
+BAD = {"response": "Rhenium melts at 1200 degrees Celsius.", "evidence": FACT}
+
+
+def run(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(command(*arguments), input=stdin, capture_output=True, timeout=120)
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "groundrails", "batch", *arguments]
+
+
+def write_jsonl(path: Path, rows: Sequence[Any]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def verdicts(path: Path) -> list[tuple[Any, str]]:
+    return [(line["id"], line["report"]["status"]) for line in lines_of(path)]
+
+
+def test_each_row_gets_the_report_of_the_engine_in_order() -> None:
+    rows = [{"id": "a", **BAD}, {"id": 2, **GOOD}, {**GOOD, "other": "column"}]
+    write_jsonl(Path("in.jsonl"), rows)
+    done = run("in.jsonl", "out.jsonl", "--json")
+    assert done.returncode == 0, done.stderr
+    assert verdicts(Path("out.jsonl")) == [("a", "hallucinated"), (2, "grounded"), (None, "grounded")]
+    expected = Guard().check_sync(**BAD)
+    line = next(lines_of(Path("out.jsonl")))
+    assert line["report"]["claims"][0]["label"] == expected.claims[0].label
+    assert line["report"]["hallucination_score"] == pytest.approx(expected.hallucination_score, abs=1e-3)
+    summary = json.loads(done.stdout)
+    assert summary["statuses"] == {"grounded": 2, "hallucinated": 1}
+    assert b"3 rows in" in done.stderr
+
+
+def test_csv_with_other_column_names_and_lists_in_cells() -> None:
+    with Path("in.csv").open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "answer", "context"])
+        writer.writerow(["a", BAD["response"], json.dumps([FACT, {"text": "More.", "id": "m"}])])
+        writer.writerow(["b", GOOD["response"], f"{FACT}\nA second line, with a comma."])
+    done = run("in.csv", "out.jsonl", "--map", "response=answer", "--map", "evidence=context")
+    assert done.returncode == 0, done.stderr
+    assert verdicts(Path("out.jsonl")) == [("a", "hallucinated"), ("b", "grounded")]
+
+
+def test_parquet() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table(
+        {"id": [1, 2], "response": [BAD["response"], GOOD["response"]], "evidence": [[FACT], [FACT, "More."]]}
+    )
+    parquet.write_table(table, "in.parquet")
+    assert run("in.parquet", "out.jsonl").returncode == 0
+    assert verdicts(Path("out.jsonl")) == [(1, "hallucinated"), (2, "grounded")]
+
+
+def test_standard_input_and_output() -> None:
+    done = run("-", "-", stdin=json.dumps({"id": 1, **BAD}).encode())
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["report"]["status"] == "hallucinated"
+
+
+BAD_ROWS = [
+    (b"{not json", "not JSON"),
+    (b'"text"', "not an object but str"),
+    (b"\xff\xfe", "not UTF-8"),
+    (b'{"answer": "x"}', "no field 'response'"),
+    (b'{"response": 5}', "response must be a string, got int"),
+    (b'{"response": "x", "evidence": [5]}', "evidence item 1 is int without text"),
+    (b'{"response": "x", "evidence": ' + b"[" * 100_000, "nested too deep"),
+    (rb'{"response": "\ud800"}', "half a character"),
+    (b'{"response": "x", "stakes": "extreme"}', "stakes"),
+]
+
+
+def test_rows_that_cannot_be_read_stand_aside_with_their_reasons() -> None:
+    lines = [row for row, _ in BAD_ROWS]
+    good = json.dumps({"id": "good", **GOOD}).encode()
+    Path("in.jsonl").write_bytes(b"\n".join([good, b"", *lines, good]))
+    done = run("in.jsonl", "out.jsonl")
+    assert done.returncode == 3
+    assert verdicts(Path("out.jsonl")) == [("good", "grounded")] * 2
+    rejected = list(lines_of(Path("out.rejected.jsonl")))
+    assert [line["row"] for line in rejected] == list(range(3, 3 + len(lines)))
+    for line, (_, words) in zip(rejected, BAD_ROWS, strict=True):
+        assert words in line["reason"]
+    assert b"out.rejected.jsonl" in done.stderr
+
+
+def test_bad_cells_spoil_their_own_row_alone() -> None:
+    Path("in.csv").write_bytes(
+        b"id,response,evidence\n1,\xff\xfe,x\n2,too,many,cells\n"
+        + f'3,"{GOOD["response"]}","{FACT}"\n'.encode()
+        + b"4,,x\n"
+    )
+    assert run("in.csv", "out.jsonl").returncode == 3
+    assert verdicts(Path("out.jsonl")) == [("3", "grounded")]
+    reasons = {line["row"]: line["reason"] for line in lines_of(Path("out.rejected.jsonl"))}
+    assert reasons == {
+        1: "not UTF-8",
+        2: "4 cells under 3 column names",
+        4: "no field 'response'",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["missing.jsonl", "out.jsonl"], "No such file"),
+        (["in.xlsx", "out.jsonl"], "cannot tell the format"),
+        (["in.jsonl", "nowhere/out.jsonl"], "cannot write"),
+        (["in.jsonl", "out.jsonl", "--map", "evidance=x"], "did you mean 'evidence'"),
+        (["in.jsonl", "out.jsonl", "--engine", "spark"], "choose local or ray"),
+        (["in.jsonl", "-", "--json"], "would mix"),
+    ],
+)
+def test_wrong_usage_is_one_line(arguments: list[str], words: str) -> None:
+    write_jsonl(Path("in.jsonl"), [GOOD])
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert words in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+def test_killed_again_and_again_it_loses_and_doubles_nothing() -> None:
+    count = 400
+    write_jsonl(Path("in.jsonl"), [{"id": f"row-{n}", **(BAD if n % 3 == 0 else GOOD)} for n in range(count)])
+    kills = 0
+    for _ in range(40):
+        process = subprocess.Popen(command("in.jsonl", "out.jsonl"), stderr=subprocess.DEVNULL)
+        before = len(Path("out.jsonl").read_bytes()) if Path("out.jsonl").exists() else 0
+        wait_for_growth(process, before)
+        if process.poll() is None and kills < 3:
+            os.kill(process.pid, signal.SIGKILL)
+            kills += 1
+        if process.wait(120) == 0:
+            break
+    assert kills == 3
+    assert verdicts(Path("out.jsonl")) == [
+        (f"row-{n}", "hallucinated" if n % 3 == 0 else "grounded") for n in range(count)
+    ]
+
+
+def wait_for_growth(process: subprocess.Popen[bytes], before: int) -> None:
+    """Until the job has written some lines of its own, or ended."""
+    while process.poll() is None:
+        if Path("out.jsonl").exists() and len(Path("out.jsonl").read_bytes()) > before + 20_000:
+            return
+        time.sleep(0.02)
+
+
+def test_a_line_that_a_kill_left_unfinished_is_made_again() -> None:
+    write_jsonl(Path("in.jsonl"), [{"id": 1, **GOOD}, {"id": 2, **BAD}])
+    run("in.jsonl", "out.jsonl")
+    whole = Path("out.jsonl").read_bytes()
+    Path("out.jsonl").write_bytes(whole[: len(whole) - 100])
+    done = run("in.jsonl", "out.jsonl")
+    assert b"1 rows are done already" in done.stderr
+    assert verdicts(Path("out.jsonl")) == [(1, "grounded"), (2, "hallucinated")]
+
+
+def test_a_finished_job_is_left_alone() -> None:
+    write_jsonl(Path("in.jsonl"), [GOOD])
+    run("in.jsonl", "out.jsonl")
+    before = Path("out.jsonl").read_bytes()
+    done = run("in.jsonl", "out.jsonl", "--json")
+    assert Path("out.jsonl").read_bytes() == before
+    assert json.loads(done.stdout)["this_run"]["rows"] == 0
+
+
+def test_another_input_or_other_settings_do_not_mix_with_what_is_there() -> None:
+    write_jsonl(Path("in.jsonl"), [{"id": 1, **GOOD}])
+    run("in.jsonl", "out.jsonl")
+    write_jsonl(Path("in.jsonl"), [{"id": 1, **BAD}])
+    changed = run("in.jsonl", "out.jsonl")
+    assert changed.returncode == 2 and b"row 1 of the input is another one" in changed.stderr
+    Path("s.yml").write_text("checks: [grounding]\n", encoding="utf-8")
+    settings = run("in.jsonl", "out.jsonl", "--config", "s.yml")
+    assert settings.returncode == 2 and b"other values of settings" in settings.stderr
+    assert run("in.jsonl", "out.jsonl", "--restart").returncode == 0
+    assert verdicts(Path("out.jsonl")) == [(1, "hallucinated")]
+
+
+def test_two_jobs_do_not_share_an_output() -> None:
+    write_jsonl(Path("in.jsonl"), [GOOD])
+    with Output("out.jsonl", {}):
+        done = run("in.jsonl", "out.jsonl")
+    assert done.returncode == 2 and b"another job is writing" in done.stderr
+
+
+def test_interrupted_by_hand_it_says_so_and_goes_on_later() -> None:
+    count = 300
+    write_jsonl(Path("in.jsonl"), [{"id": n, **GOOD} for n in range(count)])
+    process = subprocess.Popen(command("in.jsonl", "out.jsonl"), stderr=subprocess.PIPE)
+    wait_for_growth(process, 0)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and b"interrupted" in errors
+    assert 0 < len(list(lines_of(Path("out.jsonl")))) < count
+    assert run("in.jsonl", "out.jsonl").returncode == 0
+    assert [line["id"] for line in lines_of(Path("out.jsonl"))] == list(range(count))
+
+
+def test_progress_has_rate_and_time_left() -> None:
+    done = Done(rows=50, skipped=0, rejected=2, seconds=10.0)
+    assert progress_line(done, 200, 100) == "150 of 200 rows (75 %), 5.0 rows/s, 10 s left, 2 rejected"
+    assert progress_line(done, None, 0) == "50 rows, 5.0 rows/s, 2 rejected"
+    assert progress_line(Done(0, 0, 0, 0.0), 10, 0) == "0 of 10 rows (0 %), 0.0 rows/s, inf s left, 0 rejected"
+
+
+def test_hostile_ids_stay_one_line() -> None:
+    with Output("out.jsonl", {}) as out:
+        out.write(Result(1, "x", 'a\n{"row": 2}\u2028b', {"status": "grounded"}))
+    assert [line["id"] for line in lines_of(Path("out.jsonl"))] == ['a\n{"row": 2}\u2028b']
