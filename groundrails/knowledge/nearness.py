@@ -26,8 +26,9 @@ def nearest_of(lookup: Lookup, values: Iterable[str]) -> tuple[str, ...]:
     return tuple(value for value, _, _ in found if value != lookup.text)[:MAX_SHOWN]
 
 
-def nearness(lookup: Lookup, value: str) -> float:
-    """How alike two values are, 0 to 100."""
+def nearness(lookup: Lookup, value: str, *, is_text: bool = False) -> float:
+    """How alike two values are, 0 to 100; a text counts by the part of it that is most alike."""
     from rapidfuzz import fuzz
 
-    return float(fuzz.ratio(folded(lookup.text), folded(value)))
+    ratio = fuzz.partial_ratio if is_text else fuzz.ratio
+    return float(ratio(folded(lookup.text), folded(value)))

@@ -121,7 +121,9 @@ class SqliteSource:
         told = " || ' ' || ".join(f"coalesce({_quoted(self._fields[name])}, '')" for name in parts)
         told = told or _quoted(self._field)
         wanted = Lookup(text=text)
-        connection.create_function("groundrails_nearness", 1, lambda value: nearness(wanted, plain(value)))
+        connection.create_function(
+            "groundrails_nearness", 1, lambda value: nearness(wanted, plain(value), is_text=self._is_full_text)
+        )
         inner, bound = f"SELECT {told} AS told FROM {_quoted(self._table)}", []
         if self._is_full_text:
             words = re.findall(r"\w+", text)[:20]

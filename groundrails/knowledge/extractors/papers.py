@@ -60,7 +60,7 @@ def _titles(text: str) -> Iterator[Entity]:
 def _citations(text: str) -> Iterator[Entity]:
     for pattern in (_CITED, _POSSESSIVE):
         for match in pattern.finditer(text):
-            author = match["author"]
+            author = match["author"].split()[-1]  # lists sort "van der Meer" both ways
             if author in _NO_AUTHOR or (pattern is _CITED and not _is_cited(text, match)):
                 continue
             year = match["year"][:4]

@@ -1,0 +1,131 @@
+"""Several sources: order of authority, the latency budget, and what a miss or a failure means."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from groundrails.knowledge.asking import Asker
+from groundrails.knowledge.base import KnowledgeSource, Lookup, Verdict
+from groundrails.knowledge.functions import FunctionSource
+
+
+def source(
+    name: str, answer: Callable[[Any], Any], *, priority: int = 2, is_complete: bool = True, timeout_s: float = 2.0
+) -> KnowledgeSource:
+    return FunctionSource(name, answer, priority=priority, is_complete=is_complete, timeout_s=timeout_s)
+
+
+def fails(_: Any) -> bool:
+    raise ConnectionError("the database said: password s3cret")
+
+
+def sleeps(_: Any) -> bool:
+    time.sleep(0.3)
+    return True
+
+
+def ask(*sources: KnowledgeSource, text: str = "x", budget_s: float = 5.0) -> Verdict:
+    lookup = Lookup.of(text, is_folded=False)
+    return asyncio.run(Asker().verdicts({lookup: sources}, budget_s))[lookup]
+
+
+YES, NO = (lambda _: True), (lambda _: False)
+
+
+@pytest.mark.parametrize(
+    ("sources", "outcome", "decided_by"),
+    [
+        ([source("a", YES)], "verified", "a"),
+        ([source("a", NO)], "refuted", "a"),
+        ([source("a", NO, is_complete=False)], "unverifiable", ""),
+        ([source("a", NO), source("b", YES)], "verified", "b"),
+        ([source("a", NO, is_complete=False), source("b", NO)], "refuted", "b"),
+        ([source("a", fails)], "unverifiable", ""),
+        ([source("a", fails), source("b", YES)], "verified", "b"),
+        ([source("a", fails), source("b", NO)], "unverifiable", ""),
+        ([source("a", NO), source("b", fails)], "unverifiable", ""),
+        ([], "unverifiable", ""),
+    ],
+)
+def test_a_hit_verifies_and_only_a_full_search_refutes(
+    sources: list[KnowledgeSource], outcome: str, decided_by: str
+) -> None:
+    verdict = ask(*sources)
+    assert (verdict.outcome, verdict.source) == (outcome, decided_by)
+    assert "s3cret" not in verdict.reason
+
+
+def test_sources_are_asked_in_order_of_authority_until_one_has_it() -> None:
+    asked: list[str] = []
+
+    def noting(name: str, answer: bool) -> Callable[[Any], bool]:
+        return lambda _: asked.append(name) or answer  # type: ignore[func-returns-value]
+
+    three = source("three", noting("three", True), priority=3)
+    one = source("one", noting("one", False), priority=1)
+    two = source("two", noting("two", True), priority=2)
+    assert ask(three, one, two).source == "two"
+    assert asked == ["one", "two"]
+
+
+def test_the_budget_bounds_the_time_and_what_it_does_not_reach_is_unverifiable() -> None:
+    lookups = {Lookup.of(f"x{n}", is_folded=False): [source("slow", sleeps)] for n in range(40)}
+    started = time.monotonic()
+    verdicts = asyncio.run(Asker().verdicts(lookups, 0.5))
+    assert time.monotonic() - started < 2.0
+    outcomes = [verdict.outcome for verdict in verdicts.values()]
+    assert len(outcomes) == 40 and "unverifiable" in outcomes and "refuted" not in outcomes
+    assert any("budget_spent" in verdict.reason for verdict in verdicts.values())
+
+
+def test_a_source_too_slow_for_what_is_left_is_not_asked() -> None:
+    asker, slow = Asker(), source("slow", sleeps)
+    first, second = Lookup.of("a", is_folded=False), Lookup.of("b", is_folded=False)
+
+    async def both() -> tuple[Verdict, Verdict, float]:
+        one = (await asker.verdicts({first: [slow]}, 5.0))[first]
+        started = time.monotonic()
+        two = (await asker.verdicts({second: [slow]}, 0.1))[second]
+        return one, two, time.monotonic() - started
+
+    one, two, took_s = asyncio.run(both())
+    assert one.outcome == "verified"
+    assert (two.outcome, two.reason) == ("unverifiable", "slow: budget_spent") and took_s < 0.1
+
+
+def test_a_source_of_the_user_that_answers_nonsense_is_no_answer() -> None:
+    class Odd:
+        name, priority, is_complete = "odd", 1, True
+
+        async def lookup(self, lookup: Lookup) -> Any:
+            return "yes"
+
+        async def near(self, lookup: Lookup) -> Any:
+            raise OSError
+
+    assert ask(Odd()) == Verdict("unverifiable", "odd: failed: TypeError")
+
+
+def test_a_near_search_that_fails_changes_nothing() -> None:
+    class Blind:
+        name, priority, is_complete = "blind", 1, True
+
+        async def lookup(self, lookup: Lookup) -> Any:
+            from groundrails.knowledge.base import Answer
+
+            return Answer(False)
+
+        async def near(self, lookup: Lookup) -> Any:
+            raise OSError
+
+    assert ask(Blind()).outcome == "refuted"
+
+
+@pytest.mark.parametrize(("text", "outcome"), [("", "refuted"), ("  ", "refuted"), ("x" * 2_000, "unverifiable")])
+def test_empty_and_endless_values_are_not_looked_up(text: str, outcome: str) -> None:
+    assert ask(source("a", fails), text=text).outcome == outcome
