@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,8 @@ class Guard:
         self.store = _store_of(self.config)
         """Keeps every report; None unless the settings say where."""
         self._desk = _desk_of(self.config, self.store)
+        for name in self.config.checks:
+            get_check(name)  # imported now, not on the event loop at the first answer
         self.trace_sink: Sink = emit
         """Where the trace of each response goes."""
 
@@ -276,7 +279,10 @@ async def _checked(
     quality = None
     if context.config.abstention.enabled and not exchange.is_chunk:
         quality = await context.nli.run(retrieval_quality, exchange)
-    return build_report(found, context.config, exchange, cap=cap, verification=verified, retrieval_quality=quality)
+    report = partial(
+        build_report, found, context.config, exchange, cap=cap, verification=verified, retrieval_quality=quality
+    )
+    return await context.nli.run(report)  # a long answer has a thousand claims: the event loop must not stand still
 
 
 async def _run_check(
