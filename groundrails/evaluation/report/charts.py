@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 Point = tuple[float, float]
 WIDTH, HEIGHT = 320, 260
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 14, 40
+LEFT, RIGHT, TOP, BOTTOM = 46, 20, 14, 40
 SERIES = 8
 """Colours of the page; further series begin again with the first."""
 

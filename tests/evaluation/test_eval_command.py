@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import json
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evaluation_rows import write_rows, year_rows
+
+from groundrails.evaluation.runs import outcomes_in, read_header
+from groundrails.scoring.judge import HIGHEST_LEVEL
+from groundrails.testing import ReplayRequest, ReplayServer
+
+Run = Callable[..., Any]
+CONTRACT = ("n", "unverified", "precision", "recall", "f1", "balanced_accuracy", "auroc", "auprc", "brier", "ece",
+            "latency_ms_p50", "latency_ms_p95")  # fmt: skip
+
+
+def evaluated(groundrails: Run, tmp_path: Path, rows: list[dict[str, Any]], *options: str) -> dict[str, Any]:
+    done = groundrails(
+        "eval", "--dataset", write_rows(tmp_path / "rows.jsonl", rows), "--json", tmp_path / "m.json", *options
+    )
+    assert done.code == 0, done.err
+    return json.loads((tmp_path / "m.json").read_text())
+
+
+def test_json_holds_every_metric_with_its_interval(groundrails: Run, tmp_path: Path) -> None:
+    found = evaluated(groundrails, tmp_path, year_rows(12), "--method", "grounding,nli")
+    assert list(found["methods"]) == ["grounding", "nli"]
+    for metrics in found["methods"].values():
+        for name in CONTRACT:
+            metric = metrics[name]
+            assert metric["low"] <= metric["value"] <= metric["high"], name
+        assert metrics["n"]["value"] == 12
+    assert found["methods"]["grounding"]["f1"]["value"] == 1.0
+    assert set(found["baselines"]) == {"everything_flagged", "length", "unseen_words"}
+    assert found["baselines"]["everything_flagged"]["recall"]["value"] == 1.0
+    assert found["baselines"]["length"]["auroc"]["value"] == 0.5  # all answers are of one length, per pair
+
+
+def test_one_class_gives_null_and_a_reason(groundrails: Run, tmp_path: Path) -> None:
+    rows = [row for row in year_rows(8) if not row["hallucinated"]]
+    metrics = evaluated(groundrails, tmp_path, rows)["methods"]["grounding"]
+    for name in ("auroc", "auprc", "balanced_accuracy", "recall", "f1"):
+        assert metrics[name]["value"] is None and "undefined" in metrics[name]["reason"]
+    assert metrics["brier"]["value"] is not None
+
+
+def test_bad_rows_are_told_and_counted_and_the_rest_is_evaluated(groundrails: Run, tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "rows.jsonl", [*year_rows(4), {"id": "x", "response": "No label."}, year_rows(1)[0]])
+    with file.open("a") as handle:
+        handle.write('{"id": "broken\n')
+    done = groundrails("eval", "-d", file, "--json", tmp_path / "m.json")
+    assert done.code == 0
+    assert "left out or changed: 1 malformed, 1 without label, 1 repeated" in done.err
+    run = json.loads((tmp_path / "m.json").read_text())["run"]
+    assert run["rows"] == 4 and run["problem_examples"][-1].startswith("rows.jsonl:7: not JSON")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--method", "groundin"), "unknown method 'groundin'; did you mean 'grounding'"),
+        (("--method", ","), "names no method"),
+        (("--from", "web"), "expected files or hub"),
+        (("--json", "missing/m.json"), "give the path of a file in a folder that exists"),
+        (("--compare", "nothing.rows.jsonl"), "cannot read the run 'nothing.rows.jsonl'"),
+    ],
+)
+def test_wrong_usage_exits_2_with_the_remedy(
+    groundrails: Run, tmp_path: Path, options: tuple[str, ...], told: str
+) -> None:
+    done = groundrails("eval", "-d", write_rows(tmp_path / "rows.jsonl", year_rows(2)), *options)
+    assert done.code == 2 and told in done.err
+
+
+def test_a_data_set_without_a_usable_row_is_an_error(groundrails: Run, tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "rows.jsonl", [{"response": "A."}])
+    done = groundrails("eval", "-d", file)
+    assert done.code == 2 and "has no row to evaluate: 1 without label" in done.err
+
+
+def test_a_method_that_could_verify_nothing_exits_3_and_says_why(groundrails: Run, tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "rows.jsonl", year_rows(2))
+    done = groundrails("eval", "-d", file, "-m", "ngram", "--json", tmp_path / "m.json")
+    assert done.code == 3
+    assert "ngram could verify no row: no_model" in done.err
+    metrics = json.loads((tmp_path / "m.json").read_text())["methods"]["ngram"]
+    assert metrics["unverified"]["value"] == 2 and metrics["f1"]["value"] is None
+    assert metrics["f1"]["conservative"]["value"] == 0.0
+
+
+def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(groundrails: Run, tmp_path: Path) -> None:
+    """Nonsense rows are unverified: they leave the first column and count as wrong in the second."""
+
+    def judge(request: ReplayRequest) -> str:
+        years = [int(year) for year in re.findall(r"\b(?:17|18|19)\d\d\b", request.last_user_text)]
+        if min(years) % 3 == 0:
+            return "banana"
+        level = HIGHEST_LEVEL if max(years) == min(years) else 0
+        return json.dumps({"verdicts": [{"claim": 1, "reason": "r", "quote": "", "level": level}]})
+
+    with ReplayServer() as server:
+        server.default(judge)
+        settings = tmp_path / "settings.yml"
+        llm = {"model": "replay", "base_url": server.base_url, "api_key": "none", "cache": {"backend": "off"}}
+        settings.write_text(json.dumps({"llm": llm}))
+        found = evaluated(groundrails, tmp_path, year_rows(24), "-m", "judge", "-c", str(settings))
+    metrics = found["methods"]["judge"]
+    assert 6 <= metrics["unverified"]["value"] <= 10
+    assert metrics["auroc"]["value"] == 1.0
+    assert metrics["auroc"]["conservative"]["value"] < 1.0
+    assert metrics["f1"]["conservative"]["value"] < metrics["f1"]["value"]
+    assert metrics["coverage"]["value"] == 1 - metrics["unverified"]["value"] / 24
+    assert metrics["llm_calls"]["value"] >= 1.0
+
+
+def test_a_killed_run_goes_on_where_it_stopped(groundrails: Run, start_process: Run, tmp_path: Path) -> None:
+    file, run = write_rows(tmp_path / "rows.jsonl", year_rows(120)), tmp_path / "m.rows.jsonl"
+    running = start_process("eval", "-d", file, "--json", tmp_path / "m.json", "--concurrency", "1")
+    deadline = time.monotonic() + 100
+    while time.monotonic() < deadline and (not run.exists() or run.read_bytes().count(b"\n") < 8):
+        time.sleep(0.05)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    with run.open("a") as handle:
+        handle.write('{"id": "half a li')  # as if it had been killed while writing
+    kept = run.read_text().splitlines()[1:-1]
+    assert 7 <= len(kept) < 120 and not (tmp_path / "m.json").exists()
+    done = groundrails("eval", "-d", file, "--json", tmp_path / "m.json")
+    assert done.code == 0 and f"going on with a run of {len(kept)} outcomes" in done.err
+    assert run.read_text().splitlines()[1 : 1 + len(kept)] == kept  # nothing was done twice
+    ids = [outcome.id for outcome in outcomes_in(run)]
+    assert len(ids) == len(set(ids)) == 120
+    assert json.loads((tmp_path / "m.json").read_text())["methods"]["grounding"]["n"]["value"] == 120
+
+
+def test_another_runs_file_is_refused_unless_fresh(groundrails: Run, tmp_path: Path) -> None:
+    run = tmp_path / "a.rows.jsonl"
+    rows = write_rows(tmp_path / "rows.jsonl", year_rows(4))
+    assert groundrails("eval", "-d", rows, "--run", run).code == 0
+    refused = groundrails("eval", "-d", rows, "--run", run, "--sample", "2")
+    assert refused.code == 2 and "sample None there, 2 here" in refused.err
+    assert groundrails("eval", "-d", rows, "--run", run, "--sample", "2", "--fresh").code == 0
+    assert read_header(run)["sample"] == 2
+
+
+def test_a_method_can_be_added_to_a_finished_run(groundrails: Run, tmp_path: Path) -> None:
+    run, rows = tmp_path / "a.rows.jsonl", write_rows(tmp_path / "rows.jsonl", year_rows(4))
+    groundrails("eval", "-d", rows, "--run", run, "-m", "grounding")
+    groundrails("eval", "-d", rows, "--run", run, "-m", "grounding,nli")
+    assert [outcome.method for outcome in outcomes_in(run)] == ["grounding"] * 4 + ["nli"] * 4
+
+
+def test_two_runs_are_compared_with_significance(groundrails: Run, tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "rows.jsonl", year_rows(20))
+    strict = tmp_path / "strict.yml"
+    strict.write_text(json.dumps({"grounding": {"max_unsupported_score": 1.0, "contradiction_threshold": 1.0}}))
+    groundrails("eval", "-d", rows, "--run", tmp_path / "lax.rows.jsonl", "-c", strict)
+    done = groundrails("eval", "-d", rows, "--json", tmp_path / "m.json", "--compare", tmp_path / "lax.rows.jsonl")
+    assert done.code == 0
+    (found,) = json.loads((tmp_path / "m.json").read_text())["comparisons"]
+    assert found["rows"] == 20
+    assert found["only_first_right"] + found["only_second_right"] > 0 or found["p_mcnemar"] is None
+    assert "common rows" in done.out
+
+
+def test_the_page_stands_alone_and_escapes_what_it_shows(groundrails: Run, tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script> The bridge opened in 1950.\u202e"
+    rows = [*year_rows(6), {"id": '"><img src=x>', "evidence": ["The bridge opened in 1950."], "response": evil,
+                            "hallucinated": True}]  # fmt: skip
+    file = write_rows(tmp_path / "rows.jsonl", rows)
+    done = groundrails(
+        "eval", "-d", file, "--html", tmp_path / "r.html", "--markdown", tmp_path / "r.md", "-m", "grounding,nli"
+    )
+    assert done.code == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<script" not in page and "<img" not in page and "\u202e" not in page
+    assert "default-src 'none'" in page and not re.search(r'(?:src|href)="http|@import|url\(', page)
+    assert page.count("<svg") == 3 + 2 * 2
+    for heading in ("Metrics", "Curves", "Confusion and cost", "Told wrong with most certainty", "All metrics"):
+        assert heading in page
+    text = (tmp_path / "r.md").read_text()
+    assert "| grounding | 7 | 0 |" in text and "| *length only* | 7 |" in text
