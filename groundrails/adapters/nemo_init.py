@@ -23,6 +23,7 @@ from groundrails.errors import GroundrailsError, PromptError, SettingsError
 from groundrails.guard import Guard
 from groundrails.llm.prompts import PromptLibrary
 from groundrails.paths import data_folder
+from groundrails.telemetry.nemo_spans import TurnTraces
 
 log = logging.getLogger("groundrails")
 
@@ -33,6 +34,8 @@ ACTIONS = (
     "check_claims",
     "check_citations",
     "check_knowledge",
+    "check_structure",
+    "check_logic",
     "check_tool_calls",
     "check_answerability",
 )
@@ -61,12 +64,14 @@ def _init(app: Any) -> None:
     if app.config.colang_version == "1.0":
         _add_messages(app.config)
     _register_embeddings()
+    guard.trace_sink = TurnTraces(app).add
     plugin = NemoPlugin(app, guard)
     attach(app, plugin)
     guard.sources.bind_knowledge_base(lambda: plugin.search_knowledge_base)
     watch_streams(app)
     if config.consistency.sampling == "piggyback":
         _ask_for_samples_with_the_answer(app, config)
+    _prepare_structure(app, config)
     if plugin.streams_before_check and _our_flows(app.config):
         plugin.warn_of_shown_text()
     log.info("groundrails: ready: activation %s, flows %s", config.activation, ", ".join(_our_flows(app.config)) or "-")
@@ -182,6 +187,21 @@ def _ask_for_samples_with_the_answer(app: Any, config: GuardConfig) -> None:
     from groundrails.llm.piggyback import install
 
     install(app, config)
+
+
+def _prepare_structure(app: Any, config: GuardConfig) -> None:
+    """Send the schema to the model where the settings say so; warn of a rail that has none."""
+    settings = config.structure
+    if settings.constrain != "off":
+        from groundrails.llm.constrained import install
+
+        install(app, settings)
+    if not settings.has_rules and "check structure" in _our_flows(app.config):
+        log.warning(
+            "groundrails: check structure has no schema, model or rule in the settings (structure: ...): only answers "
+            "with a schema in $%s are checked",
+            settings.variable,
+        )
 
 
 def _our_flows(rails_config: Any) -> list[str]:

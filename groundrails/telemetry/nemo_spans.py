@@ -9,42 +9,53 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import lru_cache
 from typing import Any
 
 from groundrails.telemetry.emit import emit, has_provider
 from groundrails.telemetry.trace import Trace
 
 MAX_WAITING_TURNS = 256
-"""Turns whose traces wait; the oldest are emitted without NeMo's parent beyond that."""
+"""Turns whose traces wait; beyond that the oldest are emitted without NeMo's parent."""
 CLOCK_SLACK_NS = 5_000_000
 """NeMo's times are floats of seconds, read a moment before and after ours."""
 
 
 class TurnTraces:
-    """Finished traces by the turn they belong to."""
+    """Finished traces of one app, by the turn they belong to.
 
-    def __init__(self) -> None:
+    NeMo makes its adapters after the plugin's `init`, so they are exchanged when the first trace comes.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._has_adapters: bool | None = None
         self._lock = threading.Lock()
         self._by_turn: OrderedDict[int, tuple[Any, list[tuple[Trace, Any]]]] = OrderedDict()
 
     def add(self, trace: Trace) -> None:
-        """Keep a trace for the turn that is under way here; emit it at once if there is none."""
+        """Keep a trace for the turn that is under way here; emit it at once where NeMo makes no spans."""
         from nemoguardrails.context import llm_stats_var
 
         if not has_provider():
             return
+        if self._has_adapters is None:
+            self._has_adapters = _extend_adapters(self._app, self)
+        turn = llm_stats_var.get()
+        if turn is None or not self._has_adapters:
+            emit(trace)
+        else:
+            self._keep(turn, trace)
+
+    def _keep(self, turn: Any, trace: Trace) -> None:
         from opentelemetry import context
 
-        turn = llm_stats_var.get()
-        if turn is None:
-            emit(trace)
-            return
         with self._lock:
             self._by_turn.setdefault(id(turn), (turn, []))[1].append((trace, context.get_current()))
-            late = [self._by_turn.popitem(last=False) for _ in range(len(self._by_turn) - MAX_WAITING_TURNS)]
-        for _, (_, waiting) in late:
-            for trace, parent in waiting:
-                emit(trace, parent)
+            late = [self._by_turn.popitem(last=False)[1] for _ in range(len(self._by_turn) - MAX_WAITING_TURNS)]
+        for _, waiting in late:
+            for forgotten, parent in waiting:
+                emit(forgotten, parent)
 
     def take(self) -> list[Trace]:
         """The traces of the turn that is under way here."""
@@ -55,44 +66,30 @@ class TurnTraces:
         return [trace for trace, _ in waiting]
 
 
-def put_below_nemos_spans(app: Any) -> TurnTraces | None:
-    """Exchange the app's OpenTelemetry adapters for ones that emit our spans, too; None if it has none."""
-    adapters = getattr(app, "_log_adapters", None) or []
-    if not any(_is_nemos_own(adapter) for adapter in adapters):
-        return None
-    traces = TurnTraces()
-    app._log_adapters = [_extended(a, traces) if _is_nemos_own(a) else a for a in adapters]
-    return traces
+def _extend_adapters(app: Any, traces: TurnTraces) -> bool:
+    """Exchange the app's OpenTelemetry adapters for ones that emit our spans, too. True if it has one."""
+    adapters = list(getattr(app, "_log_adapters", None) or ())
+    extended = [_adapter_class()(a.tracer, traces) if _is_nemos_own(a) else a for a in adapters]
+    if extended != adapters:
+        app._log_adapters = extended
+        return True
+    return False
 
 
 def _is_nemos_own(adapter: Any) -> bool:
-    return f"{type(adapter).__module__}.{type(adapter).__name__}" == (
-        "nemoguardrails.tracing.adapters.opentelemetry.OpenTelemetryAdapter"
-    )
+    kind = type(adapter)
+    return (kind.__module__, kind.__name__) == ("nemoguardrails.tracing.adapters.opentelemetry", "OpenTelemetryAdapter")
 
 
-def _extended(nemos: Any, traces: TurnTraces) -> Any:
+@lru_cache(maxsize=1)
+def _adapter_class() -> Any:
     from nemoguardrails.tracing.adapters.opentelemetry import OpenTelemetryAdapter
 
-    class WithGuardSpans(OpenTelemetryAdapter):  # type: ignore[misc]
-        """NeMo's adapter, and below each action the checks that ran in it."""
+    class OneTurn(OpenTelemetryAdapter):  # type: ignore[misc]
+        """NeMo's adapter for the spans of one turn, with the traces that wait for them."""
 
-        def __init__(self) -> None:
-            self.tracer = nemos.tracer
-            self._left: list[Trace] = []
-
-        async def transform_async(self, interaction_log: Any) -> None:
-            waiting = traces.take()
-            made = _Made(self, waiting)
-            made.transform(interaction_log)
-            for trace in made.waiting:  # an action that NeMo did not log
-                emit(trace)
-
-    class _Made(OpenTelemetryAdapter):  # type: ignore[misc]
-        """One turn's run of the adapter: concurrent turns share the adapter itself."""
-
-        def __init__(self, adapter: Any, waiting: list[Trace]) -> None:
-            self.tracer = adapter.tracer
+        def __init__(self, tracer: Any, waiting: list[Trace]) -> None:
+            self.tracer = tracer
             self.waiting = waiting
 
         def _create_span(self, span_data: Any, parent_context: Any, spans: dict[str, Any], base_time_ns: int) -> None:
@@ -110,4 +107,20 @@ def _extended(nemos: Any, traces: TurnTraces) -> Any:
             for trace in inside:
                 emit(trace, api.set_span_in_context(parent))
 
-    return WithGuardSpans()
+    class WithGuardSpans(OpenTelemetryAdapter):  # type: ignore[misc]
+        """NeMo's adapter, and below each action the checks that ran in it."""
+
+        def __init__(self, tracer: Any, traces: TurnTraces) -> None:
+            self.tracer = tracer
+            self._traces = traces
+
+        def transform(self, interaction_log: Any) -> None:
+            turn = OneTurn(self.tracer, self._traces.take())
+            turn.transform(interaction_log)
+            for trace in turn.waiting:  # of an action that NeMo did not log
+                emit(trace)
+
+        async def transform_async(self, interaction_log: Any) -> None:
+            self.transform(interaction_log)
+
+    return WithGuardSpans

@@ -1,0 +1,250 @@
+"""Spans and metrics, seen by the real SDK: in this process, below NeMo's, and at an OTLP collector."""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+pytest.importorskip("opentelemetry.sdk")
+
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from groundrails import Guard
+from groundrails.testing import ReplayServer
+
+FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
+BAD = "Rhenium melts at 1200 degrees Celsius. It was discovered in 1925."
+_exporter = InMemorySpanExporter()
+
+
+@pytest.fixture
+def spans() -> Iterator[InMemorySpanExporter]:
+    """What was exported during the test. A process has one provider, so all tests share it."""
+    if not isinstance(trace.get_tracer_provider(), TracerProvider):
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(_exporter))
+        trace.set_tracer_provider(provider)
+    _exporter.clear()
+    yield _exporter
+
+
+def named(spans: InMemorySpanExporter, name: str) -> list[ReadableSpan]:
+    return [span for span in spans.get_finished_spans() if span.name == name]
+
+
+def is_child(child: ReadableSpan, parent: ReadableSpan) -> bool:
+    return child.parent is not None and child.parent.span_id == parent.context.span_id  # type: ignore[union-attr]
+
+
+def test_a_span_for_the_guard_each_check_and_each_claim(spans: InMemorySpanExporter) -> None:
+    report = Guard({"checks": ["grounding", "claims"]}).check_sync(BAD, evidence=FACT)
+    (guard,) = named(spans, "groundrails.guard")
+    (check,) = named(spans, "groundrails.check claims")
+    claims = named(spans, "groundrails.claim")
+    assert is_child(check, guard)
+    assert [span for span in claims if is_child(span, check)]
+    assert guard.attributes["groundrails.status"] == report.status == "hallucinated"  # type: ignore[index]
+    assert guard.attributes["groundrails.hallucination_score"] == report.hallucination_score  # type: ignore[index]
+    assert guard.attributes["groundrails.finding_kinds"] == ("unsupported_claim",)  # type: ignore[index]
+    labels = {span.attributes["groundrails.label"] for span in claims}  # type: ignore[index]
+    assert labels == {claim.label for claim in report.claims}
+    assert guard.start_time <= check.start_time < check.end_time <= guard.end_time  # type: ignore[operator]
+
+
+def all_text(spans: InMemorySpanExporter) -> str:
+    return " ".join(span.to_json() for span in spans.get_finished_spans())
+
+
+def test_no_word_of_answer_or_evidence_unless_asked_for(spans: InMemorySpanExporter) -> None:
+    Guard().check_sync(BAD, evidence=FACT)
+    assert "Rhenium" not in all_text(spans) and "3186" not in all_text(spans)
+    spans.clear()
+    Guard({"telemetry": {"content": True}}).check_sync(BAD, evidence=FACT)
+    assert "Rhenium" in all_text(spans)
+
+
+def test_spans_can_be_turned_off_and_bounded(spans: InMemorySpanExporter) -> None:
+    Guard({"telemetry": {"spans": "off"}}).check_sync(BAD, evidence=FACT)
+    assert spans.get_finished_spans() == ()
+    Guard({"checks": ["claims"], "telemetry": {"max_claim_spans": 1}}).check_sync(BAD, evidence=FACT)
+    assert len(named(spans, "groundrails.claim")) == 1
+    (check,) = named(spans, "groundrails.check claims")
+    assert check.attributes["groundrails.claims_without_span"] == 1  # type: ignore[index]
+
+
+def test_llm_calls_are_client_spans_below_their_check(spans: InMemorySpanExporter) -> None:
+    with ReplayServer() as server:
+        server.default("Rhenium melts at 1200 degrees Celsius.")
+        settings = {
+            "checks": ["consistency"],
+            "llm": {"base_url": server.base_url, "model": "gpt-4o-mini", "api_key": "none"},
+            "consistency": {"samples": 2, "sampling": "parallel"},
+        }
+        Guard(settings).check_sync(BAD, prompt="Where does rhenium melt?")
+    calls = named(spans, "chat gpt-4o-mini")
+    (check,) = named(spans, "groundrails.check consistency")
+    assert len(calls) == 2 and all(is_child(call, check) for call in calls)
+    seen = calls[0].attributes or {}
+    assert calls[0].kind is trace.SpanKind.CLIENT
+    assert seen["gen_ai.operation.name"] == "chat"
+    assert seen["gen_ai.request.model"] == "gpt-4o-mini"
+    assert seen["gen_ai.usage.input_tokens"] > 0  # type: ignore[operator]
+    assert seen["gen_ai.usage.output_tokens"] > 0  # type: ignore[operator]
+    assert "gen_ai.input.messages" not in seen
+
+
+def test_a_failed_call_and_its_check_are_errors(spans: InMemorySpanExporter) -> None:
+    settings = {
+        "checks": ["consistency"],
+        "llm": {"base_url": "http://127.0.0.1:9/v1", "model": "gone", "api_key": "none", "max_retries": 0},
+    }
+    assert Guard(settings).check_sync(BAD, prompt="?").status == "unverified"
+    call = named(spans, "chat gone")[0]
+    assert call.status.status_code is trace.StatusCode.ERROR
+    assert call.attributes["error.type"] == "LlmError"  # type: ignore[index]
+
+
+def test_spans_go_below_the_callers(spans: InMemorySpanExporter) -> None:
+    with trace.get_tracer("app").start_as_current_span("app.turn"):
+        Guard().check_sync(BAD, evidence=FACT)
+    (guard,), (turn,) = named(spans, "groundrails.guard"), named(spans, "app.turn")
+    assert is_child(guard, turn)
+
+
+NEMO = """
+models:
+  - {{type: main, engine: openai, model: replay, parameters: {{base_url: {url}, api_key: none}}}}
+import_paths: [groundrails/plugin]
+rails: {{output: {{flows: [check grounding]}}}}
+tracing: {{enabled: true, adapters: [{{name: OpenTelemetry}}]}}
+custom_data: {{groundrails: {{activation: always, checks: [grounding]}}}}
+"""
+
+
+def test_inside_nemo_they_are_children_of_its_action_also_with_turns_at_once(spans: InMemorySpanExporter) -> None:
+    from nemoguardrails import LLMRails, RailsConfig
+
+    def messages(question: str) -> list[dict[str, Any]]:
+        return [{"role": "context", "content": {"evidence": FACT}}, {"role": "user", "content": question}]
+
+    async def two_turns(app: Any) -> None:
+        await asyncio.gather(*(app.generate_async(messages=messages(text)) for text in ("Melting?", "And then?")))
+
+    with ReplayServer() as server:
+        server.default(BAD)
+        app = LLMRails(RailsConfig.from_content(yaml_content=NEMO.format(url=server.base_url)))
+        asyncio.run(two_turns(app))
+    guards, requests = named(spans, "groundrails.guard"), named(spans, "guardrails.request")
+    actions = [
+        span
+        for span in named(spans, "guardrails.action")
+        if (span.attributes or {}).get("action.name") == "check_grounding"
+    ]
+    assert len(guards) == len(requests) == len(actions) == 2
+    assert sorted(g.parent.span_id for g in guards) == sorted(a.context.span_id for a in actions)  # type: ignore
+    assert len({guard.context.trace_id for guard in guards}) == 2  # type: ignore[union-attr]
+    assert {g.context.trace_id for g in guards} == {r.context.trace_id for r in requests}  # type: ignore[union-attr]
+
+
+class Collector(http.server.ThreadingHTTPServer):
+    """Keeps the bodies that OTLP exporters post."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.bodies: dict[str, list[bytes]] = {}
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        if self.headers.get("content-encoding") == "gzip":
+            import gzip
+
+            body = gzip.decompress(body)
+        self.server.bodies.setdefault(self.path, []).append(body)  # type: ignore[attr-defined]
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    running = Collector()
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    yield running
+    running.shutdown()
+    running.server_close()
+
+
+def test_the_service_exports_spans_and_metrics_and_logs_the_trace(collector: Collector, tmp_path: Path) -> None:
+    settings = {"telemetry": {"otlp_endpoint": collector.url, "log_format": "json", "service_name": "rails-1"}}
+    Path("s.yml").write_text(json.dumps(settings), encoding="utf-8")
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "groundrails", "serve", "--config", "s.yml", "--port", "0"],
+            stdout=subprocess.PIPE, stderr=log, text=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+        headers = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01", "x-request-id": "turn-1"}
+        with httpx.Client(trust_env=False, timeout=60) as client:
+            client.post(f"{url}/v1/check", json={"response": BAD, "evidence": FACT}, headers=headers)
+        process.terminate()
+        assert process.wait(30) == 0
+        process.stdout.close()
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    requests = [ExportTraceServiceRequest.FromString(body) for body in collector.bodies["/v1/traces"]]
+    exported = [s for r in requests for rs in r.resource_spans for ss in rs.scope_spans for s in ss.spans]
+    names = {span.name for span in exported if span.trace_id.hex() == trace_id}
+    assert {"groundrails.request", "groundrails.guard", "groundrails.check claims", "groundrails.claim"} <= names
+    metrics = [ExportMetricsServiceRequest.FromString(body) for body in collector.bodies["/v1/metrics"]]
+    told = {m.name for r in metrics for rm in r.resource_metrics for sm in rm.scope_metrics for m in sm.metrics}
+    assert {"groundrails.reports", "groundrails.check.duration"} <= told
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines() if line[0] == "{"]
+    mine = [line for line in lines if line.get("request_id") == "turn-1"]
+    assert mine and {line["trace_id"] for line in mine} == {trace_id}
+    assert not any("Rhenium" in json.dumps(line) for line in lines)
+
+
+def test_a_collector_that_is_away_costs_no_answer() -> None:
+    code = (
+        "from groundrails import Guard\n"
+        "from groundrails.config_telemetry import TelemetrySettings\n"
+        "from groundrails.telemetry.setup import exporting\n"
+        "with exporting(TelemetrySettings(otlp_endpoint='http://127.0.0.1:9')):\n"
+        "    print(Guard().check_sync('Rhenium melts.', evidence='Rhenium melts.').status)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "grounded", done.stderr
+
+
+def test_without_a_provider_opentelemetry_is_not_even_imported() -> None:
+    code = (
+        "import sys\nfrom groundrails import Guard\n"
+        "Guard().check_sync('Rhenium melts at 3186 degrees.', evidence='Rhenium melts at 3186 degrees.')\n"
+        "print([name for name in sys.modules if name.startswith(('opentelemetry', 'prometheus'))])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stderr
