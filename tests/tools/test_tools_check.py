@@ -1,0 +1,307 @@
+"""The check `tools`: known names, valid arguments, values that exist; and every kind of bad input."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundrails import Guard, Report
+from groundrails.checks.tools import VIOLATIONS
+from groundrails.errors import InputError, SettingsError
+from groundrails.testing import ReplayServer
+
+USERS = ("usr_1001", "usr_1002", "7")
+TOOLS = [
+    {
+        "name": "delete_user",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "user_id": {"type": "string"},
+                "reason": {"type": "string", "enum": ["spam", "request"]},
+                "user_ids": {"type": "array", "items": {"type": "string"}},
+                "filter": {"type": "object"},
+            },
+        },
+    },
+    {
+        "name": "send_mail",
+        "parameters": {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]},
+    },
+    {"name": "ping"},
+]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> dict[str, Any]:
+    file = tmp_path / "users.jsonl"
+    file.write_text("".join(json.dumps({"id": user}) + "\n" for user in USERS), encoding="utf-8")
+    return {
+        "resolvers": {"user_id": {"source": "users"}},
+        "sources": {"users": {"kind": "jsonl", "path": str(file), "field": "id"}},
+    }
+
+
+def checked(tools: dict[str, Any], calls: Any, *, known: Any = TOOLS, **more: Any) -> Report:
+    return Guard({"checks": ["tools"], "tools": tools, **more}).check_sync(tool_calls=calls, tools=known)
+
+
+def call(name: str = "delete_user", **arguments: Any) -> dict[str, Any]:
+    return {"name": name, "arguments": arguments}
+
+
+def violations(report: Report) -> list[str | None]:
+    return [finding.violation for finding in report.findings]
+
+
+def test_a_valid_call_is_grounded(settings: dict[str, Any]) -> None:
+    report = checked(settings, [call(user_id="usr_1001", reason="spam"), call("ping"), call("send_mail", to="a@b.c")])
+    assert (report.status, report.decision, report.reason) == ("grounded", "allow", "all calls valid")
+    assert report.hallucination_score == 0.0 and report.metrics["tool_values_looked_up"] == 1.0
+
+
+def test_a_value_that_does_not_exist_is_a_hallucination(settings: dict[str, Any]) -> None:
+    report = checked(settings, [call(user_id="usr_1001"), call(user_id="usr_1009")])
+    assert (report.status, report.decision, report.hallucination_score) == ("hallucinated", "block", 1.0)
+    (finding,) = report.findings
+    assert (finding.kind, finding.violation, finding.check) == ("tool_call_hallucination", "unknown_value", "tools")
+    assert finding.reason == (
+        "/1/arguments/user_id: 'user_id' 'usr_1009' does not exist: no record in 'users'; "
+        "did you mean 'usr_1001' or 'usr_1002'?"
+    )
+    assert "usr_1002" not in json.dumps(report.plain(expose_evidence=False))
+
+
+def test_an_unknown_tool_shows_the_nearest_one(settings: dict[str, Any]) -> None:
+    report = checked(settings, [call("delete_users", user_id="usr_1001"), call("format_disk")])
+    assert violations(report) == ["unknown_tool", "unknown_tool"]
+    assert report.findings[0].reason == "/0/name: there is no tool 'delete_users'; did you mean 'delete_user'?"
+    assert "did you mean" not in report.findings[1].reason
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place", "told"),
+    [
+        ({"user_id": 5}, "/0/arguments/user_id", "5 is not of type 'string'"),
+        ({"reason": "boredom"}, "/0/arguments/reason", "is not one of"),
+        ({"usr_id": "usr_1001"}, "/0/arguments/usr_id", "has no argument 'usr_id'"),
+        ({"user_ids": ["a", 3]}, "/0/arguments/user_ids/1", "3 is not of type 'string'"),
+    ],
+)
+def test_arguments_that_do_not_fit_the_schema(
+    settings: dict[str, Any], arguments: dict[str, Any], place: str, told: str
+) -> None:
+    report = checked({"resolvers": {}}, [{"name": "delete_user", "arguments": arguments}])
+    assert violations(report) == ["invalid_arguments"]
+    assert report.findings[0].reason.startswith(place) and told in report.findings[0].reason
+
+
+def test_a_missing_argument_is_invalid(settings: dict[str, Any]) -> None:
+    assert violations(checked(settings, [call("send_mail")])) == ["invalid_arguments"]
+
+
+def test_a_schema_that_allows_more_is_taken_at_its_word() -> None:
+    schema = {"type": "object", "properties": {"a": {}}, "additionalProperties": True}
+    assert checked({}, [call("f", b=1)], known=[{"name": "f", "parameters": schema}]).status == "grounded"
+    closed = {**schema, "additionalProperties": False}
+    assert violations(checked({}, [call("f", b=1)], known=[{"name": "f", "parameters": closed}])) == [
+        "invalid_arguments"
+    ]
+
+
+@pytest.mark.parametrize("arguments", ["{broken", "[]", "[" * 100_000, '{"user_id": '])
+def test_broken_arguments_are_invalid(settings: dict[str, Any], arguments: str) -> None:
+    assert violations(checked(settings, [{"name": "delete_user", "arguments": arguments}])) == ["invalid_arguments"]
+
+
+def test_arguments_as_json_text_are_read(settings: dict[str, Any]) -> None:
+    good = {"name": "delete_user", "arguments": '{"user_id": "usr_1001"}'}
+    assert checked(settings, [good]).status == "grounded"
+
+
+def test_all_words_of_violations_are_those_of_the_registry() -> None:
+    assert VIOLATIONS["tools"] == ("unknown_tool", "invalid_arguments", "unknown_value")
+
+
+# ---- resolvers
+
+
+@pytest.mark.parametrize(
+    ("resolver", "arguments", "expected"),
+    [
+        ("user_id", {"filter": {"user_id": "usr_9"}}, ["unknown_value"]),
+        ("filter.user_id", {"filter": {"user_id": "usr_9"}}, ["unknown_value"]),
+        ("filter.user_id", {"user_id": "usr_9"}, []),
+        ("delete_user.user_id", {"user_id": "usr_9"}, ["unknown_value"]),
+        ("send_mail.user_id", {"user_id": "usr_9"}, []),
+        ("user_ids", {"user_ids": ["usr_1001", "usr_8", "usr_9"]}, ["unknown_value", "unknown_value"]),
+        ("user_id", {"user_id": {"$ne": None}}, ["invalid_arguments", "unknown_value"]),
+        ("user_id", {"user_id": ""}, ["unknown_value"]),
+        ("user_id", {"user_id": None}, ["invalid_arguments"]),
+        ("user_id", {"filter": {"user_id": 7}}, []),
+        ("user_id", {"filter": {"user_id": 7.5}}, ["unknown_value"]),
+        ("user_id", {"filter": {"user_id": True}}, ["unknown_value"]),
+    ],
+)
+def test_a_resolver_finds_its_values(
+    settings: dict[str, Any], resolver: str, arguments: dict[str, Any], expected: list[str]
+) -> None:
+    report = checked({**settings, "resolvers": {resolver: {"source": "users"}}}, [call(**arguments)])
+    assert violations(report) == expected
+
+
+def test_the_most_specific_resolver_counts(settings: dict[str, Any]) -> None:
+    resolvers = {"user_id": {"source": "users"}, "delete_user.user_id": {"function": lambda _: True}}
+    assert checked({**settings, "resolvers": resolvers}, [call(user_id="anything")]).status == "grounded"
+
+
+def test_a_value_may_be_in_one_of_several_sources(settings: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text("id\nusr_0001\n", encoding="utf-8")
+    sources = {**settings["sources"], "old": {"kind": "csv", "path": str(tmp_path / "old.csv")}}
+    tools = {"sources": sources, "resolvers": {"user_id": {"sources": ["users", "old"]}}}
+    assert checked(tools, [call(user_id="usr_0001"), call(user_id="usr_1001")]).status == "grounded"
+    assert checked(tools, [call(user_id="usr_0002")]).status == "hallucinated"
+
+
+def test_sources_of_knowledge_serve_tools_too(settings: dict[str, Any]) -> None:
+    knowledge = {"sources": settings["sources"]}
+    report = checked({"resolvers": settings["resolvers"]}, [call(user_id="usr_9")], knowledge=knowledge)
+    assert violations(report) == ["unknown_value"]
+
+
+def fails(_: Any) -> bool:
+    raise RuntimeError("s3cret")
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [(fails, "failed: RuntimeError"), (lambda v: threading.Event().wait(), "timeout"), (len, "bad_answer")],
+)
+def test_a_resolver_that_fails_leaves_the_calls_unverified(function: Any, told: str) -> None:
+    report = checked({"resolvers": {"user_id": {"function": function}}, "budget_s": 0.3}, [call(user_id="usr_1001")])
+    assert (report.status, report.hallucination_score) == ("unverified", None)
+    assert told in report.reason or "budget_spent" in report.reason
+    assert "s3cret" not in json.dumps(report.plain())
+
+
+@pytest.mark.parametrize("text", ["' OR 1=1 --", 'x"; DROP TABLE users', "%", "\0", "\ud800", "usr_1001\n"])
+def test_hostile_values_do_not_exist(settings: dict[str, Any], text: str) -> None:
+    assert violations(checked(settings, [call(user_id=text)])) == ["unknown_value"]
+
+
+def test_a_lookup_over_http_is_verified_refuted_or_unverified() -> None:
+    with ReplayServer() as server:  # it has no such path: an error status is no answer
+        url = f"{server.base_url}/users/{{value}}"
+        sources = {"users": {"kind": "http", "url": url, "allow_private": True}}
+        report = checked({"resolvers": {"user_id": {"source": "users"}}, "sources": sources}, [call(user_id="u1")])
+    assert report.status == "unverified" and "bad_status" in report.reason
+
+
+# ---- schemas
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"type": "strin"}, "bad_schema"),
+        ({"type": "object", "properties": []}, "bad_schema"),
+        ({"$ref": "https://evil.example/schema.json"}, "never fetched"),
+        ({"properties": {"a": {"$ref": "#/$defs/none"}}}, "unresolved_ref"),
+        ({"$ref": "#"}, "endless_ref"),
+        ("not a schema", "bad_schema"),
+        ({"properties": {"a": {"pattern": "("}}}, "bad_schema"),
+        ({"properties": {"a": {"pattern": r"^(a|aa|a?a)*(b|c)+$"}}}, "pattern_timeout"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_leaves_the_call_unverified(schema: Any, told: str) -> None:
+    started = time.monotonic()
+    report = checked({}, [call("f", a="a" * 60 + "!")], known=[{"name": "f", "parameters": schema}])
+    assert time.monotonic() - started < 5
+    assert report.status == "unverified" and told in report.reason, report.reason
+
+
+def test_deep_nesting_does_no_harm(settings: dict[str, Any]) -> None:
+    value: Any = {"user_id": "usr_1001"}
+    for _ in range(5_000):
+        value = {"a": value}
+    report = checked(settings, [call(filter=value)])
+    assert report.status == "unverified" and "too_deep" in report.reason
+    schema: Any = {"type": "string"}
+    for _ in range(5_000):
+        schema = {"properties": {"a": schema}}
+    report = checked({}, [call("f", a=1)], known=[{"name": "f", "parameters": schema}])
+    assert report.status == "unverified" and "bad_schema" in report.reason
+
+
+@pytest.mark.parametrize(("limit", "status"), [(10_000, "grounded"), (1_000, "unverified")])
+def test_ten_thousand_calls_take_bounded_time(settings: dict[str, Any], limit: int, status: str) -> None:
+    calls = [call(user_id=USERS[n % 2]) for n in range(10_000)]
+    started = time.monotonic()
+    report = checked({**settings, "max_calls": limit}, calls)
+    assert time.monotonic() - started < 15
+    assert report.status == status, report.reason
+
+
+def test_ten_thousand_wrong_calls_are_counted_and_listed_in_part(settings: dict[str, Any]) -> None:
+    started = time.monotonic()
+    report = checked({**settings, "max_calls": 10_000}, [call(user_id=f"x{n}") for n in range(10_000)])
+    assert time.monotonic() - started < 15
+    assert report.status == "hallucinated" and len(report.findings) == 100
+    assert report.metrics["tool_calls_unknown_value"] == 10_000
+
+
+# ---- what is not known
+
+
+def test_without_tools_names_cannot_be_verified_but_values_can(settings: dict[str, Any]) -> None:
+    report = checked(settings, [call(user_id="usr_1001")], known=None)
+    assert report.status == "unverified" and report.reason.startswith("no_tools")
+    assert violations(checked(settings, [call(user_id="usr_9")], known=None)) == ["unknown_value"]
+
+
+def test_tools_of_the_settings_stand_in(settings: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text(json.dumps(TOOLS), encoding="utf-8")
+    tools = {**settings, "definitions": str(tmp_path / "tools.json")}
+    assert checked(tools, [call(user_id="usr_1001")], known=None).status == "grounded"
+    assert violations(checked(tools, [call("rm")], known=None)) == ["unknown_tool"]
+
+
+def test_without_calls_there_is_nothing_to_do(settings: dict[str, Any]) -> None:
+    report = Guard({"checks": ["tools", "grounding"], "tools": settings}).check_sync("Hello.", tools=TOOLS)
+    assert report.checks["tools"].status == "skipped" and report.status == "grounded"
+
+
+def test_neither_a_response_nor_calls_is_wrong_usage() -> None:
+    with pytest.raises(InputError, match="response is missing"):
+        Guard({"checks": ["tools"]}).check_sync(tools=TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("tools", "told"),
+    [
+        ({"resolvers": {"user_id": {"source": "users"}}}, "neither in tools.sources nor in knowledge.sources"),
+        ({"resolvers": {"user_id": {}}}, "give one of 'source', 'sources' and 'function'"),
+        (
+            {"resolvers": {"user_id": {"sorce": "x"}}},
+            "unknown key 'tools.resolvers.user_id.sorce'; did you mean 'source'",
+        ),
+        ({"definitions": "nowhere.json"}, "there is no file"),
+        ({"resolvers": {"user_id": {"function": "no_such_module:f"}}}, "cannot import"),
+        ({"max_calls": 0}, "tools.max_calls"),
+    ],
+)
+def test_settings_that_cannot_work_are_named_at_load(tools: dict[str, Any], told: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Guard({"tools": tools})
+    assert told in str(caught.value)
+
+
+def test_policies_decide_on_the_violation(settings: dict[str, Any]) -> None:
+    policies = [{"when": {"violation": "invalid_arguments"}, "then": "warn"}]
+    assert checked(settings, [call(reason="boredom")], policies=policies).decision == "warn"
+    assert checked(settings, [call(user_id="usr_9")], policies=policies).decision == "block"
