@@ -24,12 +24,13 @@ class Plant(NamedTuple):
     is_hallucination: bool
 
 
+# Each answer cites its source, since `check citations` would find fault with any other; no other rail reads the mark.
 _QUESTION = "When did the Halden bridge open?"
 _EVIDENCE = "The Halden bridge opened in 1932. It is 412 metres long and carries two railway tracks."
 HALLUCINATION = Plant(
     question=_QUESTION,
     evidence=_EVIDENCE,
-    answer="The Halden bridge opened in 1875.",
+    answer="The Halden bridge opened in 1875 [1].",
     others=(
         "The Halden bridge opened in 1911.",
         "The Halden bridge opened in 1954.",
@@ -40,18 +41,18 @@ HALLUCINATION = Plant(
 CLEAN = Plant(
     question=_QUESTION,
     evidence=_EVIDENCE,
-    answer="The Halden bridge opened in 1932.",
+    answer="The Halden bridge opened in 1932 [1].",
     others=("The Halden bridge opened in 1932.",),
     is_hallucination=False,
 )
 LIVE_HALLUCINATION = Plant(
     question="What is the capital of France?",
     evidence="Paris is the capital of France.",
-    answer="The capital of France is Lyon.",
+    answer="The capital of France is Lyon [1].",
     others=(),
     is_hallucination=True,
 )
-LIVE_CLEAN = LIVE_HALLUCINATION._replace(answer="The capital of France is Paris.", is_hallucination=False)
+LIVE_CLEAN = LIVE_HALLUCINATION._replace(answer="The capital of France is Paris [1].", is_hallucination=False)
 
 
 class StandIn:
