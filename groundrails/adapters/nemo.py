@@ -27,6 +27,7 @@ from groundrails.adapters.nemo_log import log_report, log_shadow
 from groundrails.adapters.nemo_outcome import NOT_ACTIVATED, SHADOW, Verdict, not_run, verdict_of
 from groundrails.adapters.nemo_plugin import NemoPlugin, Rail, plugin_of
 from groundrails.adapters.nemo_sampling import ParsingClient
+from groundrails.adapters.nemo_schema import NO_SCHEMA, lacks_schema, with_schema
 from groundrails.adapters.nemo_stream import CONTEXT_KEY, Stream, StreamedAnswer
 from groundrails.adapters.nemo_turn import Turn, turn_key
 from groundrails.adapters.wording import withheld_text
@@ -42,6 +43,8 @@ CHECK_GROUNDING = Rail("check grounding", ("grounding",))
 CHECK_CLAIMS = Rail("check claims", ("claims",))
 CHECK_CITATIONS = Rail("check citations", ("citations",))
 CHECK_KNOWLEDGE = Rail("check knowledge", ("knowledge",))
+CHECK_STRUCTURE = Rail("check structure", ("structure",), in_stream="whole")
+CHECK_LOGIC = Rail("check logic", ("logic",), in_stream="both")
 RAILS = (
     SELF_CHECK_HALLUCINATION,
     HALLUCINATION_WARNING,
@@ -49,6 +52,8 @@ RAILS = (
     CHECK_CLAIMS,
     CHECK_CITATIONS,
     CHECK_KNOWLEDGE,
+    CHECK_STRUCTURE,
+    CHECK_LOGIC,
 )
 CHECK_ANSWERABILITY = Rail("check answerability", (), is_input=True)
 REPORT_VARIABLE = "hallucination_report"
@@ -201,9 +206,11 @@ async def _verdict(rail: Rail, flag: str | None, call: ActionCall, plugin: NemoP
         if plugin.streams_before_check:
             plugin.warn_of_shown_text()
         stream = turn.streams.setdefault(rail.name, StreamedAnswer())
-        text = _next_text(stream, call)
+        text = _next_text(rail, stream, call)
         if not text.strip():
             return not_run(INCOMPLETE)
+    if activation != "per_response" and lacks_schema(rail, call.context, plugin.config.structure):
+        return not_run(NO_SCHEMA)
     check = _prepared(rail, text, call, plugin)
     if activation == "shadow":
         plugin.check_in_shadow(check, lambda report: log_shadow(rail.name, report))
@@ -268,9 +275,14 @@ def stakes_in(context: Mapping[str, Any]) -> Stakes | None:
     return "high"
 
 
-def _next_text(stream: StreamedAnswer, call: ActionCall) -> str:
+def _next_text(rail: Rail, stream: StreamedAnswer, call: ActionCall) -> str:
     stream.add(call.answer)
-    return stream.take(is_final=call.is_last_chunk)
+    if rail.in_stream == "whole" and not call.is_last_chunk:
+        return ""
+    is_new = stream.take(is_final=call.is_last_chunk)
+    if rail.in_stream != "sentences" and call.is_last_chunk:
+        return stream.whole_once()
+    return is_new
 
 
 def _shown(stream: StreamedAnswer | None, plugin: NemoPlugin) -> int | None:
@@ -289,7 +301,9 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ca
     async def check() -> Report:
         exchange = Exchange(response=text, prompt=conversation, is_chunk=call.is_streaming, stakes=stakes)
         try:
-            if {"grounding", "claims", "citations", "knowledge"} & {*rail.checks}:
+            if rail is CHECK_STRUCTURE:
+                exchange = with_schema(exchange, call.context, plugin.config.structure)
+            if _needs_evidence(rail, plugin):
                 try:
                     exchange = _with_evidence(exchange, await _evidence(call, request, plugin))
                 except InputError as error:
@@ -304,6 +318,13 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ca
             return _failed_report(error, rail, exchange, plugin)
 
     return check
+
+
+def _needs_evidence(rail: Rail, plugin: NemoPlugin) -> bool:
+    wanted = {"grounding", "claims", "citations", "knowledge"}
+    if plugin.config.logic.audit == "judge":
+        wanted.add("logic")
+    return bool(wanted & {*rail.checks})
 
 
 async def _evidence(call: ActionCall, request: Sequence[Any], plugin: NemoPlugin) -> Evidence:

@@ -18,6 +18,8 @@ FLOWS = (
     "check claims",
     "check citations",
     "check knowledge",
+    "check structure",
+    "check logic",
 )
 """The output rails of the plugin."""
 _ADAPTERS = ("groundrails.adapters.nemo", "groundrails.adapters.nemo_tools")

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from groundrails.adapters.nemo_turn import Recent, Turn
 from groundrails.config import GuardConfig
@@ -33,6 +33,8 @@ class Rail(NamedTuple):
     cap: Decision | None = None
     is_input: bool = False
     """True if it looks at the user's message before anything is generated."""
+    in_stream: Literal["sentences", "whole", "both"] = "sentences"
+    """What it reads of a stream: sentences as they come, the whole answer at its end, or one and then the other."""
 
 
 class NemoPlugin:

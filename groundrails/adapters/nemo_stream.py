@@ -71,6 +71,7 @@ class StreamedAnswer:
         self.shown = 0
         """How many characters had come before the present chunk."""
         self._checked = 0
+        self._is_whole_taken = False
 
     def add(self, chunk: str) -> None:
         """Append a chunk without the part that overlaps with what has come before."""
@@ -84,6 +85,13 @@ class StreamedAnswer:
         end = len(rest) if is_final else _complete_until(rest)
         self._checked += end
         return rest[:end]
+
+    def whole_once(self) -> str:
+        """The whole answer, the first time; then nothing: the call after the last chunk may hold no new text."""
+        if self._is_whole_taken:
+            return ""
+        self._is_whole_taken = True
+        return self.text
 
     @property
     def rest(self) -> str:

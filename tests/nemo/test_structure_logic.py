@@ -1,0 +1,280 @@
+"""The flows `check structure` and `check logic`: flag, always, exception, streams, schema of a turn, Colang 1.0 and 2.x."""
+
+from __future__ import annotations
+
+import json
+import logging
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from nemo_apps import BLOCKED, WARNING, app_yaml, make_app, user
+from nemo_modes import MODES, Turn
+
+from groundrails.testing import ReplayServer
+
+App = Callable[..., Any]
+FITS = '{"city": "Porto Lindo", "bridges": 3}'
+BREAKS = '{"city": "Porto Lindo", "bridges": "three"}'
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "bridges": {"type": "integer", "minimum": 0}},
+    "required": ["city", "bridges"],
+    "additionalProperties": False,
+}
+STRUCTURE = f"custom_data: {{groundrails: {{structure: {{schema: {json.dumps(SCHEMA)}}}}}}}\n"
+ALWAYS = f"custom_data: {{groundrails: {{activation: always, structure: {{schema: {json.dumps(SCHEMA)}}}}}}}\n"
+RIGHT = "Each of the 12 boxes holds 7 cups, and 12 * 7 = 84."
+WRONG = "Each of the 12 boxes holds 7 cups, and 12 * 7 = 85."
+BLOCK_LOGIC = "custom_data: {groundrails: {activation: always, policies: [{when: {kind: logic_error}, then: block}]}}\n"
+STREAM = """
+rails:
+  output:
+    flows: [{flow}]
+    streaming: {{enabled: true, chunk_size: 8, context_size: 4, stream_first: false}}
+"""
+
+
+async def _said(rails: Any, context: dict[str, Any] | None = None) -> str:
+    message = await rails.generate_async(messages=user(context))
+    return json.dumps(message["content"]) if message["role"] == "exception" else str(message["content"])
+
+
+# ---- structure
+
+
+@pytest.mark.parametrize(("answer", "seen"), [(BREAKS, BLOCKED), (FITS, FITS), ("I do not know.", BLOCKED)])
+@pytest.mark.parametrize("activation", ["flag", "always"])
+async def test_an_answer_of_another_form_is_blocked(
+    app: App, server: ReplayServer, answer: str, seen: str, activation: str
+) -> None:
+    rails = app(STRUCTURE if activation == "flag" else ALWAYS, flows="check structure")
+    server.default(answer)
+    assert await _said(rails, {"check_structure": True} if activation == "flag" else None) == seen
+
+
+async def test_without_the_flag_the_form_is_not_checked(app: App, server: ReplayServer) -> None:
+    server.default(BREAKS)
+    assert await _said(app(STRUCTURE, flows="check structure")) == BREAKS
+
+
+async def test_the_exception_names_kind_and_span(app: App, server: ReplayServer) -> None:
+    server.default(BREAKS)
+    rails = app(f"enable_rails_exceptions: true\n{ALWAYS}", flows="check structure")
+    message = await rails.generate_async(messages=user())
+    assert message["content"]["type"] == "StructureRailException"
+    assert message["content"]["kinds"] == ["structure_violation"]
+    assert [span["text"] for span in message["content"]["spans"]] == ['"three"']
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, json.dumps(SCHEMA)])
+async def test_the_schema_of_one_turn_comes_in_a_context_variable(app: App, server: ReplayServer, schema: Any) -> None:
+    rails = app("custom_data: {groundrails: {activation: always}}\n", flows="check structure")
+    for answer, seen in ((BREAKS, BLOCKED), (FITS, FITS)):
+        server.reset()
+        server.default(answer)
+        assert await _said(rails, {"response_schema": schema}) == seen
+    assert await _said(rails) == FITS  # no schema, and none was promised: nothing is appended
+
+
+async def test_a_flag_without_any_schema_is_no_silent_pass(app: App, server: ReplayServer) -> None:
+    server.default("Anything.")
+    rails = app("custom_data: {groundrails: {}}\n", flows="check structure")
+    assert "could not be verified" in await _said(rails, {"check_structure": True})
+
+
+async def test_a_schema_variable_of_another_shape_leaves_the_answer_unverified(app: App, server: ReplayServer) -> None:
+    server.default(FITS)
+    rails = app("custom_data: {groundrails: {activation: always}}\n", flows="check structure")
+    for schema in ("no json", "[1]", 7):
+        assert "could not be verified" in await _said(rails, {"response_schema": schema})
+
+
+def test_a_bad_schema_in_the_settings_stops_the_app(server: ReplayServer) -> None:
+    yaml = "custom_data: {groundrails: {structure: {schema: {type: strin}}}}\n"
+    with pytest.raises(RuntimeError) as caught:
+        make_app(app_yaml(server.base_url, yaml, flows="check structure"))
+    assert "bad_schema: at /type" in str(caught.value.__cause__ or caught.value)
+
+
+def test_a_rail_without_schema_is_named_in_the_log(server: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "groundrails"):
+        make_app(app_yaml(server.base_url, "", flows="check structure"))
+    assert any("check structure has no schema" in record.getMessage() for record in caplog.records)
+
+
+async def _stream(rails: Any) -> str:
+    return "".join([piece async for piece in rails.stream_async(messages=user())])
+
+
+async def test_a_stream_is_judged_at_its_end_and_whole(app: App, server: ReplayServer) -> None:
+    """Nothing can be said of the first half of a JSON text, so its user has read all but the last chunk by then."""
+    rails = app(STREAM.format(flow="check structure") + ALWAYS)
+    rows = ", ".join(f'"bridge number {n} of the town"' for n in range(30))
+    for last, is_blocked in (("7", False), ('"seven"', True)):
+        server.reset()
+        server.default(f'{{"city": "Porto Lindo", "bridges": {last}}}')
+        assert ('"code": "content_blocked"' in await _stream(rails)) is is_blocked
+    server.reset()
+    server.default(f'{{"city": [{rows}], "bridges": 7}}')
+    text = await _stream(rails)
+    assert "bridge number 5 of the town" in text and '"code": "content_blocked"' in text
+
+
+async def test_groundrails_stream_shows_nothing_before_the_check(app: App, server: ReplayServer) -> None:
+    import groundrails
+
+    server.default(BREAKS)
+    rails = app(ALWAYS, flows="check structure")
+    assert "".join([piece async for piece in groundrails.stream(rails, messages=user())]) == BLOCKED
+
+
+async def test_the_schema_is_sent_to_the_model_that_writes_the_answer(app: App, server: ReplayServer) -> None:
+    server.default(FITS)
+    yaml = ALWAYS.replace("structure: {", "structure: {constrain: response_format, ")
+    assert await _said(app(yaml, flows="check structure")) == FITS
+    sent = server.requests[-1].body["response_format"]
+    assert sent == {
+        "type": "json_schema",
+        "json_schema": {"name": "response", "strict": True, "schema": SCHEMA},
+    }
+
+
+# ---- logic
+
+
+@pytest.mark.parametrize("activation", ["flag", "always"])
+async def test_a_wrong_sum_is_warned_of_and_a_right_one_passes(app: App, server: ReplayServer, activation: str) -> None:
+    yaml = "custom_data: {groundrails: {activation: always}}\n" if activation == "always" else ""
+    rails = app(yaml, flows="check logic")
+    context = {"check_logic": True} if activation == "flag" else None
+    server.default(WRONG)
+    said = await _said(rails, context)
+    assert said.startswith(WRONG) and WARNING in said
+    server.reset()
+    server.default(RIGHT)
+    assert await _said(rails, context) == RIGHT
+
+
+async def test_answers_without_any_sum_are_left_alone(app: App, server: ReplayServer) -> None:
+    server.default("Hello! How can I help you today?")
+    rails = app("custom_data: {groundrails: {activation: always}}\n", flows="check logic")
+    assert await _said(rails) == "Hello! How can I help you today?"
+
+
+async def test_without_the_flag_no_sum_is_computed(app: App, server: ReplayServer) -> None:
+    server.default(WRONG)
+    assert await _said(app(flows="check logic")) == WRONG
+
+
+@pytest.mark.parametrize("mode", ["parallel", "output rails only", "check_async", "stream_async", "rails exceptions"])
+async def test_other_modes_catch_a_wrong_sum_too(app: App, server: ReplayServer, mode: str) -> None:
+    row = MODES[mode]
+    rails = app(row.yaml.format(flow="check logic", flag_flows="[]") + BLOCK_LOGIC)
+    for answer, is_caught in ((WRONG, True), (RIGHT, False)):
+        server.reset()
+        server.default(answer)
+        seen = await row.ask(rails, Turn(answer, user()[0]["content"], {"check_logic": True}))
+        assert seen.is_caught is is_caught, seen
+
+
+async def test_the_logic_exception_says_what_was_found(app: App, server: ReplayServer) -> None:
+    server.default(WRONG)
+    rails = app(f"enable_rails_exceptions: true\n{BLOCK_LOGIC}", flows="check logic")
+    message = await rails.generate_async(messages=user())
+    assert message["content"]["type"] == "LogicRailException"
+    assert message["content"]["kinds"] == ["logic_error"]
+    assert [span["text"] for span in message["content"]["spans"]] == ["12 * 7 = 85"]
+
+
+async def test_orderings_across_the_sentences_of_a_stream_are_found_at_its_end(app: App, server: ReplayServer) -> None:
+    rails = app(STREAM.format(flow="check logic") + BLOCK_LOGIC)
+    text = "The Nile is longer than the Amazon. The Amazon is longer than the Rhine. {} is longer than {}."
+    for names, is_blocked in ((("The Rhine", "the Nile"), True), (("The Nile", "the Rhine"), False)):
+        server.reset()
+        server.default(text.format(*names))
+        assert ('"code": "content_blocked"' in await _stream(rails)) is is_blocked
+
+
+JUDGE = """
+custom_data: {groundrails: {activation: always, logic: {audit: judge}, llm: {cache: {backend: "off"}},
+  policies: [{when: {violation: invalid_step}, then: block}]}}
+"""
+CHAIN = "Every member may vote. Ann is a member. Therefore Ann is the chair."
+
+
+@pytest.mark.parametrize(("valid", "seen"), [("no", BLOCKED), ("yes", CHAIN), ("perhaps", "could not be verified")])
+async def test_the_app_s_own_model_audits_where_the_settings_say_so(
+    app: App, server: ReplayServer, valid: str, seen: str
+) -> None:
+    reply = {"steps": [{"step": 3, "reason": "Membership does not make a chair.", "valid": valid}]}
+    server.reply(json.dumps(reply), when="You audit a chain of reasoning")
+    server.default(CHAIN)
+    assert seen in await _said(app(JUDGE, flows="check logic"))
+
+
+# ---- Colang 2.x
+
+COLANG_2 = """
+import core
+import guardrails
+import groundrails.plugin
+
+flow output rails $output_text
+  {flow}
+
+flow input rails $input_text
+  global $check_structure
+  global $check_logic
+  {flag}
+
+flow main
+  activate answer
+  activate fixed answer
+
+flow answer
+  user said something as $said
+  $text = $said.transcript
+  $answer = await PassthroughLLMAction(user_message=$text)
+  bot say $answer
+
+flow fixed answer
+  match NeverSent()
+"""
+
+
+@pytest.mark.parametrize("way", ["flag", "always", "exception"])
+@pytest.mark.parametrize(
+    ("flow", "bad", "good", "exception"),
+    [
+        ("check structure", BREAKS, FITS, "StructureRailException"),
+        ("check logic", WRONG, RIGHT, "LogicRailException"),
+    ],
+)
+async def test_colang_2(server: ReplayServer, flow: str, bad: str, good: str, exception: str, way: str) -> None:
+    activation = "per_response" if way != "always" else "always"
+    settings = {
+        "activation": activation,
+        "structure": {"schema": SCHEMA},
+        "policies": [{"when": {"kind": "logic_error"}, "then": "block"}],
+    }
+    yaml = f'colang_version: "2.x"\n{app_yaml(server.base_url)}'
+    yaml = yaml.replace("import_paths: [groundrails/plugin]\n", "").replace(
+        "rails: {output: {flows: [check grounding]}}\n", ""
+    )
+    yaml += f"custom_data: {json.dumps({'groundrails': settings})}\n"
+    yaml += "enable_rails_exceptions: true\n" if way == "exception" else ""
+    flag = "$" + flow.replace(" ", "_") + " = True" if way != "always" else "$nothing = True"
+    rails = make_app(yaml, textwrap.dedent(COLANG_2).replace("{flow}", flow).replace("{flag}", flag))
+    server.default(good)
+    assert (await rails.generate_async(messages=user()))["content"] == good
+    server.reset()
+    server.default(bad)
+    message = await rails.generate_async(messages=user())
+    events = {event["type"]: event for event in message.get("events", ())}
+    assert events["HallucinationReport"]["report"]["status"] == "hallucinated"
+    if way == "exception":
+        assert events[exception]["spans"]
+    else:
+        assert message["content"] == BLOCKED
