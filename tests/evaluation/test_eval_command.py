@@ -102,7 +102,8 @@ def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(groundrails: Run,
         if min(years) % 3 == 0:
             return "banana"
         level = HIGHEST_LEVEL if max(years) == min(years) else 0
-        return json.dumps({"verdicts": [{"claim": 1, "reason": "r", "quote": "", "level": level}]})
+        quote = re.findall(r"The \w+ [\w ]+ in \d+\.", request.last_user_text)[0]
+        return json.dumps({"verdicts": [{"claim": 1, "reason": "r", "quote": quote, "level": level}]})
 
     with ReplayServer() as server:
         server.default(judge)
