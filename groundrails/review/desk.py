@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from groundrails.config import GuardConfig
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from groundrails.review.queue import ReviewQueue
     from groundrails.review.watch import DecisionWatch
     from groundrails.review.webhook import Notifier
+
+
+TIDY_EVERY_S = 3600.0
 
 
 class ReviewDesk:
@@ -40,6 +44,7 @@ class ReviewDesk:
         self._queue: ReviewQueue | None = None
         self._watch: DecisionWatch | None = None
         self._lock = threading.Lock()
+        self._tidied_at = time.monotonic()
 
     @property
     def queue(self) -> ReviewQueue:
@@ -67,6 +72,15 @@ class ReviewDesk:
 
                 self._watch = DecisionWatch(queue, self.settings.poll_s)
             return self._watch
+
+    def tidy_if_due(self) -> None:
+        """Once an hour delete what was decided long ago. Blocking."""
+        if time.monotonic() - self._tidied_at < TIDY_EVERY_S:
+            return
+        self._tidied_at = time.monotonic()
+        from groundrails.review.retention import tidy_reviews
+
+        tidy_reviews(self.store, self.config)
 
     def close(self) -> None:
         """Stop waiting and calling; what is in the queue stays there."""

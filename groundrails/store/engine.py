@@ -38,6 +38,9 @@ def open_engine(address: str, *, lock_timeout_s: float = 5.0) -> Engine:
     except SQLAlchemyError as error:
         engine.dispose()
         raise as_store_error(error, url) from error
+    except StoreError:
+        engine.dispose()
+        raise
     return engine
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import Select, case, func, select
 
 from groundrails.store.engine import reading
 from groundrails.store.models import FindingRow, ReportRow
+from groundrails.store.records import plain_name
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -122,7 +123,7 @@ def worst(engine: Engine, where: Filter = EVERYTHING, *, limit: int = 5) -> list
 
 def report(engine: Engine, report_id: str) -> Kept | None:
     """One report by its id; None if there is none."""
-    if "\x00" in report_id:  # PostgreSQL refuses it, and no id has one
+    if not report_id.isascii() or "\x00" in report_id:  # no id has such, and PostgreSQL and drivers refuse them
         return None
     query = select(*_SUMMARY, ReportRow.redaction, ReportRow.sample_rate, ReportRow.body)
     with reading(engine) as connection:
@@ -198,7 +199,7 @@ def _filtered(query: Select[Any], where: Filter) -> Select[Any]:
     for name in ("status", "decision", "stakes", "flow", "agent", "model"):
         wanted = getattr(where, name)
         if wanted is not None:
-            query = query.where(getattr(ReportRow, name) == wanted.replace("\x00", ""))
+            query = query.where(getattr(ReportRow, name) == plain_name(wanted))
     if where.since is not None:
         query = query.where(ReportRow.created_at >= where.since)
     if where.until is not None:

@@ -82,6 +82,10 @@ class Spool:
         except OSError:
             return []
 
+    def aside(self) -> list[Path]:
+        """The files of records that no database takes."""
+        return sorted(self._folder.glob(f"*{BAD_SUFFIX}"))
+
     def size_bytes(self) -> int:
         """Size of all files, those kept aside included."""
         total = 0

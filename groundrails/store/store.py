@@ -6,6 +6,7 @@ import atexit
 import logging
 import random
 import threading
+import time
 import uuid
 import weakref
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("groundrails")
 
+DAY_S = 86_400.0
+PURGE_EVERY_S = 3600.0
 _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
@@ -58,12 +61,16 @@ class Store:
         self._address = self.settings.address
         self._engine: Engine | None = None
         self._lock = threading.Lock()
-        self._file = _file(self._address)
+        self.file = _file(self._address)
         self._opened: tuple[int, int] | None = None
-        self.spool = Spool(_spool_folder(self.settings, self._file), self.settings.spool_max_mb * 1e6)
+        self.spool = Spool(_spool_folder(self.settings, self.file), self.settings.spool_max_mb * 1e6)
         self._writer = Writer(
-            self.write, self.spool, queue_size=self.settings.queue_size, retry_s=self.settings.retry_s
+            self._write_and_tidy,
+            self.spool,
+            queue_size=self.settings.queue_size,
+            retry_s=self.settings.retry_s,
         )
+        self._purged_at = time.monotonic()
         _OPEN.add(self)
 
     @classmethod
@@ -83,7 +90,7 @@ class Store:
                 from groundrails.store.engine import open_engine
 
                 self._engine = open_engine(self._address, lock_timeout_s=self.settings.lock_timeout_s)
-                self._opened = _identity(self._file) if self._file is not None else None
+                self._opened = _identity(self.file) if self.file is not None else None
             return self._engine
 
     def put(self, report: Report, exchange: Exchange, *, sample_rate: float | None = None) -> str | None:
@@ -93,6 +100,8 @@ class Store:
             sample_rate: share of such reports that are kept; that of the settings for the report's stakes if None.
         """
         rate = float(getattr(self.settings.sample, report.stakes)) if sample_rate is None else sample_rate
+        if report.review is not None:
+            rate = 1.0  # a person looks at it: what it was must be found
         if rate < 1.0 and random.random() >= rate:
             return None
         if not report.id:
@@ -132,6 +141,35 @@ class Store:
                 log.error("groundrails: a report was refused and is kept in the spool: %s", error)
                 self.spool.put_aside(records)
 
+    def _write_and_tidy(self, records: Sequence[Record]) -> None:
+        """Write, and once an hour delete what is too old; in the writer's thread."""
+        self.write(records)
+        if time.monotonic() - self._purged_at < PURGE_EVERY_S:
+            return
+        self._purged_at = time.monotonic()
+        try:
+            self.purge()
+        except StoreError as error:
+            log.warning("groundrails: retention is put off: %s", error)
+
+    def purge(self, *, force: bool = False) -> int:
+        """Delete what is older than `keep_days`. Returns how many reports went.
+
+        Args:
+            force: even while the clock is off, or if no report would be left.
+
+        Raises:
+            StoreError: the database does not answer, or it looks as if the clock were wrong.
+        """
+        from groundrails.store.retention import delete_reports_before
+
+        if self.settings.keep_days is None:
+            return 0
+        if not force and not self.clock.is_settled:
+            raise StoreError("the clock has jumped; nothing is deleted until it is steady", retryable=True)
+        before = self.clock.now() - self.settings.keep_days * DAY_S
+        return delete_reports_before(self.engine, before, force=force)
+
     def flush(self, timeout_s: float | None = None) -> bool:
         """Wait until all that was put has left memory; false if that took longer."""
         return self._writer.flush(timeout_s)
@@ -163,8 +201,8 @@ class Store:
 
     def _reopen_if_gone(self) -> None:
         """An SQLite file that was deleted or replaced is still written by those that hold it open, to no avail."""
-        if self._engine is not None and self._file is not None and _identity(self._file) != self._opened:
-            log.error("groundrails: the store's file %s was replaced or deleted; it is opened again", self._file)
+        if self._engine is not None and self.file is not None and _identity(self.file) != self._opened:
+            log.error("groundrails: the store's file %s was replaced or deleted; it is opened again", self.file)
             self._let_go()
 
     def __enter__(self) -> Store:

@@ -54,7 +54,8 @@ class Writer:
         self._in_hand = 0
         self._is_closed = False
         self._next_try = 0.0
-        self._failures = 0
+        self._replay_due = True
+        """Something may wait in the spool: from an earlier process at first."""
         self._written = self._spooled = self._replayed = self._lost = 0
         self._error: str | None = None
         self._thread: threading.Thread | None = None
@@ -108,7 +109,7 @@ class Writer:
     def _run(self) -> None:
         while True:
             with self._work:
-                self._work.wait_for(lambda: self._queue or self._is_closed, self._pause_s())
+                self._work.wait_for(self._has_work, self._pause_s())
                 if self._is_closed:
                     return
                 entries = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
@@ -125,10 +126,11 @@ class Writer:
 
     def _pause_s(self) -> float | None:
         """How long the thread may sleep: for ever when nothing is open."""
-        is_clean = self._error is None and not self._pending and self._failures == 0
-        return None if is_clean and self._has_replayed else max(0.05, self._next_try - time.monotonic())
+        is_clean = self._error is None and not self._pending
+        return None if is_clean else max(0.05, self._next_try - time.monotonic())
 
-    _has_replayed = False
+    def _has_work(self) -> bool:
+        return bool(self._queue) or self._is_closed or (self._replay_due and self._error is None)
 
     def _handle(self, entries: Sequence[Entry]) -> None:
         records = [*self._pending, *map(record_of, entries)]
@@ -148,14 +150,14 @@ class Writer:
             self._recovered()
 
     def _replay(self) -> None:
-        if self._has_replayed and self._error is None:
+        if not self._replay_due:
             return
+        self._replay_due = False  # before it begins: what comes to the spool meanwhile is for the next time
         try:
             count = self._spool.replay(self._write)
         except OSError as error:
             log.error("groundrails: the spool cannot be replayed: %s", error.strerror)
             count = 0
-        self._has_replayed = True
         self._replayed += count
         if count:
             log.warning("groundrails: %d spooled reports are in the store now", count)
@@ -164,13 +166,13 @@ class Writer:
         if self._error is None:
             log.error("groundrails: reports are spooled until the store works again: %s", error)
         self._error = str(error)
-        self._failures += 1
+        self._replay_due = True
         self._next_try = time.monotonic() + self._retry_s
 
     def _recovered(self) -> None:
         if self._error is not None:
             log.warning("groundrails: the store works again")
-        self._error, self._failures, self._next_try = None, 0, 0.0
+        self._error, self._next_try = None, 0.0
 
     def _keep_aside(self, records: Sequence[Record], *, last_chance: bool = False) -> None:
         if not records:
@@ -180,9 +182,10 @@ class Writer:
         except OSError as error:
             self._keep_in_memory(records, error, last_chance)
         else:
-            self._spooled += len(records)
-            if self._error is None:  # the queue was full, or the process ends: the thread has to replay it
-                self._has_replayed = False
+            with self._work:
+                self._spooled += len(records)
+                self._replay_due = True
+                self._work.notify_all()
 
     def _keep_in_memory(self, records: Sequence[Record], error: OSError, last_chance: bool) -> None:
         with self._work:

@@ -1,0 +1,93 @@
+"""A PostgreSQL server of the tests' own, in a temporary folder, where its programs are installed."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+UNPRIVILEGED = ("postgres", "nobody")
+"""PostgreSQL refuses to run as root; one of these users runs it then."""
+
+
+class NoServerError(Exception):
+    """PostgreSQL cannot be started here; the message says why."""
+
+
+@contextmanager
+def postgresql() -> Iterator[str]:
+    """The URL of a fresh server, which ends with the block.
+
+    Raises:
+        NoServerError: its programs are not installed, or it does not start.
+    """
+    programs = _programs()
+    with tempfile.TemporaryDirectory(prefix="groundrails-postgresql-") as folder:
+        user = _user()
+        data, port = Path(folder) / "data", _free_port()
+        if user is not None:
+            shutil.chown(folder, user)
+        _run(
+            user,
+            str(programs / "initdb"),
+            "-D",
+            str(data),
+            "-U",
+            "groundrails",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+        )
+        options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=120"
+        control = (str(programs / "pg_ctl"), "-D", str(data), "-w")
+        _run(user, *control, "-l", str(Path(folder) / "log"), "-o", options, "start")
+        try:
+            yield f"postgresql://groundrails@127.0.0.1:{port}/postgres"
+        finally:
+            _run(user, *control, "-m", "immediate", "stop")
+
+
+def _programs() -> Path:
+    found = shutil.which("initdb")
+    places = [Path(found).parent] if found else []
+    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    for place in places:
+        if (place / "initdb").is_file() and (place / "pg_ctl").is_file():
+            return place
+    raise NoServerError("PostgreSQL's initdb and pg_ctl are not installed (Debian package: postgresql)")
+
+
+def _user() -> str | None:
+    """Who runs the server: ourselves, or somebody else where we are root."""
+    if os.geteuid() != 0:
+        return None
+    if shutil.which("runuser") is None:
+        raise NoServerError("PostgreSQL does not run as root, and there is no runuser")
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    for name in UNPRIVILEGED:
+        if name in known:
+            return name
+    raise NoServerError("PostgreSQL does not run as root, and there is no user postgres or nobody")
+
+
+def _run(user: str | None, *command: str) -> None:
+    whole = ["runuser", "-u", user, "--", *command] if user is not None else list(command)
+    with tempfile.TemporaryFile("w+") as output:  # pg_ctl leaves the server with its standard output: no pipe
+        done = subprocess.run(whole, stdout=output, stderr=subprocess.STDOUT, cwd="/", timeout=60)
+        if done.returncode != 0:
+            output.seek(0)
+            raise NoServerError(f"{Path(command[0]).name} failed: {output.read()[-500:]}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

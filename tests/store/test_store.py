@@ -1,0 +1,251 @@
+"""The store on both databases: what goes in comes out, in order, filtered, redacted, exported and deleted."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from made import ANSWER, EVIDENCE, exchange, grounded, report
+
+from groundrails import Exchange, Guard, Report
+from groundrails.config import GuardConfig
+from groundrails.config_store import SampleRates, StoreSettings
+from groundrails.errors import SettingsError, StoreError
+from groundrails.report import Review
+from groundrails.store import Store, queries
+from groundrails.store.engine import HEAD, open_engine, reading, sqlite_file, writing
+from groundrails.store.export import export
+from groundrails.store.queries import Filter
+
+
+def test_a_report_comes_out_as_it_went_in(url: str) -> None:
+    with Store(StoreSettings(url=url)) as store:
+        given = report()
+        report_id = store.put(given, exchange(flow="check claims", agent="writer", model="m-1"))
+        assert store.flush(10)
+        kept = queries.report(store.engine, str(report_id))
+    assert kept is not None
+    assert Report.model_validate(kept.body["report"]).claims == given.claims
+    assert (kept.body["response"], kept.body["question"]) == (ANSWER, "Melting point?")
+    row = kept.summary
+    assert (row.status, row.decision, row.hallucination_score, row.faithfulness) == ("hallucinated", "block", 0.9, 0.1)
+    assert (row.flow, row.agent, row.model, row.llm_calls, row.llm_tokens) == ("check claims", "writer", "m-1", 2, 120)
+
+
+def test_history_goes_backwards_page_by_page(url: str) -> None:
+    with Store(StoreSettings(url=url)) as store:
+        ids = [store.put(report(), exchange()) for _ in range(5)]
+        store.flush(10)
+        first = queries.history(store.engine, limit=2)
+        second = queries.history(store.engine, limit=2, before_seq=first[-1].seq)
+    assert [row.id for row in (*first, *second)] == ids[:0:-1]
+
+
+def test_filters_counts_and_trends(url: str) -> None:
+    with Store(StoreSettings(url=url)) as store:
+        for score in (0.7, 0.9):
+            store.put(report(score), exchange(flow="a"))
+        store.put(grounded(), exchange(flow="b"))
+        store.put(grounded(status="unverified", hallucination_score=None), exchange(flow="b"))
+        store.flush(10)
+        engine = store.engine
+        assert queries.count(engine) == 4
+        assert [row.hallucination_score for row in queries.history(engine, Filter(min_score=0.8))] == [0.9]
+        assert [row.hallucination_score for row in queries.worst(engine, limit=2)] == [0.9, 0.7]
+        assert queries.count(engine, Filter(since=time.time() + 60)) == 0
+        by_flow = {c.value: c for c in queries.counts(engine, "flow")}
+        assert (by_flow["a"].reports, by_flow["a"].hallucinated, by_flow["a"].mean_score) == (2, 2, pytest.approx(0.8))
+        assert (by_flow["b"].hallucinated, by_flow["b"].unverified, by_flow["b"].mean_score) == (0, 1, 0.1)
+        assert queries.finding_counts(engine, "kind") == {"unsupported_claim": 2}
+        assert queries.finding_counts(engine, "check", Filter(flow="b")) == {}
+        assert [(p.reports, p.hallucinated) for p in queries.trend(engine, step_s=1e7)] == [(4, 2)]
+
+
+HOSTILE = "a\x00b \ud800 '; DROP TABLE reports; -- \u202e{{7*7}}"
+
+
+def test_hostile_text_and_names_are_kept_and_harm_nothing(url: str) -> None:
+    with Store(StoreSettings(url=url)) as store:
+        report_id = store.put(grounded(reason=HOSTILE), exchange(HOSTILE, flow=HOSTILE, session=HOSTILE))
+        assert store.flush(10)
+        kept = queries.report(store.engine, str(report_id))
+        assert kept is not None and kept.body["response"] == HOSTILE and kept.body["session"] == HOSTILE
+        assert kept.summary.flow is not None and "\x00" not in kept.summary.flow
+        assert queries.report(store.engine, HOSTILE) is None
+        assert [row.id for row in queries.history(store.engine, Filter(flow=HOSTILE))] == [report_id]
+        assert queries.count(store.engine) == 1
+
+
+@pytest.mark.parametrize("redaction", ["hash", "drop"])
+def test_redaction_keeps_no_word_of_answer_and_evidence(url: str, redaction: str, tmp_path: Path) -> None:
+    given = report(answer="Rhenium melts at 3186 degrees, they say.")
+    with Store(StoreSettings(url=url), redaction=redaction) as store:  # type: ignore[arg-type]
+        report_id = store.put(given, exchange())
+        store.flush(10)
+        kept = queries.report(store.engine, str(report_id))
+    assert kept is not None and kept.redaction == redaction
+    whole = json.dumps(kept.body)
+    assert not any(word in whole for word in ("Rhenium", "melts", "3186", "Melting"))
+    assert ("response" in kept.body) == (redaction == "hash")
+    if sqlite_file(url):
+        files = [file.read_bytes() for file in tmp_path.glob("store.db*") if file.is_file()]
+        assert files and not any(b"Rhenium" in data for data in files)
+
+
+def test_the_redaction_of_the_store_wins_over_the_general_one(sqlite_url: str) -> None:
+    config = GuardConfig.load({"redaction": "off", "store": {"url": sqlite_url, "redaction": "drop"}})
+    store = Store.from_config(config)
+    assert store is not None and store.redaction == "drop"
+    store.close()
+
+
+def test_a_sample_is_kept_by_stakes_and_says_its_rate(sqlite_url: str) -> None:
+    rates = SampleRates(low=0.0, medium=0.5)
+    with Store(StoreSettings(url=sqlite_url, sample=rates)) as store:
+        low = [store.put(grounded(stakes="low"), exchange()) for _ in range(50)]
+        medium = [store.put(grounded(stakes="medium"), exchange()) for _ in range(400)]
+        high = [store.put(grounded(stakes="high"), exchange()) for _ in range(10)]
+        store.flush(10)
+        kept = list(queries.each(store.engine))
+    assert not any(low) and all(high)
+    assert 130 <= sum(1 for report_id in medium if report_id) <= 270  # 200 +- 7 standard deviations
+    assert {k.summary.stakes: k.sample_rate for k in kept} == {"medium": 0.5, "high": 1.0}
+
+
+def test_a_reviewed_report_is_kept_whatever_the_sample(sqlite_url: str) -> None:
+    review = Review(id="1", tier="synchronous", state="pending", risk=0.6)
+    with Store(StoreSettings(url=sqlite_url, sample=SampleRates(medium=0.0))) as store:
+        assert store.put(grounded(review=review), exchange())
+        assert store.put(grounded(), exchange()) is None
+
+
+def test_the_same_record_is_never_there_twice(url: str) -> None:
+    with Store(StoreSettings(url=url)) as store:
+        given = report(id="one")
+        for _ in range(3):
+            store.put(given, exchange())
+        store.flush(10)
+        assert queries.count(store.engine) == 1
+        assert queries.finding_counts(store.engine, "kind") == {"unsupported_claim": 1}
+
+
+def test_retention_deletes_what_is_old_and_nothing_else(url: str) -> None:
+    clock = [time.time()]
+    from groundrails.store.clock import SteadyClock
+
+    steady = SteadyClock(wall=lambda: clock[0], monotonic=lambda: clock[0])
+    with Store(StoreSettings(url=url, keep_days=30), clock=steady) as store:
+        store.put(report(id="old"), exchange())
+        clock[0] += 31 * 86_400
+        store.put(report(id="new"), exchange())
+        store.flush(10)
+        assert store.purge() == 1
+        assert [row.id for row in queries.history(store.engine)] == ["new"]
+        assert queries.finding_counts(store.engine, "kind") == {"unsupported_claim": 1}
+        clock[0] += 400 * 86_400
+        with pytest.raises(StoreError, match="would delete every report"):
+            store.purge()
+        assert store.purge(force=True) == 1
+
+
+def test_export_in_both_formats(url: str) -> None:
+    with Store(StoreSettings(url=url)) as store:
+        store.put(report(id="r1"), exchange(flow="=HYPERLINK(1)"))
+        store.put(grounded(id="r2"), exchange())
+        store.flush(10)
+        lines, table = io.StringIO(), io.StringIO()
+        assert export(queries.each(store.engine), lines, "jsonl") == 2
+        assert export(queries.each(store.engine), table, "csv") == 2
+    rows = [json.loads(line) for line in lines.getvalue().splitlines()]
+    assert [row["id"] for row in rows] == ["r1", "r2"]
+    assert rows[0]["report"]["claims"][0]["evidence"][0]["span"]["text"] == EVIDENCE
+    cells = list(csv.DictReader(io.StringIO(table.getvalue())))
+    assert cells[0]["flow"] == "'=HYPERLINK(1)" and cells[1]["status"] == "grounded"
+
+
+def test_the_guard_keeps_its_reports_and_gives_their_ids(sqlite_url: str) -> None:
+    guard = Guard({"store": {"url": sqlite_url}})
+    try:
+        made = guard.check_sync("Paris is in Italy.", evidence="Paris is the capital of France.")
+        assert guard.store is not None and guard.store.flush(10)
+        kept = queries.report(guard.store.engine, made.id)
+        assert kept is not None and kept.summary.status == made.status == "hallucinated"
+        assert kept.body["report"] == made.plain(max_bytes=1_000_000)
+    finally:
+        guard.close()
+
+
+def test_without_a_store_a_report_has_no_id() -> None:
+    guard = Guard()
+    assert guard.store is None
+    assert guard.unverified_report(["claims"], "because", Exchange.of("x")).id == ""
+    guard.close()
+
+
+def test_tables_come_from_migrations_and_match_the_models(url: str) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.config import Config
+    from alembic.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
+    import groundrails.store
+    from groundrails.store.models import Base
+
+    folder = Path(groundrails.store.__file__).parent / "migrations"
+    config = Config()
+    config.set_main_option("script_location", str(folder))
+    assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
+    engine = open_engine(url)
+    with reading(engine) as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+    engine.dispose()
+
+
+def test_a_store_of_a_newer_version_is_left_alone(url: str) -> None:
+    engine = open_engine(url)
+    with writing(engine) as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    engine.dispose()
+    with pytest.raises(StoreError, match=r"revision 9999.*upgrade groundrails"):
+        open_engine(url)
+
+
+def test_sqlite_keeps_a_write_ahead_log(sqlite_url: str) -> None:
+    engine = open_engine(sqlite_url)
+    with reading(engine) as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("mysql://u:secret@h/db", "cannot use 'mysql'"),
+        ("not a url, secret", "cannot be read"),
+        ("postgresql://u:secret@127.0.0.1:9/db", "postgresql\\+psycopg://u:\\*\\*\\*@127.0.0.1:9/db failed"),
+    ],
+)
+def test_a_wrong_url_is_named_without_its_password(address: str, message: str) -> None:
+    with pytest.raises(StoreError, match=message) as caught:
+        open_engine(address)
+    assert "secret" not in str(caught.value)
+
+
+def test_settings_take_the_url_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = GuardConfig.load({"store": {"url_env": "DATABASE"}}).store
+    assert settings is not None
+    with pytest.raises(SettingsError, match="'DATABASE' is not set"):
+        _ = settings.address
+    monkeypatch.setenv("DATABASE", "sqlite:///x.db")
+    assert settings.address == "sqlite:///x.db"
+
+
+def test_importing_the_package_loads_no_sqlalchemy() -> None:
+    code = "import groundrails, sys; groundrails.Guard(); sys.exit('sqlalchemy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
