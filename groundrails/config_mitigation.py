@@ -101,7 +101,7 @@ class VerificationSettings(Section):
     max_claims: int = Field(default=20, ge=1)
     """Claims verified for one answer, the most severe first; all of them share the two calls."""
     min_consistency: float = Field(default=0.5, ge=0.0, le=1.0)
-    """Probability of entailment from which an independent answer upholds a claim, or of contradiction to refute it."""
+    """Probability from which an independent answer upholds a claim that it supports, or refutes one it contradicts."""
 
 
 class ConfidenceWeights(Section):

@@ -19,9 +19,9 @@ from groundrails.report import Abstention
 
 SECONDS_A_DAY = 86_400.0
 _SMALL_TALK = re.compile(
-    r"(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|bye|goodbye|"
-    r"see you|ok(?:ay)?|yes|no|great|nice|cool|please|sorry|welcome|how are you(?: (?:today|doing))?|who are you|"
-    r"what can you do|nice to meet you|have a (?:nice|good) day|there|again|all|everyone)",
+    r"(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|bye|"
+    r"goodbye|see you|ok(?:ay)?|yes|no|great|nice|cool|please|sorry|welcome|how are you(?: (?:today|doing))?|"
+    r"who are you|what can you do|nice to meet you|have a (?:nice|good) day|there|again|all|everyone)",
     re.IGNORECASE,
 )
 
@@ -63,7 +63,7 @@ def requires_facts(question: str) -> bool:
 
 
 def freshest_age_days(found: Sequence[Relevant], settings: AnswerabilitySettings, now: datetime) -> float | None:
-    """Age in days of the newest relevant passage; None if one of them has no date that can be read, for it may be new."""
+    """Age in days of the newest relevant passage; None if the date of one cannot be read, for that one may be new."""
     ages = []
     for one in found:
         date = date_of(one.passage, settings.date_keys)
@@ -74,7 +74,7 @@ def freshest_age_days(found: Sequence[Relevant], settings: AnswerabilitySettings
 
 
 def date_of(passage: Passage, keys: Sequence[str]) -> datetime | None:
-    """Date in a passage's metadata: ISO 8601 text, or seconds since 1970; None if there is none. UTC if it says none."""
+    """Date in a passage's metadata, ISO 8601 text or seconds since 1970, UTC unless it says else; None without one."""
     for key in keys:
         date = _as_date(passage.metadata.get(key))
         if date is not None:

@@ -1,25 +1,29 @@
 """Chain of verification (control stack 20.3.3): questions about claims, answered without sight of the answer.
 
 Two calls for all claims together: one turns claims into open questions, one answers these from the evidence alone. The
-comparison is the NLI model's, so no model grades itself. Only claims above an expected severity are asked about.
+answers are compared with the claims as the checks read evidence, by the local model, so that no model grades itself.
+Only claims above an expected severity are asked about.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from groundrails.checks.evidence_nli import read_claims
+from groundrails.checks.grounding import judged_reading
 from groundrails.errors import GroundrailsError, LlmReplyError, reason_of
-from groundrails.exchange import Exchange
+from groundrails.exchange import Exchange, Passage
 from groundrails.llm.cache import ask_cached
 from groundrails.llm.parsing import parse_json
 from groundrails.mitigation.severity import severity_of, stakes_of
-from groundrails.nli.base import CONTRADICTION, ENTAILMENT
-from groundrails.report import CheckResult, Claim, Finding, Verified, VerifiedClaim
+from groundrails.report import CheckResult, Claim, Finding, Label, Verified, VerifiedClaim
 from groundrails.scoring.evidence import excerpts_for, find_quote
+from groundrails.scoring.verdict import VerdictModel
 from groundrails.text.values import values_of
 
 if TYPE_CHECKING:
@@ -117,47 +121,48 @@ async def _verify(
         answers = await _answers(questions, candidates, exchange, context, session) if questions else {}
     except GroundrailsError as error:
         return tuple(_unanswered(candidate, reason_of(error)) for candidate in candidates)
-    known = [place for place in answers if answers[place].answer.strip()]
-    pairs = [(f"{questions[p]} {answers[p].answer.strip()}", candidates[p].claim.text) for p in known]
-    rows = dict(zip(known, await context.nli.scores(pairs), strict=True))
     return tuple(
-        _compared(candidate, questions.get(place, ""), answers.get(place), rows.get(place), exchange, context)
-        for place, candidate in enumerate(candidates)
+        await asyncio.gather(
+            *(
+                _compared(candidate, questions.get(place, ""), answers.get(place), exchange, context)
+                for place, candidate in enumerate(candidates)
+            )
+        )
     )
 
 
-def _compared(
-    candidate: _Candidate,
-    question: str,
-    answer: _Answered | None,
-    row: Any,
-    exchange: Exchange,
-    context: CheckContext,
+async def _compared(
+    candidate: _Candidate, question: str, answer: _Answered | None, exchange: Exchange, context: CheckContext
 ) -> VerifiedClaim:
+    """What the independent answer says about the claim, read as the checks read evidence."""
     if not question:
         return _unanswered(candidate, "no_question: none that leaves the answer open")
-    if answer is None or row is None:
+    if answer is None or not answer.answer.strip():
         return _unanswered(candidate, "no_answer: the evidence does not answer it", question)
     quote = find_quote(answer.quote, exchange.evidence)
     if quote is None:
         return _unanswered(candidate, "no_quote: the answer rests on words that the evidence does not have", question)
-    least = context.config.verification.min_consistency
-    outcome: Verified = "unanswered"
-    if row[ENTAILMENT] >= least and row[ENTAILMENT] > row[CONTRADICTION]:
-        outcome = "upheld"
-    elif row[CONTRADICTION] >= least:
-        outcome = "refuted"
-    score = float(max(row[ENTAILMENT], row[CONTRADICTION]))
+    settings, model = context.config.grounding, VerdictModel.load()
+    passage = Passage(id="answer", text=f"{question} {answer.answer.strip()}")
+    readings = await read_claims([candidate.claim.text], [passage], context.nli, settings, model.thresholds)
+    verdict = await context.nli.run(judged_reading, readings.claims[0], model, settings)
+    outcome = _outcome(verdict.label, verdict.verdict.score, context.config.verification.min_consistency)
     return VerifiedClaim(
         claim=candidate.claim.text,
         span=candidate.claim.span,
         question=question,
         answer=answer.answer.strip(),
         outcome=outcome,
-        reason=f"entailment {row[ENTAILMENT]:.2f}, contradiction {row[CONTRADICTION]:.2f}",
-        evidence=(quote.model_copy(update={"score": min(1.0, max(0.0, score))}),),
+        reason=f"the independent answer leaves the claim {verdict.label}, score {verdict.verdict.score:.2f}",
+        evidence=(quote,),
         expected_severity=candidate.expected_severity,
     )
+
+
+def _outcome(label: Label, unsupported_score: float, min_consistency: float) -> Verified:
+    if label == "supported" and 1.0 - unsupported_score >= min_consistency:
+        return "upheld"
+    return "refuted" if label == "contradicted" and unsupported_score >= min_consistency else "unanswered"
 
 
 def _unanswered(candidate: _Candidate, reason: str, question: str = "") -> VerifiedClaim:

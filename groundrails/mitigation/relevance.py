@@ -16,8 +16,8 @@ MAX_SENTENCES = 160
 """Sentences of the evidence that are compared; of more, those that share most words with the question."""
 
 OTHER_NAME = 0.5
-"""What is left of the likeness of a passage without any of the question's names: "How tall is the Eiffel Tower?" is like
-what stands about any tower. Set by hand."""
+"""What is left of the likeness of a passage without any of the question's names: "How tall is the Eiffel Tower?" is
+like what stands about any tower. Set by hand."""
 
 
 class Relevant(NamedTuple):

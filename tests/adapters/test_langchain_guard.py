@@ -361,3 +361,33 @@ async def test_concurrent_chains_do_not_mix(server: ReplayServer, guard: Guard) 
     outputs = await step.abatch([RIGHT, WRONG] * 8)
     assert outputs == [RIGHT, UNKNOWN] * 8
     assert step.batch([RIGHT, WRONG] * 4) == [RIGHT, UNKNOWN] * 4
+
+
+def test_a_repaired_answer_goes_on_in_the_chain(server: ReplayServer) -> None:
+    correction = '{"sentences": [{"number": 1, "text": "The Halden bridge opened in 1932."}]}'
+    server.reply(correction, when="You correct single sentences")
+    server.default(WRONG)
+    llm = {"model": "replay", "base_url": server.base_url, "api_key": "k"}
+    policies = [{"when": {"kind": "unsupported_claim"}, "then": "regenerate"}]
+    chain = rag(server) | Guard({"checks": ["grounding"], "llm": llm, "policies": policies}).as_runnable()
+    output = chain.invoke(INPUT)
+    assert output["answer"] == RIGHT
+    assert output[REPORT_KEY].repair.status == "repaired"
+
+
+def test_an_abstention_says_what_is_missing(server: ReplayServer) -> None:
+    server.default(WRONG)
+    policies = [{"when": {"kind": "unsupported_claim"}, "then": "abstain"}]
+    chain = rag(server) | Guard({"checks": ["grounding"], "policies": policies}).as_runnable()
+    assert chain.invoke(INPUT)["answer"].startswith("I can't answer that reliably from the sources I have.")
+
+
+def test_marks_as_markdown_footnotes(server: ReplayServer) -> None:
+    server.default(WRONG)
+    settings = {
+        "checks": ["grounding"],
+        "annotation": {"format": "markdown"},
+        "policies": [{"when": {"kind": "unsupported_claim"}, "then": "annotate"}],
+    }
+    answer = (rag(server) | Guard(settings).as_runnable()).invoke(INPUT)["answer"]
+    assert answer.startswith(f"{WRONG}[^unsure-1]\n\n[^unsure-1]: unsupported claim (contradicted")

@@ -1,0 +1,165 @@
+"""Chain of verification over real HTTP: two calls, none of which sees the answer, and lies get nowhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from mitigation.conftest import EVIDENCE
+
+from groundrails import Guard, Report
+from groundrails.testing import ReplayServer
+
+MakeGuard = Callable[..., Guard]
+ASKS = "You write questions"
+ANSWERS = "You answer questions"
+WRONG = "The Halden bridge opened in 1911."
+RESPONSE = f"{WRONG} The Halden bridge is 412 metres long."
+REPAIRED = "The Halden bridge opened in 1932. The Halden bridge is 412 metres long."
+OPENED = "The Halden bridge opened in 1932."
+OPEN_QUESTION = "In which year did the Halden bridge open?"
+
+
+def questions(*texts: str) -> str:
+    return json.dumps({"questions": [{"claim": n, "question": text} for n, text in enumerate(texts, start=1)]})
+
+
+def answers(*pairs: tuple[str, str]) -> str:
+    rows = [{"question": n, "answer": text, "quote": quote} for n, (text, quote) in enumerate(pairs, start=1)]
+    return json.dumps({"answers": rows})
+
+
+def script(server: ReplayServer, asked: str, answered: str) -> None:
+    server.reply(asked, when=ASKS)
+    server.reply(answered, when=ANSWERS)
+
+
+async def verify(
+    guard: MakeGuard, response: str = RESPONSE, *, evidence: str | None = EVIDENCE, **settings: Any
+) -> Report:
+    verification: Mapping[str, Any] = {"enabled": True, "min_severity": 0.4, **settings.pop("verification", {})}
+    plan = guard(verification=verification, policies=[], **settings)
+    return await plan.check(response, evidence=evidence)
+
+
+async def test_two_calls_and_neither_sees_more_than_it_should(server: ReplayServer, guard: MakeGuard) -> None:
+    script(server, questions(OPEN_QUESTION), answers((OPENED, OPENED)))
+    report = await verify(guard)
+    assert report.llm.calls == 2
+    asking, answering = (request.prompt_text for request in server.requests)
+    assert f"1. {WRONG}" in asking and EVIDENCE not in asking
+    assert EVIDENCE in answering and OPEN_QUESTION in answering
+    assert "1911" not in answering, "the draft must not be seen by who answers"
+
+
+async def test_a_refuted_claim_keeps_its_finding_and_says_so(server: ReplayServer, guard: MakeGuard) -> None:
+    script(server, questions(OPEN_QUESTION), answers((OPENED, OPENED)))
+    report = await verify(guard)
+    (verified,) = report.verification
+    assert (verified.claim, verified.outcome, verified.question) == (WRONG, "refuted", OPEN_QUESTION)
+    assert EVIDENCE[verified.evidence[0].span.start : verified.evidence[0].span.end] + "." == OPENED
+    assert [finding.verification for finding in report.findings] == ["refuted"]
+    assert (report.decision, len(report.findings)) == ("block", 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "decision"),
+    [
+        ("A Norwegian drew the plans.", "upheld", "warn"),
+        ("Nobody knows the client.", "unanswered", "block"),
+    ],
+)
+async def test_a_quarantined_claim_is_let_through_only_if_upheld(
+    server: ReplayServer, guard: MakeGuard, answer: str, outcome: str, decision: str
+) -> None:
+    """The local check finds the claim absent: the evidence says only that the designer came from Oslo."""
+    script(server, questions("Of which nation was whoever drew the plans?"), answers((answer, "an engineer from Oslo")))
+    severity = {"protocol": {}, "stakes": "high"}
+    report = await verify(guard, "A Norwegian drew the plans.", severity=severity)
+    assert [one.outcome for one in report.verification] == [outcome]
+    assert [(f.label, f.severity, f.verification) for f in report.findings] == [("absent", "high", outcome)]
+    assert report.decision == decision
+
+
+async def test_a_refuted_claim_that_no_check_flagged_becomes_a_finding(server: ReplayServer, guard: MakeGuard) -> None:
+    """All claims are asked about; the independent answer contradicts one that the local check lets pass."""
+    evidence = f"{EVIDENCE} Correction of the editor: the Halden bridge is 421 metres long, not 412."
+    said = "The Halden bridge is 421 metres long."
+    script(
+        server,
+        questions("How long is the Halden bridge?"),
+        answers((said, "the Halden bridge is 421 metres long")),
+    )
+    claim = "The Halden bridge is 412 metres long."
+    settings = {"verification": {"min_severity": 0.0}, "severity": {"stakes": "high"}}
+    report = await verify(guard, claim, evidence=evidence, **settings)
+    assert [one.outcome for one in report.verification] == ["refuted"]
+    assert report.status == "hallucinated"
+    assert any(finding.verification == "refuted" for finding in report.findings)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "reason"),
+    [
+        pytest.param(questions("Did it open in 1911?"), "{}", "no_question", id="yes-or-no question"),
+        pytest.param(questions("Which bridge opened in 1911?"), "{}", "no_question", id="gives the answer away"),
+        pytest.param("No questions today.", "{}", "LlmReplyError", id="prose"),
+        pytest.param(questions(OPEN_QUESTION), "Sorry.", "LlmReplyError", id="no answers"),
+        pytest.param(questions(OPEN_QUESTION), answers(("", "")), "no_answer", id="the evidence does not say"),
+        pytest.param(
+            questions(OPEN_QUESTION),
+            answers(("It opened in 1911.", "it opened in 1911")),
+            "no_quote",
+            id="made-up quote",
+        ),
+        pytest.param(
+            questions(OPEN_QUESTION, "x"), answers((OPENED, OPENED)), "LlmReplyError", id="more questions than claims"
+        ),
+        pytest.param('{"questions": [{"claim": true, "question": "x"}]}', "{}", "LlmReplyError", id="wrong types"),
+    ],
+)
+async def test_what_cannot_be_trusted_changes_nothing(
+    server: ReplayServer, guard: MakeGuard, asked: str, answered: str, reason: str
+) -> None:
+    script(server, asked, answered)
+    report = await verify(guard)
+    (verified,) = report.verification
+    assert verified.outcome == "unanswered"
+    assert verified.reason.startswith(reason)
+    assert report.decision == "block", "an unanswered question upholds nothing"
+
+
+async def test_only_claims_above_the_severity_are_asked_about(server: ReplayServer, guard: MakeGuard) -> None:
+    report = await verify(guard, REPAIRED)
+    assert (report.verification, server.requests) == ((), [])
+    report = await verify(guard, verification={"min_severity": 1.0})
+    assert (report.verification, server.requests) == ((), [])
+
+
+async def test_the_most_severe_come_first(server: ReplayServer, guard: MakeGuard) -> None:
+    script(server, questions(OPEN_QUESTION), answers((OPENED, OPENED)))
+    settings = {"min_severity": 0.0, "max_claims": 1}
+    report = await verify(guard, verification=settings)
+    assert [one.claim for one in report.verification] == [WRONG]
+
+
+async def test_without_a_model_or_evidence_nothing_is_upheld(guard: MakeGuard) -> None:
+    report = await verify(guard, model=False)
+    assert [one.reason for one in report.verification] == ["no_model"]
+    assert report.decision == "block"
+
+
+async def test_evidence_words_stay_inside_unless_exposed(server: ReplayServer, guard: MakeGuard) -> None:
+    script(server, questions(OPEN_QUESTION), answers((OPENED, OPENED)))
+    report = await verify(guard)
+    assert "answer" not in report.plain(expose_evidence=False)["verification"][0]
+    assert OPENED not in json.dumps(report.plain(redaction="drop"))
+
+
+async def test_a_broken_provider_is_an_unanswered_question(server: ReplayServer, guard: MakeGuard) -> None:
+    server.reply(status=500, message="boom", when=ASKS)
+    report = await verify(guard)
+    assert report.verification[0].outcome == "unanswered"
+    assert report.verification[0].reason.startswith("LlmError")
