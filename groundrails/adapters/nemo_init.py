@@ -17,6 +17,7 @@ import yaml
 from groundrails.adapters.nemo_install import FLOWS, broken_action_files, is_our_action
 from groundrails.adapters.nemo_plugin import NemoPlugin, attach
 from groundrails.adapters.nemo_stream import watch_streams
+from groundrails.adapters.nemo_tools import forget_earlier_calls
 from groundrails.adapters.wording import DEFAULT_MESSAGES
 from groundrails.config import GuardConfig
 from groundrails.errors import GroundrailsError, PromptError, SettingsError
@@ -69,6 +70,7 @@ def _init(app: Any) -> None:
     attach(app, plugin)
     guard.sources.bind_knowledge_base(lambda: plugin.search_knowledge_base)
     watch_streams(app)
+    forget_earlier_calls(app)
     if config.consistency.sampling == "piggyback":
         _ask_for_samples_with_the_answer(app, config)
     _prepare_structure(app, config)

@@ -24,9 +24,29 @@ from groundrails.tool_calls import as_tool_calls, as_tools
 log = logging.getLogger("groundrails")
 
 CHECK_TOOL_CALLS = Rail("check tool calls", ("tools",))
+CALLS_EVENT = "BotToolCalls"
 CALLS_VARIABLE = "tool_calls"
 TOOLS_VARIABLE = "tools"
 """Context variable that may hold the tools of the turn: `$tools`."""
+
+
+def forget_earlier_calls(app: Any) -> None:
+    """Keep NeMo from running the tool rails on calls of earlier turns.
+
+    NeMo turns the assistant messages with `tool_calls` of a request into events that its flow of tool calls then takes
+    for new ones: the rails run on nothing, and the turn ends with an empty answer and without a call of the model, as
+    soon as a tool has answered. The calls of this turn are the last event, or have an id of their own.
+    """
+    events_of = getattr(app, "_get_events_for_messages", None)
+    if events_of is None or app.config.colang_version != "1.0" or not app.config.rails.tool_output.flows:
+        return
+
+    def without_earlier_calls(messages: Any, state: Any) -> list[Any]:
+        events = events_of(messages, state)
+        last = len(events) - 1
+        return [e for n, e in enumerate(events) if n == last or e.get("type") != CALLS_EVENT or "uid" in e]
+
+    app._get_events_for_messages = without_earlier_calls
 
 
 async def run_rail(

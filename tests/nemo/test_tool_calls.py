@@ -1,0 +1,224 @@
+"""The flow `check tool calls` of `rails.tool_output`: a wrong call never reaches the caller, in no mode."""
+
+from __future__ import annotations
+
+import json
+import logging
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nemo_apps import EVIDENCE, app_yaml, make_app
+
+from groundrails.adapters.nemo_plugin import plugin_of
+from groundrails.testing import ReplayServer
+
+App = Callable[..., Any]
+REFUSED = "I have not done that"
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "delete_user",
+            "parameters": {
+                "type": "object",
+                "properties": {"user_id": {"type": "string"}},
+                "required": ["user_id"],
+            },
+        },
+    }
+]
+SETTINGS = """
+passthrough: true
+rails: {{tool_output: {{flows: [check tool calls]}}}}
+{more}
+custom_data:
+  groundrails:
+    {activation}
+    tools:
+      sources: {{users: {{kind: jsonl, path: "{path}", field: id}}}}
+      resolvers: {{user_id: {{source: users}}}}
+"""
+ASKED = [{"role": "user", "content": "Delete Ada's account."}]
+
+
+@pytest.fixture(scope="session")
+def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("users") / "users.jsonl"
+    file.write_text('{"id": "usr_1001"}\n', encoding="utf-8")
+    return file
+
+
+def yaml_of(users: Path, *, more: str = "", activation: str = "on_unverified: warn") -> str:
+    return SETTINGS.format(path=users, more=more, activation=activation)
+
+
+def calls_of(message: Any) -> list[dict[str, Any]]:
+    return [call["function"] for call in message.get("tool_calls") or ()]
+
+
+async def ask(rails: Any, server: ReplayServer, call: dict[str, Any], tools: Any = TOOLS) -> Any:
+    server.reply(tool_calls=[call])
+    params = {"llm_params": {"tools": tools}} if tools else {}
+    return await rails.generate_async(messages=ASKED, options={**params, "output_vars": ["hallucination_report"]})
+
+
+@pytest.mark.parametrize(
+    ("call", "violation"),
+    [
+        ({"name": "delete_user", "arguments": {"user_id": "usr_1001"}}, None),
+        ({"name": "delete_user", "arguments": {"user_id": "usr_9"}}, "unknown_value"),
+        ({"name": "delete_users", "arguments": {"user_id": "usr_1001"}}, "unknown_tool"),
+        ({"name": "delete_user", "arguments": {"id": 5}}, "invalid_arguments"),
+    ],
+)
+async def test_a_wrong_call_is_refused_and_a_right_one_goes_out(
+    app: App, server: ReplayServer, users: Path, call: dict[str, Any], violation: str | None
+) -> None:
+    response = await ask(app(yaml_of(users)), server, call)
+    report = response.output_data["hallucination_report"]
+    if violation is None:
+        assert [c["function"] for c in response.tool_calls] == [call] and report["status"] == "grounded"
+    else:
+        assert not response.tool_calls
+        assert response.response[0]["content"].startswith(REFUSED)
+        assert violation in [finding["violation"] for finding in report["findings"]]
+
+
+async def test_nothing_of_a_refused_call_is_in_the_message(app: App, server: ReplayServer, users: Path) -> None:
+    """NeMo hands out the calls of the event `BotToolCalls` where no rail has let any pass."""
+    server.reply(tool_calls=[{"name": "delete_user", "arguments": {"user_id": "usr_9"}}])
+    message = await app(yaml_of(users)).generate_async(messages=ASKED)
+    assert "usr_9" not in json.dumps(message) and message["content"].startswith(REFUSED)
+
+
+async def test_the_exception(app: App, server: ReplayServer, users: Path) -> None:
+    rails = app(yaml_of(users, more="enable_rails_exceptions: true"))
+    response = await ask(rails, server, {"name": "delete_user", "arguments": {"user_id": "usr_9"}})
+    content = response.response[0]["content"]
+    assert (content["type"], content["kinds"]) == ("ToolCallRailException", ["tool_call_hallucination"])
+    assert not response.tool_calls and "usr_1001" not in json.dumps(response.response)
+
+
+async def test_calls_of_a_ready_message_are_checked(app: App, server: ReplayServer, users: Path) -> None:
+    rails = app(yaml_of(users))
+    for user_id, passes in (("usr_1001", True), ("usr_9", False)):
+        call = {"id": "1", "type": "function", "function": {"name": "delete_user", "arguments": {"user_id": user_id}}}
+        ready = {"role": "assistant", "content": "", "tool_calls": [call]}
+        options = {"rails": ["tool_output"], "llm_params": {"tools": TOOLS}}
+        response = await rails.generate_async(messages=[*ASKED, ready], options=options)
+        assert bool(response.tool_calls) is passes, response
+
+
+async def test_without_known_tools_the_call_is_unverified(
+    app: App, server: ReplayServer, users: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = {"name": "delete_user", "arguments": {"user_id": "usr_1001"}}
+    with caplog.at_level(logging.WARNING, "groundrails"):
+        response = await ask(app(yaml_of(users)), server, call, tools=None)
+    assert response.output_data["hallucination_report"]["status"] == "unverified" and response.tool_calls
+    assert any("no_tools" in record.getMessage() for record in caplog.records)
+    response = await ask(app(yaml_of(users, activation="on_unverified: block")), server, call, tools=None)
+    assert not response.tool_calls
+
+
+async def test_a_decision_to_regenerate_refuses(app: App, server: ReplayServer, users: Path) -> None:
+    policy = "policies: [{when: {kind: tool_call_hallucination}, then: regenerate}]"
+    response = await ask(
+        app(yaml_of(users, activation=policy)), server, {"name": "delete_user", "arguments": {"user_id": "usr_9"}}
+    )
+    assert not response.tool_calls
+
+
+async def test_shadow_records_and_changes_nothing(
+    app: App, server: ReplayServer, users: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rails = app(yaml_of(users, activation="activation: shadow"))
+    with caplog.at_level(logging.INFO, "groundrails"):
+        response = await ask(rails, server, {"name": "delete_user", "arguments": {"user_id": "usr_9"}})
+        plugin_of(rails.runtime.llm_task_manager).wait_for_shadow(60)
+    assert [c["function"]["name"] for c in response.tool_calls] == ["delete_user"]
+    lines = [record.getMessage() for record in caplog.records]
+    assert any("check tool calls (shadow" in line and "hallucinated" in line for line in lines)
+    assert not any("usr_9" in line for line in lines if line.startswith("groundrails"))
+
+
+async def test_the_result_of_a_tool_is_evidence_for_the_answer(app: App, server: ReplayServer) -> None:
+    """No flow under `rails.tool_input`: NeMo ends the turn on any."""
+    yaml = "passthrough: true\nrails: {output: {flows: [check grounding]}}\n"
+    yaml += "custom_data: {groundrails: {activation: always}}\n"
+    call = {"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": "{}"}}
+    history = [
+        {"role": "user", "content": "When was the Harbour Bridge of Porto Lindo opened?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "name": "lookup", "content": EVIDENCE},
+    ]
+    for year, passes in (("1962", True), ("1999", False)):
+        server.reset()
+        answer = f"The Harbour Bridge of Porto Lindo was opened in {year}."
+        server.default(answer)
+        message = await app(yaml).generate_async(messages=history)
+        assert (message["content"] == answer) is passes
+
+
+async def test_calls_of_earlier_turns_do_not_end_the_turn(app: App, server: ReplayServer, users: Path) -> None:
+    """NeMo takes tool calls in the history for new ones: with any tool rail, the model was not asked any more."""
+    rails = app(yaml_of(users, activation="on_unverified: block"))
+    call = {"id": "c1", "type": "function", "function": {"name": "delete_user", "arguments": '{"user_id": "usr_9"}'}}
+    history = [
+        *ASKED,
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "name": "delete_user", "content": "No such user."},
+    ]
+    server.default("There is no such user.")
+    for messages in (history, [*history, {"role": "assistant", "content": "There is none."}, *ASKED]):
+        assert (await rails.generate_async(messages=messages))["content"] == "There is no such user."
+    for user_id, passes in (("usr_1001", True), ("usr_8", False)):
+        server.reset()
+        server.reply(tool_calls=[{"name": "delete_user", "arguments": {"user_id": user_id}}])
+        options = {"llm_params": {"tools": TOOLS}}
+        response = await rails.generate_async(messages=history, options=options)
+        assert bool(response.tool_calls) is passes
+
+
+COLANG_2 = """
+import core
+import guardrails
+import groundrails.plugin
+
+flow main
+  activate agent
+  activate fixed answer
+
+flow agent
+  user said something as $said
+  $calls = [{"name": "delete_user", "arguments": {"user_id": "$ID"}}]
+  await check tool calls $calls
+  bot say "Done."
+
+flow fixed answer
+  match NeverSent()
+"""
+
+
+@pytest.mark.parametrize(("user_id", "told"), [("usr_1001", "Done."), ("usr_9", "I don't know the answer to that.")])
+async def test_colang_2_has_no_such_rail_but_a_flow_to_await(
+    server: ReplayServer, users: Path, tmp_path: Path, user_id: str, told: str
+) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps(TOOLS), encoding="utf-8")
+    settings = (
+        yaml_of(users)
+        .replace("passthrough: true\n", "")
+        .replace("resolvers:", f'definitions: "{tools}"\n      resolvers:')
+    )
+    settings = settings.replace("rails: {tool_output: {flows: [check tool calls]}}\n", "")
+    yaml = f'colang_version: "2.x"\n{app_yaml(server.base_url, settings)}'
+    yaml = yaml.replace("import_paths: [groundrails/plugin]\n", "").replace(
+        "rails: {output: {flows: [check grounding]}}\n", ""
+    )
+    rails = make_app(yaml, textwrap.dedent(COLANG_2).replace("$ID", user_id))
+    message = await rails.generate_async(messages=ASKED)
+    assert message["content"] == told, message
