@@ -14,6 +14,7 @@ import yaml
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
 from groundrails.config_base import Section
+from groundrails.config_calibration import CalibrationSettings
 from groundrails.config_citations import CitationSettings, RootCauseSettings
 from groundrails.config_escalation import EscalationSettings
 from groundrails.config_knowledge import KnowledgeSettings
@@ -21,6 +22,7 @@ from groundrails.config_logic import LogicSettings
 from groundrails.config_mitigation import (
     AbstentionSettings,
     AnnotationSettings,
+    GenerationSettings,
     QualityGateSettings,
     RegenerationSettings,
     SeveritySettings,
@@ -405,11 +407,13 @@ class GuardConfig(Section):
     structure: StructureSettings = StructureSettings()
     logic: LogicSettings = LogicSettings()
     scoring: ScoringSettings = ScoringSettings()
+    calibration: CalibrationSettings = CalibrationSettings()
     severity: SeveritySettings = SeveritySettings()
     regeneration: RegenerationSettings = RegenerationSettings()
     verification: VerificationSettings = VerificationSettings()
     abstention: AbstentionSettings = AbstentionSettings()
     annotation: AnnotationSettings = AnnotationSettings()
+    generation: GenerationSettings = GenerationSettings()
     quality_gate: QualityGateSettings = QualityGateSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
     tools: ToolsSettings = ToolsSettings()
@@ -436,6 +440,14 @@ class GuardConfig(Section):
                 "defaults (flows run their own checks whatever stands here)"
             )
         return tuple(dict.fromkeys(value))
+
+    @field_validator("calibration")
+    @classmethod
+    def _calibrated_names_exist(cls, value: CalibrationSettings) -> CalibrationSettings:
+        for name in (*value.methods, *(value.ensemble.weights if value.ensemble else ())):
+            if name not in (*CHECKS, *MEASURES):
+                raise ValueError(f"there is no check or measure {name!r}{nearest(name, [*CHECKS, *MEASURES])}")
+        return value
 
     @field_validator("redaction", mode="before")
     @classmethod

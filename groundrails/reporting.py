@@ -15,6 +15,7 @@ from groundrails.mitigation.severity import stakes_of, with_severities
 from groundrails.policy import Ruling, decide
 from groundrails.report import Abstention, CheckResult, Decision, LlmUsage, Report, Status, VerifiedClaim
 from groundrails.scoring.aggregate import risk_level
+from groundrails.scoring.calibrated import ensemble_score, with_calibration
 from groundrails.scoring.metrics import composite_metrics
 
 
@@ -34,9 +35,11 @@ def build_report(
         cap: the severest decision the calling flow may take.
         retrieval_quality: how well the evidence fits the question, where abstention is on.
     """
-    results = with_severities(without_doubles(results), exchange, config.severity)
+    results = with_calibration(without_doubles(results), config.calibration)
+    results = with_severities(results, exchange, config.severity)
     status, reason = overall_status(results)
-    score = None if status == "unverified" else hallucination_score(results)
+    together = ensemble_score({result.name: result.score for result in results}, config.calibration.ensemble)
+    score = None if status == "unverified" else hallucination_score(results) if together is None else together
     metrics = {name: value for result in results for name, value in result.metrics.items()}
     report = Report(
         status=status,

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from groundrails.errors import GroundrailsError, place_of, reason_of
 from groundrails.exchange import Exchange, Span, Value
 from groundrails.report import Label, Quote
+from groundrails.scoring.calibrated import calibrated
 
 if TYPE_CHECKING:
     from groundrails.checks.base import CheckContext
@@ -139,7 +140,11 @@ async def run_measure(
 ) -> MeasureResult:
     """Run one measure; whatever goes wrong inside becomes a result without scores that carries the error."""
     try:
-        return await measure.measure(exchange, claims, context)
+        found = await measure.measure(exchange, claims, context)
+        how = context.config.calibration.methods.get(found.name)
+        if how is None or found.score is None:
+            return found
+        return found.model_copy(update={"score": calibrated(found.score, how)})
     except GroundrailsError as error:
         failed: Exception = error
     except Exception as error:  # boundary to models and providers: a failure here must never read as a score
