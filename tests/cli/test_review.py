@@ -1,0 +1,122 @@
+"""`groundrails review` and `groundrails store` as people use them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundrails import Exchange, Report
+from groundrails.config_store import StoreSettings
+from groundrails.exchange import Span
+from groundrails.report import Claim
+from groundrails.review.package import package_of
+from groundrails.review.queue import ReviewQueue
+from groundrails.store import Store
+
+Run = Callable[..., Any]
+ANSWER = "Paris is in Italy. \x1b[31m[bold]"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/store.db"
+
+
+@pytest.fixture
+def review_id(url: str) -> str:
+    """An answer that waits in the queue."""
+    claim = Claim(
+        text="Paris is in Italy.", span=Span.of(ANSWER, 0, 18), label="contradicted", reason="it is in France"
+    )
+    given = Report(status="hallucinated", hallucination_score=0.9, claims=(claim,))
+    exchange = Exchange.of(ANSWER, evidence="Paris is the capital of France.", prompt="Where?")
+    with Store(StoreSettings(url=url)) as store:
+        store.put(given, exchange)
+        queue = ReviewQueue(store)
+        package = package_of(given, exchange)
+        return queue.submit(package, tier="synchronous", risk=0.54, stakes="medium", within_s=600).id
+
+
+def test_list_show_and_approve(groundrails: Run, url: str, review_id: str) -> None:
+    listed = groundrails("review", "list", "--store", url)
+    assert listed.code == 0 and review_id[:12] in listed.out and "synchronous" in listed.out
+    shown = groundrails("review", "show", review_id[:6], "--store", url)
+    assert "contradicted: Paris is in Italy." in shown.out and "Paris is the capital of France." in shown.out
+    assert "\x1b" not in shown.out and "\\x1b[31m[bold]" in shown.out
+    done = groundrails("review", "approve", review_id[:6], "--reviewer", "ann", "--note", "ok", "--store", url)
+    assert (done.code, done.out) == (0, f"{review_id} approved by ann\n")
+    assert groundrails("review", "list", "--store", url).out == "no reviews\n"
+    data = json.loads(groundrails("review", "list", "--state", "unreleased", "--json", "--store", url).out)
+    assert [(item["id"], item["state"]) for item in data] == [(review_id, "approved")]
+
+
+def test_the_second_reviewer_gets_another_exit_code(groundrails: Run, url: str, review_id: str) -> None:
+    assert groundrails("review", "reject", review_id, "--reviewer", "ann", "--store", url).code == 0
+    second = groundrails("review", "approve", review_id, "--reviewer", "bob", "--store", url)
+    assert second.code == 1 and "already rejected by ann; nothing was changed" in second.err
+
+
+def test_edit_by_text_file_and_editor(
+    groundrails: Run, url: str, review_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "EDITOR", f"{sys.executable} -c \"import sys; open(sys.argv[1], 'w').write('Paris is in France.')\""
+    )
+    done = groundrails("review", "edit", review_id, "--reviewer", "ann", "--store", url)
+    assert done.code == 0, done.err
+    shown = json.loads(groundrails("review", "show", review_id, "--json", "--store", url).out)
+    assert (shown["state"], shown["edited"]) == ("edited", "Paris is in France.")
+    assert shown["package"]["output"] == ANSWER
+
+
+def test_an_editor_that_changes_nothing_decides_nothing(
+    groundrails: Run, url: str, review_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
+    done = groundrails("review", "edit", review_id, "--store", url)
+    assert done.code == 2 and "was not saved; nothing was decided" in done.err
+    monkeypatch.delenv("EDITOR")
+    monkeypatch.delenv("VISUAL", raising=False)
+    assert "no editor is set" in groundrails("review", "edit", review_id, "--store", url).err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("show", "nothing"), "there is no review 'nothing'"),
+        (("list", "--state", "done"), "unknown state 'done'"),
+        (("edit", "x", "--text", "a", "--file", "b"), "give the new text once"),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    groundrails: Run, url: str, review_id: str, arguments: tuple[str, ...], message: str
+) -> None:
+    done = groundrails("review", *arguments, "--store", url)
+    assert done.code == 2 and message in done.err and len(done.err.splitlines()) == 1
+
+
+def test_a_store_that_is_not_there_is_not_made(groundrails: Run, tmp_path: Path) -> None:
+    done = groundrails("review", "list", "--store", f"sqlite:///{tmp_path}/none.db")
+    assert done.code == 2 and "there is no store" in done.err and not (tmp_path / "none.db").exists()
+
+
+def test_store_init_status_export_and_purge(groundrails: Run, url: str, review_id: str, tmp_path: Path) -> None:
+    assert groundrails("store", "init", "--store", url).code == 0
+    status = json.loads(groundrails("store", "status", "--json", "--store", url).out)
+    assert (status["reports"], status["by_status"], status["spooled"]) == (1, {"hallucinated": 1}, 0)
+    exported = groundrails("store", "export", "--store", url)
+    (row,) = [json.loads(line) for line in exported.out.splitlines()]
+    assert row["response"] == ANSWER and "\x1b" not in exported.out
+    assert groundrails("store", "export", tmp_path / "out.csv", "--format", "csv", "--store", url).code == 0
+    assert (tmp_path / "out.csv").read_text().startswith("seq,id,created_at,status")
+    assert groundrails("store", "purge", "--store", url).out.startswith("0 reports and 0 reviews deleted")
+
+
+def test_settings_name_the_store(groundrails: Run, url: str, review_id: str, tmp_path: Path) -> None:
+    (tmp_path / "settings.yml").write_text(f"store: {{url: '{url}'}}\n")
+    assert review_id[:12] in groundrails("review", "list", "--config", tmp_path / "settings.yml").out

@@ -1,0 +1,259 @@
+"""Webhooks over real HTTP: signed, retried, to public addresses only, and never lost between queue and call."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from made import exchange, report
+
+from groundrails.config_escalation import WebhookSettings
+from groundrails.config_store import StoreSettings
+from groundrails.review.address import AddressError, is_public, target_of
+from groundrails.review.package import package_of
+from groundrails.review.queue import ReviewQueue
+from groundrails.review.webhook import Notifier, is_signed, signature
+from groundrails.store import Store
+from groundrails.store.clock import SteadyClock
+from groundrails.store.engine import reading
+
+SECRET = "s3cret"
+
+
+class Receiver:
+    """A receiver of calls; it answers with the given status codes, the last one for ever."""
+
+    def __init__(self) -> None:
+        self.answers = [200]
+        self.calls: list[tuple[bytes, dict[str, str]]] = []
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.calls.append((body, dict(self.headers)))
+                code = receiver.answers.pop(0) if len(receiver.answers) > 1 else receiver.answers[0]
+                self.send_response(code)
+                if code in (301, 307):
+                    self.send_header("Location", f"{receiver.url}/elsewhere")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    running = Receiver()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def passing() -> list[float]:
+    """A clock that the test moves."""
+    return [time.time()]
+
+
+@pytest.fixture
+def steady_store(sqlite_url: str, passing: list[float]) -> Iterator[Store]:
+    clock = SteadyClock(wall=lambda: passing[0], monotonic=lambda: passing[0])
+    with Store(StoreSettings(url=sqlite_url), clock=clock) as opened:
+        yield opened
+
+
+def notifier(store: Store, url: str, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Notifier:
+    monkeypatch.setenv("HOOK_SECRET", SECRET)
+    return Notifier(store, WebhookSettings(url=url, secret_env="HOOK_SECRET", allow_private=True, **more))
+
+
+def submit(store: Store) -> str:
+    queue = ReviewQueue(store, tells=True)
+    package = package_of(report(), exchange())
+    return queue.submit(package, tier="synchronous", risk=0.55, stakes="medium", within_s=60).id
+
+
+def notices(store: Store) -> list[tuple[str, int, str | None]]:
+    with reading(store.engine) as connection:
+        rows = connection.exec_driver_sql("SELECT state, attempts, error FROM notices ORDER BY id")
+        return [tuple(row) for row in rows]  # type: ignore[misc]
+
+
+def test_a_call_is_signed_and_holds_no_text(
+    steady_store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    review_id = submit(steady_store)
+    assert notifier(steady_store, receiver.url + "/hook?x=1", monkeypatch).send_due() == (1, 0, 0)
+    ((body, headers),) = receiver.calls
+    data = json.loads(body)
+    assert (data["event"], data["id"], data["tier"], data["stakes"]) == (
+        "review.submitted",
+        review_id,
+        "synchronous",
+        "medium",
+    )
+    assert b"Rhenium" not in body and b"melts" not in body
+    assert is_signed(SECRET, body, headers["X-Groundrails-Signature"])
+    assert notices(steady_store) == [("sent", 1, None)]
+
+
+def test_a_signature_holds_for_one_secret_one_body_and_five_minutes() -> None:
+    body, header = b'{"id":"1"}', signature(SECRET, b'{"id":"1"}', at=1000)
+    # Worked out with: printf '1000.{"id":"1"}' | openssl dgst -sha256 -hmac s3cret
+    assert header == "t=1000,v1=d3830752f5b8ea655401bc25555c29962664fc8660641e55fd17f0cc02991e6f"
+    assert is_signed(SECRET, body, header, now=1100)
+    assert not is_signed("other", body, header, now=1100)
+    assert not is_signed(SECRET, body + b" ", header, now=1100)
+    assert not is_signed(SECRET, body, header, now=1301)
+    assert not is_signed(SECRET, body, header.replace("1000", "1100"), now=1100)
+    for broken in ("", "t=,v1=", "v1=abc", "t=1e3,v1=x", "t=١٠٠٠,v1=x", "t=" + "9" * 50 + ",v1=x"):
+        assert not is_signed(SECRET, body, broken, now=1000)
+
+
+def test_a_failed_call_is_made_again_with_growing_pauses(
+    steady_store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, passing: list[float]
+) -> None:
+    receiver.answers = [500, 429, 200]
+    submit(steady_store)
+    sender = notifier(steady_store, receiver.url, monkeypatch)
+    assert sender.send_due() == (0, 1, 0)
+    assert sender.send_due() == (0, 0, 0)  # not yet
+    assert notices(steady_store) == [("waiting", 1, "HTTP 500")]
+    passing[0] += 1.3
+    assert sender.send_due() == (0, 1, 0)
+    passing[0] += 1.3
+    assert sender.send_due() == (0, 0, 0)  # two seconds this time
+    passing[0] += 1
+    assert sender.send_due() == (1, 0, 0)
+    assert notices(steady_store) == [("sent", 3, None)]
+    assert len({body for body, _ in receiver.calls}) == 1
+
+
+def test_a_receiver_that_never_answers_well_is_given_up(
+    steady_store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, passing: list[float]
+) -> None:
+    receiver.answers = [500]
+    submit(steady_store)
+    sender = notifier(steady_store, receiver.url, monkeypatch, max_attempts=3)
+    outcomes = []
+    for _ in range(4):
+        outcomes.append(sender.send_due())
+        passing[0] += 200
+    assert outcomes == [(0, 1, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)]
+    assert notices(steady_store) == [("given_up", 3, "HTTP 500")]
+    assert ReviewQueue(steady_store).items()[0].state == "pending"  # the review itself is still there
+
+
+def test_a_redirect_is_not_followed(steady_store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    receiver.answers = [307, 200]
+    submit(steady_store)
+    assert notifier(steady_store, receiver.url, monkeypatch).send_due() == (0, 1, 0)
+    assert len(receiver.calls) == 1
+
+
+def test_a_call_that_a_crash_interrupted_is_made_by_the_next_service(
+    steady_store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, passing: list[float]
+) -> None:
+    submit(steady_store)
+    dead, alive = (notifier(steady_store, receiver.url, monkeypatch) for _ in range(2))
+    assert dead._take() is not None  # and then it dies
+    assert alive.send_due() == (0, 0, 0)
+    passing[0] += 120
+    assert alive.send_due() == (1, 0, 0)
+
+
+def test_two_services_call_once(steady_store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(10):
+        submit(steady_store)
+    senders = [notifier(steady_store, receiver.url, monkeypatch) for _ in range(2)]
+    threads = [threading.Thread(target=sender.send_due) for sender in senders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(receiver.calls) == len({body for body, _ in receiver.calls}) == 10
+
+
+def test_the_thread_sends_soon_after_it_is_woken(
+    sqlite_url: str, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store(StoreSettings(url=sqlite_url)) as store:
+        sender = notifier(store, receiver.url, monkeypatch)
+        receiver.answers = [503, 200]
+        submit(store)
+        sender.wake()
+        end = time.monotonic() + 10
+        while len(receiver.calls) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+        sender.close()
+        assert [state for state, _, _ in notices(store)] == ["sent"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://127.0.0.1/",
+        "https://localhost/",
+        "https://10.1.2.3/",
+        "https://192.168.0.1/",
+        "https://172.16.0.1/",
+        "https://169.254.169.254/latest/meta-data/",
+        "https://100.64.0.1/",
+        "https://0.0.0.0/",
+        "https://[::1]/",
+        "https://[::]/",
+        "https://[fe80::1]/",
+        "https://[fd00::1]/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://[64:ff9b::7f00:1]/",
+        "https://[2002:7f00:1::]/",
+        "https://2130706433/",
+        "https://0x7f.1/",
+        "https://224.0.0.1/",
+    ],
+)
+def test_an_address_that_is_not_public_is_refused(url: str) -> None:
+    with pytest.raises(AddressError, match=r"not public|cannot be resolved"):
+        target_of(url, allow_private=False)
+
+
+@pytest.mark.parametrize("url", ["https://", "https:///x", "ftp://93.184.215.14/", "https://user@93.184.215.14/"])
+def test_a_url_without_a_plain_host_is_refused(url: str) -> None:
+    with pytest.raises(AddressError):
+        target_of(url, allow_private=True)
+
+
+def test_the_call_goes_to_the_address_that_was_looked_at() -> None:
+    assert is_public("93.184.215.14") and is_public("2606:2800:21f:cb07:6820:80da:af6b:8b2c")
+    target = target_of("https://93.184.215.14:8443/a?b=c", allow_private=False)
+    assert target.url == "https://93.184.215.14:8443/a?b=c" and target.host_header == "93.184.215.14:8443"
+    target = target_of("http://localhost:81/x", allow_private=True)
+    assert target.host == "localhost" and target.url in ("http://127.0.0.1:81/x", "http://[::1]:81/x")
+
+
+def test_a_private_receiver_gets_nothing_unless_allowed(
+    steady_store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(steady_store)
+    monkeypatch.setenv("HOOK_SECRET", SECRET)
+    port = receiver.url.rpartition(":")[2]
+    strict = WebhookSettings(url=f"https://localhost:{port}/", secret_env="HOOK_SECRET")
+    assert Notifier(steady_store, strict).send_due() == (0, 1, 0)
+    assert receiver.calls == []
+    assert "not public" in str(notices(steady_store)[0][2])
