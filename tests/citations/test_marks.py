@@ -110,7 +110,6 @@ def test_what_a_citation_names(text: str, expected: list[tuple[str, tuple[int, .
         "Dear [NAME], welcome.",
         "![a picture](https://other.example/a.png)",
         "See [the section](#below).",
-        "The Olympic Games (Barcelona, 1992) came.",
         "It was closed (May 2020) and (Spring, 2019).",
         "Titanic (1997) is a film.",
         "It weighs 5 (about 11 pounds).",
@@ -119,6 +118,12 @@ def test_what_a_citation_names(text: str, expected: list[tuple[str, tuple[int, .
 )
 def test_what_is_no_citation(text: str) -> None:
     assert read(text) == []
+
+
+def test_a_place_and_a_year_are_no_citation_where_no_source_has_an_author() -> None:
+    text = "The Olympic Games (Barcelona, 1992) came."
+    plain = Sources(as_passages(["One text."]))
+    assert find_marks(text, plain.knows) == [] and len(find_marks(text, SOURCES.knows)) == 1
 
 
 def test_a_passage_with_the_id_n_is_n() -> None:

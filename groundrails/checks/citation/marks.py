@@ -42,6 +42,8 @@ class Mark(NamedTuple):
 
 KnowsName = Callable[[str], bool]
 """Whether a name is that of a source, or has the shape of one."""
+AUTHORS_AND_YEARS = "(author, year)"
+"""The shape of name that is asked for where "(Barcelona, 1992)" may be a citation or the place and year of a thing."""
 
 
 def find_marks(text: str, knows: KnowsName) -> list[Mark]:
@@ -283,7 +285,7 @@ def _author_years(text: str, knows: KnowsName) -> Iterator[Mark]:
             continue
         names_something = re.search(r"[^\W\d_a-z][\w’'-]*\s*$", text[max(0, match.start() - 40) : match.start()])
         is_sure = len(refs) > 1 or re.search(r"\bet\s+al\b|&|\band\b", match[1])
-        if names_something and not is_sure:  # "the Olympic Games (Barcelona, 1992)"
+        if names_something and not is_sure and not knows(AUTHORS_AND_YEARS):  # "the Olympic Games (Barcelona, 1992)"
             continue
         yield Mark(match.start(), match.end(), tuple(r for r in refs if r), ((match.start(), match.end()),))
 

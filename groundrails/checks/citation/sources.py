@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from groundrails.checks.citation.marks import Ref
+from groundrails.checks.citation.marks import AUTHORS_AND_YEARS, Ref
 from groundrails.exchange import Passage, Span
 from groundrails.report import Quote
 from groundrails.scoring.words import WordIndex
@@ -92,7 +92,17 @@ class Sources:
 
     def knows(self, name: str) -> bool:
         """True if the name is that of a source, or has the shape of their ids."""
+        if name == AUTHORS_AND_YEARS:
+            return self._have_authors
         return bool(self._named(name)) or _shape(name) in self._shapes
+
+    @cached_property
+    def _have_authors(self) -> bool:
+        """True if some source is known by author and year."""
+        keys = [{str(key).lower() for key in source.passage.metadata} for source in self.items]
+        return any(_AUTHOR_KEYS & found and _YEAR_KEYS & found for found in keys) or any(
+            _AUTHOR_AND_YEAR.search(source.passage.source or source.passage.id) for source in self.items
+        )
 
     def places(self, ref: Ref) -> tuple[int, ...]:
         """Places of the sources that a reference names, from 0; empty if there is none."""
@@ -175,6 +185,9 @@ class Sources:
 # ---- names
 
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\[\]\"'“”()]+", re.IGNORECASE)
+_AUTHOR_KEYS = {"author", "authors", "creator", "by", "citation"}
+_YEAR_KEYS = {"year", "date", "published", "published_at", "publication_date", "issued", "citation"}
+_AUTHOR_AND_YEAR = re.compile(r"[A-Z][a-z]+.{0,40}\b(?:1[5-9]|20)\d\d\b")
 _CARD_KEYS = ("id", "source", "url", "link", "title", "name", "file", "filename", "file_name", "path", "doi")
 
 
