@@ -32,7 +32,7 @@ from groundrails.adapters.nemo_stream import CONTEXT_KEY, Stream, StreamedAnswer
 from groundrails.adapters.nemo_turn import Turn, turn_key
 from groundrails.adapters.wording import withheld_text
 from groundrails.errors import GroundrailsError, InputError, place_of, reason_of
-from groundrails.exchange import Exchange, Message, Stakes, content_text
+from groundrails.exchange import Exchange, Labels, Message, Stakes, content_text
 from groundrails.report import Report
 
 log = logging.getLogger("groundrails")
@@ -299,7 +299,10 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ca
     key = call.answer_call.id if call.answer_call else _key_of(call)
 
     async def check() -> Report:
-        exchange = Exchange(response=text, prompt=conversation, is_chunk=call.is_streaming, stakes=stakes)
+        labels = Labels(flow=rail.name, model=plugin.model_name)
+        exchange = Exchange(
+            response=text, prompt=conversation, is_chunk=call.is_streaming, stakes=stakes, labels=labels
+        )
         try:
             if rail is CHECK_STRUCTURE:
                 exchange = with_schema(exchange, call.context, plugin.config.structure)

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from groundrails.adapters.nemo_hold import hold_no_events
 from groundrails.adapters.nemo_install import FLOWS, broken_action_files, is_our_action
 from groundrails.adapters.nemo_plugin import NemoPlugin, attach
 from groundrails.adapters.nemo_stream import watch_streams
@@ -71,6 +72,7 @@ def _init(app: Any) -> None:
     guard.sources.bind_knowledge_base(lambda: plugin.search_knowledge_base)
     watch_streams(app)
     forget_earlier_calls(app)
+    hold_no_events(app)
     if config.consistency.sampling == "piggyback":
         _ask_for_samples_with_the_answer(app, config)
     _prepare_structure(app, config)

@@ -72,6 +72,11 @@ class NemoPlugin:
         streaming = self.app.config.rails.output.streaming
         return bool(streaming and streaming.enabled and streaming.stream_first)
 
+    @property
+    def model_name(self) -> str | None:
+        """The app's main model, by the name in its settings; None if it has none there."""
+        return next((model.model for model in self.app.config.models if model.type == "main"), None)
+
     def client(self, llm: Any) -> LlmClient | None:
         """Our client for one of the app's models; None if it has none.
 

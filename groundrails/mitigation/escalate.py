@@ -136,7 +136,8 @@ def _queued(report: Report, item: Item) -> Report:
     review = Review(id=item.id, tier=item.tier, state="pending", risk=item.risk)
     if item.tier == "asynchronous":
         return report.model_copy(update={"review": review})
-    return report.model_copy(update={"review": review, "decision": "escalate", "decided_by": _decider(report, item)})
+    withheld = {"decision": "escalate", "decided_by": _decider(report, item), "answer": None}
+    return report.model_copy(update={"review": review, **withheld})
 
 
 async def _held(report: Report, exchange: Exchange, item: Item, desk: ReviewDesk) -> Report:
@@ -160,7 +161,7 @@ def _concluded(report: Report, exchange: Exchange, item: Item, released: Release
         answer = None if released.text == exchange.response else released.text
         return report.model_copy(update={**changes, "decision": "allow", "answer": answer})
     decision = "block" if item.state == "rejected" else _at_least(fallback, report)
-    return report.model_copy(update={**changes, "decision": decision})
+    return _without_withheld_text(report.model_copy(update={**changes, "decision": decision}))
 
 
 def _unavailable(report: Report, tier: ReviewTier, risk: float, reason: str, fallback: Decision) -> Report:
@@ -170,9 +171,13 @@ def _unavailable(report: Report, tier: ReviewTier, risk: float, reason: str, fal
     if tier == "asynchronous" and report.decision != "escalate":
         return report.model_copy(update={"review": review})
     decided_by = f"{report.decided_by}, review {state}"
-    return report.model_copy(
-        update={"review": review, "decision": _at_least(fallback, report), "decided_by": decided_by}
-    )
+    changes = {"review": review, "decision": _at_least(fallback, report), "decided_by": decided_by}
+    return _without_withheld_text(report.model_copy(update=changes))
+
+
+def _without_withheld_text(report: Report) -> Report:
+    """A blocked report's `answer` is what the user is told instead; it must not be the text that nobody let through."""
+    return report.model_copy(update={"answer": None}) if report.is_blocked else report
 
 
 def _at_least(fallback: Decision, report: Report) -> Decision:

@@ -78,12 +78,18 @@ def tier_of(risk: float, config: GuardConfig) -> ReviewTier | None:
     return next((name for name in names if risk > getattr(tiers, name)), None)
 
 
+def leaving_text(report: Report, exchange: Exchange) -> str:
+    """What would leave if nobody looked at it: the response, or the text that took its place."""
+    stays = report.answer is None or (report.is_blocked and report.decision != "escalate")
+    return exchange.response if stays or report.answer is None else report.answer
+
+
 def package_of(report: Report, exchange: Exchange) -> Package:
     """The package of an answer."""
     evidence, left_out = _fitting(exchange.evidence)
     labels = exchange.labels
     return Package(
-        output=report.answer if report.answer is not None else exchange.response,
+        output=leaving_text(report, exchange),
         flagged_claims=tuple(claim for claim in report.claims if claim.label in FLAGGED),
         findings=report.findings,
         evidence=evidence,
