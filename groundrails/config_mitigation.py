@@ -150,6 +150,17 @@ class AbstentionSettings(Section):
         return self
 
 
+class GenerationSettings(Section):
+    """Generation from evidence alone, a source for each claim (control stack 20.3.1)."""
+
+    max_evidence_tokens: int = Field(default=3000, ge=64)
+    """Tokens of evidence in the prompt, counted by the NLI model's tokenizer; the most relevant passages come first."""
+    max_ungrounded_share: float = Field(default=0.3, ge=0.0, le=1.0)
+    """Share of claims without a source that bears them out above which the answer is generated again, more strictly."""
+    max_rounds: int = Field(default=2, ge=1, le=5)
+    """Attempts."""
+
+
 class AnnotationSettings(Section):
     """How uncertain claims are marked in an answer."""
 

@@ -16,7 +16,7 @@ from groundrails.checks.claim_examples import load_examples
 from groundrails.checks.doubles import without_doubles
 from groundrails.checks.registry import get_check
 from groundrails.config import GuardConfig
-from groundrails.errors import GroundrailsError, InputError, place_of, reason_of
+from groundrails.errors import GroundrailsError, InputError, SettingsError, place_of, reason_of
 from groundrails.exchange import EvidenceInput, Exchange, PromptInput, Sample, Stakes, as_passages
 from groundrails.knowledge.sources import Sources
 from groundrails.llm.adapt import as_client
@@ -41,6 +41,7 @@ from groundrails.telemetry.trace import Sink, enter_check, tracing
 
 if TYPE_CHECKING:
     from groundrails.adapters.langchain_guard import GuardRunnable
+    from groundrails.mitigation.grounded_generation import GroundedAnswer
     from groundrails.review.desk import ReviewDesk
     from groundrails.store import Store
 
@@ -141,6 +142,24 @@ class Guard:
         """
         passages = as_passages(evidence)
         return await self._nli.run(answerability, question, passages, self.config.abstention.before)
+
+    async def generate(
+        self, question: str, *, evidence: EvidenceInput, llm: LlmClient | None = None
+    ) -> GroundedAnswer:
+        """An answer from the evidence alone, a source for each claim (`generation` in the settings).
+
+        Raises:
+            SettingsError: there is no model to write it.
+            InputError: the evidence has a shape that cannot be read.
+            LlmError: the provider failed, or no reply could be read.
+        """
+        from groundrails.mitigation.grounded_generation import generate_grounded
+
+        passages = as_passages(evidence)
+        context, _ = self._context(Exchange.of(""), llm, None)
+        if context.llm is None:
+            raise SettingsError("there is no model to write an answer: set llm.model and llm.base_url, or pass `llm`")
+        return await generate_grounded(question, passages, context, context.llm)
 
     def check_sync(self, response: str | None = None, **arguments: Any) -> Report:
         """`check` for code without an event loop; inside a running loop it blocks the caller, not the work."""

@@ -13,6 +13,7 @@ from groundrails.adapters.nemo_evidence import EvidenceSources, find_evidence
 from groundrails.adapters.nemo_outcome import ANSWER_KEY, Verdict, not_run
 from groundrails.adapters.wording import ABSTAIN_MESSAGE, UNVERIFIED_MESSAGE, bot_message
 from groundrails.errors import place_of
+from groundrails.exchange import Passage
 from groundrails.mitigation.abstain import ABSTAIN_LEAD
 from groundrails.report import Abstention
 
@@ -45,16 +46,23 @@ async def run_input_rail(rail: Rail, flag: str | None, call: ActionCall, plugin:
 
 
 async def _found(call: ActionCall, plugin: NemoPlugin) -> Abstention:
-    asked = readable_messages(call.request)
+    return await plugin.guard.answerability(call.user_message, evidence=await evidence_before(call, plugin))
+
+
+async def evidence_before(call: ActionCall, plugin: NemoPlugin) -> list[Passage]:
+    """The evidence of a turn before anything is generated.
+
+    Raises:
+        InputError: a place holds something that is no evidence.
+    """
     sources = EvidenceSources(
         context=call.context,
         messages=call.request,
-        prompt=asked,
+        prompt=readable_messages(call.request),
         search=plugin.search_knowledge_base,
         user_message=call.user_message,
     )
-    evidence = await find_evidence(plugin.config.evidence, sources)
-    return await plugin.guard.answerability(call.user_message, evidence=list(evidence.passages))
+    return list((await find_evidence(plugin.config.evidence, sources)).passages)
 
 
 def _verdict(found: Abstention, plain: dict[str, Any], plugin: NemoPlugin) -> Verdict:

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from mitigation.conftest import EVIDENCE, QUESTION, REPAIRED, RESPONSE
+from mitigation_tools import EVIDENCE, QUESTION, REPAIRED, RESPONSE
 
 from groundrails import Guard, GuardConfig, Report
 from groundrails.config_mitigation import AbstentionSettings, AnswerabilitySettings

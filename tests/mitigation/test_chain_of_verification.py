@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from mitigation.conftest import EVIDENCE
+from mitigation_tools import EVIDENCE
 
 from groundrails import Guard, Report
 from groundrails.testing import ReplayServer

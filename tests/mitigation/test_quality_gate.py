@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mitigation.conftest import EVIDENCE, REPAIRED, RESPONSE
+from mitigation_tools import EVIDENCE, REPAIRED, RESPONSE
 
 from groundrails import Guard, GuardConfig, Report
 from groundrails.errors import SettingsError

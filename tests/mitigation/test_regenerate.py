@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from mitigation.conftest import EVIDENCE, QUESTION, REPAIRED, RESPONSE, REWRITE_PROMPT, rewrites
+from mitigation_tools import EVIDENCE, QUESTION, REPAIRED, RESPONSE, REWRITE_PROMPT, rewrites
 
 from groundrails import Guard, Report
 from groundrails.testing import ReplayServer

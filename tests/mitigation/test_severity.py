@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mitigation.conftest import EVIDENCE, RESPONSE
+from mitigation_tools import EVIDENCE, RESPONSE
 
 from groundrails import Finding, Guard, GuardConfig
 from groundrails.config_mitigation import SeveritySettings
