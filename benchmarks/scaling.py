@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import logging
 import os
 import random
@@ -161,6 +162,33 @@ def _best(code: str, repeats: int) -> float:
     return min(times)
 
 
+_LOAD = """
+import json, time
+import numpy, onnxruntime, tokenizers
+from groundrails.nli.embedded import EmbeddedModel
+
+def resident_mb():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
+
+before, started = resident_mb(), time.perf_counter()
+model = EmbeddedModel()
+loaded = time.perf_counter() - started
+at_rest = resident_mb()
+model.scores([("the harbour bridge " * 200, f"it has {n} lanes") for n in range(16)])
+print(json.dumps({"s": loaded, "mb": at_rest - before, "mb_after_longest_pairs": resident_mb() - before}))
+"""
+
+
+def model_load(repeats: int = 5) -> dict[str, float]:
+    """Seconds and resident memory that the NLI model takes in a process that has its libraries; the best run counts."""
+    runs = []
+    for _ in range(repeats):
+        done = subprocess.run([sys.executable, "-c", _LOAD], check=True, stdout=subprocess.PIPE, text=True)
+        runs.append(json.loads(done.stdout))
+    return {name: min(run[name] for run in runs) for name in runs[0]}
+
+
 _MEMORY = """
 import resource, sys
 from groundrails import Guard
@@ -189,6 +217,7 @@ async def measure(positions: int) -> dict[str, Any]:
         "concurrency": await concurrency(guard),
         "round_trips": {mode: await round_trips(mode) for mode in ("n", "parallel", "piggyback")},
         "import_s": import_seconds(),
+        "model_load": model_load(),
         "peak_memory_mb": {"1 kB": peak_memory_mb(25), "100 kB": peak_memory_mb(2_500)},
     }
 
@@ -199,7 +228,7 @@ def rows_of(data: dict[str, Any]) -> list[tuple[str, str]]:
     for size in data["long_evidence"]:
         found = f"support found {size['support_found']:.0%}, contradiction found {size['contradiction_found']:.0%}"
         rows.append((f"one sentence against {size['bytes'] // 1000} kB", f"{size['median_ms']:.0f} ms, {found}"))
-    speed, memory = data["concurrency"], data["peak_memory_mb"]
+    speed, memory, load = data["concurrency"], data["peak_memory_mb"], data["model_load"]
     trips = ", ".join(f"`{name}` {count}" for name, count in data["round_trips"].items())
     return [
         *rows,
@@ -208,6 +237,8 @@ def rows_of(data: dict[str, Any]) -> list[tuple[str, str]]:
         (f"checks a second, {CONCURRENT} at once", f"{speed['concurrent_per_s']:.0f} ({speed['ratio']:.1f} times)"),
         ("self-consistency: further LLM round trips one after the other (NeMo's own rail: 2)", trips),
         ("`import groundrails` beyond the interpreter", f"{data['import_s'] * 1000:.0f} ms"),
+        ("loading the NLI model", f"{load['s']:.2f} s, {load['mb']:.0f} MB"),
+        ("its memory after pairs of the greatest length", f"{load['mb_after_longest_pairs']:.0f} MB"),
         ("peak memory of a check, 1 kB and 100 kB of evidence", f"{memory['1 kB']:.0f} MB, {memory['100 kB']:.0f} MB"),
     ]
 
