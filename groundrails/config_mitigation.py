@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from groundrails.config_base import Section
-from groundrails.report import Decision, FindingKind, Severity, Stakes
+from groundrails.exchange import Stakes
+from groundrails.report import Decision, FindingKind, Severity
 
 RepairFallback = Literal["auto", "annotate", "warn", "abstain", "escalate", "block", "raise"]
 AnnotationFormat = Literal["plain", "markdown", "html"]

@@ -16,6 +16,23 @@ PRONE = (
 )
 
 OUTPUT = {
+    "regenerate_with_diff.py": """\
+repaired after 1 round(s), decision: regenerate
+--- response
++++ repaired
+@@ -1,3 +1,3 @@
+ The Halden bridge was designed by Ove Lund.
+-It opened in 1911.
+-The Halden bridge is 950 metres long.
++It opened in 1932.
++The Halden bridge is 412 metres long.
+answer: The Halden bridge was designed by Ove Lund. It opened in 1932. The Halden bridge is 412 metres long.
+
+refused after 2 round(s), decision: block
+made_up: most words of the correction stand neither in the answer nor in the evidence
+answer: None
+
+""",
     "add_to_app.py": "without the rail: It opened in 1875.\nwith the rail:    I don't know the answer to that.\n",
     "rag_chat.py": f"""\
 user: How long is the Halden bridge?
