@@ -3,7 +3,7 @@
     python benchmarks/citations.py [--json out.json] [--show seen]
 
 Answers about made-up buildings are written from made-up passages, in twelve styles of citing; into one half of them
-one violation is planted. Five styles and four kinds of fact are seen, seven and four held out: their single cases were never
+one violation is planted. Five styles and four kinds of fact are seen, seven and four held out: their cases were never
 looked at while the rules were written. The generator shares no code and no word lists with `groundrails.checks`.
 Fifty cases written by hand are reported apart (`citation_cases.jsonl`).
 

@@ -15,7 +15,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 
 from groundrails.config_base import Section
 from groundrails.config_calibration import CalibrationSettings
-from groundrails.config_citations import CitationSettings, RootCauseSettings
+from groundrails.config_citations import CitationSettings, GranularitySettings, RootCauseSettings
 from groundrails.config_escalation import EscalationSettings
 from groundrails.config_knowledge import KnowledgeSettings
 from groundrails.config_logic import LogicSettings
@@ -404,6 +404,7 @@ class GuardConfig(Section):
     claims: ClaimsSettings = ClaimsSettings()
     citations: CitationSettings = CitationSettings()
     root_cause: RootCauseSettings = RootCauseSettings()
+    granularity: GranularitySettings = GranularitySettings()
     structure: StructureSettings = StructureSettings()
     logic: LogicSettings = LogicSettings()
     scoring: ScoringSettings = ScoringSettings()

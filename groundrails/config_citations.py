@@ -36,3 +36,10 @@ class RootCauseSettings(Section):
     """Date up to which the generator knows the world; unset: staleness of its knowledge is never named."""
     max_evidence_age_days: int | None = Field(default=None, ge=1)
     """Age from which dated evidence counts as stale; unset: only evidence that a newer passage contradicts."""
+
+
+class GranularitySettings(Section):
+    """Sizes at which entailment is reported beside the verdicts (control stack 20.4.3)."""
+
+    levels: tuple[EntailmentLevel, ...] = ()
+    """`sentence`, `passage`, `document`; each costs about as much as the check `grounding`. Numbers for people."""

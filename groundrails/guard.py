@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from groundrails.checks.base import Check, CheckContext
 from groundrails.checks.claim_examples import load_examples
 from groundrails.checks.doubles import without_doubles
+from groundrails.checks.granularity import with_levels
 from groundrails.checks.registry import get_check
 from groundrails.config import GuardConfig
 from groundrails.errors import GroundrailsError, InputError, SettingsError, place_of, reason_of
@@ -295,6 +296,7 @@ async def _checked(
     results = await asyncio.gather(*(_run_check(check, exchange, context, told) for check in checks))
     found, verified = await verify_claims(without_doubles(results), exchange, context)
     found = await with_measures(found, exchange, context)
+    found = await with_levels(found, exchange, context)
     quality = None
     if context.config.abstention.enabled and not exchange.is_chunk:
         quality = await context.nli.run(retrieval_quality, exchange)

@@ -49,6 +49,17 @@ Verified = Literal["upheld", "refuted", "unanswered"]
 ReviewTier = Literal["asynchronous", "synchronous", "blocking"]
 ReviewState = Literal["pending", "approved", "rejected", "edited", "expired", "unavailable"]
 RiskLevel = Literal["low", "medium", "high"]
+RootCause = Literal[
+    "knowledge_gap",
+    "staleness",
+    "distribution_shift",
+    "context_overflow",
+    "retrieval_miss",
+    "retrieval_noise",
+    "stale_evidence",
+    "poisoned_evidence",
+    "prompt_ambiguity",
+]
 
 DECISIONS: tuple[Decision, ...] = ("allow", "annotate", "warn", "regenerate", "abstain", "escalate", "block", "raise")
 """From mild to severe."""
@@ -96,6 +107,19 @@ class Claim(Value):
     """What moved the score: part name -> contribution in log-odds (positive = towards 'not supported')."""
 
 
+class Cause(Value):
+    """One thing that may have led to a finding (control stack 20.2)."""
+
+    cause: RootCause
+    weight: float = Field(ge=0.0, le=1.0)
+    """How strong its signs are; not a probability."""
+    reason: str
+    passage_id: str | None = None
+    """The passage that it is about."""
+    position: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Where that passage stands in the context, from 0 (its beginning) to 1; given for `context_overflow`."""
+
+
 class Finding(Value):
     """One problem in a response."""
 
@@ -119,6 +143,8 @@ class Finding(Value):
     """Weighted propagation risk, inverse detectability and consequence (control stack 20.1.4); `severity` bands it."""
     verification: Verified | None = None
     """What the chain of verification says about the claim behind it; None if it was not asked."""
+    causes: tuple[Cause, ...] = ()
+    """What may have led to it, the likeliest first; empty if no sign of any cause was found."""
 
 
 class CheckResult(Value):
@@ -261,6 +287,8 @@ class Report(Value):
     abstention: Abstention | None = None
     gate: Gate | None = None
     review: Review | None = None
+    root_causes: dict[str, dict[str, int]] = Field(default_factory=dict)
+    """Likeliest cause of the findings -> their category -> how many (control stack 20.2.6)."""
     evidence_from: str | None = None
     version: str = ""
     schema_version: int = REPORT_SCHEMA_VERSION

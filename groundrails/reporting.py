@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundrails import __version__
+from groundrails.checks.confabulation import with_confabulations
 from groundrails.checks.doubles import without_doubles
 from groundrails.config import GuardConfig
 from groundrails.exchange import Exchange
@@ -15,8 +16,9 @@ from groundrails.mitigation.severity import stakes_of, with_severities
 from groundrails.policy import Ruling, decide
 from groundrails.report import Abstention, CheckResult, Decision, LlmUsage, Report, Status, VerifiedClaim
 from groundrails.scoring.aggregate import risk_level
-from groundrails.scoring.calibrated import ensemble_score, with_calibration
+from groundrails.scoring.calibrated import ensemble_score, scores_by_name, with_calibration
 from groundrails.scoring.metrics import composite_metrics
+from groundrails.scoring.root_cause import attribution_matrix, with_root_causes
 
 
 def build_report(
@@ -36,9 +38,10 @@ def build_report(
         retrieval_quality: how well the evidence fits the question, where abstention is on.
     """
     results = with_calibration(without_doubles(results), config.calibration)
+    results = with_root_causes(with_confabulations(results, exchange), exchange, config.root_cause)
     results = with_severities(results, exchange, config.severity)
     status, reason = overall_status(results)
-    together = ensemble_score({result.name: result.score for result in results}, config.calibration.ensemble)
+    together = ensemble_score(scores_by_name(results), config.calibration.ensemble)
     score = None if status == "unverified" else hallucination_score(results) if together is None else together
     metrics = {name: value for result in results for name, value in result.metrics.items()}
     report = Report(
@@ -54,6 +57,7 @@ def build_report(
         llm=usage or LlmUsage(),
         stakes=stakes_of(exchange, config.severity),
         verification=verification,
+        root_causes=attribution_matrix(finding for result in results for finding in result.findings),
         evidence_from=exchange.evidence_from,
         version=__version__,
     )

@@ -13,6 +13,7 @@ from groundrails.policy import severest
 from groundrails.report import LlmUsage, Report
 from groundrails.reporting import hallucination_score, overall_status
 from groundrails.scoring.aggregate import risk_level
+from groundrails.scoring.root_cause import attribution_matrix
 
 EXCEPTION_MESSAGE = "Hallucination detected. The previous answer may not be accurate"
 UNVERIFIED_EXCEPTION_MESSAGE = "The answer could not be verified"
@@ -138,6 +139,7 @@ def merged(reports: Sequence[Report], config: GuardConfig) -> Report:
             "metrics": {name: value for report in reports for name, value in report.metrics.items()},
             "timings_ms": {name: value for report in reports for name, value in report.timings_ms.items()},
             "llm": LlmUsage(**{name: sum(getattr(u, name) for u in usages) for name in LlmUsage.model_fields}),
+            "root_causes": attribution_matrix(finding for result in results for finding in result.findings),
             "evidence_from": next((r.evidence_from for r in reports if r.evidence_from), None),
             "answer": decider.answer or next((r.answer for r in reversed(reports) if r.answer), None),
             "repair": next((r.repair for r in reversed(reports) if r.repair), None),
