@@ -85,8 +85,10 @@ def _tier(
     if not by_policy and not by_risk:
         return None
     tier = tier_of(risk, config)
+    if by_policy and tier in (None, "asynchronous"):
+        tier = "synchronous"  # a policy wants the answer withheld; an asynchronous review would not
     if tier is None:
-        return "asynchronous" if by_policy else None
+        return None
     if exchange.is_chunk or (cap is not None and DECISIONS.index(cap) < DECISIONS.index("escalate")):
         return "asynchronous"  # a stream cannot wait and cannot be released later; a capped flow may not hold anything
     return "synchronous" if tier == "blocking" and not _may_hold.get() else tier

@@ -1,0 +1,115 @@
+"""Reviews in real turns of NeMo: a held turn, a withheld answer, and the event API, which must never wait."""
+
+from __future__ import annotations
+
+import asyncio
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, MODEL, PLANTED, make_app, script, user
+
+from groundrails.adapters.nemo_plugin import plugin_of
+from groundrails.config_store import StoreSettings
+from groundrails.review.queue import ReviewQueue
+from groundrails.store import Store, queries
+from groundrails.testing import ReplayServer
+
+ESCALATE = """
+custom_data:
+  groundrails:
+    activation: always
+    severity: {{stakes: {stakes}}}
+    store: {{url: "{url}"}}
+    escalation: {{poll_s: 0.02, deadlines_s: {{blocking: {within_s}}}}}
+    policies: [{{when: {{kind: unsupported_claim}}, then: escalate}}]
+"""
+COLANG_2 = 'colang_version: "2.x"\n'
+EVENTS = """
+import core
+import guardrails
+import groundrails.plugin
+
+flow output rails $output_text
+  check grounding
+
+flow main
+  activate answer
+
+flow answer
+  user said something as $said
+  $text = $said.transcript
+  $answer = await PassthroughLLMAction(user_message=$text)
+  bot say $answer
+"""
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/store.db"
+
+
+def settings(url: str, stakes: str = "high", within_s: float = 30) -> str:
+    return ESCALATE.format(url=url, stakes=stakes, within_s=within_s)
+
+
+async def decide(url: str, verdict: str, text: str | None = None) -> None:
+    with Store(StoreSettings(url=url)) as store:
+        queue = ReviewQueue(store)
+        while not (items := await asyncio.to_thread(queue.items)):  # noqa: ASYNC110, what is waited for is in a database
+            await asyncio.sleep(0.02)
+        await asyncio.to_thread(queue.decide, items[0].id, verdict, reviewer="ann", text=text)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text", "shown"),
+    [("approved", None, PLANTED), ("edited", CLEAN, CLEAN), ("rejected", None, BLOCKED)],
+)
+async def test_a_turn_waits_for_the_reviewer(
+    app: Callable[..., Any], server: ReplayServer, url: str, verdict: str, text: str | None, shown: str
+) -> None:
+    script(server, PLANTED)
+    rails = app(settings(url))
+    reviewer = asyncio.create_task(decide(url, verdict, text))
+    answer = await rails.generate_async(messages=user({"evidence": EVIDENCE}))
+    await reviewer
+    assert answer["content"] == shown
+    store = plugin_of(rails.runtime.llm_task_manager).guard.store  # type: ignore[union-attr]
+    assert store is not None and store.flush(10)
+    (row,) = queries.history(store.engine)
+    assert (row.flow, row.model, row.stakes) == ("check grounding", "gpt-4o-mini", "high")
+
+
+async def test_nobody_in_time_is_blocked(app: Callable[..., Any], server: ReplayServer, url: str) -> None:
+    script(server, PLANTED)
+    answer = await app(settings(url, within_s=0.2)).generate_async(messages=user({"evidence": EVIDENCE}))
+    assert answer["content"] == BLOCKED
+
+
+async def test_a_synchronous_review_withholds_the_answer(
+    app: Callable[..., Any], server: ReplayServer, url: str
+) -> None:
+    script(server, PLANTED)
+    answer = await app(settings(url, stakes="medium")).generate_async(messages=user({"evidence": EVIDENCE}))
+    assert answer["content"] == BLOCKED
+    with Store(StoreSettings(url=url)) as store:
+        (item,) = ReviewQueue(store).items()
+        assert item.tier == "synchronous"
+
+
+async def test_the_event_api_never_waits(server: ReplayServer, url: str) -> None:
+    script(server, PLANTED)
+    yaml = COLANG_2 + MODEL.format(base_url=server.base_url, more_models="").replace("import_paths: [groundrails/plugin]", "")
+    rails = make_app(yaml + textwrap.dedent(settings(url, within_s=60)), EVENTS)
+    events = [
+        {"type": "ContextUpdate", "data": {"evidence": EVIDENCE}},
+        {"type": "UtteranceUserActionFinished", "final_transcript": "When was it opened?"},
+    ]
+    out, _ = await asyncio.wait_for(rails.process_events_async(events, {}, blocking=True), 20)
+    said = [event["script"] for event in out if event["type"] == "StartUtteranceBotAction"]
+    assert said == [BLOCKED]
+    with Store(StoreSettings(url=url)) as store:
+        (item,) = ReviewQueue(store).items()
+        assert item.tier == "synchronous" and item.risk > 0.7  # in a turn that may wait it would be a blocking one
