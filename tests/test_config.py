@@ -61,7 +61,7 @@ BAD: dict[str, tuple[Any, list[str]]] = {
         {"policies": [{"when": {"violation": ["nonexistent_sorce"]}, "then": "warn"}]},
         ["policies[1].when.violation", "'nonexistent_sorce'; did you mean 'nonexistent_source'?"],
     ),
-    "no checks at all": ({"checks": []}, ["checks: []", "name at least one of claims", "leave the key out"]),
+    "no checks at all": ({"checks": []}, ["checks: []", "name at least one of citations", "leave the key out"]),
     "true as a number": ({"consistency": {"samples": True}}, ["consistency.samples: True", "by_risk"]),
     "a key that YAML reads as true": ({True: {}}, ["key True is not a word", "quote it"]),
     "no name of a variable": ({"evidence": {"variable": "my evidence"}}, ["evidence.variable: 'my evidence'"]),

@@ -20,7 +20,8 @@ MIN_CONFIDENCE = 0.5
 """Mean probability of its tokens from which the model was sure of a claim, where log probabilities are known."""
 _HEDGES = re.compile(
     r"\b(?:may|might|could|perhaps|possibly|probably|presumably|likely|unlikely|apparently|seemingly|reportedly|"
-    r"allegedly|supposedly|maybe|roughly speaking|it seems|it appears|seems? to|appears? to|i (?:think|believe|guess|assume|suspect)|"
+    r"allegedly|supposedly|maybe|roughly speaking|it seems|it appears|seems? to|appears? to|"
+    r"i (?:think|believe|guess|assume|suspect)|"
     r"as far as i know|not (?:sure|certain|entirely clear)|unsure|uncertain|unclear|if i (?:recall|remember))\b",
     re.IGNORECASE,
 )

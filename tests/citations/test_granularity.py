@@ -15,7 +15,8 @@ EVIDENCE = [
     "Tickets for the museum at the north tower cost 6 euros.",
 ]
 LEVELS = ["sentence", "passage", "document"]
-GUARD = Guard({"checks": ["grounding"], "granularity": {"levels": LEVELS}})
+ALL_LEVELS: dict[str, Any] = {"granularity": {"levels": LEVELS}}
+GUARD = Guard({"checks": ["grounding"], **ALL_LEVELS})
 GOOD = "The Halden bridge opened in 1932. The Halden bridge is 412 metres long."
 
 
