@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from groundrails import __version__
-from groundrails.cli import batch, check, demo, doctor, init, review, serve, store
+from groundrails.cli import batch, calibrate, check, demo, doctor, init, review, serve, store
 from groundrails.cli import eval as evaluation
 from groundrails.cli.errors import EXIT_USAGE
 from groundrails.cli.terminal import say
@@ -55,6 +55,7 @@ app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("batch")(batch.batch)
 app.command("eval")(evaluation.evaluate)
+app.command("calibrate")(calibrate.calibrate)
 app.add_typer(review.app, name="review")
 app.add_typer(store.app, name="store")
 

@@ -32,6 +32,7 @@ def header_of(dataset: str, fingerprint: str, sample: int | None, seed: int, con
         "seed": seed,
         "settings": hashlib.sha256(settings.encode()).hexdigest()[:16],
         "version": __version__,
+        "calibrated": bool(config.calibration.methods),
     }
 
 

@@ -56,6 +56,15 @@ def _with_calibration(result: CheckResult, how: MethodCalibration | None) -> Che
     return result.model_copy(update={"score": calibrated(result.score, how), "details": details})
 
 
+def scores_by_name(results: Sequence[CheckResult]) -> dict[str, float | None]:
+    """Scores of the checks and, from their metrics `measure_<name>`, of the measures that ran beside them."""
+    measured = {name: value for result in results for name, value in result.metrics.items()}
+    found: dict[str, float | None] = {
+        name.removeprefix("measure_"): value for name, value in measured.items() if name.startswith("measure_")
+    }
+    return {**found, **{result.name: result.score for result in results}}
+
+
 def ensemble_score(scores: Mapping[str, float | None], settings: EnsembleCalibration | None) -> float | None:
     """The ensemble's probability from calibrated scores by name; None without one, or where a part has no score."""
     if settings is None:

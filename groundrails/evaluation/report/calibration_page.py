@@ -1,0 +1,51 @@
+"""A calibration as one HTML page: reliability before and after, on documents it was not fitted on."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from groundrails.cli.terminal import visible
+from groundrails.evaluation.calibration import Fitted
+from groundrails.evaluation.fitting import Calibration
+from groundrails.evaluation.report import charts
+from groundrails.evaluation.report.page import FOLDER
+from groundrails.evaluation.report.wording import SHORT, told
+
+SHOWN = ("log_loss", "brier", "ece", "auroc")
+
+
+def calibration_page(calibration: Calibration) -> str:
+    """The page."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined)
+    style = (FOLDER / "page.css").read_text(encoding="utf-8")
+    return environment.get_template("calibration.html.j2").render(
+        about=visible(f"Fitted on {calibration.settings['calibration']['fitted_on']}; "
+                      f"{calibration.held_out_rows} of the rows were held out."),
+        names=[SHORT.get(name, name.replace("_", " ")) for name in SHOWN],
+        fitted=[
+            {"name": one.name, "told": one.told,
+             "cells": [(told(name, one.before[name]), told(name, one.after[name])) for name in SHOWN]}
+            for one in calibration.fitted
+        ],
+        plots=[{"title": one.name, "svg": Markup(_plot(one))} for one in calibration.fitted],
+        thresholds=[threshold_row(name, found["held_out"]) for name, found in calibration.thresholds.items()],
+        style=Markup(style),
+        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+    )  # fmt: skip
+
+
+def _plot(fitted: Fitted) -> str:
+    groups = [("before", fitted.bins_before), ("after", fitted.bins_after)]
+    return charts.reliability(f"Reliability of {fitted.name} before and after", groups)
+
+
+def threshold_row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
+    """A threshold in words: value, false abstention rate, leak rate, precision."""
+    precision = "-" if found["precision"] is None else f"{found['precision']:.3f}"
+    rates = (f"{found['value']:.4f}", f"{found['false_abstention_rate']:.3f}", f"{found['leak_rate']:.3f}")
+    return (name, *rates, precision)

@@ -1,0 +1,251 @@
+"""Fits on made-up scores whose true probabilities are known, and the command from a run's file to settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from groundrails import Guard
+from groundrails.config import GuardConfig
+from groundrails.config_calibration import EnsembleCalibration, MethodCalibration
+from groundrails.errors import InputError, SettingsError
+from groundrails.evaluation import calibration as c
+from groundrails.evaluation import thresholds as t
+from groundrails.evaluation.outcomes import Outcome
+from groundrails.evaluation.runs import RunFile, header_of
+from groundrails.scoring.calibrated import calibrated, ensemble_score, log_odds
+
+Run = Callable[..., Any]
+
+
+def overconfident(count: int, seed: int = 0, factor: float = 3.0) -> c.Rows:
+    """Scores whose log-odds are `factor` times the true ones, two rows a document."""
+    generator = np.random.default_rng(seed)
+    true = generator.normal(0, 1.2, count)
+    labels = generator.random(count) < 1 / (1 + np.exp(-true))
+    return c.Rows(labels, 1 / (1 + np.exp(-factor * true)), np.arange(count, dtype=float) // 2)
+
+
+def test_the_temperature_of_overconfident_scores_is_found() -> None:
+    rows = overconfident(4000)
+    assert c.fit_one("temperature", rows.labels, rows.scores).temperature == pytest.approx(3.0, rel=0.12)
+
+
+def test_platt_finds_slope_and_intercept() -> None:
+    rows = overconfident(4000)
+    shifted = 1 / (1 + np.exp(-(np.log(rows.scores / (1 - rows.scores)) - 2.0)))
+    how = c.fit_one("platt", rows.labels, shifted)
+    assert how.slope == pytest.approx(1 / 3, rel=0.12) and how.intercept == pytest.approx(2 / 3, rel=0.25)
+
+
+@pytest.mark.parametrize("kind", c.CALIBRATORS)
+def test_every_calibrator_lowers_the_error_and_keeps_the_order(kind: Any) -> None:
+    rows = overconfident(1500)
+    outside = c.split(rows, 0.3, seed=1)
+    fitted = c.fit_method("x", rows, outside, kind, seed=0)
+    assert fitted.settings is not None and fitted.told.startswith(kind)
+    assert fitted.after["ece"]["value"] < fitted.before["ece"]["value"] * 0.7
+    assert fitted.after["log_loss"]["value"] < fitted.before["log_loss"]["value"]
+    values = [calibrated(score, fitted.settings) for score in np.linspace(0, 1, 101)]
+    assert values == sorted(values) and values[0] >= 0 and values[-1] <= 1
+
+
+def test_scores_that_fall_with_hallucinations_are_refused() -> None:
+    rows = overconfident(600)
+    turned = rows._replace(scores=1 - rows.scores)
+    with pytest.raises(InputError, match="do not mean more hallucinations"):
+        c.fit_one("platt", turned.labels, turned.scores)
+
+
+def test_a_calibrator_that_is_worse_on_held_out_documents_is_refused() -> None:
+    """Training and held-out documents are of different worlds: what is learnt from the one fails in the other."""
+    rows = overconfident(800, factor=1.0)
+    outside = c.split(rows, 0.3, seed=0)
+    scores = np.where(outside, rows.scores, 1 / (1 + np.exp(-5 * np.log(rows.scores / (1 - rows.scores)))))
+    fitted = c.fit_method("x", rows._replace(scores=scores), outside, "temperature", seed=0)
+    assert fitted.settings is None
+    assert fitted.told == "refused: temperature is worse than the raw score on held-out documents"
+
+
+def test_documents_are_never_on_both_sides() -> None:
+    rows = overconfident(400)
+    outside = c.split(rows, 0.3, seed=3)
+    assert not set(rows.groups[outside]) & set(rows.groups[~outside])
+    assert 0.2 < outside.mean() < 0.4
+
+
+def test_too_few_rows_say_how_many_there_are() -> None:
+    with pytest.raises(InputError, match="at least 15 of each are needed"):
+        c.split(overconfident(20), 0.3, seed=0)
+
+
+def two_methods(count: int, second_is_noise: bool) -> c.Rows:
+    generator = np.random.default_rng(5)
+    signal = generator.normal(0, 1, (count, 2))
+    true = 1.5 * signal[:, 0] + (0.0 if second_is_noise else 1.5) * signal[:, 1]
+    labels = generator.random(count) < 1 / (1 + np.exp(-true))
+    return c.Rows(labels, 1 / (1 + np.exp(-1.2 * signal)), np.arange(count, dtype=float))
+
+
+def test_an_ensemble_of_two_that_know_different_things_is_taken() -> None:
+    rows = two_methods(1500, second_is_noise=False)
+    fitted = c.fit_ensemble(["a", "b"], rows, c.split(rows, 0.3, 0), seed=0)
+    assert isinstance(fitted.settings, EnsembleCalibration)
+    assert fitted.told.startswith("taken: log loss lower by +")
+    assert fitted.settings.weights["a"] == pytest.approx(fitted.settings.weights["b"], rel=0.35)
+
+
+def test_an_ensemble_that_does_not_help_on_held_out_documents_is_refused() -> None:
+    rows = two_methods(1500, second_is_noise=False)
+    outside = c.split(rows, 0.3, 0)
+    scores = rows.scores.copy()
+    scores[outside, 1] = 1 - scores[outside, 1]  # the second method turns round on new documents
+    fitted = c.fit_ensemble(["a", "b"], rows._replace(scores=scores), outside, seed=0)
+    assert fitted.settings is None and fitted.told.startswith("refused: log loss lower by -")
+
+
+def test_thresholds_by_hand() -> None:
+    labels = np.array([0, 0, 0, 1, 1, 1], dtype=bool)
+    scores = np.array([0.1, 0.2, 0.6, 0.4, 0.7, 0.9])
+    # between .2 and .4: one clean flagged (1/3), none leaks; between .6 and .7: none flagged, one leaks (1/3)
+    cheap_leak = t.cheapest(labels, scores, 1, 2)
+    assert cheap_leak.value == pytest.approx(0.3) and cheap_leak.leak_rate == 0
+    cheap_abstention = t.cheapest(labels, scores, 2, 1)
+    assert cheap_abstention.value == pytest.approx(0.65) and cheap_abstention.false_abstention_rate == 0
+    assert t.for_recall(labels, scores, 1.0).value == pytest.approx(0.3)
+    assert t.for_recall(labels, scores, 0.6).value == pytest.approx(0.65)
+    assert t.for_precision(labels, scores, 1.0).value == pytest.approx(0.65)
+    with pytest.raises(InputError, match=r"no threshold has a precision of 0\.9.*the best is 0\.75"):
+        t.for_precision(labels, np.array([0.1, 0.2, 0.9, 0.4, 0.7, 0.9]), 0.9)
+    with pytest.raises(InputError, match="costs must not be negative"):
+        t.cheapest(labels, scores, 0, 0)
+
+
+def test_the_ensemble_speaks_only_where_all_parts_have_a_score() -> None:
+    how = EnsembleCalibration(weights={"a": 1.0, "b": 0.5}, intercept=-0.1)
+    expected = 1 / (1 + np.exp(-(log_odds(0.8) + 0.5 * log_odds(0.3) - 0.1)))
+    assert ensemble_score({"a": 0.8, "b": 0.3}, how) == pytest.approx(expected)
+    assert ensemble_score({"a": 0.8, "b": None}, how) is None
+    assert ensemble_score({"a": 0.8}, None) is None
+
+
+def test_the_ensemble_is_the_reports_score_measures_included() -> None:
+    settings: dict[str, Any] = {"checks": ["grounding"], "scoring": {"measures": ["nli"]}}
+    ensemble = EnsembleCalibration(weights={"grounding": 0.7, "nli": 0.4}, intercept=0.2)
+    with_ensemble = {**settings, "calibration": {"ensemble": ensemble.model_dump()}}
+    arguments = ("The bridge opened in 1950.", "The bridge opened in 1850.")
+    raw = Guard(settings).check_sync(arguments[0], evidence=arguments[1])
+    report = Guard(with_ensemble).check_sync(arguments[0], evidence=arguments[1])
+    parts = {"grounding": raw.checks["grounding"].score, "nli": raw.metrics["measure_nli"]}
+    assert report.hallucination_score == pytest.approx(ensemble_score(parts, ensemble))
+    assert report.hallucination_score != pytest.approx(raw.hallucination_score)
+
+
+def test_a_staircase_by_hand() -> None:
+    how = MethodCalibration(method="isotonic", scores=(0.2, 0.4), probabilities=(0.1, 0.5))
+    assert [calibrated(score, how) for score in (0.0, 0.2, 0.3, 0.4, 1.0)] == pytest.approx([0.1, 0.1, 0.3, 0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"methods": {"groundin": {"method": "platt"}}}, "no check or measure 'groundin'; did you mean 'grounding'"),
+        ({"methods": {"nli": {"method": "isotonic"}}}, "isotonic needs"),
+        ({"methods": {"nli": {"method": "isotonic", "scores": [0.5, 0.1], "probabilities": [0, 1]}}}, "must rise"),
+        ({"methods": {"nli": {"method": "plat"}}}, "did you mean 'platt'"),
+        ({"ensemble": {"weights": {"nli": 1.0}}}, "at least 2 checks"),
+    ],
+)
+def test_bad_settings_are_told_at_load(settings: dict[str, Any], told: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        GuardConfig.load({"calibration": settings})
+    assert told in str(caught.value)
+
+
+def made_up_run(file: Path, rows: int = 400, *, methods: tuple[str, ...] = ("grounding", "consistency")) -> Path:
+    """A run's file with overconfident scores."""
+    with RunFile(file, header_of("made up", "x", None, 0, GuardConfig())) as into:
+        for number, method in enumerate(methods):
+            found = overconfident(rows, seed=number)
+            labels = overconfident(rows).labels
+            for place, (label, score) in enumerate(zip(labels, found.scores, strict=True)):
+                value = float(score) if number == 0 else float(0.5 + (score - 0.5) / 4)
+                into.add(Outcome(id=str(place), document=f"document-{place // 2}", method=method, hallucinated=bool(label),
+                                 status="hallucinated" if value >= 0.5 else "grounded", score=value,
+                                 parts=((0, 3, value, value >= 0.5),)))  # fmt: skip
+    return file
+
+
+def test_the_command_writes_settings_that_the_guard_reads(groundrails: Run, tmp_path: Path) -> None:
+    run = made_up_run(tmp_path / "r.rows.jsonl", methods=("grounding",))
+    out = tmp_path / "calibration.yml"
+    done = groundrails(
+        "calibrate", "--run", run, "--out", out, "--html", tmp_path / "c.html", "--json", tmp_path / "c.json"
+    )
+    assert done.code == 0, done.err
+    written = yaml.safe_load(out.read_text())["groundrails"]
+    how = written["calibration"]["methods"]["grounding"]
+    assert "400 rows of made up" in written["calibration"]["fitted_on"]
+    assert Guard(out).config.calibration.methods["grounding"].method == how["method"]
+    guard = Guard({**written, "checks": ["grounding"]})
+    raw = Guard({"checks": ["grounding"]}).check_sync(
+        "The bridge opened in 1950.", evidence="The bridge opened in 1850."
+    )
+    report = guard.check_sync("The bridge opened in 1950.", evidence="The bridge opened in 1850.")
+    score = raw.checks["grounding"].score
+    assert score is not None
+    found = report.checks["grounding"]
+    assert found.score == pytest.approx(calibrated(score, MethodCalibration(**how)))
+    assert found.details["raw_score"] == pytest.approx(score)
+    assert found.status == raw.checks["grounding"].status  # a calibration touches no verdict
+    page = (tmp_path / "c.html").read_text()
+    assert page.count("<svg") == 1 and "before" in page and "<script" not in page
+    told = json.loads((tmp_path / "c.json").read_text())
+    (fitted,) = told["fitted"]
+    assert fitted["after"]["log_loss"]["value"] < fitted["before"]["log_loss"]["value"]
+    chosen = told["thresholds"]["grounding, worst claim"]["training"]["value"]
+    assert written["grounding"]["max_unsupported_score"] == pytest.approx(chosen, abs=1e-4)
+
+
+def test_a_method_that_adds_nothing_leaves_no_ensemble_behind_unless_it_helps(groundrails: Run, tmp_path: Path) -> None:
+    run = made_up_run(tmp_path / "r.rows.jsonl", rows=800)
+    done = groundrails("calibrate", "--run", run, "--out", tmp_path / "c.yml", "--json", tmp_path / "c.json")
+    assert done.code == 0, done.err
+    told = json.loads((tmp_path / "c.json").read_text())
+    ensemble = told["fitted"][-1]
+    helped = ensemble["after"]["log_loss"]["value"] < ensemble["before"]["log_loss"]["value"]
+    assert ("ensemble" in told["settings"]["calibration"]) == helped
+    assert ensemble["told"].startswith("taken" if helped else "refused")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--calibrator", "beta"), "expected auto, temperature, platt, isotonic"),
+        (("--target-precision", "0.9", "--target-recall", "0.9"), "exclude each other"),
+        (("--method", "judge"), "has no outcome of judge; it has grounding, consistency"),
+    ],
+)
+def test_wrong_usage_exits_2(groundrails: Run, tmp_path: Path, options: tuple[str, ...], told: str) -> None:
+    done = groundrails("calibrate", "--run", made_up_run(tmp_path / "r.rows.jsonl", rows=100), *options)
+    assert done.code == 2 and told in done.err
+
+
+def test_a_file_that_is_no_run_is_told(groundrails: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"id": 1}\n')
+    done = groundrails("calibrate", "--run", tmp_path / "x.jsonl")
+    assert done.code == 2 and "is not the file of a run" in done.err
+
+
+def test_scores_that_are_calibrated_already_are_refused(groundrails: Run, tmp_path: Path) -> None:
+    config = GuardConfig.load({"calibration": {"methods": {"grounding": {"method": "platt"}}}})
+    with RunFile(tmp_path / "r.jsonl", header_of("d", "x", None, 0, config)):
+        pass
+    done = groundrails("calibrate", "--run", tmp_path / "r.jsonl")
+    assert done.code == 2 and "calibrated already" in done.err
