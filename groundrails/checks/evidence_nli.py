@@ -41,10 +41,11 @@ class Seen(NamedTuple):
     aboutness: float
 
     def quote(self, claim: Words, score: float) -> Quote:
-        """The sentence of the window that shares most with the claim, verbatim in its passage."""
+        """The sentence of the window that decides, verbatim in its passage: one about the same thing that has a value
+        of the kind the claim has, its number or date, before the one that shares most words with it."""
         passage = self.window.passage
         sentences = list(_sentences_of(self.window.text)) or [Span.of(self.window.text, 0, len(self.window.text))]
-        best = max(sentences, key=lambda s: _shared(claim, s.text))
+        best = max(sentences, key=lambda s: (_compared_values(claim, s.text), _shared(claim, s.text)))
         span = Span.of(passage.text, self.window.start + best.start, self.window.start + best.end)
         return Quote(passage_id=passage.id, source=passage.source, span=span, score=min(1.0, max(0.0, score)))
 
@@ -361,12 +362,22 @@ def _shared(claim: Words, sentence: str) -> float:
     return len(told.content & {*claim.content}) + len(told.content & names) + 1.5 * len(told.numbers & numbers)
 
 
+def _compared_values(claim: Words, sentence: str) -> bool:
+    """True if the sentence, about the same thing, says a number or date where the claim does."""
+    told = _told(sentence)
+    kinds = (bool(claim.numbers) and bool(told.numbers)) or (bool(claim.dates) and told.has_date)
+    names = {stem_of(name) or name for name in claim.names}
+    frame = {*claim.content} - names
+    return kinds and len(told.content & frame) > len(frame) / 2
+
+
 class _Told(NamedTuple):
     content: frozenset[str]
     numbers: frozenset[float]
+    has_date: bool
 
 
 @lru_cache(maxsize=4_000)
 def _told(sentence: str) -> _Told:
     words = words_of(clean(sentence))
-    return _Told(frozenset(words.content), frozenset(number.value for number in words.numbers))
+    return _Told(frozenset(words.content), frozenset(number.value for number in words.numbers), bool(words.dates))

@@ -8,10 +8,22 @@ from typing import NamedTuple
 
 from groundrails.exchange import Span
 from groundrails.text.claimable import clean, is_short_answer
+from groundrails.text.sentences import split_sentences
 
+MAX_QUESTION_WORDS = 30
+"""Of a longer prompt of several sentences only its question is put before a short answer: more would drown it."""
 MAX_QUESTION_CHARACTERS = 300
-"""Of a longer prompt only its last question is put before a short answer."""
-_QUESTION = re.compile(r"[^.!?\n]*\?")
+"""A longer question is not put before an answer at all."""
+MAX_PROMPT_CHARACTERS = 20_000
+"""The end of a prompt that is searched for its question."""
+_LABELLED = re.compile(r"(?:^|[\n.!?])\W*(?:(?:user|my|the) )?(?:question|query|q)\b\W{0,3}:\W*", re.IGNORECASE)
+_AFTER_QUESTION = re.compile(
+    r"\n\W*(?:(?:final |short |your )?answer|context|documents?|passages?|a)\b\W{0,3}(?::|$)", re.IGNORECASE
+)
+_REQUEST = re.compile(
+    r"(?:please\s+)?(?:name|give|tell|state|list|say|write|find|identify|answer|complete|provide|which|who|what|when|where|how|why)\b",
+    re.IGNORECASE,
+)
 _ANSWER_LABEL = re.compile(r"^(?:(?:final |short )?answer|a)\s*:\s*", re.IGNORECASE)
 
 
@@ -37,9 +49,24 @@ def _hypothesis(sentence: str, question: str) -> Hypothesis:
 
 
 def question_of(user_input: str) -> str:
-    """The question a user asked: the last one of a long prompt, the whole of a short one; empty without a prompt."""
-    text = clean(user_input[-20_000:])
-    if len(text) <= MAX_QUESTION_CHARACTERS:
-        return text
-    questions = [match[0].strip() for match in _QUESTION.finditer(text)]
-    return questions[-1] if questions and len(questions[-1]) <= MAX_QUESTION_CHARACTERS else ""
+    """The question a user asked; empty without a prompt, or where none can be told from what is around it.
+
+    Of a prompt with its evidence ("Context: ... Question: ..."): what is marked as the question, else its last
+    sentence that asks or demands something. A short prompt is its own question.
+    """
+    text = _marked(user_input[-MAX_PROMPT_CHARACTERS:])
+    sentences = [clean(sentence.text) for sentence in split_sentences(text)]
+    if len(sentences) > 1 and len(text.split()) > MAX_QUESTION_WORDS:
+        questions = [s for s in sentences if s.endswith("?")] or [s for s in sentences if _REQUEST.match(s)]
+        found = questions[-1] if questions else ""
+    else:
+        found = clean(text)
+    return found if len(found) <= MAX_QUESTION_CHARACTERS else ""
+
+
+def _marked(prompt: str) -> str:
+    """What follows the last "Question:" of a prompt, up to the next mark; the whole prompt if there is none."""
+    marks = list(_LABELLED.finditer(prompt))
+    if not marks:
+        return prompt
+    return _AFTER_QUESTION.split(prompt[marks[-1].end() :], maxsplit=1)[0].strip() or prompt

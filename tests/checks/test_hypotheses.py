@@ -1,0 +1,87 @@
+"""What a model reads for a short answer: the question it answers, whatever else the prompt holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundrails import Guard
+from groundrails.checks.evidence_nli import NliScores, Seen
+from groundrails.checks.hypotheses import question_of
+from groundrails.exchange import Passage
+from groundrails.nli.windows import Window
+from groundrails.scoring.words import words_of
+
+BRIDGE = (
+    "The Harbour Bridge of Porto Lindo was opened in 1962 by mayor Ana Ruiz. It is 480 metres long and carries two "
+    "lanes of traffic and a tram line. It replaced a ferry that had served the town since the time of the whalers."
+)
+ASKED = "When was the Harbour Bridge of Porto Lindo opened?"
+PROMPTS = {
+    "a question": (ASKED, ASKED),
+    "a short prompt": (f"I am in town. {ASKED}", f"I am in town. {ASKED}"),
+    "a request": ("Name the mayor who opened the bridge", "Name the mayor who opened the bridge"),
+    "evidence, then a marked question": (f"Context:\n{BRIDGE}\n\nQuestion: {ASKED}\nAnswer:", ASKED),
+    "a marked question, then evidence": (f"Question: {ASKED}\nContext: {BRIDGE}", ASKED),
+    "marks in bold": (f"**Context**\n{BRIDGE}\n\n**Question**: {ASKED}\n\n**Answer**:", ASKED),
+    "Q and A": (f"{BRIDGE}\nQ: Who opened it?\nA: Ana Ruiz\nQ: {ASKED}\nA:", ASKED),
+    "evidence, then a bare question": (f"{BRIDGE} {BRIDGE}\n\n{ASKED}", ASKED),
+    "a question between evidence": (f"{BRIDGE}\n{ASKED}\n{BRIDGE}", ASKED),
+    "an abbreviation in the question": (
+        f"{BRIDGE}\nWhen did Dr. Ruiz open the bridge?",
+        "When did Dr. Ruiz open the bridge?",
+    ),
+    "a request after evidence": (
+        f"{BRIDGE}\nName the year in which it was opened.",
+        "Name the year in which it was opened.",
+    ),
+    "evidence without a question": (f"{BRIDGE}", ""),
+    "nothing": ("", ""),
+    "a mark with nothing behind it": (f"{BRIDGE} {ASKED}\nQuestion:\n", ASKED),
+    "a question as long as a page": ("What about " + "internationalisation and " * 20 + "that?", ""),
+}
+
+
+@pytest.mark.parametrize("prompt, question", PROMPTS.values(), ids=PROMPTS)
+def test_question_of_a_prompt(prompt: str, question: str) -> None:
+    assert question_of(prompt) == question
+
+
+@pytest.mark.parametrize("answer, status", [("In 1962.", "grounded"), ("In 1999.", "hallucinated")])
+def test_a_stuffed_prompt_does_not_drown_a_short_answer(answer: str, status: str) -> None:
+    prompt = f"Use only the context below.\n\nContext:\n{BRIDGE}\n\nQuestion: {ASKED}\nAnswer:"
+    report = Guard().check_sync(answer, evidence=BRIDGE, prompt=prompt)
+    assert report.status == status
+    assert report.claims[0].text == f"{ASKED} {answer}"
+
+
+QUOTES = {
+    "number": (
+        "The tower of Halden is 330 metres tall.",
+        "The tower of Halden is a tall landmark of the old Halden harbour. It is a tall tower of 300 metres.",
+        "It is a tall tower of 300 metres.",
+    ),
+    "year": (
+        "The Halden bridge was opened in 1999 by the mayor.",
+        "The mayor of Halden spoke of the bridge and opened a school. The bridge was opened in 1962.",
+        "The bridge was opened in 1962.",
+    ),
+    "no value to compare": (
+        "The Halden bridge was opened by the mayor.",
+        "The mayor opened the Halden bridge. It cost 300 crowns.",
+        "The mayor opened the Halden bridge.",
+    ),
+    "a value of something else": (
+        "The Halden bridge was opened in 1999 by mayor Ruiz.",
+        "Mayor Ruiz opened the Halden bridge. Bread cost 300 crowns.",
+        "Mayor Ruiz opened the Halden bridge.",
+    ),
+}
+
+
+@pytest.mark.parametrize("claim, evidence, quoted", QUOTES.values(), ids=QUOTES)
+def test_the_quote_holds_the_value_that_was_compared(claim: str, evidence: str, quoted: str) -> None:
+    passage = Passage(id="1", text=evidence)
+    seen = Seen(Window(passage, 0, len(evidence)), NliScores(entailment=0.1, neutral=0.1, contradiction=0.8), 1.0)
+    quote = seen.quote(words_of(claim), 0.8)
+    assert quote.span.text == quoted
+    assert evidence[quote.span.start : quote.span.end] == quoted
