@@ -382,7 +382,7 @@ class Rule(Section):
     when: When
     """Conditions on a finding."""
     then: Decision
-    """`allow`, `annotate`, `warn`, `block` or `raise`."""
+    """What happens then; the severest of all findings wins."""
 
 
 class GuardConfig(Section):
@@ -425,7 +425,7 @@ class GuardConfig(Section):
     store: StoreSettings | None = None
     """Keep every report; unset: none is kept."""
     streaming_fallback: Literal["block", "allow"] = "block"
-    """What a warning or annotation becomes while streaming, where NeMo can only allow or block."""
+    """What every decision between becomes while streaming, where NeMo can only allow or block."""
     expose: ExposeSettings = ExposeSettings()
     redaction: Redaction = "off"
     """Replace answer and evidence text by its hash, or drop it, in logs and reports."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome, TransformSpec, TransformTarget
 
@@ -86,6 +86,7 @@ class Verdict(RailOutcome):  # type: ignore[misc]
         return found
 
 
+T = TypeVar("T")
 ANSWER_KEY = "_answer"
 """Metadata key of what the user is told in place of a blocked answer: an outcome that blocks has room for nothing else,
 and a report that leaves the app may have to be without it."""
@@ -141,10 +142,15 @@ def merged(reports: Sequence[Report], config: GuardConfig) -> Report:
             "llm": LlmUsage(**{name: sum(getattr(u, name) for u in usages) for name in LlmUsage.model_fields}),
             "root_causes": attribution_matrix(finding for result in results for finding in result.findings),
             "evidence_from": next((r.evidence_from for r in reports if r.evidence_from), None),
-            "answer": decider.answer or next((r.answer for r in reversed(reports) if r.answer), None),
-            "repair": next((r.repair for r in reversed(reports) if r.repair), None),
+            "answer": decider.answer if decider.is_blocked else _last(report.answer for report in reports),
+            "repair": _last(report.repair for report in reports),
             "verification": tuple(verified for report in reports for verified in report.verification),
             "abstention": decider.abstention or next((r.abstention for r in reports if r.abstention), None),
             "gate": next((r.gate for r in reports if r.gate and r.gate.passed is False), reports[-1].gate),
         }
     )
+
+
+def _last(values: Iterable[T | None]) -> T | None:
+    """The last value that there is."""
+    return next((value for value in reversed([*values]) if value is not None), None)
