@@ -22,13 +22,11 @@ _STEMS = (
 _BY_STEM = re.compile(rf"\b(?:cef[a-z]{{3,9}}|sulfa[a-z]{{4,12}}|[A-Za-z][a-z]{{1,18}}(?:{_STEMS}))\b", re.IGNORECASE)
 _UNIT = r"(?:mg|mcg|µg|μg|milligrams?|micrograms?)(?:/(?:kg|day|ml|mL|d))?"
 _AMOUNT = rf"\d+(?:[.,]\d+)?(?:[-–]\d+)? ?{_UNIT}"
-_BY_DOSE = re.compile(
-    rf"\b(?P<before>[A-Za-z][a-z]{{4,24}}(?:[ -][a-z]{{5,20}})?),?(?: \(?at| in)? \(?{_AMOUNT}\b"
-    rf"|\b{_AMOUNT} (?:of )?(?:oral |intravenous |IV )?(?P<after>[A-Za-z][a-z]{{4,24}})\b"
-)
+_BEFORE_DOSE = re.compile(rf"\b(?P<name>[A-Za-z][a-z]{{4,24}}(?:[ -][a-z]{{5,20}})?),?(?: \(?at| in)? \(?{_AMOUNT}\b")
+_AFTER_DOSE = re.compile(rf"\b{_AMOUNT} (?:of )?(?:oral |intravenous |IV )?(?P<name>[A-Za-z][a-z]{{4,24}})\b")
 _BY_CALL = re.compile(
     r"\b(?:drug|medication|medicine|antibiotic|antidepressant|antiviral|anticoagulant|opioid|vaccine|statin)s?"
-    r"(?:,? (?:called|named|known as|such as))? (?P<called>[A-Z][a-z]{4,24})\b"
+    r"(?:,? (?:called|named|known as|such as))? (?P<name>[A-Z][a-z]{4,24})\b"
 )
 _NO_DRUG = frozenset(
     """profen dose doses dosage daily tablet tablets capsule capsules about approximately above below under over least
@@ -37,21 +35,23 @@ _NO_DRUG = frozenset(
     caffeine water alcohol vitamin weight limit limits intake levels level cholesterol glucose starting initial usual
     recommended typical single maintenance loading which would should could their these those other another increase
     increased reduce reduced exceed exceeding averaged around nearly roughly exactly only cocaine novel chocolate
-    scheduled hospital carbon dioxide lithium serving salt fibre fiber acetone""".split()  # noqa: SIM905
+    scheduled hospital carbon dioxide lithium serving salt fibre fiber acetone twice once three times nightly tonight
+    today first orally morning evening until while again instead""".split()  # noqa: SIM905
 )
+_NO_NAME = ("ly", "ed", "ing")
+"""Ends of adverbs and verbs before a dose: "usually started at 5 mg"."""
 
 
 def drugs(text: str) -> Iterator[Entity]:
     """The drugs that a text names."""
     found = [Entity("drugs", *match.span(), match[0]) for match in _BY_STEM.finditer(text)]
-    for pattern in (_BY_DOSE, _BY_CALL):
+    for pattern in (_BEFORE_DOSE, _AFTER_DOSE, _BY_CALL):
         for match in pattern.finditer(text):
-            group = match.lastgroup or ""
-            start, end = match.span(group)
-            words = match[group].split()
+            start, end = match.span("name")
+            words = match["name"].split()
             while words and words[0].lower() in _NO_DRUG:
                 start += len(words.pop(0)) + 1
             name = text[start:end]
-            if words and not any(word.lower() in _NO_DRUG for word in words):
+            if words and not any(word.lower() in _NO_DRUG or word.endswith(_NO_NAME) for word in words):
                 found.append(Entity("drugs", start, end, name))
     yield from without_overlaps(entity for entity in found if entity.text.lower() not in _NO_DRUG)
