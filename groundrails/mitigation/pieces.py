@@ -113,17 +113,36 @@ def rewritten(pieces: Sequence[Piece], texts: Mapping[int, str]) -> tuple[Piece,
 
 
 def _close_gap(pieces: list[Piece], place: int) -> None:
-    """Take the blank behind a removed sentence out, or the list mark before it with its line."""
-    before = pieces[place - 1] if place else None
-    after = pieces[place + 1] if place + 1 < len(pieces) else None
-    if before is not None and not before.is_touched and (mark := _LIST_MARK.search(before.text)):
-        pieces[place - 1] = replace(before, text=before.text[: mark.start()])
-        if after is not None and after.text.startswith("\n"):
-            pieces[place + 1] = replace(after, text=after.text[1:])
-    elif after is not None and (gap := _GAP.match(after.text)):
-        pieces[place + 1] = replace(after, text=after.text[gap.end() :])
-    elif after is None and before is not None:
-        pieces[place - 1] = replace(before, text=before.text.rstrip(" \t"))
+    """Let a removed sentence take the blank behind it along, or the list mark before it with its line's end."""
+    before = pieces[place - 1].text if place else ""
+    after = pieces[place + 1].text if place + 1 < len(pieces) else ""
+    if mark := _LIST_MARK.search(before):
+        _take_along(pieces, place, -1, len(before) - mark.start())
+        if after.startswith(("\n", "\r\n")):
+            _take_along(pieces, place, +1, after.index("\n") + 1)
+    elif gap := _GAP.match(after):
+        _take_along(pieces, place, +1, gap.end())
+    elif not after:
+        _take_along(pieces, place, -1, len(before) - len(before.rstrip(" \t")))
+
+
+def _take_along(pieces: list[Piece], place: int, side: int, count: int) -> None:
+    """Move `count` characters of the neighbour on that side into the removed piece; the rest stays as it is."""
+    removed, other = pieces[place], pieces[place + side]
+    if count == 0:
+        return
+    if other.is_touched:
+        text = other.text[count:] if side > 0 else other.text[: len(other.text) - count]
+        pieces[place + side] = replace(other, text=text)
+        return
+    if side > 0:
+        taken, rest = _part(other, 0, count), _part(other, count, len(other.text))
+        span = Span(start=removed.before.start, end=taken.before.end, text=removed.before.text + taken.text)
+    else:
+        border = len(other.text) - count
+        taken, rest = _part(other, border, len(other.text)), _part(other, 0, border)
+        span = Span(start=taken.before.start, end=removed.before.end, text=taken.text + removed.before.text)
+    pieces[place + side], pieces[place] = rest, replace(removed, before=span)
 
 
 def _reason(piece: Piece) -> str:
@@ -131,19 +150,9 @@ def _reason(piece: Piece) -> str:
 
 
 def is_kept(response: str, pieces: Sequence[Piece]) -> bool:
-    """True if the pieces cover the response, and every word outside the touched ones still stands there, in order."""
+    """True if the pieces cover the response, and each untouched one still stands there word for word."""
     covered = "".join(piece.before.text for piece in pieces)
-    kept = (piece for piece in pieces if not piece.is_touched)
-    return covered == response and all(_is_same_but_for_marks(piece.before.text, piece.text) for piece in kept)
-
-
-def _is_same_but_for_marks(before: str, after: str) -> bool:
-    """Equal, but for the blank or list mark of a removed neighbour at either end."""
-    start = before.find(after)
-    if start < 0:
-        return False
-    ends = before[:start] + before[start + len(after) :]
-    return re.fullmatch(r"\s*(?:(?:[-*•+]|\d{1,3}[.)])\s+)?", ends) is not None
+    return covered == response and all(piece.text == piece.before.text for piece in pieces if not piece.is_touched)
 
 
 def changes_of(pieces: Sequence[Piece]) -> tuple[Change, ...]:
