@@ -28,8 +28,8 @@ def provider_parameters(schema: Mapping[str, Any], provider: Provider = "respons
     """The request fields that make a provider keep to a JSON Schema.
 
     `response_format`: OpenAI, Azure, vLLM, current NIM and most servers that speak OpenAI's API; `structured_outputs`:
-    vLLM from 0.12; `guided_json`: vLLM before; `nvext`: older NIM; `ollama`: Ollama's own API. With the OpenAI client the
-    last four go into `extra_body`.
+    vLLM from 0.12; `guided_json`: vLLM before; `nvext`: older NIM; `ollama`: Ollama's own API. With the OpenAI client
+    the last four go into `extra_body`.
 
     Raises:
         SettingsError: the provider is unknown.

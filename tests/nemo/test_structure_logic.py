@@ -1,4 +1,4 @@
-"""The flows `check structure` and `check logic`: flag, always, exception, streams, schema of a turn, Colang 1.0 and 2.x."""
+"""The flows `check structure` and `check logic`: flag, always, exception, streams, a schema of the turn, both Colangs."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from groundrails.checks.logic.statements import Statement
 from groundrails.checks.logic.sums import sums_in_words
 from groundrails.config_logic import LogicSettings
 
-MAX_CHARACTERS = 200_000
+MAX_CHARACTERS = 100_000
 """Of a longer text only the beginning is computed, and the check says so."""
 
 

@@ -288,8 +288,11 @@ def _take_unit(tokens: list[Token], place: int, settled: list[Token]) -> int:
         len(words) <= MAX_UNIT_WORDS
         and not any(word.text in _NO_UNIT for word in words[:-1] if word.text not in ("of", "per", "a", "an", "each"))
         and words[0].text not in _NO_UNIT
-        and following is not None
-        and following.kind in ("sign", "equal", "close", "relation")
+        and (
+            following.kind in ("sign", "equal", "close", "relation")
+            if following is not None
+            else len(words) == 1 and words[0].text in UNITS
+        )
     )
     if joins and settled[-1].kind == "number":
         name = words[0].text

@@ -9,11 +9,13 @@ from groundrails.text.claimable import without_reasoning
 HIDDEN = "\x1f"
 """Stands for each character that is not read; it ends every expression."""
 _FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_LONG_RUN = re.compile(r"[!-~]{300,}|\d{300,}")
+"""No word and no number that anybody reads is so long; patterns would take quadratic time on it."""
 _INLINE_CODE = re.compile(r"(`{1,2})([^`\n]{1,400})\1(?!`)")
 _BARE_EQUATION = re.compile(r"[\d\s.,+*/()^×÷−–$€£%-]+=[\s$€£]*-?[\d.,]+%?\s*")
 _ALWAYS = re.compile(
     r"""
-    https?://\S+ | www\.\S+ | \S+@\S+\.\w+
+    https?://\S+ | www\.\S+ | [\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64}
     | </?[A-Za-z][^<>\n]{0,200}>
     | \b[vV]\.?\d+(?:\.\d+)*\b
     | (?<![\d.])(?!\d{1,3}(?:\.\d{3})+(?![\d.]))\d+(?:\.\d+){2,}(?![\d.]*\d)
@@ -45,6 +47,7 @@ def masked(text: str, *, keeps_dates: bool = False) -> str:
     for span in without_reasoning(text):
         shown[span.start : span.end] = span.text
     text = "".join(shown)
+    text = _LONG_RUN.sub(_hidden, text)
     text = _FENCED.sub(_hidden, text)
     text = _INLINE_CODE.sub(_hidden_unless_equation, text)
     text = _ALWAYS.sub(_hidden, text)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from groundrails.checks.logic.masks import HIDDEN
@@ -173,7 +174,7 @@ def _path(graph: dict[str, list[Comparison]], start: str, goal: str) -> list[Com
 
 def _comparisons(text: str) -> Iterator[Comparison]:
     for pattern in (_THAN, _AS, _SEQUENCE):
-        for match in pattern.finditer(text):
+        for match in islice(pattern.finditer(text), MAX_COMPARISONS):
             found = _read(text, match)
             if found is not None:
                 yield from found
@@ -262,7 +263,7 @@ def _normal(words: Sequence[str]) -> str:
 
 def _superlatives(text: str, graphs: dict[tuple[str, ...], dict[str, list[Comparison]]]) -> Iterator[Statement]:
     """ "So Ann is the tallest", where somebody stands above her."""
-    for match in _MOST.finditer(text):
+    for match in islice(_MOST.finditer(text), MAX_COMPARISONS):
         subject, start = _subject(text, match.start(), has_copula=True)
         if not subject or not is_asserted(text, start, match.end()):
             continue

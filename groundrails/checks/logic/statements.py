@@ -96,14 +96,28 @@ def in_words(number: Fraction) -> str:
 _PIECE_END = re.compile(r"[.!?](?=\s(?!=))|\n(?!\s*=)|[;\x1f]")
 
 
+MAX_PIECE = 1_500
+"""A longer stretch without an end is cut at a blank: patterns may take quadratic time inside of one."""
+
+
 def pieces(text: str) -> list[tuple[int, int]]:
     """Where the sentences of a text that hold a number begin and end; cut carelessly, but in linear time."""
     found, start = [], 0
     for match in _PIECE_END.finditer(text):
-        found.append((start, match.end()))
+        found += _short_pieces(text, start, match.end())
         start = match.end()
-    found.append((start, len(text)))
+    found += _short_pieces(text, start, len(text))
     return [(start, end) for start, end in found if end - start > 3 and _NUMBER_SIGN.search(text, start, end)]
+
+
+def _short_pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    found = []
+    while end - start > MAX_PIECE:
+        cut = text.rfind(" ", start + 1, start + MAX_PIECE)
+        cut = start + MAX_PIECE if cut < 0 else cut
+        found.append((start, cut))
+        start = cut
+    return [*found, (start, end)]
 
 
 _NUMBER_SIGN = re.compile(

@@ -1,0 +1,208 @@
+"""Hostile schemas and responses: a clear outcome, in bounded time, without a network."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from groundrails import Guard
+from groundrails.report import Report
+
+SLOW_S = 20.0
+"""Far above what any of these takes on a busy machine, far below what an unbounded one would."""
+
+
+def check(response: str, schema: Any, **settings: Any) -> Report:
+    return Guard({"checks": ["structure"], "structure": settings}).check_sync(response=response, schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"type": "strin"}, "bad_schema: at /type"),
+        ({"properties": []}, "bad_schema: at /properties"),
+        ({"pattern": "("}, "bad_schema: at /: '('"),
+        ({"patternProperties": {"[": {}}}, "bad_schema: at /: '['"),
+        ({"$schema": "https://example.org/mine"}, "bad_schema: unknown draft"),
+        ({"$schema": 7}, "bad_schema: unknown draft"),
+        ({"$ref": "#/$defs/none"}, "unresolved_ref"),
+        ({"$ref": "#"}, "endless_ref"),
+        ({"allOf": [{"$ref": "#"}]}, "endless_ref"),
+        ({"minimum": float("nan")}, "bad_schema: it is not JSON"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_leaves_the_response_unverified(schema: Any, reason: str) -> None:
+    report = check('{"a": 1}', schema)
+    assert report.status == "unverified" and report.hallucination_score is None
+    assert reason in report.checks["structure"].reason
+
+
+@pytest.fixture
+def schema_server() -> Iterator[tuple[str, list[str]]]:
+    """A server that would give a schema, and the paths that it was asked for."""
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"type": "integer"}')
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/schema.json", asked
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef"])
+def test_a_remote_reference_is_never_fetched(schema_server: tuple[str, list[str]], keyword: str) -> None:
+    url, asked = schema_server
+    report = check("3", {keyword: url})
+    assert (report.status, asked) == ("unverified", [])
+    assert "never fetched" in report.reason
+
+
+def test_what_was_found_before_a_reference_failed_still_counts() -> None:
+    report = check('{"a": "x", "b": 1}', {"properties": {"a": {"type": "integer"}}, "required": ["c"]})
+    assert report.status == "hallucinated"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "pattern": "^(a+)+$"},
+        {"type": "string", "pattern": "^(a|a)*$"},
+        {"type": "string", "pattern": "(x+x+)+y"},
+    ],
+)
+def test_a_pattern_that_backtracks_without_end_is_stopped(schema: dict[str, Any]) -> None:
+    started = time.monotonic()
+    letter = "x" if "x" in schema["pattern"] else "a"
+    report = check(json.dumps(letter * 5000 + "!"), schema, pattern_timeout_s=0.2)
+    assert time.monotonic() - started < SLOW_S
+    assert report.status in ("unverified", "hallucinated")  # the engine sees through some of them
+    if report.status == "unverified":
+        assert "pattern_timeout" in report.reason
+
+
+@pytest.mark.parametrize("keyword", ["additionalProperties", "unevaluatedProperties"])
+@pytest.mark.parametrize(
+    "draft", ["https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2019-09/schema"]
+)
+def test_patterns_of_keys_are_stopped_too(keyword: str, draft: str) -> None:
+    """The library matches these with `re`, which cannot be stopped; also where `$ref` leads back to the root."""
+    schema = {
+        "$schema": draft,
+        "patternProperties": {"^(a|a)*$": {}},
+        keyword: False,
+        "properties": {"x": {"$ref": "#"}},
+    }
+    started = time.monotonic()
+    for response in ({"a" * 60 + "!": 1}, {"x": {"a" * 60 + "!": 1}}):
+        report = check(json.dumps(response), schema, pattern_timeout_s=0.2)
+        assert report.status == "unverified" and "pattern_timeout" in report.reason
+    assert time.monotonic() - started < SLOW_S
+
+
+def test_references_that_multiply_are_stopped_by_the_clock() -> None:
+    levels = 24
+    schema: dict[str, Any] = {"$ref": "#/$defs/l0", "$defs": {}}
+    for level in range(levels):
+        schema["$defs"][f"l{level}"] = {"allOf": [{"$ref": f"#/$defs/l{level + 1}"}] * 2}
+    schema["$defs"][f"l{levels}"] = {"type": "integer"}
+    started = time.monotonic()
+    report = check("3", schema, timeout_s=0.5)
+    assert report.status == "unverified" and "timeout" in report.reason
+    assert time.monotonic() - started < SLOW_S
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+@pytest.mark.parametrize("depth", [100, 100_000])
+def test_deep_nesting_is_a_violation_and_never_a_crash(opening: str, depth: int) -> None:
+    closing = "]" if opening == "[" else "}"
+    report = check(opening * depth + "1" + closing * depth, {"type": ["array", "object"]})
+    assert [finding.violation for finding in report.findings] == ["too_deep"]
+    unclosed = check(opening * depth, {"type": ["array", "object"]})
+    assert unclosed.status == "hallucinated"
+
+
+def test_brackets_that_never_close_cost_no_time() -> None:
+    started = time.monotonic()
+    report = check('{"a": [' * 60_000, {"type": "object"})
+    assert report.status == "hallucinated"
+    assert time.monotonic() - started < SLOW_S
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "-" + "9" * 5000, "1e400", "-1E+99999"])
+def test_huge_numbers(number: str) -> None:
+    report = check(f'{{"n": {number}}}', {"properties": {"n": {"type": "number"}}})
+    assert [finding.violation for finding in report.findings] == ["number_too_large"]
+
+
+def test_a_megabyte_of_json() -> None:
+    rows = [{"id": n, "name": f"name {n}", "tags": ["a", "b"]} for n in range(20_000)]
+    schema = {
+        "type": "array",
+        "uniqueItems": True,
+        "items": {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}},
+    }
+    text = json.dumps(rows)
+    assert len(text) > 1_000_000
+    started = time.monotonic()
+    assert check(text, schema, timeout_s=60).status == "grounded"
+    rows[19_999]["id"] = "x"
+    report = check(json.dumps(rows), schema, timeout_s=60)
+    assert report.findings[0].reason.startswith("at /19999/id: ")
+    assert time.monotonic() - started < 60
+
+
+def test_thousands_of_violations_are_counted_and_the_report_stays_small() -> None:
+    report = check(json.dumps(["x"] * 5000), {"items": {"type": "integer"}})
+    assert len(report.findings) == 100
+    assert report.metrics["structure_violations"] == 5000
+    assert len(json.dumps(report.plain())) < 40_000
+
+
+@pytest.mark.parametrize("limit", [{"max_characters": 10}])
+def test_a_response_beyond_the_limit_is_a_violation(limit: dict[str, Any]) -> None:
+    report = check('{"a": "far more than ten"}', {"type": "object"}, **limit)
+    assert [finding.violation for finding in report.findings] == ["too_long"]
+
+
+@pytest.mark.parametrize(
+    ("response", "status"),
+    [
+        ('{"ville": "Zürich", "état": "fermé"}', "grounded"),
+        ('{"ville": "東京", "état": "ouvert"}', "grounded"),
+        ('{"ville": "Київ", "état": "відкрито"}', "hallucinated"),
+        ('La réponse est {"ville": "\\u00e9", "état": "ouvert"} voilà.', "grounded"),
+        ("答えは分かりません。", "hallucinated"),
+    ],
+)
+def test_text_in_other_languages(response: str, status: str) -> None:
+    schema = {"properties": {"état": {"enum": ["ouvert", "fermé"]}}, "required": ["ville", "état"]}
+    report = check(response, schema)
+    assert report.status == status
+    for finding in report.findings:
+        assert finding.span is None or response[finding.span.start : finding.span.end] == finding.span.text
+
+
+@pytest.mark.parametrize(
+    "response", ["\x00", '{"a": "\ud800"}', '{"a": "\x00"}', "{" * 3, "```json\n```", "```json\n{", '"', "[1]"]
+)
+def test_odd_texts_have_a_verdict(response: str) -> None:
+    assert check(response, {"type": "object"}).status == "hallucinated" or response == '{"a": "\ud800"}'
+
+
+def test_a_template_in_the_answer_is_no_json() -> None:
+    assert [f.violation for f in check("Dear {name}, your {item} is here.", {"type": "object"}).findings] == ["no_json"]

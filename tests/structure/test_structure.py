@@ -1,0 +1,346 @@
+"""The check `structure`: schema, pydantic model, rules of the settings; each violation with pointer and words."""
+
+from __future__ import annotations
+
+import enum
+import json
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from groundrails import Guard
+from groundrails.errors import SettingsError
+from groundrails.report import Report
+
+ORDER = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "pattern": r"^[A-Z]{3}-\d{4}$"},
+        "status": {"enum": ["open", "closed"]},
+        "total": {"type": "number", "minimum": 0, "multipleOf": 0.01},
+        "day": {"type": "string", "format": "date"},
+        "items": {
+            "type": "array",
+            "maxItems": 3,
+            "uniqueItems": True,
+            "items": {"type": "object", "properties": {"price": {"type": "number"}}, "required": ["price"]},
+        },
+    },
+    "required": ["id", "status"],
+    "additionalProperties": False,
+}
+GOOD = '{"id": "ABC-1234", "status": "open", "total": 19.99, "day": "2024-02-29", "items": [{"price": 1}]}'
+
+
+OTHER = '{"id": "XYZ-1234", "status": "open"}'
+
+
+def check(response: str, schema: Any = ORDER, **settings: Any) -> Report:
+    given = {"schema": schema} if schema is not None else {}
+    return Guard({"checks": ["structure"], "structure": settings}).check_sync(response=response, **given)
+
+
+def found(report: Report) -> list[tuple[str, str, str]]:
+    """Violation, pointer and words of every finding."""
+    pointers = [row["pointer"] for row in report.checks["structure"].details["violations"]]
+    spans = [finding.span.text if finding.span else "" for finding in report.findings]
+    return list(zip([str(f.violation) for f in report.findings], pointers, spans, strict=True))
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        GOOD,
+        f"\n  {GOOD}\n",
+        f"```json\n{GOOD}\n```",
+        f"Here is the order:\n\n```\n{GOOD}\n```\nAnything else?",
+        f"As asked [1], the order is {GOOD}, which is open.",
+        f'<think>{{"id": 1}}</think>{GOOD}',
+        f"```json\n{GOOD}\n```\nand again\n```json\n{GOOD}\n```",  # the same twice leaves nothing open
+        '{"id": "ABC-1234", "status": "open", "items": [{"price": 1.0}, {"price": 2}]}',
+    ],
+)
+def test_what_fits_is_grounded(response: str) -> None:
+    report = check(response)
+    assert (report.status, report.decision, report.findings) == ("grounded", "allow", ())
+
+
+VIOLATIONS: list[tuple[str, list[tuple[str, str, str]]]] = [
+    ('{"id": "ABC-123", "status": "open"}', [("pattern_mismatch", "/id", '"ABC-123"')]),
+    ('{"id": "ABC-1234", "status": "opened"}', [("not_allowed", "/status", '"opened"')]),
+    ('{"id": "ABC-1234"}', [("missing_field", "", '{"id": "ABC-1234"}')]),
+    ('{"id": "ABC-1234", "status": "open", "x": 1}', [("unknown_field", "/x", '"x": 1')]),
+    ('{"id": "ABC-1234", "status": "open", "total": -1}', [("out_of_range", "/total", "-1")]),
+    ('{"id": "ABC-1234", "status": "open", "total": 0.005}', [("out_of_range", "/total", "0.005")]),
+    ('{"id": "ABC-1234", "status": "open", "day": "2023-02-29"}', [("bad_format", "/day", '"2023-02-29"')]),
+    (
+        'So: {"id": "ABC-1234", "status": "open", "items": [{"price": "3"}, {}]}',
+        [("wrong_type", "/items/0/price", '"3"'), ("missing_field", "/items/1", "{}")],
+    ),
+    (
+        '{"id": "ABC-1234", "status": "open", "items": [{"price": 1}, {"price": 1.0}]}',
+        [("duplicate_items", "/items", '[{"price": 1}, {"price": 1.0}]')],
+    ),
+    ('{"id": "ABC-1234", "status": "open",}', [("trailing_comma", None, ",")]),
+    ('{"id": "ABC-1234", /* new */ "status": "open"}', [("comment", None, "/* new */")]),
+    ('{"id": "A", "id": "ABC-1234", "status": "open"}', [("duplicate_key", "/id", '"id": "ABC-1234"')]),
+    ('{"id": "ABC-1234", "status": "open", "total": NaN}', [("not_a_number", "/total", "NaN")]),
+    ('{"id": "ABC-1234", "status": "open", "total": 1e999}', [("number_too_large", "/total", "1e999")]),
+    ('{"id": "ABC-1234", "status": None}', [("python_literal", None, "None"), ("not_allowed", "/status", "None")]),
+    ('{"id": "ABC-1234", "status":', [("invalid_json", None, '{"id": "ABC-1234", "status":')]),
+    ("{'id': 'ABC-1234'}", [("invalid_json", None, "'")]),
+    ("It is open.", [("no_json", "", "It is open.")]),
+    ("", [("no_json", "", "")]),
+    ("  \n", [("no_json", "", "")]),
+    (f"{GOOD} or {OTHER}", [("several_values", None, OTHER)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("response", "expected"), VIOLATIONS)
+def test_every_violation_is_found_where_it_is(response: str, expected: list[tuple[str, str, str]]) -> None:
+    report = check(response)
+    # `None` stands in the JSON for what Python calls so: the words are the answer's own.
+    assert found(report) == expected
+    assert (report.status, report.decision) == ("hallucinated", "block")
+    for finding in report.findings:
+        assert finding.kind == "structure_violation" and finding.category == "structural"
+        assert finding.span is None or response[finding.span.start : finding.span.end] == finding.span.text
+
+
+def test_a_pointer_escapes_slash_and_tilde() -> None:
+    schema = {"properties": {"a/b~c": {"type": "integer"}}}
+    report = check('{"a/b~c": "x"}', schema)
+    assert report.findings[0].reason.startswith("at /a~1b~0c: ")
+
+
+def test_without_any_rule_the_check_is_skipped() -> None:
+    report = check("anything", None)
+    assert (report.checks["structure"].status, report.checks["structure"].reason) == ("skipped", "no_schema")
+
+
+@pytest.mark.parametrize(
+    ("draft", "schema", "bad", "good"),
+    [
+        ("http://json-schema.org/draft-03/schema#", {"properties": {"a": {"required": True}}}, "{}", '{"a": 1}'),
+        ("http://json-schema.org/draft-04/schema#", {"minimum": 3, "exclusiveMinimum": True}, "3", "4"),
+        ("http://json-schema.org/draft-06/schema#", {"const": 3}, "4", "3"),
+        ("http://json-schema.org/draft-07/schema#", {"if": {"type": "integer"}, "then": {"minimum": 3}}, "2", "3"),
+        ("https://json-schema.org/draft/2019-09/schema", {"items": [{"type": "integer"}]}, '["x"]', "[1]"),
+        ("https://json-schema.org/draft/2020-12/schema", {"prefixItems": [{"type": "integer"}]}, '["x"]', "[1]"),
+    ],
+)
+def test_the_draft_is_that_of_the_schema(draft: str, schema: dict[str, Any], bad: str, good: str) -> None:
+    assert check(bad, {"$schema": draft, **schema}).status == "hallucinated"
+    assert check(good, {"$schema": draft, **schema}).status == "grounded"
+
+
+def test_the_default_draft_is_2020_12() -> None:
+    assert check('["x"]', {"prefixItems": [{"type": "integer"}]}).status == "hallucinated"
+
+
+def test_references_inside_the_schema_are_followed() -> None:
+    schema = {
+        "$ref": "#/$defs/node",
+        "$defs": {"node": {"properties": {"next": {"$ref": "#/$defs/node"}, "v": {"type": "integer"}}}},
+    }
+    report = check('{"next": {"next": {"v": "x"}}}', schema)
+    assert found(report) == [("wrong_type", "/next/next/v", '"x"')]
+
+
+def test_of_alternatives_the_nearest_is_told() -> None:
+    card = {"properties": {"kind": {"const": "card"}, "number": {"type": "string"}}, "required": ["kind", "number"]}
+    cash = {"properties": {"kind": {"const": "cash"}, "paid": {"type": "number"}}, "required": ["kind", "paid"]}
+    report = check('{"kind": "cash", "paid": "much"}', {"anyOf": [card, cash]})
+    assert found(report) == [("wrong_type", "/paid", '"much"')]
+    assert "nearest of 2 alternatives" in report.findings[0].reason
+
+
+def test_a_schema_of_a_text_is_held_against_the_text() -> None:
+    schema = {"type": "string", "enum": ["yes", "no"]}
+    assert check("yes", schema).status == "grounded"
+    assert check('"yes"', schema).status == "grounded"
+    assert found(check("perhaps\n", schema)) == [("not_allowed", "", "perhaps")]
+
+
+def test_lists_of_plain_values_count_where_the_schema_wants_a_list() -> None:
+    schema = {"type": "array", "items": {"type": "integer"}}
+    assert check("The numbers are [1, 2].", schema).status == "grounded"
+    assert found(check('The numbers are [1, "b"].', schema)) == [("wrong_type", "/1", '"b"')]
+
+
+@pytest.mark.parametrize(
+    ("several", "status"), [("refuse", "hallucinated"), ("each", "hallucinated"), ("last", "grounded")]
+)
+def test_several_values(several: str, status: str) -> None:
+    assert check(f'{{"id": "draft"}}\n\nBetter: {GOOD}', several=several).status == status
+    each = check(f"{GOOD}\n{GOOD.replace('ABC', 'XYZ')}", several="each")
+    assert each.status == "grounded"
+
+
+def test_text_around_can_be_refused() -> None:
+    assert found(check(f"Sure! {GOOD}", around="refuse"))[0][0] == "text_around"
+    assert check(GOOD, around="refuse").status == "grounded"
+
+
+def test_formats_can_be_left_unchecked() -> None:
+    response = '{"id": "ABC-1234", "status": "open", "day": "tomorrow"}'
+    assert check(response).status == "hallucinated"
+    assert check(response, formats=False).status == "grounded"
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("date-time", "2024-05-01T12:00:00Z", "2024-05-01 noon"),
+        ("time", "12:00:00+02:00", "25:00:00Z"),
+        ("email", "ann@example.org", "ann at example.org"),
+        ("ipv4", "10.0.0.1", "10.0.0.256"),
+        ("ipv6", "::1", "1::2::3"),
+        ("uri", "https://example.org/a?b=1", "example.org"),
+        ("uuid", "123e4567-e89b-12d3-a456-426614174000", "123e4567"),
+    ],
+)
+def test_formats(name: str, good: str, bad: str) -> None:
+    assert check(json.dumps(good), {"type": "string", "format": name}).status == "grounded"
+    assert check(json.dumps(bad), {"type": "string", "format": name}).status == "hallucinated"
+
+
+# ---- pydantic models
+
+
+class Colour(enum.Enum):
+    red = "red"
+    blue = "blue"
+
+
+class Car(BaseModel):
+    name: str = Field(pattern=r"^[A-Z]")
+    doors: int = Field(ge=2, le=5)
+    colour: Colour
+    tags: list[str] = Field(default_factory=list, max_length=2)
+
+
+@pytest.fixture
+def cars() -> Iterator[None]:
+    module = types.ModuleType("car_models")
+    module.Car = Car  # type: ignore[attr-defined]
+    sys.modules["car_models"] = module
+    yield
+    del sys.modules["car_models"]
+
+
+@pytest.mark.usefixtures("cars")
+def test_a_pydantic_model_by_its_import_path() -> None:
+    report = check(
+        '{"name": "vw", "doors": 7, "colour": "green", "tags": ["a", "b", "c"]}', None, model="car_models:Car"
+    )
+    assert [(v, p) for v, p, _ in found(report)] == [
+        ("pattern_mismatch", "/name"),
+        ("out_of_range", "/doors"),
+        ("not_allowed", "/colour"),
+        ("wrong_length", "/tags"),
+    ]
+    assert check('{"name": "VW", "doors": 4, "colour": "red"}', None, model="car_models:Car").status == "grounded"
+    missing = check('{"name": "VW"}', None, model="car_models:Car")
+    assert [v for v, _, _ in found(missing)] == ["missing_field", "missing_field"]
+
+
+@pytest.mark.parametrize("name", ["car models", "no_such_module:Car", "json:NoSuchClass"])
+def test_a_model_that_cannot_be_used_is_an_error_at_load(name: str) -> None:
+    with pytest.raises(SettingsError, match="structure"):
+        Guard({"structure": {"model": name}})
+
+
+# ---- rules of the settings
+
+
+def test_rules_without_a_schema() -> None:
+    fields = [
+        {"pointer": "/status", "enum": ["open", "closed"]},
+        {"pointer": "/id", "pattern": r"^[A-Z]{3}-\d{4}$"},
+        {"pointer": "/items/*/price", "minimum": 0, "maximum": 100},
+        {"pointer": "/note", "max_length": 5, "required": False},
+    ]
+    response = '{"status": "opened", "items": [{"price": 5}, {"price": 500}, {}], "note": "far too long"}'
+    assert [(v, p) for v, p, _ in found(check(response, None, fields=fields))] == [
+        ("not_allowed", "/status"),
+        ("missing_field", ""),
+        ("out_of_range", "/items/1/price"),
+        ("missing_field", "/items/2"),
+        ("wrong_length", "/note"),
+    ]
+    good = '{"status": "open", "id": "ABC-1234", "items": [{"price": 5}]}'
+    assert check(good, None, fields=fields).status == "grounded"
+
+
+@pytest.mark.parametrize(
+    ("rule", "good", "bad"),
+    [
+        ({"enum": ["yes", "no"]}, " yes\n", "Yes, I think so"),
+        ({"pattern": r"^[A-Z]{3}-\d{4}$"}, "ABC-1234", "ABC-12345"),
+        ({"minimum": 1, "maximum": 5}, "4", "6"),
+        ({"minimum": 1, "maximum": 5}, "4.5", "four"),
+        ({"max_length": 10}, "short", "this is longer than that"),
+        ({"min_length": 3}, "long enough", ""),
+        ({"enum": [1, 2]}, "1", "3"),
+    ],
+)
+def test_rules_for_an_answer_that_is_a_text(rule: dict[str, Any], good: str, bad: str) -> None:
+    assert check(good, None, text=rule).status == "grounded"
+    assert check(bad, None, text=rule).status == "hallucinated"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"fields": [{"pointer": "status"}]}, "did you mean '/status'"),
+        ({"text": {"pattern": "("}}, "no regular expression"),
+        ({"text": {"minimum": 5, "maximum": 1}}, "must not be above"),
+        ({"schema": {"type": "strin"}}, "bad_schema: at /type"),
+        ({"schema": {}, "model": "a:B"}, "are both set"),
+        ({"schema_file": "none.json"}, "cannot read"),
+        ({"shema": {}}, "schema"),
+    ],
+)
+def test_bad_settings_are_errors_at_load(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Guard({"structure": settings})
+    assert said in str(caught.value)
+
+
+def test_the_schema_can_come_from_a_file(tmp_path: Any) -> None:
+    for name, text in (("s.json", json.dumps(ORDER)), ("s.yml", "type: object\nrequired: [id]\n")):
+        file = tmp_path / name
+        file.write_text(text, encoding="utf-8")
+        assert check("{}", None, schema_file=str(file)).status == "hallucinated"
+
+
+# ---- samples
+
+
+def test_the_samples_agree_field_by_field() -> None:
+    guard = Guard({"checks": ["structure"], "structure": {"min_agreement": 0.5}})
+    samples = [
+        '{"id": "ABC-1234", "status": "open", "total": 7}',
+        'Here: {"id": "ABC-1234", "status": "open", "total": 9}',
+    ]
+    report = guard.check_sync(
+        response='{"id": "ABC-1234", "status": "open", "total": 5}', schema=ORDER, samples=samples
+    )
+    fields = report.checks["structure"].details["fields"]
+    assert {path: entry["agreement"] for path, entry in fields.items()} == {"id": 1.0, "status": 1.0, "total": 0.0}
+    assert report.metrics["field_agreement"] == pytest.approx(2 / 3)
+    (finding,) = report.findings
+    assert (finding.kind, finding.violation) == ("inconsistent_samples", "field_disagreement")
+    assert finding.span is not None and finding.span.text == '"total": 5'
+
+
+def test_without_a_threshold_agreement_is_only_reported() -> None:
+    report = Guard({"checks": ["structure"]}).check_sync(
+        response='{"id": "ABC-1234", "status": "open"}', schema=ORDER, samples=['{"id": "XYZ-1234", "status": "open"}']
+    )
+    assert report.status == "grounded" and report.metrics["field_agreement"] == 0.5
