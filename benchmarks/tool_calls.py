@@ -5,8 +5,8 @@
 A case is one call of one of eight tools of a made-up shop, with tables of what exists in a SQLite file, a JSONL list
 and a function. Sound calls are made from the tables, in the shapes of OpenAI, LangChain and plain dicts; wrong ones
 have one thing changed by a template: the name, the arguments, or a value that does not exist. Half of the templates are
-held out: their cases were never looked at while the check was written. The generator shares no code and no word lists with
-the check. Fifty cases written by hand are reported apart (`tool_call_cases.jsonl`).
+held out: their cases were never looked at while the check was written. The generator shares no code and no word lists
+with the check. Fifty cases written by hand are reported apart (`tool_call_cases.jsonl`).
 
 `found`: the finding names the violation that was planted; `any`: there is a finding at all.
 """

@@ -33,6 +33,26 @@ made_up: most words of the correction stand neither in the answer nor in the evi
 answer: None
 
 """,
+    "human_review.py": """\
+reviewer sees:  Adults take at most 14 tablets a day.
+                contradicted: Adults take at most 14 tablets a day.
+                instead: Adults take at most 4 tablets a day.
+decision:       allow, review edited by Dr. Ruiz
+user reads:     Adults take at most 4 tablets a day.
+""",
+    "agent_with_database.py": """\
+close_account({'customer_id': 'C-1001', 'notify': True})
+  goes out
+close_account({'customer_id': 'C-1010'})
+  held back: I have not done that: the call I was about to make did not pass its checks.
+  unknown_value: /0/arguments/customer_id: 'customer_id' 'C-1010' does not exist: no record in 'customers'
+close_account({'customer_id': 'C-1001', 'notify': 'yes'})
+  held back: I have not done that: the call I was about to make did not pass its checks.
+  invalid_arguments: /0/arguments/notify: 'yes' is not of type 'boolean'
+close_all_accounts({})
+  held back: I have not done that: the call I was about to make did not pass its checks.
+  unknown_tool: /0/name: there is no tool 'close_all_accounts'
+""",
     "add_to_app.py": "without the rail: It opened in 1875.\nwith the rail:    I don't know the answer to that.\n",
     "rag_chat.py": f"""\
 user: How long is the Halden bridge?

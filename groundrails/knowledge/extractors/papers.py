@@ -64,7 +64,8 @@ def _citations(text: str) -> Iterator[Entity]:
             if author in _NO_AUTHOR or (pattern is _CITED and not _is_cited(text, match)):
                 continue
             year = match["year"][:4]
-            yield Entity("papers", *match.span(), f"{author} {year}", {"author": author, "year": year})
+            end = match.end() - (match[0].endswith(")") and "(" not in match[0])  # that bracket was opened before
+            yield Entity("papers", match.start(), end, f"{author} {year}", {"author": author, "year": year})
 
 
 def _is_cited(text: str, match: re.Match[str]) -> bool:
