@@ -29,11 +29,12 @@ def create_app(guard: Guard) -> FastAPI:
         from fastapi import FastAPI
     except ImportError:
         raise MissingExtraError("the service", "fastapi", "service") from None
-    from groundrails.service import api
+    from groundrails.service import api, pages
     from groundrails.service.checking import Checker
     from groundrails.service.keys import KeyRing
     from groundrails.service.limits import RateLimit
     from groundrails.service.middleware import Envelope
+    from groundrails.service.sessions import Sessions
     from groundrails.telemetry.prometheus import ServiceMetrics
 
     settings = guard.config.service
@@ -46,6 +47,7 @@ def create_app(guard: Guard) -> FastAPI:
     app.state.guard = guard
     app.state.metrics = metrics
     app.state.keys = KeyRing.of(settings)
+    app.state.sessions = Sessions(settings, app.state.keys)
     app.state.rate = RateLimit(settings.requests_per_minute)
     app.state.checker = Checker(guard, metrics)
     app.state.is_stopping = False
@@ -55,6 +57,7 @@ def create_app(guard: Guard) -> FastAPI:
     metrics.watch("groundrails_ready", "1 once the model is loaded", lambda: float(not app.state.checker.not_ready))
     app.include_router(api.router)
     app.include_router(api.probes)
+    app.include_router(pages.router)
     _answer_failures(app)
     app.add_middleware(
         Envelope, settings=settings, needs_local_name=not app.state.keys, observe=metrics.observe_request
@@ -77,22 +80,31 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 def _answer_failures(app: FastAPI) -> None:
     """Give every failure the one form: code, message, request id."""
-    from fastapi import Request
+    from fastapi import Request, Response
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
     from starlette.exceptions import HTTPException
 
-    from groundrails.service.problems import problem_body
+    from groundrails.service.pages import problem_page
+    from groundrails.service.problems import Problem, problem_body
 
     @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+    async def refused(request: Request, error: HTTPException) -> Response:
         code = getattr(error, "code", {404: "not_found", 405: "not_allowed"}.get(error.status_code, "refused"))
+        if _is_for_people(request):
+            return await problem_page(request, Problem(error.status_code, str(code), str(error.detail)))
         body = problem_body(str(code), str(error.detail), request_id())
         return JSONResponse(body, status_code=error.status_code, headers=error.headers)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         return JSONResponse(problem_body("invalid", _first_problem(error.errors()), request_id()), status_code=422)
+
+
+def _is_for_people(request: Any) -> bool:
+    """True for a browser that wants a page, anywhere but under the API."""
+    is_api = request.url.path.startswith(("/v1/", "/healthz", "/readyz", "/metrics", "/openapi.json"))
+    return not is_api and "text/html" in request.headers.get("accept", "")
 
 
 def _first_problem(errors: Any) -> str:

@@ -28,8 +28,7 @@ log = logging.getLogger("groundrails.service")
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 """What is taken over from a caller's X-Request-ID; anything else gets a new one, since it goes into logs."""
 PAGE_POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 SECURITY_HEADERS = {
     "content-security-policy": PAGE_POLICY,

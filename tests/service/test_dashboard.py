@@ -1,0 +1,297 @@
+"""The dashboard in a real browser: texts stay texts, nothing comes from elsewhere, keyboard and readers can use it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from conftest import BAD, FACT, GOOD, Service
+
+from groundrails.config_store import StoreSettings
+from groundrails.service.keys import hash_of
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium")
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{ 7*7 }} {% include '/etc/passwd' %}",
+    "javascript:alert(1)",
+    "</textarea><svg onload=alert(1)>",
+    "\u202egnp.exe",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+class Seen:
+    """A page, and what it did that it should not."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.dialogs: list[str] = []
+        self.errors: list[str] = []
+        self.hosts: set[str] = set()
+        page.on("dialog", lambda dialog: (self.dialogs.append(dialog.message), dialog.dismiss()))
+        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self.hosts.add(httpx.URL(request.url).netloc.decode()))
+
+    def require_clean(self, service: Service) -> None:
+        assert self.dialogs == []
+        assert [text for text in self.errors if "Content Security Policy" in text] == []
+        assert self.hosts <= {httpx.URL(service.url).netloc.decode()}
+
+
+@pytest.fixture
+def seen(browser: Any) -> Iterator[Seen]:
+    context = browser.new_context(viewport={"width": 1100, "height": 900})
+    context.set_default_timeout(15_000)
+    yield Seen(context.new_page())
+    context.close()
+
+
+def check(page: Any, service: Service, response: str, evidence: str) -> None:
+    page.goto(service.url)
+    page.get_by_label("Answer", exact=True).fill(response)
+    page.get_by_label("Evidence: what the answer must agree with").fill(evidence)
+    page.get_by_role("button", name="Check").click()
+
+
+def test_an_answer_is_checked_marked_and_explained(seen: Seen, service: Service) -> None:
+    page = seen.page
+    check(page, service, BAD["response"], FACT)
+    assert page.get_by_role("heading", name="Verdict: hallucinated").is_visible()
+    assert "1200" in page.locator("mark").first.inner_text()
+    page.locator("mark a").first.click()
+    assert page.locator("details.claim blockquote").first.inner_text().startswith("Rhenium melts at 3186")
+    seen.require_clean(service)
+
+
+def test_evidence_can_come_from_a_file(seen: Seen, service: Service, tmp_path: Path) -> None:
+    (tmp_path / "facts.txt").write_text(FACT, encoding="utf-8")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\xff\xfe")
+    page = seen.page
+    page.goto(service.url)
+    page.get_by_label("Answer", exact=True).fill(GOOD["response"])
+    page.get_by_label("Evidence from a text file").set_input_files(tmp_path / "facts.txt")
+    page.get_by_role("button", name="Check").click()
+    assert page.get_by_role("heading", name="Verdict: grounded").is_visible()
+    page.get_by_label("Evidence from a text file").set_input_files(tmp_path / "picture.png")
+    page.get_by_role("button", name="Check").click()
+    assert "not UTF-8" in page.get_by_role("alert").inner_text()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_answers_and_evidence_stay_texts(seen: Seen, service: Service, text: str) -> None:
+    page = seen.page
+    check(page, service, f"Rhenium melts at 1200 degrees {text}.", f"{FACT} {text}")
+    page.locator(".answer").wait_for()
+    page.evaluate("document.querySelectorAll('.answer .tag').forEach(e => e.remove())")
+    shown = page.locator(".answer").inner_text()
+    assert ("\\u202e" if "\u202e" in text else text) in shown
+    assert "49" not in shown and "root:" not in page.content()
+    assert page.locator(".answer script, .answer img, .answer svg").count() == 0
+    seen.require_clean(service)
+
+
+def test_hostile_ids_labels_and_questions_stay_texts_in_history_and_report(seen: Seen, service: Service) -> None:
+    with service.client() as client:
+        body = {
+            **BAD,
+            "evidence": [{"id": HOSTILE[1], "text": FACT, "source": HOSTILE[0]}],
+            "prompt": HOSTILE[4],
+            "labels": {"flow": HOSTILE[0], "agent": HOSTILE[1], "model": HOSTILE[2]},
+        }
+        made = client.post("/v1/check", json=body).json()
+    time.sleep(1)
+    page = seen.page
+    for path in ("/history", f"/reports/{made['id']}", "/trends"):
+        page.goto(service.url + path)
+        assert "<script>alert(1)</script>" in page.inner_text("body")
+        assert page.locator("main script, main img").count() == 0
+    page.goto(service.url + "/history")
+    page.get_by_label("Flow").fill(HOSTILE[0])
+    page.get_by_role("button", name="Filter").click()
+    assert page.locator("tbody tr").count() == 1
+    seen.require_clean(service)
+
+
+def test_it_can_be_used_by_keyboard_alone(seen: Seen, service: Service) -> None:
+    page = seen.page
+    page.goto(service.url)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "response"
+    page.keyboard.type(BAD["response"])
+    page.keyboard.press("Tab")
+    page.keyboard.type(FACT)
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Verdict: hallucinated").wait_for()
+
+
+def test_readers_find_names_headings_and_landmarks(seen: Seen, service: Service) -> None:
+    page = seen.page
+    for path in ("/", "/history", "/trends", "/review"):
+        page.goto(service.url + path)
+        assert page.locator("h1").count() == 1
+        assert page.locator("main").count() == page.locator("html[lang=en]").count() == 1
+        nameless = page.evaluate(
+            "[...document.querySelectorAll('input:not([type=hidden]),textarea,select')]"
+            ".filter(e => !e.labels.length && !e.ariaLabel).length"
+        )
+        assert nameless == 0
+        assert page.locator("nav [aria-current]").count() >= 1
+        assert page.locator("th:not([scope])").count() == 0
+
+
+def contrast(page: Any, selector: str) -> float:
+    """WCAG 2 contrast of an element's text with the page behind it."""
+    return float(
+        page.evaluate(
+            """(selector) => {
+            const light = (css) => { const [r, g, b] = css.match(/[0-9.]+/g).slice(0, 3).map((v) => v / 255)
+              .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+              return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+            const text = light(getComputedStyle(document.querySelector(selector)).color);
+            const back = light(getComputedStyle(document.body).backgroundColor);
+            return (Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05); }""",
+            selector,
+        )
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark_are_readable(seen: Seen, service: Service, scheme: str, repository: Path) -> None:
+    page = seen.page
+    page.emulate_media(color_scheme=scheme)
+    check(page, service, BAD["response"] + " It was discovered in 1925.", FACT)
+    page.locator("mark").first.wait_for()
+    for selector in ("h1", ".hallucinated", ".dim", "a", ".label"):
+        assert contrast(page, selector) >= 4.5, selector
+
+
+def submit_review(folder: Path, output: str) -> str:
+    from groundrails.review.package import Package
+    from groundrails.review.queue import ReviewQueue
+    from groundrails.store.store import Store
+
+    with Store(StoreSettings(url=f"sqlite:///{folder}/reports.db")) as store:
+        package = Package(output=output, status="hallucinated", reason="1 contradicted", context={"question": "Where?"})
+        return ReviewQueue(store).submit(package, tier="expert", risk=0.9, stakes="high", within_s=3600).id
+
+
+@pytest.fixture
+def folder(service: Service) -> Path:
+    return service.log.parent
+
+
+def test_a_reviewer_approves_edits_and_rejects(seen: Seen, service: Service, folder: Path) -> None:
+    page = seen.page
+    for verdict in ("Approve", "Edit", "Reject"):
+        review = submit_review(folder, f"Rhenium melts at 1200 degrees. {HOSTILE[0]}")
+        page.goto(f"{service.url}/review/{review}")
+        form = page.get_by_role("form", name=verdict)
+        form.get_by_label("Your name").fill("Ada")
+        if verdict == "Edit":
+            form.get_by_label("New text").fill("Rhenium melts at 3186 degrees.")
+        form.get_by_role("button", name=verdict).click()
+        assert page.get_by_role("status").is_visible()
+        page.goto(f"{service.url}/review/{review}")
+        assert "by Ada" in page.inner_text("main")
+        assert ("Rhenium melts at 3186 degrees." in page.inner_text("main")) is (verdict == "Edit")
+    seen.require_clean(service)
+
+
+def test_of_two_reviewers_one_is_told_that_it_is_too_late(browser: Any, service: Service, folder: Path) -> None:
+    review = submit_review(folder, "Rhenium melts at 1200 degrees.")
+    pages = [browser.new_context().new_page() for _ in range(2)]
+    for page in pages:
+        page.goto(f"{service.url}/review/{review}")
+    for page, name in zip(pages, ("Ada", "Grace"), strict=True):
+        form = page.get_by_role("form", name="Approve")
+        form.get_by_label("Your name").fill(name)
+        form.get_by_role("button", name="Approve").click()
+    assert "already approved by Ada" in pages[1].get_by_role("alert").inner_text()
+
+
+def forms(service: Service, folder: Path) -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
+    review = submit_review(folder, "An answer.")
+    fields = {"verdict": "approved", "version": "1", "reviewer": "Mallory"}
+    with service.client() as other:
+        other.get("/review")
+        foreign = other.get(f"/review/{review}").text.split('name="token" value="')[1].split('"')[0]
+    yield review, fields, {}
+    yield review, {**fields, "token": ""}, {}
+    yield review, {**fields, "token": "0" * 64}, {}
+    yield review, {**fields, "token": foreign}, {}
+    yield review, {**fields, "token": "right"}, {"sec-fetch-site": "cross-site", "origin": "https://evil.example"}
+
+
+def test_forged_review_actions_do_nothing(service: Service, folder: Path) -> None:
+    for review, fields, headers in forms(service, folder):
+        with service.client() as client:
+            page = client.get(f"/review/{review}").text
+            if fields.get("token") == "right":
+                fields = {**fields, "token": page.split('name="token" value="')[1].split('"')[0]}
+            reply = client.post(f"/review/{review}", data=fields, headers=headers)
+            assert reply.status_code == 403
+            assert "pending" in client.get(f"/review/{review}").text
+
+
+def test_the_cookie_is_kept_from_scripts_and_other_sites(service: Service) -> None:
+    with service.client() as client:
+        cookie = client.get("/").headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie
+
+
+def test_with_keys_pages_ask_for_one_and_obey_its_role(seen: Seen, serve: Callable[..., Service]) -> None:
+    keys = {role: f"gr_dashboard-{role}" for role in ("check", "read", "review", "admin")}
+    entries = [{"name": role, "role": role, "sha256": hash_of(key)} for role, key in keys.items()]
+    running = serve({"service": {"keys": entries}, "store": {"url": "sqlite:///keyed.db"}})
+    page = seen.page
+    page.goto(running.url)
+    assert page.url.endswith("/login")
+    page.get_by_label("API key").fill("gr_wrong")
+    page.get_by_role("button", name="Log in").click()
+    assert "not known" in page.get_by_role("alert").inner_text()
+    page.get_by_label("API key").fill(keys["review"])
+    page.get_by_role("button", name="Log in").click()
+    page.goto(running.url + "/review")
+    assert page.get_by_role("heading", name="Review").is_visible()
+    assert page.locator("nav").get_by_text("Check").count() == 0
+    with running.client() as client:
+        client.post("/login", data={"key": keys["check"]})
+        assert client.get("/history").status_code == client.get("/review").status_code == 403
+        assert client.get("/v1/history").status_code == 401  # the API takes no cookie
+    page.get_by_role("button", name="Log out").click()
+    assert page.url.endswith("/login")
+    with running.client(cookies={"groundrails_session": "cmVhZAo=.0000"}) as client:
+        assert client.get("/history").headers["location"] == "/login"
+    assert not any(key in running.log.read_text(encoding="utf-8") for key in keys.values())
+
+
+@pytest.mark.parametrize(
+    "path", ["/static/../../errors.py", "/static/%2e%2e%2fkeys.py", "/static/app.py", "/static//etc/passwd"]
+)
+def test_only_the_packages_own_assets_are_served(service: Service, path: str) -> None:
+    with service.client() as client:
+        assert client.get("/static/style.css").status_code == 200
+        assert client.get(path).status_code == 404
