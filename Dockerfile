@@ -1,0 +1,16 @@
+# The service with its dashboard: docker build -t groundrails . && docker run -p 8484:8484 -v "$PWD/deploy:/etc/groundrails:ro" groundrails
+FROM python:3.12-slim AS build
+WORKDIR /src
+COPY . .
+RUN pip install --no-cache-dir --prefix=/install ".[service,store,postgresql,telemetry]"
+
+FROM python:3.12-slim
+COPY --from=build /install /usr/local
+RUN useradd --system --uid 10001 --create-home groundrails && mkdir /data && chown groundrails /data
+USER 10001
+WORKDIR /data
+ENV DO_NOT_TRACK=1 PYTHONUNBUFFERED=1
+EXPOSE 8484
+HEALTHCHECK --start-period=20s CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8484/healthz', timeout=3)"]
+# Without API keys in the settings it refuses to start at this address.
+CMD ["groundrails", "serve", "--config", "/etc/groundrails/settings.yml", "--host", "0.0.0.0"]

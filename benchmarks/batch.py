@@ -1,0 +1,58 @@
+"""Rows a second of `groundrails batch`: one process, and Ray with two workers.
+
+    python benchmarks/batch.py --rows 1000     # writes docs/benchmarks.md, prints JSON; minutes
+
+The Ray figure is of the whole job, the start of the cluster and of its workers included, and without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tables import publish
+
+FACTS = "Items can be returned within 30 days of delivery. Refunds are paid within 5 business days."
+
+
+def job(folder: Path, engine: str, *options: str) -> dict[str, Any]:
+    """One run of the command, as its summary tells it, and its wall time."""
+    started = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "groundrails", "batch", "in.jsonl", f"{engine}.jsonl", "--json", "--engine", engine,
+         *options],
+        cwd=folder, capture_output=True, text=True, check=True, env={**os.environ, "DO_NOT_TRACK": "1"},
+    )  # fmt: skip
+    seconds = time.perf_counter() - started
+    run = json.loads(done.stdout)["this_run"]
+    lines = (folder / f"{engine}.jsonl").read_text(encoding="utf-8").count("\n")
+    return {"rows": lines, "wall_s": round(seconds, 1), "job_s": run["seconds"], "rows_per_s": run["rows_per_s"]}
+
+
+def main() -> None:
+    """Measure both engines on the same rows, publish."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1000)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = (
+            json.dumps({"id": n, "response": f"Refunds are paid within {n} business days.", "evidence": FACTS})
+            for n in range(arguments.rows)
+        )
+        (folder / "in.jsonl").write_text("\n".join(rows), encoding="utf-8")
+        found = {"one process": job(folder, "local"), "Ray, 2 workers": job(folder, "ray", "--workers", "2")}
+    table = [["engine", "rows", "rows/s", "seconds, all told"]]
+    table += [[name, str(f["rows"]), f"{f['rows_per_s']:.1f}", f"{f['wall_s']:.1f}"] for name, f in found.items()]
+    publish("batch", table, {"engines": found})
+
+
+if __name__ == "__main__":
+    main()
