@@ -19,8 +19,9 @@ class CitationSettings(Section):
     level: CitationLevel = "verified"
     """`soft`: what is cited exists; `required`: and every claim cites; `verified`: and the cited passages entail the
     claim, quotations are verbatim; `strict`: and a claim that restates a source leaves nothing of it out."""
-    scope: Literal["sentence", "paragraph"] = "sentence"
-    """What a citation covers: its own sentence, or also the sentences before it in its paragraph that have none."""
+    scope: Literal["sentence", "paragraph", "answer"] = "sentence"
+    """What a citation covers: its sentence; also those before it in its `paragraph` that have none; or, of a list of
+    sources at the end, every sentence of the `answer` that has none."""
     min_quote_words: int = Field(default=4, ge=1)
     """Words from which text in quotation marks is held against the sources; fewer are a title or a term."""
 

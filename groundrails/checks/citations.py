@@ -171,7 +171,9 @@ async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, con
         if len(places) < len(one.places):
             unread = unread or (readable.unread[0] if readable.unread else "") + " (cited evidence)"
         elif places:
-            asked.append((one, Question(one.statement, places, wants_singles=bool(one.citations))))
+            asked.append(
+                (one, Question(one.statement, places, wants_singles=bool(one.citations) and not one.statement.shares))
+            )
     questions = [question for _, question in asked]
     verified = await verify(
         questions,

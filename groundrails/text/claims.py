@@ -94,6 +94,14 @@ _PAST = rf"(?:(?!need|feed|seed|speed|breed|indeed|exceed|proceed|succeed)\w{{2,
 _FINITE = rf"(?:{_AUX}|{_PAST}|{_PRESENT})"
 _ADVERB = r"(?:(?:\w+ly|also|then|later|never|always|often|still|now|soon|again|even|just|since|subsequently)\s+)"
 _VERB_AT = re.compile(rf"\b{_FINITE}\b", re.IGNORECASE)
+
+
+def first_verb(text: str) -> int | None:
+    """Where the first finite verb of a text begins; None if no rule sees one."""
+    match = _VERB_AT.search(text)
+    return match.start() if match else None
+
+
 _NO_SUBJECT = re.compile(
     r"^(?:if|when|while|although|though|because|since|unless|as|after|before|once|whether|that|which|who|what|how|"
     r"why|where|"

@@ -35,6 +35,8 @@ GROUNDED = [
     f"{OPENED}. Source: [1]",
     f"{OPENED} [1]. Children under 12 enter the museum for free [2].",
     f"{OPENED} [1] and was closed for repairs from 1998 to 2001 [repairs].",
+    f"{OPENED} [1], and tickets for the museum cost 6 euros [2].",
+    f"{OPENED} [1]; children under 12 enter the museum for free [2].",
     "The bridge was closed for repairs from 1998 to 2001 (Ortiz, 2019).",
     "The bridge was closed for repairs from 1998 to 2001 (https://www.halden.example/repairs/).",
     "The bridge was [closed for repairs](https://halden.example/repairs) from 1998 to 2001.",
@@ -140,6 +142,28 @@ def test_a_citation_covers_its_paragraph_where_the_settings_say_so(
     assert [f.violation for f in guard().check_sync(text, evidence=evidence).findings] == ["uncited_claim"] * 2
     found = guard(scope="paragraph").check_sync(text, evidence=evidence).findings
     assert [f.span.text for f in found if f.span] == ["Children under 12 enter the museum for free."]
+
+
+LISTED = f"{OPENED}. Tickets for the museum cost 6 euros.\n\nSources:\n- https://halden.example/repairs\n- [2]\n- [1]"
+
+
+def test_a_list_of_sources_may_stand_for_the_whole_answer(guard: Callable[..., Guard], evidence: list[Any]) -> None:
+    assert [f.violation for f in guard().check_sync(LISTED, evidence=evidence).findings] == ["uncited_claim"] * 2
+    found = guard(scope="answer").check_sync(LISTED, evidence=evidence).findings
+    assert [f.violation for f in found] == []
+    made_up = LISTED.replace("repairs", "opening")
+    found = guard(scope="answer").check_sync(made_up, evidence=evidence).findings
+    assert [(f.violation, f.span.text) for f in found if f.span] == [
+        ("nonexistent_source", "https://halden.example/opening")
+    ]
+
+
+@pytest.mark.parametrize("heading", ["Sources:", "## Notes", "**References**"])
+def test_a_claim_below_the_heading_of_a_list_stays_a_claim(
+    guard: Callable[..., Guard], evidence: list[Any], heading: str
+) -> None:
+    text = f"{OPENED} [1].\n\n{heading}\nThe bridge was built by volunteers from Uppsala."
+    assert [f.violation for f in guard().check_sync(text, evidence=evidence).findings] == ["uncited_claim"]
 
 
 def test_the_report_names_the_passage_that_should_have_been_cited(

@@ -87,6 +87,11 @@ CITATIONS = [
     ("It is old (doi:10.1000/halden.42).", [("(doi:10.1000/halden.42)", (4,), True)]),
     ("It is old, https://doi.org/10.1000/HALDEN.42.", [("https://doi.org/10.1000/HALDEN.42", (4,), True)]),
     ("It is old, doi 10.1000/other.7.", [("doi 10.1000/other.7", (), False)]),
+    ("It opened in 1932.¹ It is long.²", [("¹", (1,), True), ("²", (2,), True)]),
+    ("It opened¹² early.", [("¹²", (), False)]),
+    ("It opened [1†L3-L9].", [("[1†L3-L9]", (1,), True)]),
+    ("It costs 6 euros (doc-2).", [("(doc-2)", (2,), True)]),
+    ("It costs 6 euros (doc-8).", [("(doc-8)", (), False)]),
     ("| Halden | 1932 | [1] |", [("[1]", (1,), True)]),
 ]
 
@@ -101,6 +106,8 @@ def test_what_a_citation_names(text: str, expected: list[tuple[str, tuple[int, .
     [
         "Use arr[0] and arr[9] here.",
         "Set x[1] = 3 first.",
+        "It covers 5 km² or 10³ m³.",
+        "It costs 6 (six) euros (2).",
         "The vector [1, 2, 3] is short.",
         "A value in the interval [0, 1] is fine.",
         "The list = [4, 8, 15].",

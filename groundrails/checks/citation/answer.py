@@ -9,7 +9,7 @@ from typing import NamedTuple
 from groundrails.checks.citation.json_answer import JsonCitation, JsonClaim, json_claims
 from groundrails.checks.citation.marks import Mark, Ref, entry_refs, find_marks, ref_of
 from groundrails.checks.citation.quotations import Quotation, find_quotations, gaps
-from groundrails.checks.citation.references import References, find_references
+from groundrails.checks.citation.references import Entry, References, find_references
 from groundrails.checks.citation.sources import Sources
 from groundrails.checks.citation.statements import Statement, statements_of
 from groundrails.config_citations import CitationSettings
@@ -17,6 +17,8 @@ from groundrails.exchange import Span
 from groundrails.text.claimable import claim_sentences
 from groundrails.text.sentences import blocks
 
+MAX_TITLE_WORDS = 14
+"""Words of the longest title that a list of references may have without anything to look up."""
 _INLINE_CODE = re.compile(r"`[^`\n]{1,500}`")
 
 
@@ -70,7 +72,7 @@ def read_answer(response: str, sources: Sources, settings: CitationSettings) -> 
 
 
 def _read_text(response: str, sources: Sources, settings: CitationSettings) -> CitedAnswer:
-    references = find_references(response)
+    references = find_references(response, lambda entry: _is_reference(entry, sources))
     hidden = [*references.stretches, *_code(response)]
     marks = [mark for mark in find_marks(response, sources.knows) if not _inside(mark, hidden)]
     citations = {mark.start: _citation(mark, response, sources, references) for mark in marks if mark.refs}
@@ -85,7 +87,35 @@ def _read_text(response: str, sources: Sources, settings: CitationSettings) -> C
         )
         for statement in found
     ]
-    return CitedAnswer(statements, list(citations.values()))
+    listed = _only_listed(response, references, marks, sources)
+    everything = (*citations.values(), *listed)
+    if settings.scope == "answer":
+        statements = [one if one.citations else _sharing(one, everything) for one in statements]
+    return CitedAnswer(statements, list(everything))
+
+
+def _sharing(one: CitedStatement, citations: tuple[Citation, ...]) -> CitedStatement:
+    return one._replace(statement=one.statement._replace(shares=True), citations=citations)
+
+
+def _is_reference(entry: str, sources: Sources) -> bool:
+    """True for a line that names a source; a claim below the heading "Sources" stays a claim."""
+    refs, is_sure = entry_refs(entry, sources.knows)
+    is_title = len(entry.split()) <= MAX_TITLE_WORDS and entry[-1:] not in ".!?"
+    return is_sure or is_title or any(sources.places(ref) for ref in refs if ref.kind != "number" or ref.text == entry)
+
+
+def _only_listed(response: str, references: References, marks: Sequence[Mark], sources: Sources) -> list[Citation]:
+    """Entries of the answer's own list that no mark in its text names."""
+    named = {label for mark in marks for ref in mark.refs for label in (ref.text.lstrip("^"), str(ref.low))}
+    found = []
+    for label, entry in references.entries.items():
+        refs, is_sure = entry_refs(entry.text, sources.knows)
+        places = tuple(sorted({place for ref in refs for place in sources.places(ref)}))
+        if label not in named and (places or is_sure):
+            span = Span.of(response, entry.start, entry.end)
+            found.append(Citation(span, tuple(ref.text for ref in refs), places, bool(places)))
+    return found
 
 
 def _code(text: str) -> list[tuple[int, int]]:
@@ -107,13 +137,13 @@ def _citation(mark: Mark, response: str, sources: Sources, references: Reference
     return Citation(Span.of(response, mark.start, mark.end), names, places, all(exists for _, exists in found))
 
 
-def _looked_up(ref: Ref, sources: Sources, entries: Mapping[str, str]) -> tuple[tuple[int, ...], bool]:
+def _looked_up(ref: Ref, sources: Sources, entries: Mapping[str, Entry]) -> tuple[tuple[int, ...], bool]:
     """The sources that a reference names, and whether all of it exists; by the answer's own list first."""
     label = str(ref.low) if ref.kind == "number" else ref.text.lstrip("^")
     entry = entries.get(label) if ref.low == ref.high else None
     if entry is None:
         return sources.places(ref), sources.is_complete(ref)
-    refs, is_sure = entry_refs(entry, sources.knows)
+    refs, is_sure = entry_refs(entry.text, sources.knows)
     places = tuple(sorted({place for one in refs for place in sources.places(one)}))
     if places or is_sure:
         return places, bool(places)
@@ -136,7 +166,7 @@ def _read_json_claim(
 
     statements = [
         CitedStatement(
-            one.statement._replace(span=placed(one.statement.span)),
+            one.statement._replace(span=placed(one.statement.span), shares=not has_marks and len(read.statements) > 1),
             tuple(c._replace(span=placed(c.span)) for c in one.citations) if has_marks else beside,
             tuple(Quotation(placed(q.span), q.words) for q in one.quotations),
         )

@@ -50,7 +50,7 @@ def find_marks(text: str, knows: KnowsName) -> list[Mark]:
     """The citations of a text in order, none inside another."""
     found: list[Mark] = []
     taken: list[tuple[int, int]] = []
-    for finder in (_links, _urls, _dois, _brackets, _named_in_parentheses, _author_years, _spoken):
+    for finder in (_links, _urls, _dois, _brackets, _superscripts, _named_in_parentheses, _author_years, _spoken):
         for mark in finder(text, knows):
             if not _overlaps(mark, taken):
                 found.append(mark)
@@ -149,7 +149,7 @@ _NUMBER_ITEM = re.compile(
     rf"(?:{_LABEL}\s*[.:#]?\s*|\^|#)?(\d{{1,9}})(?:\s*(?:-|–|—|\.\.|to)\s*(?:{_LABEL}\s*)?(\d{{1,9}}))?", re.IGNORECASE
 )
 _LOCATION = re.compile(
-    r"(?:,\s*|\s+|:\s*)(?:pp?|pages?|§+|sec|sections?|ch|chapters?|para|lines?)\.?\s*[\d–-]+$", re.IGNORECASE
+    r"(?:,\s*|\s+|:\s*)(?:pp?|pages?|§+|sec|sections?|ch|chapters?|para|lines?)\.?\s*[\d–-]+$|†.*$", re.IGNORECASE
 )
 _PREFIX = re.compile(rf"(?:{_LABEL}|see|cf\.?|from|e\.g\.,?)\s*[:#]?\s+|{_LABEL}:", re.IGNORECASE)
 _DATA_BEFORE = re.compile(
@@ -249,14 +249,38 @@ def _is_index(before: str, after: str) -> bool:
 
 # ---- parentheses
 
-_IN_PARENTHESES = re.compile(
-    r"\((?:sources?|refs?|references?|cited from|citing|quoted from|via)\s*:\s*([^()\n]{1,200})\)", re.IGNORECASE
+_RAISED = r"[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,2}"
+_SUPERSCRIPT = re.compile(
+    rf"(?:(?<=[.,;:!?)”\"])|(?<=[^\W\d_]{{3}})){_RAISED}(?:[⁻˒, ]{{0,2}}{_RAISED}){{0,8}}(?![\w⁰¹²³⁴-⁹])"
 )
+_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+
+
+def _superscripts(text: str, knows: KnowsName) -> Iterator[Mark]:
+    """Raised numbers behind a word or a full stop; not those of a unit, "km²"."""
+    for match in _SUPERSCRIPT.finditer(text):
+        numbers = re.findall(r"[⁰¹²³⁴-⁹]+", match[0])
+        refs = tuple(
+            Ref("number", n.translate(_DIGITS), int(n.translate(_DIGITS)), int(n.translate(_DIGITS))) for n in numbers
+        )
+        yield Mark(match.start(), match.end(), refs, (match.span(),))
+
+
+_IN_PARENTHESES = re.compile(
+    r"\((?:(?P<told>(?:sources?|refs?|references?|cited from|citing|quoted from|via)\s*:\s*[^()\n]{1,200})"
+    r"|(?P<id>[\w.:/#-]{2,60}))\)",
+    re.IGNORECASE,
+)
+_TOLD = re.compile(r"^[^:]{1,20}:\s*")
 
 
 def _named_in_parentheses(text: str, knows: KnowsName) -> Iterator[Mark]:
-    for match in _IN_PARENTHESES.finditer(text):  # whatever stands behind "Source:" is meant as a source
-        items = [item.strip() for item in match[1].split(";") if item.strip()]
+    """Whatever stands behind "Source:" is meant as a source; alone between parentheses only the id of one is."""
+    for match in _IN_PARENTHESES.finditer(text):
+        if match["id"] and (match["id"].isdigit() or not knows(match["id"])):
+            continue
+        told = match["id"] or _TOLD.sub("", match["told"])
+        items = [item.strip() for item in told.split(";") if item.strip()]
         refs = tuple(ref_of(item, knows) for item in items)
         if refs:
             yield Mark(match.start(), match.end(), refs, ((match.start(), match.end()),))

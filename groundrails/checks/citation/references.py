@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 _HEADING = re.compile(
@@ -14,39 +15,42 @@ _DEFINITION = re.compile(r"^[ \t]*\[(\^?[\w.-]{1,40})\]:[ \t]*(\S[^\n]*)$", re.M
 _ENTRY = re.compile(
     r"^[ \t]*(?:[-*+•][ \t]+)?(?:\[(\^?[\w.-]{1,40})\]:?|(\d{1,3})[.)])?[ \t]*(\S[^\n]*)$", re.MULTILINE
 )
-_SENTENCE = re.compile(r"[.!?]\s+[A-Z]")
+
+
+class Entry(NamedTuple):
+    """One line of a list of references, or one footnote."""
+
+    text: str
+    start: int
+    end: int
 
 
 class References(NamedTuple):
     """What an answer says its labels stand for, and where it says so."""
 
-    entries: dict[str, str]
-    """Label without `^` -> the words behind it."""
+    entries: dict[str, Entry]
+    """By label, without `^`; those without a label by their number."""
     stretches: list[tuple[int, int]]
     """Where they stand: lines that make no claim and whose marks cite nothing."""
 
 
-def find_references(text: str) -> References:
-    """Footnote definitions anywhere, and the entries below a heading such as "References" at the end of an answer."""
-    entries: dict[str, str] = {}
+def find_references(text: str, is_reference: Callable[[str], bool]) -> References:
+    """Footnote definitions anywhere, and the entries below a heading such as "References" at the end of an answer.
+
+    Args:
+        is_reference: whether a line names a source; what does not is text like any other, wherever it stands.
+    """
+    entries: dict[str, Entry] = {}
     stretches: list[tuple[int, int]] = []
     for match in _DEFINITION.finditer(text):
-        entries.setdefault(match[1].lstrip("^"), match[2].strip())
-        stretches.append(match.span())
+        if is_reference(match[2].strip()):
+            entries.setdefault(match[1].lstrip("^"), Entry(match[2].strip(), match.start(2), match.end(2)))
+            stretches.append(match.span())
     heading = next(reversed(list(_HEADING.finditer(text))), None)
-    if heading is not None and _is_list(text[heading.end() :]):
+    listed = list(_ENTRY.finditer(text, heading.end())) if heading is not None else []
+    if heading is not None and listed and all(is_reference(match[3].strip()) for match in listed):
         stretches.append((heading.start(), len(text)))
-        for number, match in enumerate(_ENTRY.finditer(text, heading.end()), start=1):
+        for number, match in enumerate(listed, start=1):
             label = (match[1] or match[2] or str(number)).lstrip("^")
-            entries.setdefault(label, match[3].strip())
+            entries.setdefault(label, Entry(match[3].strip(), match.start(3), match.end(3)))
     return References(entries, stretches)
-
-
-def _is_list(text: str) -> bool:
-    """True if every line looks like an entry: labelled, a bullet, or short and no running text."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    return bool(lines) and all(
-        re.match(r"\s*(?:[-*+•]\s|\[\^?[\w.-]+\]|\d{1,3}[.)]\s|https?://|<https?://)", line)
-        or (len(line) <= 200 and not _SENTENCE.search(line) and line.rstrip()[-1:] not in "!?")
-        for line in lines
-    )

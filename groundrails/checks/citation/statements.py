@@ -10,7 +10,7 @@ from typing import NamedTuple
 from groundrails.checks.citation.marks import REPORTING, Mark, hidden_text
 from groundrails.exchange import Span
 from groundrails.text.claimable import clean
-from groundrails.text.claims import ExtractedClaim, extract_claims
+from groundrails.text.claims import ExtractedClaim, extract_claims, first_verb
 
 MAX_POINTER = 160
 """Characters of the longest pointer ("For more information see")."""
@@ -29,6 +29,8 @@ class Statement(NamedTuple):
     marks: tuple[Mark, ...]
     restates: bool = False
     """True if it says that it gives a source's own words or content."""
+    shares: bool = False
+    """True if its citations are those of other sentences too, so that each of them need not support it."""
 
 
 def statements_of(
@@ -141,7 +143,41 @@ def _split(response: str, group: Sequence[ExtractedClaim], marks: Sequence[Mark]
                 _statement(response, share, tuple(bound), share[0].span.start, share[-1].span.end)
                 for share, bound in zip(shares, bounds, strict=True)
             ]
+    if len(bounds) > 1 and len(group) == 1 and (cut := _cut_at_marks(response, group[0], bounds)):
+        return cut
     return [_statement(response, group, tuple(marks), sentence.start, sentence.end)]
+
+
+_CONNECTIVE = re.compile(
+    r"(?P<sign>[\s,;]*)(?P<word>(?:and|but|while|whereas|although|however|yet|so)\b,?)?\s*", re.IGNORECASE
+)
+MIN_PIECE_WORDS = 4
+"""Words of a piece behind "; " or ", and" in which no verb is seen that may still be a clause of its own."""
+
+
+def _cut_at_marks(response: str, claim: ExtractedClaim, bounds: Sequence[Sequence[Mark]]) -> list[Statement]:
+    """A sentence that no rule takes apart, cut behind its citations; empty unless each piece reads as a clause."""
+    at, found = claim.sentence.start, []
+    for bound in bounds:
+        joint = _CONNECTIVE.match(response, at, bound[0].start) if found else None
+        start = joint.end() if joint else at
+        text = tidy(clean(response[start : bound[0].start]))
+        is_joined = joint is None or ";" in joint["sign"] or ("," in joint["sign"] and bool(joint["word"]))
+        if not _is_clause(text, is_joined):
+            return []
+        found.append(Statement(Span.of(response, start, bound[-1].end), _capital(text), (), tuple(bound)))
+        at = bound[-1].end
+    return [] if re.search(r"\w", response[at : claim.sentence.end]) else found
+
+
+def _is_clause(text: str, is_joined: bool) -> bool:
+    """True for words with a verb behind a subject, and for enough words behind a sign that joins clauses."""
+    first, _, rest = text.partition(" ")
+    if first[:1].islower() and first_verb(first) == 0:  # "was closed": its subject stands before the citation
+        return False
+    if first_verb(rest) is not None:
+        return True
+    return is_joined and len(text.split()) >= MIN_PIECE_WORDS
 
 
 def _places(response: str, marks: Sequence[Mark]) -> list[list[Mark]]:
@@ -175,7 +211,8 @@ def _with_paragraphs(response: str, found: list[Statement]) -> list[Statement]:
     for place in range(len(found) - 2, -1, -1):
         here, after = covered[place], covered[place + 1]
         if not here.marks and "\n" not in response[here.span.end : after.span.start]:
-            covered[place] = here._replace(marks=after.marks)
+            covered[place] = here._replace(marks=after.marks, shares=True)
+            covered[place + 1] = after._replace(shares=True)
     return covered
 
 
