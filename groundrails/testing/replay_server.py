@@ -1,4 +1,7 @@
-"""A real HTTP server on loopback that speaks the OpenAI protocol and answers from a script or a recording."""
+"""A real HTTP server on loopback that answers from a script or a recording.
+
+It speaks the OpenAI protocol, and at `/v1/messages` Anthropic's Messages protocol.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,12 @@ from urllib.parse import urlsplit
 from groundrails.testing.cassette import Cassette
 from groundrails.testing.script import Cut, ReplayRequest, Reply, Rule, Script, TextSource, When
 from groundrails.testing.wire import body_of, error_body, events_of
+from groundrails.testing.wire_messages import message_error, message_events, message_of
 
 log = logging.getLogger(__name__)
 
+MESSAGES = "/messages"
+"""End of the path of Anthropic's protocol."""
 UNSCRIPTED_STATUS = 599
 """Status of the answer to a request that nothing was scripted for: no client takes it for a transient fault."""
 POLL_S = 0.02
@@ -242,7 +248,7 @@ class ReplayServer:
 
 def _keys(request: ReplayRequest) -> tuple[str, ...]:
     bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-    return bearer, request.headers.get("api-key", "")
+    return bearer, request.headers.get("api-key", ""), request.headers.get("x-api-key", "")
 
 
 class _Server(ThreadingHTTPServer):
@@ -311,7 +317,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         url = urlsplit(self.path)
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
-        if not url.path.endswith("/completions"):
+        if not url.path.endswith(("/completions", MESSAGES)):
             return self._send(404, json.dumps(error_body(404, f"no such path: {url.path}")))
         try:
             body = json.loads(raw)
@@ -341,9 +347,13 @@ class _Handler(BaseHTTPRequestHandler):
         elif reply.status >= 400:
             self._send_error(reply)
         elif request.is_streaming:
-            self._stream(list(events_of(request, reply, is_chat=is_chat)), reply)
+            is_message = request.path.endswith(MESSAGES)
+            events = message_events(request, reply) if is_message else events_of(request, reply, is_chat=is_chat)
+            self._stream(list(events), reply)
         else:
-            self._send_whole(json.dumps(body_of(request, reply, is_chat=is_chat), ensure_ascii=False), reply)
+            is_message = request.path.endswith(MESSAGES)
+            body = message_of(request, reply) if is_message else body_of(request, reply, is_chat=is_chat)
+            self._send_whole(json.dumps(body, ensure_ascii=False), reply)
 
     def _send_whole(self, text: str, reply: Reply) -> None:
         if reply.broken_json:
@@ -376,7 +386,9 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.status == UNSCRIPTED_STATUS:
             extra["x-should-retry"] = "false"
         message = reply.message or f"scripted failure {reply.status}"
-        self._send(reply.status, json.dumps(error_body(reply.status, message, reply.param)), extra)
+        is_message = self._request is not None and self._request.path.endswith(MESSAGES)
+        body = message_error(reply.status, message) if is_message else error_body(reply.status, message, reply.param)
+        self._send(reply.status, json.dumps(body), extra)
 
     def _send(
         self, status: int, text: str, extra: Mapping[str, str] | None = None, content_type: str = "application/json"

@@ -42,7 +42,8 @@ class ReplayRequest:
         prompt = self.body.get("prompt")
         if prompt is not None:
             return prompt if isinstance(prompt, str) else "\n".join(map(str, prompt))
-        return "\n".join(_content_text(m.get("content")) for m in self.messages)
+        system = [{"content": self.body["system"]}] if "system" in self.body else []  # of the Messages protocol
+        return "\n".join(_content_text(m.get("content")) for m in (*system, *self.messages))
 
     @property
     def last_user_text(self) -> str:

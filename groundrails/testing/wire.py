@@ -14,7 +14,7 @@ from groundrails.testing.script import ReplayRequest, Reply, Text
 
 def body_of(request: ReplayRequest, reply: Reply, *, is_chat: bool) -> dict[str, Any]:
     """The JSON body of a whole, unstreamed answer."""
-    prompt_tokens, completion_tokens = _usage(request, reply)
+    prompt_tokens, completion_tokens = usage_of(request, reply)
     return {
         **_head(request, "chat.completion" if is_chat else "text_completion"),
         "choices": [_choice(i, text, reply, is_chat) for i, text in enumerate(reply.texts)],
@@ -29,7 +29,7 @@ def events_of(request: ReplayRequest, reply: Reply, *, is_chat: bool) -> Iterato
         for choice in _stream_choices(index, text, reply, is_chat):
             yield _event({**head, "choices": [choice]})
     if (request.body.get("stream_options") or {}).get("include_usage"):
-        yield _event({**head, "choices": [], "usage": _usage_body(*_usage(request, reply))})
+        yield _event({**head, "choices": [], "usage": _usage_body(*usage_of(request, reply))})
     yield "data: [DONE]\n\n"
 
 
@@ -106,7 +106,7 @@ def _finish_reason(reply: Reply) -> str:
     return reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
 
 
-def _usage(request: ReplayRequest, reply: Reply) -> tuple[int, int]:
+def usage_of(request: ReplayRequest, reply: Reply) -> tuple[int, int]:
     """Scripted counts, or the number of words: a stand-in for tokens that is at least stable."""
     if reply.usage is not None:
         return reply.usage

@@ -1,0 +1,123 @@
+"""Anthropic through LangChain, for real: langchain-anthropic and its HTTP client against a server of that protocol."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from langchain_anthropic import ChatAnthropic
+from langchain_core.output_parsers import StrOutputParser
+
+from groundrails import Guard
+from groundrails.errors import LlmError, LlmTimeoutError
+from groundrails.exchange import Message
+from groundrails.llm.adapt import as_client
+from groundrails.llm.base import LlmClient
+from groundrails.testing import ReplayServer
+
+PROMPT = (Message(role="system", content="Be brief."), Message(role="user", content="Where is the tower?"))
+EVIDENCE = "The Eiffel Tower was completed in 1889. It stands in Paris."
+ANSWER = "The Eiffel Tower was completed in 1889."
+
+
+def anthropic(server: ReplayServer, **options: object) -> ChatAnthropic:
+    address = server.base_url.removesuffix("/v1")
+    return ChatAnthropic(model="claude-test", api_key="k", base_url=address, max_retries=0, **options)
+
+
+def client_of(server: ReplayServer, **options: object) -> LlmClient:
+    client = as_client(anthropic(server, **options))
+    assert client is not None
+    return client
+
+
+async def test_a_completion_with_its_usage(server: ReplayServer) -> None:
+    server.reply("In Paris.", usage=(11, 3), times=1)
+    client = client_of(server)
+    reply = await client.complete(PROMPT, temperature=1.0, max_tokens=50)
+    assert [c.text for c in reply.completions] == ["In Paris."]
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.completions[0].finish_reason) == (11, 3, "end_turn")
+    body = server.requests[0].body
+    assert (server.requests[0].path, client.model, client.supports_n) == ("/v1/messages", "claude-test", False)
+    assert (body["system"], body["max_tokens"], body["temperature"]) == ("Be brief.", 50, 1.0)
+    assert [message["role"] for message in body["messages"]] == ["user"]
+
+
+async def test_reasoning_is_no_part_of_the_answer(server: ReplayServer) -> None:
+    server.reply("In Paris.", reasoning="The user asks for a place.", times=1)
+    reply = await client_of(server).complete(PROMPT)
+    assert [c.text for c in reply.completions] == ["In Paris."]
+
+
+@pytest.mark.parametrize(
+    ("status", "retryable"), [(400, False), (401, False), (404, False), (429, True), (500, True), (529, True)]
+)
+async def test_its_errors_become_ours(server: ReplayServer, status: int, retryable: bool) -> None:
+    server.reply(status=status, message="as scripted", times=1)
+    with pytest.raises(LlmError) as caught:
+        await client_of(server).complete(PROMPT)
+    assert (caught.value.status, caught.value.retryable) == (status, retryable)
+    assert f"status {status}" in str(caught.value)
+
+
+async def test_a_late_answer_is_a_timeout(server: ReplayServer) -> None:
+    server.reply("late", delay_s=3.0, times=1)
+    with pytest.raises(LlmTimeoutError):
+        await client_of(server, timeout=0.3).complete(PROMPT)
+
+
+async def test_a_refused_temperature_is_left_out(server: ReplayServer) -> None:
+    server.refuse("temperature")
+    server.say("In Paris.")
+    assert (await client_of(server).complete(PROMPT, temperature=1.0)).completions[0].text == "In Paris."
+    assert ["temperature" in request.body for request in server.requests] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("sample", "status"), [(ANSWER, "grounded"), ("The Eiffel Tower was completed in 1925.", "hallucinated")]
+)
+async def test_samples_of_a_guard(server: ReplayServer, sample: str, status: str) -> None:
+    server.default(sample)
+    guard = Guard({"checks": ["consistency"]}, llm=anthropic(server))
+    report = await guard.check(ANSWER, prompt="When was the Eiffel Tower completed?")
+    assert report.status == status
+    assert (report.llm.calls, report.llm.round_trips) == (2, 1)
+
+
+async def test_judge_of_claims(server: ReplayServer) -> None:
+    verdict = {
+        "claim": 1,
+        "facts": "completed in 1889",
+        "quote": "The Eiffel Tower was completed in 1889.",
+        "comparison": "the same",
+        "label": "supported",
+        "error_types": [],
+    }
+    server.default("Here it is:\n```json\n" + json.dumps({"verdicts": [verdict]}) + "\n```")
+    guard = Guard({"checks": ["claims"], "claims": {"classifier": "llm"}}, judge=anthropic(server))
+    report = await guard.check(ANSWER, evidence=EVIDENCE)
+    assert (report.status, report.claims[0].method) == ("grounded", "llm:claude-test")
+    assert report.llm.prompt_tokens > 0
+
+
+async def test_failing_samples_leave_the_answer_unverified(server: ReplayServer) -> None:
+    server.reply(status=529, when=lambda _: True)
+    settings = {"checks": ["consistency"], "llm": {"max_retries": 0}}
+    report = await Guard(settings, llm=anthropic(server)).check(ANSWER, prompt="When?")
+    assert (report.status, report.decision) == ("unverified", "warn")
+    assert report.reason.startswith("no_samples: LlmError: model 'claude-test' failed: ")
+
+
+async def test_a_streaming_chain_ends_in_the_guard(server: ReplayServer) -> None:
+    server.default("The Eiffel Tower was completed in 1925.")
+    guard = Guard({"checks": ["grounding"]})
+    chain = anthropic(server) | StrOutputParser() | guard.as_runnable(evidence=EVIDENCE)
+    shown = "".join([piece async for piece in chain.astream("When was the Eiffel Tower completed?")])
+    assert "1925" not in shown and shown
+    assert server.requests[0].is_streaming
+
+
+async def test_a_streamed_clean_answer_arrives_whole(server: ReplayServer) -> None:
+    server.default(ANSWER)
+    chain = anthropic(server) | StrOutputParser() | Guard({"checks": ["grounding"]}).as_runnable(evidence=EVIDENCE)
+    assert "".join([piece async for piece in chain.astream("When was it completed?")]) == ANSWER
