@@ -290,7 +290,7 @@ def _take_unit(tokens: list[Token], place: int, settled: list[Token]) -> int:
         and words[0].text not in _NO_UNIT
         and (
             following.kind in ("sign", "equal", "close", "relation")
-            if following is not None
+            if following is not None and following.kind != "break"
             else len(words) == 1 and words[0].text in UNITS
         )
     )
