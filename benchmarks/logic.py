@@ -1,0 +1,94 @@
+"""How often `check logic` finds a planted error, and how often it cries wolf.
+
+    python benchmarks/logic.py
+
+Right and wrong answers from `benchmarks/logic_generated.py` (half of its templates held out), and fifty answers written by
+hand, apart (`benchmarks/logic_cases.jsonl`). Offline, with the audit by the embedded NLI model. A wrong answer counts as
+found if a finding lies in it; a right one as a false alarm if any does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from groundrails import Guard
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from logic_generated import Case, cases
+from tables import publish
+
+HAND_WRITTEN = Path(__file__).with_name("logic_cases.jsonl")
+
+
+def hand_written() -> list[Case]:
+    """The cases written by hand."""
+    rows = [json.loads(line) for line in HAND_WRITTEN.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [Case(row["text"], row["is_wrong"], "by hand", True) for row in rows]
+
+
+async def judged(some: Sequence[Case]) -> list[bool]:
+    """Whether the check finds anything in each."""
+    guard = Guard({"checks": ["logic"]})
+    reports = [await guard.check(case.text) for case in some]
+    return [bool(report.findings) for report in reports]
+
+
+def rates(some: Sequence[Case], alarms: Sequence[bool]) -> dict[str, Any]:
+    """Detection and false-alarm rates with their counts."""
+    wrong = [alarm for case, alarm in zip(some, alarms, strict=True) if case.is_wrong]
+    right = [alarm for case, alarm in zip(some, alarms, strict=True) if not case.is_wrong]
+    return {
+        "wrong": len(wrong),
+        "found": sum(wrong),
+        "detection": sum(wrong) / len(wrong),
+        "right": len(right),
+        "false_alarms": sum(right),
+        "false_alarm_rate": sum(right) / len(right),
+    }
+
+
+def main() -> None:
+    """Judge all cases, print JSON, write the table."""
+    made, own = cases(), hand_written()
+    started = time.perf_counter()
+    alarms = asyncio.run(judged([*made, *own]))
+    seconds = time.perf_counter() - started
+    of_made, of_own = alarms[: len(made)], alarms[len(made) :]
+    parts = {"templates seen": False, "templates held out": True}
+    data: dict[str, Any] = {}
+    for name, held_out in parts.items():
+        places = [place for place, case in enumerate(made) if case.is_held_out is held_out]
+        data[name] = rates([made[p] for p in places], [of_made[p] for p in places])
+    data["50 written by hand"] = rates(own, of_own)
+    missed = Counter(c.template for c, alarm in zip(made, of_made, strict=True) if c.is_wrong and not alarm)
+    cried = Counter(c.template for c, alarm in zip(made, of_made, strict=True) if not c.is_wrong and alarm)
+    rows = [["cases", "wrong", "found", "right", "false alarms"]]
+    for name, rate in data.items():
+        rows.append(
+            [
+                name,
+                str(rate["wrong"]),
+                f"{rate['detection']:.1%}",
+                str(rate["right"]),
+                f"{rate['false_alarm_rate']:.1%}",
+            ]
+        )
+    more = {
+        "missed_by_template": dict(missed),
+        "false_alarms_by_template": dict(cried),
+        "missed_by_hand": [c.text for c, alarm in zip(own, of_own, strict=True) if c.is_wrong and not alarm],
+        "false_alarms_by_hand": [c.text for c, alarm in zip(own, of_own, strict=True) if not c.is_wrong and alarm],
+        "ms_per_answer": 1000 * seconds / len(alarms),
+    }
+    publish("logic", rows, {**data, **more})
+
+
+if __name__ == "__main__":
+    main()
