@@ -10,6 +10,8 @@ FINER = "claims"
 """Compares each claim with the evidence."""
 COARSER = "grounding"
 """Compares each sentence with the evidence, and looks for contradictions inside the answer and with the prompt."""
+CITING = "citations"
+"""Compares each claim with the passages that it cites."""
 SHARED_KIND = "unsupported_claim"
 LEFT_TO_FINER = "claims against evidence: see the check 'claims'"
 
@@ -20,10 +22,19 @@ def without_doubles(results: Sequence[CheckResult]) -> list[CheckResult]:
     A wrong claim then stands in a report once, with one finding; status and score rest on one verdict on it. Findings
     of other kinds stay with `grounding`, and decide its status. If `claims` could not verify everything, both speak.
     """
+    results = _claims_once(results)
     finer = next((result for result in results if result.name == FINER), None)
     if finer is None or finer.status not in ("grounded", "hallucinated"):
         return list(results)
     return [_without_claims(result, finer) if result.name == COARSER else result for result in results]
+
+
+def _claims_once(results: Sequence[CheckResult]) -> list[CheckResult]:
+    """The results, without the claims of `citations` where another check lists its own: a claim read against what it
+    cites and against all the evidence would stand there twice. Its findings stay."""
+    if not any(result.claims for result in results if result.name in (FINER, COARSER)):
+        return list(results)
+    return [r.model_copy(update={"claims": ()}) if r.name == CITING and r.claims else r for r in results]
 
 
 def _without_claims(result: CheckResult, finer: CheckResult) -> CheckResult:

@@ -258,3 +258,15 @@ def test_answers_in_json(
 def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=r"citations\."):
         Guard({"checks": ["citations"], "citations": settings})
+
+
+def test_beside_other_checks_each_claim_stands_once(evidence: list[Any]) -> None:
+    guard = Guard({"checks": ["grounding", "claims", "citations"]})
+    report = guard.check_sync(f"{OPENED} [2].", evidence=evidence)
+    assert [claim.label for claim in report.claims] == ["supported"]
+    assert [finding.violation for finding in report.findings] == ["non_entailing"]
+    assert {name: check.status for name, check in report.checks.items()} == {
+        "grounding": "grounded",
+        "claims": "grounded",
+        "citations": "hallucinated",
+    }

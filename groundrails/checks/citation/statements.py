@@ -157,7 +157,8 @@ MIN_PIECE_WORDS = 4
 
 def _cut_at_marks(response: str, claim: ExtractedClaim, bounds: Sequence[Sequence[Mark]]) -> list[Statement]:
     """A sentence that no rule takes apart, cut behind its citations; empty unless each piece reads as a clause."""
-    at, found = claim.sentence.start, []
+    at = claim.sentence.start
+    found: list[Statement] = []
     for bound in bounds:
         joint = _CONNECTIVE.match(response, at, bound[0].start) if found else None
         start = joint.end() if joint else at
