@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mitigation_tools import EVIDENCE, REPAIRED, RESPONSE
+from mitigation_tools import EVIDENCE, REPAIRED, RESPONSE, rewrites
 
 from groundrails import Guard, GuardConfig, Report
 from groundrails.errors import SettingsError
 from groundrails.mitigation.quality_gate import pass_gate
+from groundrails.testing import ReplayServer
 
 
 async def check(response: str, **gate: Any) -> Report:
@@ -63,3 +64,16 @@ def test_the_limit_itself_passes(score: float, passed: bool) -> None:
 def test_a_gate_that_allows_is_none() -> None:
     with pytest.raises(SettingsError, match="a gate that allows is none"):
         GuardConfig.load({"quality_gate": {"then": "allow"}})
+
+
+async def test_a_gate_may_ask_for_a_repair(server: ReplayServer) -> None:
+    """No finding asks for it, since the policies allow them all: then all of them are written again."""
+    server.say(rewrites("It opened in 1932."))
+    settings = {
+        "checks": ["grounding"],
+        "llm": {"model": "replay", "base_url": server.base_url, "api_key": "none"},
+        "policies": [{"when": {}, "then": "allow"}],
+        "quality_gate": {"max_hallucination_score": 0.5, "then": "regenerate"},
+    }
+    report = await Guard(settings).check(RESPONSE, evidence=EVIDENCE)
+    assert (report.answer, report.decided_by) == (REPAIRED, "quality_gate: hallucination_score")
