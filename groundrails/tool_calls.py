@@ -49,10 +49,10 @@ def _as_tool_call(item: Any, place: int) -> ToolCall:
     name = _get(body, "name")
     keys = ("arguments", "args", "input", "parameters")
     given = next((value for key in keys if (value := _get(body, key)) is not None), None)
-    if name is None and given is None:
+    if name is None:
         raise InputError(
-            f"tool call {place} is {type(item).__name__} without a name; give {{name, arguments}}, or a call as OpenAI "
-            "or LangChain write it"
+            f"tool_calls[{place}].name: got {_shown(item)}: Field required; give {{name, arguments}}, or a call as "
+            "OpenAI or LangChain write it"
         )
     arguments, problem = _arguments(given)
     call_id = _get(item, "id") or _get(item, "tool_call_id") or _get(item, "call_id")
@@ -98,7 +98,7 @@ def as_tools(tools: Any) -> tuple[dict[str, Any], ...]:
     if tools is None:
         return ()
     if isinstance(tools, (str, bytes)) or not isinstance(tools, (Mapping, Sequence)):
-        raise InputError(f"tools must be a list, got {type(tools).__name__}; give [{{name, parameters}}]")
+        raise InputError(f"tools: got {_shown(tools)}: give a list of {{name, parameters}}")
     items = [tools] if isinstance(tools, Mapping) else tools
     return tuple(_as_tool(item, place) for place, item in enumerate(items, start=1))
 
@@ -109,7 +109,8 @@ def _as_tool(item: Any, place: int) -> dict[str, Any]:
     body = item.get("function") if isinstance(item.get("function"), Mapping) else item
     name = body.get("name")
     if not isinstance(name, str) or not name:
-        raise InputError(f"tool {place} has no name (its keys: {', '.join(map(str, body))}); give {{name, parameters}}")
+        keys_told = ", ".join(map(str, body))
+        raise InputError(f"tools[{place}].name: got {_shown(name)} (keys: {keys_told}); give {{name, parameters}}")
     keys = ("parameters", "input_schema", "inputSchema")
     schema = next((body[key] for key in keys if body.get(key) is not None), None)
     return {"name": name} if schema is None else {"name": name, "parameters": schema}
@@ -122,13 +123,19 @@ def _from_langchain(item: Any, place: int) -> Mapping[str, Any]:
         tool: Mapping[str, Any] = convert_to_openai_tool(item)
     except Exception as error:  # boundary to LangChain, which raises whatever it likes for what it cannot read
         raise InputError(
-            f"tool {place} is {type(item).__name__}; give {{name, parameters}} or a LangChain tool: {error}"
+            f"tools[{place}]: got {_shown(item)}: give {{name, parameters}} or a LangChain tool; reading it as one gave "
+            f"{type(error).__name__}"
         ) from error
     return tool
 
 
 def _get(item: Any, key: str) -> Any:
     return item.get(key) if isinstance(item, Mapping) else getattr(item, key, None)
+
+
+def _shown(value: Any, limit: int = 80) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _json_type(value: Any) -> str:

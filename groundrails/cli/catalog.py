@@ -8,6 +8,10 @@ IMPORT_PATH = "groundrails/plugin"
 IMPORT_STATEMENT = "import groundrails.plugin"
 
 
+TOOL_FLOW = "check tool calls"
+"""The flow under `rails.tool_output`; it has no flag."""
+
+
 class Rail(NamedTuple):
     """One output flow."""
 

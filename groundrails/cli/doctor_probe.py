@@ -171,15 +171,19 @@ class Prober:
 
     async def rows(self, config: Any) -> list[Row]:
         """One row for each flow and mode of a Colang 1.0 config; `config` is the copy that may be changed."""
+        from groundrails.cli.doctor_tools import KNOWLEDGE_FLOW, tool_rows, with_own_knowledge
+
         rows = []
         for flow in flows_to_probe(self.source):
             own = config.model_copy(deep=True)
+            if flow.split("$")[0].strip() == KNOWLEDGE_FLOW:
+                with_own_knowledge(own)
             own.rails.output.flows = [flow]
             own.rails.input.flows = [flow for flow in own.rails.input.flows if flow in self.flag_setters]
             own.rails.retrieval.flows = []
             with started(own) as app:
                 rows += [await self.row(app, flow, mode) for mode in modes_of(own, live=self.stand_in is None)]
-        return rows
+        return [*rows, *await tool_rows(config, self.settings)]
 
     async def rows_of_colang_2(self, base_url: str) -> list[Row]:
         """One row for each flow of a Colang 2.x config, in the one mode that it has."""
@@ -218,9 +222,14 @@ class Prober:
         if mode.name == "passthrough" and cannot_flag:
             seen = Seen("impossible", detail="no context message, so no flag, in passthrough: set `activation: always`")
             return Row(name, _shown(flags, name), mode.name, seen, seen, False, seen.detail)
-        planted, clean = [await self._seen(app, mode, plant, flags) for plant in self.plants]
+        planted, clean = [await self._seen(app, mode, plant, flags) for plant in self._plants_of(name)]
         why = problem_with(planted, clean, self.settings)
         return Row(name, _shown(flags, name), mode.name, planted, clean, not why, why)
+
+    def _plants_of(self, flow: str) -> tuple[Plant, Plant]:
+        from groundrails.cli.doctor_tools import KNOWLEDGE_FLOW, KNOWLEDGE_PLANTS
+
+        return KNOWLEDGE_PLANTS if flow == KNOWLEDGE_FLOW else self.plants
 
     async def _seen(self, app: Any, mode: Mode, plant: Plant, flags: list[str]) -> Seen:
         intent, bot, sets_flag = self._dialog_turn(flags)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from groundrails.cli.catalog import IMPORT_PATH, IMPORT_STATEMENT, RAILS, Rail
+from groundrails.cli.catalog import IMPORT_PATH, IMPORT_STATEMENT, RAILS, TOOL_FLOW, Rail
 from groundrails.cli.init_plan import config_files
 from groundrails.cli.init_record import read_exact
 
@@ -101,7 +101,7 @@ def _missing_parts(source: Source, rails: list[Rail]) -> Iterator[Problem]:
     if IMPORT_PATH not in imports:
         wanted = f"`{IMPORT_STATEMENT}` in main.co" if source.is_colang_2 else f"`import_paths: [{IMPORT_PATH}]`"
         yield Problem("error", "no_import", "the plugin is not imported", f"add {wanted}, or run: groundrails init")
-    elif not rails and not custom_callers(source):
+    elif not rails and not custom_callers(source) and TOOL_FLOW not in source.config.rails.tool_output.flows:
         yield Problem(
             "error",
             "no_rail",

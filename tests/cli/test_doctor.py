@@ -269,3 +269,24 @@ def test_live_uses_the_models_of_the_config(groundrails: Run, tmp_path: Path) ->
         assert server.requests
     assert code == 0, rows
     assert [row["mode"] for row in rows] == ["ready answer (output rails only)", "check_async"]
+
+
+AGENT = """
+passthrough: true
+rails: {tool_output: {flows: [check tool calls]}}
+"""
+
+
+@pytest.mark.parametrize("more", ["", "enable_rails_exceptions: true\n", ALWAYS])
+def test_tool_rails_are_proven_with_calls(groundrails: Run, tmp_path: Path, more: str) -> None:
+    folder = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + AGENT + more})
+    code, rows, codes = examined(groundrails, folder)
+    assert (code, codes) == (0, set())
+    assert [(row["flow"], row["clean"], row["fires"]) for row in rows] == [("check tool calls", "passed", True)]
+
+
+def test_check_knowledge_is_proven_with_a_source_that_stands_in(groundrails: Run, tmp_path: Path) -> None:
+    flow = "rails: {output: {flows: [check knowledge]}}\n"
+    folder = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + ALWAYS + flow})
+    code, rows, _ = examined(groundrails, folder)
+    assert code == 0 and {row["planted"] for row in rows} == {"blocked"}
