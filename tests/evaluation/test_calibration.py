@@ -176,7 +176,7 @@ def made_up_run(file: Path, rows: int = 400, *, methods: tuple[str, ...] = ("gro
             labels = overconfident(rows).labels
             for place, (label, score) in enumerate(zip(labels, found.scores, strict=True)):
                 value = float(score) if number == 0 else float(0.5 + (score - 0.5) / 4)
-                into.add(Outcome(id=str(place), document=f"document-{place // 2}", method=method, hallucinated=bool(label),
+                into.add(Outcome(id=str(place), document=f"text-{place // 2}", method=method, hallucinated=bool(label),
                                  status="hallucinated" if value >= 0.5 else "grounded", score=value,
                                  parts=((0, 3, value, value >= 0.5),)))  # fmt: skip
     return file
