@@ -111,15 +111,21 @@ class Recent(Generic[Kept]):
             return self._values[key]
 
 
+_BEFORE_RAILS = ("StartCheckFlowDefinedAction", "StartUtteranceBotAction", "UtteranceUserActionFinished")
+"""Colang 2.x: `bot say` asks whether there are output rails, before it the last answer was said or the user spoke."""
+
+
 def turn_key(call: AnswerCall | None, events: Sequence[Mapping[str, Any]] | None, fallback: Sequence[Any]) -> str:
     """What tells this answer from others: the event that carries it, else the LLM call that wrote it.
 
-    The event comes first, since one LLM call's text may be checked in several turns. In a stream there are no events,
-    and none with a text in Colang 2.x.
+    The event comes first, since one LLM call's text may be checked in several turns. In Colang 2.x no event carries the
+    text: there it is what came last before the rails, and all rails of the answer see the same one, also after one of
+    them has added a warning to it. In a stream there are no events.
     """
-    event = next((e for e in reversed(events or ()) if e.get("type") == "BotMessage" and e.get("uid")), None)
-    if event is not None:
-        return str(event["uid"])
+    for types in (("BotMessage",), _BEFORE_RAILS):
+        event = next((e for e in reversed(events or ()) if e.get("type") in types and e.get("uid")), None)
+        if event is not None:
+            return str(event["uid"])
     if call is not None and call.id:
         return call.id
     return hashlib.sha256(repr(fallback).encode("utf-8", "surrogatepass")).hexdigest()

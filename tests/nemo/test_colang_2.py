@@ -29,6 +29,7 @@ flow output rails $output_text
 
 flow input rails $input_text
   global $check_grounding
+  global $check_claims
   global $check_hallucination
   global $hallucination_warning
   {flag}
@@ -48,6 +49,7 @@ flow fixed answer
 """
 FLAGS = {
     "check grounding": "check_grounding",
+    "check claims": "check_claims",
     "self check hallucination": "check_hallucination",
     "hallucination warning": "hallucination_warning",
 }
@@ -76,7 +78,7 @@ def _events(message: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [event for event in message.get("events", ()) if event["type"] == name]
 
 
-@pytest.mark.parametrize("flow", ["check grounding", "self check hallucination"])
+@pytest.mark.parametrize("flow", ["check grounding", "check claims", "self check hallucination"])
 @pytest.mark.parametrize("activation", ["flag", "always"])
 async def test_planted_hallucination_is_blocked_and_clean_answer_passes(
     server: ReplayServer, flow: str, activation: str
@@ -143,3 +145,39 @@ async def test_rails_still_run_in_the_turn_after_an_abort(server: ReplayServer) 
         if done:
             _, state = await app.process_events_async(done, state, blocking=True)
     assert said == [[BLOCKED], [BLOCKED], [CLEAN]]
+
+
+SAYS = """
+import core
+import guardrails
+import groundrails.plugin
+
+flow output rails $output_text
+  check grounding
+  check claims
+
+flow main
+  activate answer
+
+flow answer
+  user said something
+  bot say "{first}"
+  bot say "{second}"
+"""
+WARN = "custom_data: {groundrails: {activation: always, policies: [{when: {kind: unsupported_claim}, then: warn}]}}\n"
+
+
+async def test_answers_without_an_llm_call_keep_their_reports_apart(server: ReplayServer) -> None:
+    """Two answers in a turn and the same ones in the next: no rail sees another's warning, no report an older one."""
+    from nemoguardrails import LLMRails, RailsConfig
+
+    colang = SAYS.replace("{first}", PLANTED).replace("{second}", CLEAN)
+    yaml = YAML.format(base_url=server.base_url, more=WARN)
+    app = LLMRails(RailsConfig.from_content(colang_content=colang, yaml_content=yaml))
+    for evidence, statuses in ((EVIDENCE, ["hallucinated", "grounded"]), ("", ["unverified", "unverified"])):
+        messages = [{"role": "context", "content": {"evidence": evidence}}, {"role": "user", "content": QUESTION}]
+        reports = [e["report"] for e in _events(await app.generate_async(messages=messages), "HallucinationReport")]
+        assert [r["status"] for r in reports] == [status for status in statuses for _rail in range(2)]
+        claims = [claim["span"]["text"] for report in reports for claim in report["claims"]]
+        assert set(claims) == ({PLANTED, CLEAN} if evidence else set())
+        assert all(len(set(report["checks"])) <= 2 for report in reports)
