@@ -341,7 +341,6 @@ def main() -> None:
         ("device", str),
     ):
         parser.add_argument(f"--{name}", type=kind)
-    parser.add_argument("--device")
     arguments = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
     work_dir = arguments.pop("work_dir")
     train(Recipe(**arguments), work_dir)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 from pathlib import Path
 
@@ -211,3 +212,14 @@ def _reporter(hypothesis: str) -> str:
     """Who, by the report, said it."""
     words = hypothesis.replace("According to ", "").replace(",", "").split()
     return words[0]
+
+
+@pytest.mark.parametrize("step", ["prepare", "train", "export", "verdict", "evaluate"])
+def test_every_step_shows_its_arguments(
+    step: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", [step, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module(f"training.{step}").main()
+    assert ended.value.code == 0
+    assert "--work-dir" in capsys.readouterr().out
