@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from groundrails import __version__
-from groundrails.cli import batch, calibrate, check, demo, doctor, init, review, serve, store
+from groundrails.cli import batch, calibrate, check, demo, doctor, init, monitor, monitoring, report, review, serve, store
 from groundrails.cli import eval as evaluation
 from groundrails.cli.errors import EXIT_USAGE
 from groundrails.cli.terminal import say
@@ -54,8 +54,13 @@ app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("batch")(batch.batch)
+app.command("monitor")(monitor.monitor)
+app.command("report")(report.report)
 app.command("eval")(evaluation.evaluate)
 app.command("calibrate")(calibrate.calibrate)
+app.command("monitor")(monitoring.monitor)
+app.command("gate")(monitoring.gate)
+app.command("change")(monitoring.change)
 app.add_typer(review.app, name="review")
 app.add_typer(store.app, name="store")
 

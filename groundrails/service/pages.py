@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -14,7 +13,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 
-from groundrails import __version__
 from groundrails.errors import ReviewConflictError, ReviewError
 from groundrails.exchange import Exchange
 from groundrails.service import views
@@ -24,40 +22,17 @@ from groundrails.service.checking import unless_gone
 from groundrails.service.keys import PERMISSIONS, Permission
 from groundrails.service.problems import Problem
 from groundrails.service.sessions import COOKIE, Sessions
+from groundrails.service.templating import render
 
 log = logging.getLogger("groundrails.service")
 
 router = APIRouter(include_in_schema=False)
-FOLDER = Path(__file__).resolve().parent
 STATIC = {"style.css": "text/css; charset=utf-8"}
 """Everything that is served from the package; a name that is not here is not looked for."""
 PAGE_ROWS = 50
-MAX_TREND_ROWS = 20_000
 DAYS = (1, 7, 30, 90)
 MAX_FORM_FIELDS = 64
 FORM_TEXTS = ("response", "evidence", "prompt")
-
-
-class _Renderer:
-    """The templates: autoescaped, and an unknown name is an error."""
-
-    def __init__(self) -> None:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-        self._environment = Environment(
-            loader=FileSystemLoader(FOLDER / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.filters |= {"moment": views.moment, "words": lambda text: str(text).replace("_", " ")}
-
-    def __call__(self, name: str, **values: Any) -> str:
-        return self._environment.get_template(name).render(version=__version__, **values)
-
-
-_render = _Renderer()
 
 
 class Visitor:
@@ -93,7 +68,7 @@ class Visitor:
 
     def page(self, request: Request, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """A rendered page, with the session's cookie if it is new."""
-        text = _render(
+        text = render(
             name,
             here=request.url.path,
             caller=self.caller,
@@ -260,51 +235,13 @@ async def trends_page(request: Request) -> HTMLResponse:
     """Rates over time, kinds of findings, scores, latency and cost, the worst answers."""
     visitor = Visitor(request)
     visitor.require("read")
+    from groundrails.service.trends import trends
+
     asked = request.query_params.get("days", "7")
     days = int(asked) if asked in map(str, DAYS) else 7
-    shown = await _read(request, lambda engine: _trends(engine, days))
-    return visitor.page(request, "trends.html", days=days, choices=DAYS, **views.harmless(shown))
-
-
-def _trends(engine: Any, days: int) -> dict[str, Any]:
-    from itertools import islice
-
-    from groundrails.store import queries
-
-    now = time.time()
-    where = queries.Filter(since=now - days * 86400)
-    step_s = days * 86400 / 48
-    points = queries.trend(engine, where, step_s=step_s)
-    rows = list(islice(queries.summaries(engine, where), MAX_TREND_ROWS))
-    rate = [(views.moment(p.start), p.hallucinated / p.reports, views.share(p.hallucinated, p.reports)) for p in points]
-    verified = [row for row in rows if row.status != "unverified"]
-    return {
-        "reports": queries.count(engine, where),
-        "is_cut": len(rows) == MAX_TREND_ROWS,
-        "rate": views.share(sum(row.status == "hallucinated" for row in verified), len(verified)),
-        "unverified": views.share(len(rows) - len(verified), len(rows)),
-        "trend": [tuple(bar) for bar in views.bars(rate)],
-        "trend_rows": rate,
-        "faithfulness": [tuple(bar) for bar in views.bars(_histogram(rows, "faithfulness"))],
-        "scores": [tuple(bar) for bar in views.bars(_histogram(rows, "hallucination_score"))],
-        "cost": views.latency_and_cost(rows),
-        "findings": {
-            name: list(queries.finding_counts(engine, by, where).items())  # type: ignore[arg-type]
-            for name, by in (("Kinds", "kind"), ("Categories", "category"), ("Labels of claims", "label"))
-        },
-        "groups": {
-            name: [
-                (c.value or "not named", c.reports, views.share(c.hallucinated, c.reports))
-                for c in queries.counts(engine, by, where)  # type: ignore[arg-type]
-            ]
-            for name, by in (("Flow", "flow"), ("Agent", "agent"), ("Model", "model"), ("Version", "version"))
-        },
-        "worst": [row._asdict() for row in queries.worst(engine, where, limit=10)],
-    }
-
-
-def _histogram(rows: list[Any], column: str) -> list[tuple[str, float, str]]:
-    return views.histogram([getattr(row, column) for row in rows if getattr(row, column) is not None])
+    guard = request.app.state.guard
+    shown = await _read(request, lambda _: trends(guard.store, guard.config, time.time() - days * 86_400))
+    return visitor.page(request, "trends.html", days=days, choices=DAYS, **shown)
 
 
 @router.get("/review")

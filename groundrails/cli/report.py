@@ -1,0 +1,80 @@
+"""`groundrails report`: what was kept over a time, for people or programs."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from groundrails.cli.errors import CliError
+from groundrails.cli.span import seconds_of
+from groundrails.cli.store_place import CONFIG, STORE, opened, settings_for
+from groundrails.cli.terminal import say
+
+
+def report(
+    since: str = typer.Option("7d", "--since", metavar="TIME", help="How far back: 30m, 12h, 7d, 2w."),
+    html: Path | None = typer.Option(
+        None, "--html", metavar="FILE", help="Write one HTML page: no script, nothing loaded."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """Rates, findings, scores, cost, error budget, shifts and the worst answers of the stored reports.
+
+    groundrails report --since 7d --html report.html
+
+    Exit code: 0, or 2 for wrong usage.
+    """
+    from groundrails.service.trends import trends
+
+    begin, settings = time.time() - seconds_of(since), settings_for(config, store)
+    if html is not None and (html.is_dir() or not html.resolve().parent.is_dir()):
+        raise CliError(f"cannot write {str(html)!r}; give the path of a file in a folder that exists")
+    with opened(settings) as kept:
+        found = trends(kept, settings, begin)
+    if html is not None:
+        _write(html, found, begin)
+        say(f"wrote {html}")
+    if as_json:
+        print(json.dumps(_plain(found), indent=2, default=str))
+    elif html is None:
+        _print(found)
+    return 0
+
+
+def _write(file: Path, found: dict[str, Any], begin: float) -> None:
+    from groundrails.service.templating import standalone
+
+    text = standalone("standalone.html", since=begin, until=time.time(), **found)
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CliError(f"cannot write {str(file)!r}: {error.strerror}; give another path") from None
+
+
+def _plain(found: dict[str, Any]) -> dict[str, Any]:
+    watched = found["watch"]
+    kept = {name: found[name] for name in ("reports", "rate", "unverified", "cost", "findings", "groups", "worst")}
+    return {
+        **kept,
+        "trend": [{"from": bar.label, "hallucinated": bar.value} for bar in found["trend"]],
+        "budget": {**watched.budget._asdict(), "left": watched.budget.left},
+        "cusum": watched.chart._asdict() if watched.chart else None,
+        "shifts": [
+            {**shift.alarm._asdict(), "at": shift.at, "began": shift.began,
+             "change": shift.change._asdict() if shift.change else None}
+            for shift in watched.shifts
+        ],
+    }  # fmt: skip
+
+
+def _print(found: dict[str, Any]) -> None:
+    from groundrails.cli.monitor import summary_lines
+
+    for line in summary_lines(found):
+        print(line)
