@@ -139,6 +139,13 @@ def test_a_passage_with_the_id_n_is_n() -> None:
     assert sources.places(mark.refs[0]) == (1,)
 
 
+def test_an_id_may_be_that_of_several_parts_of_a_document() -> None:
+    sources = Sources(as_passages([{"id": "7", "text": "a"}, {"id": "faq", "text": "b"}, {"id": "7", "text": "c"}]))
+    seven, faq, two = (mark.refs[0] for mark in find_marks("So [7], so [faq], so [2].", sources.knows))
+    assert [sources.places(ref) for ref in (seven, faq, two)] == [(0, 2), (1,), (1,)]
+    assert all(map(sources.is_complete, (seven, faq, two)))
+
+
 def test_a_number_that_is_no_id_counts_the_list() -> None:
     sources = Sources(as_passages([{"id": "101", "text": "a"}, {"id": "102", "text": "b"}]))
     assert [sources.places(m.refs[0]) for m in find_marks("So [2], so [101], so [3].", sources.knows)] == [

@@ -23,6 +23,8 @@ MAX_CARD = 4_000
 """Characters of a passage's metadata that are read."""
 NEAR = 80
 """Characters between an author and a year that belong together in a text."""
+MAX_RANGE = 500
+"""Numbers of a range that are looked up one by one."""
 MIN_NAME_RATIO = 90.0
 """rapidfuzz's ratio from which a name is that of a source: one letter in ten may differ."""
 MIN_NAME_LENGTH = 6
@@ -60,8 +62,12 @@ class Sources:
         return names
 
     @cached_property
-    def _ids(self) -> dict[str, int]:
-        return {source.passage.id: place for place, source in reversed(list(enumerate(self.items)))}
+    def _ids(self) -> dict[str, list[int]]:
+        """Id -> places: several passages may be parts of one document."""
+        found: dict[str, list[int]] = {}
+        for place, source in enumerate(self.items):
+            found.setdefault(source.passage.id, []).append(place)
+        return found
 
     @cached_property
     def _shapes(self) -> frozenset[str]:
@@ -107,7 +113,7 @@ class Sources:
     def places(self, ref: Ref) -> tuple[int, ...]:
         """Places of the sources that a reference names, from 0; empty if there is none."""
         if ref.kind == "number":
-            return self._numbered(ref)
+            return self._numbered(ref)[0]
         if ref.kind == "name":
             return self._named(ref.text) or self._told_of(ref.text)
         if ref.kind == "url":
@@ -118,14 +124,17 @@ class Sources:
 
     def is_complete(self, ref: Ref) -> bool:
         """False if something that it names is no source: a number beyond the list, however long the range."""
-        places = self.places(ref)
-        return bool(places) and (ref.kind != "number" or len(places) == ref.high - ref.low + 1)
+        return self._numbered(ref)[1] if ref.kind == "number" else bool(self.places(ref))
 
-    def _numbered(self, ref: Ref) -> tuple[int, ...]:
-        by_id = [self._ids[str(n)] for n in range(ref.low, min(ref.high, ref.low + 50) + 1) if str(n) in self._ids]
-        if self._are_ids_numbering or len(by_id) == ref.high - ref.low + 1:
-            return tuple(dict.fromkeys(by_id))
-        return tuple(range(max(ref.low, 1) - 1, min(ref.high, len(self.items))))
+    def _numbered(self, ref: Ref) -> tuple[tuple[int, ...], bool]:
+        """The places of a number or a range, and whether all of it exists."""
+        asked = range(ref.low, min(ref.high, ref.low + MAX_RANGE) + 1)
+        by_id = [self._ids[str(number)] for number in asked if str(number) in self._ids]
+        is_whole = len(by_id) == ref.high - ref.low + 1
+        if self._are_ids_numbering or is_whole:
+            return tuple(dict.fromkeys(place for places in by_id for place in places)), is_whole
+        within = range(max(ref.low, 1) - 1, min(ref.high, len(self.items)))
+        return tuple(within), len(within) == ref.high - ref.low + 1
 
     @cached_property
     def _are_ids_numbering(self) -> bool:
