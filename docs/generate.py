@@ -216,6 +216,17 @@ def _commands() -> list[str]:
     return [command.name for command in app.registered_commands if command.name]
 
 
+def evaluation_datasets() -> str:
+    """Name, files and hub name of each public data set."""
+    from groundrails.evaluation.datasets.registry import SOURCES
+
+    rows = ["| name | files | on the hub |", "|---|---|---|"]
+    for name, source in SOURCES.items():
+        hub = f"`{source.hub.path}`" if source.hub else "-"
+        rows.append(f"| `{name}` | {', '.join(f'`{file}`' for file in source.files)} | {hub} |")
+    return "\n".join(rows)
+
+
 def benchmark(name: str) -> str:
     """A measured table of docs/benchmarks.md, so that no page has a figure of its own."""
     text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
@@ -230,6 +241,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "rails": rails_table,
     "prompts": prompts_table,
     "help": help_texts,
+    "eval_datasets": evaluation_datasets,
     **{f"bench_{name}": partial(benchmark, name) for name in ("latency", "scaling", "real_rows", "measures")},
 }
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from groundrails.evaluation import metrics
 from groundrails.evaluation.metrics import Bools, Floats, Interval, UndefinedMetricError
 
-BLOCK_CELLS = 4_000_000
-"""Weights held at once: 32 MB, whatever the number of rows."""
+BLOCK_CELLS = 1_000_000
+"""Weights held at once: 8 MB, whatever the number of rows."""
 Groups: TypeAlias = "Sequence[Any] | NDArray[Any]"
 """The document of each row."""
 Weighted = Callable[[Floats, Bools, Floats], Floats]
