@@ -28,6 +28,7 @@ from groundrails.config_mitigation import (
     SeveritySettings,
     VerificationSettings,
 )
+from groundrails.config_monitoring import MonitoringSettings
 from groundrails.config_problems import nearest, problems
 from groundrails.config_service import ServiceSettings
 from groundrails.config_store import StoreSettings
@@ -422,6 +423,7 @@ class GuardConfig(Section):
     service: ServiceSettings = ServiceSettings()
     escalation: EscalationSettings | None = None
     """Hand risky answers to a person; unset: there is no review queue. Reviews are kept in the store."""
+    monitoring: MonitoringSettings = MonitoringSettings()
     store: StoreSettings | None = None
     """Keep every report; unset: none is kept."""
     streaming_fallback: Literal["block", "allow"] = "block"

@@ -10,7 +10,20 @@ from collections.abc import Sequence
 import typer
 
 from groundrails import __version__
-from groundrails.cli import batch, calibrate, check, demo, doctor, init, monitor, monitoring, report, review, serve, store
+from groundrails.cli import (
+    batch,
+    calibrate,
+    check,
+    demo,
+    doctor,
+    init,
+    monitor,
+    monitoring,
+    report,
+    review,
+    serve,
+    store,
+)
 from groundrails.cli import eval as evaluation
 from groundrails.cli.errors import EXIT_USAGE
 from groundrails.cli.terminal import say
@@ -58,7 +71,7 @@ app.command("monitor")(monitor.monitor)
 app.command("report")(report.report)
 app.command("eval")(evaluation.evaluate)
 app.command("calibrate")(calibrate.calibrate)
-app.command("monitor")(monitoring.monitor)
+app.command("alert")(monitoring.alert)
 app.command("gate")(monitoring.gate)
 app.command("change")(monitoring.change)
 app.add_typer(review.app, name="review")

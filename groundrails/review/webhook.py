@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groundrails import __version__
 from groundrails.config_escalation import WebhookSettings
@@ -61,12 +61,15 @@ class Sent(NamedTuple):
 class Notifier:
     """Sends the notices that wait in the store.
 
+    Args:
+        prefix: how the subject of its notices begins; empty for those of reviews, which begin with no word and a colon.
+
     Raises:
         SettingsError: the variable with the secret is not set.
     """
 
-    def __init__(self, store: Store, settings: WebhookSettings) -> None:
-        self._store, self._settings = store, settings
+    def __init__(self, store: Store, settings: WebhookSettings, *, prefix: str = "") -> None:
+        self._store, self._settings, self._prefix = store, settings, prefix
         secret = os.environ.get(settings.secret_env)
         if not secret:
             raise SettingsError(
@@ -133,9 +136,14 @@ class Notifier:
         from groundrails.store.models import NoticeRow
 
         with reading(self._store.engine) as connection:
-            query = select(func.min(NoticeRow.next_at)).where(NoticeRow.state == "waiting")
+            query = select(func.min(NoticeRow.next_at)).where(NoticeRow.state == "waiting", self._is_ours())
             due = connection.execute(query).scalar()
         return None if due is None else max(0.1, due - self._store.clock.now())
+
+    def _is_ours(self) -> Any:
+        from groundrails.store.models import NoticeRow
+
+        return NoticeRow.subject.startswith(self._prefix) if self._prefix else ~NoticeRow.subject.contains(":")
 
     def _take(self) -> _Notice | None:
         from sqlalchemy import select, update
@@ -146,7 +154,7 @@ class Notifier:
         now = self._store.clock.now()
         with writing(self._store.engine) as connection:
             query = select(NoticeRow.id, NoticeRow.body, NoticeRow.attempts).where(
-                NoticeRow.state == "waiting", NoticeRow.next_at <= now
+                NoticeRow.state == "waiting", NoticeRow.next_at <= now, self._is_ours()
             )
             row = connection.execute(
                 query.order_by(NoticeRow.next_at).limit(1).with_for_update(skip_locked=True)

@@ -17,7 +17,8 @@ log = logging.getLogger("groundrails")
 
 HEAD = "0001"
 """The newest migration; a test compares it with the folder's."""
-_MIGRATION_LOCK = 0x6772_6F75_6E64  # any number that no other program locks in that database
+MIGRATION, ALERTS = 0, 1
+_LOCKS = 0x6772_6F75_6E64  # any number that no other program locks in that database
 
 
 def open_engine(address: str, *, lock_timeout_s: float = 5.0) -> Engine:
@@ -106,6 +107,12 @@ def reading(engine: Engine) -> Iterator[Connection]:
         raise as_store_error(error, engine.url) from error
 
 
+def one_at_a_time(connection: Connection, what: int) -> None:
+    """Let no other transaction that asks for the same number go on until this one ends. SQLite has one writer anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCKS + what})")
+
+
 def as_store_error(error: Exception, url: URL) -> StoreError:
     """Our error for one of SQLAlchemy's; without the statement's parameters, which hold answers."""
     from sqlalchemy.exc import DBAPIError
@@ -182,7 +189,7 @@ def _migrate(engine: Engine) -> None:
     with writing(engine) as connection:
         if engine.dialect.name == "postgresql":
             connection.exec_driver_sql("SET LOCAL lock_timeout = '60s'")
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+            one_at_a_time(connection, MIGRATION)
         if _revision(connection) != HEAD:
             _upgrade(connection)
 

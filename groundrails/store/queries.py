@@ -169,6 +169,14 @@ def trend(engine: Engine, where: Filter = EVERYTHING, *, step_s: float) -> list[
         return [Point(float(start) * step_s, n, int(bad), int(open_), mean) for start, n, bad, open_, mean in rows]
 
 
+def sample_rates(engine: Engine, where: Filter = EVERYTHING) -> list[tuple[float | None, float]]:
+    """Score and sample rate of each report."""
+    both: Select[Any] = select(ReportRow.hallucination_score, ReportRow.sample_rate)
+    query = _filtered(both, where)
+    with reading(engine) as connection:
+        return [(score, rate) for score, rate in connection.execute(query)]
+
+
 def each(engine: Engine, where: Filter = EVERYTHING, *, after_seq: int = 0) -> Iterator[Kept]:
     """Every report in the order of arrival, read page by page: any number fits into memory."""
     query = select(*_SUMMARY, ReportRow.redaction, ReportRow.sample_rate, ReportRow.body)

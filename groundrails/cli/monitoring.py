@@ -1,0 +1,92 @@
+"""`groundrails change`, `gate` and `alert`: the change log, the deployment gate, and telling what is wrong."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from groundrails.cli.store_place import CONFIG, STORE, opened, settings_for
+from groundrails.cli.terminal import say, visible
+
+if TYPE_CHECKING:
+    from groundrails.config import GuardConfig
+    from groundrails.store import Store
+
+EXIT_ALARM = 1
+EXIT_TOO_FEW = 3
+JSON = typer.Option(False, "--json", help="Print JSON.")
+
+
+def change(
+    description: str = typer.Argument(metavar="TEXT", help="What was changed, such as: new prompt v3."),
+    author: str | None = typer.Option(None, "--author", metavar="NAME", help="Default: the name of the user."),
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """Write a change of the system down, so that a shift of the score can be traced to it.
+
+    groundrails change "new prompt v3"
+    """
+    from groundrails.monitoring.changes import add_change
+    from groundrails.store.clock import iso
+
+    with opened(settings_for(config, store)) as kept:
+        made = add_change(kept, description, author=author or getpass.getuser())
+    print(f"{iso(made.at)} {visible(made.description, one_line=True)}")
+    return 0
+
+
+def gate(as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
+    """Ask the error budget whether something may be deployed.
+
+    Exit code: 0 there is budget left, 1 it is spent, 3 too few reports to say, 2 wrong usage.
+    """
+    from groundrails.monitoring.monitor import view_of
+
+    settings = settings_for(config, store)
+    with opened(settings) as kept:
+        budget = view_of(kept, settings.monitoring).budget
+    if as_json:
+        print(json.dumps({**budget._asdict(), "left": budget.left}))
+    else:
+        print(f"{budget.state}: {budget.spent:.1f} of {budget.allowed:.1f} spent over {budget.reports:.0f} reports")
+    return {"ok": 0, "exhausted": EXIT_ALARM, "too_few_reports": EXIT_TOO_FEW}[budget.state]
+
+
+def alert(
+    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what is wrong; tell nobody, keep nothing."),
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """Look for shifts and an exhausted budget, and tell whoever is to be told: log, webhook, mail.
+
+    Run it every few minutes, by cron for instance: one alert is told once, again after a day, and once it is over.
+
+    Exit code: 0 all is well, 1 something is wrong, 2 wrong usage.
+    """
+    from groundrails.monitoring.alerts import conditions_of, tell
+    from groundrails.monitoring.monitor import view_of
+
+    settings = settings_for(config, store)
+    with opened(settings) as kept:
+        conditions = conditions_of(view_of(kept, settings.monitoring), settings.monitoring)
+        if not dry_run:
+            for told in tell(kept, conditions, settings.monitoring.alerts):
+                print(f"{told.event}: {visible(told.message, one_line=True)}")
+            _send(kept, settings)
+    for condition in conditions:
+        say(condition.message)
+    return EXIT_ALARM if conditions else 0
+
+
+def _send(kept: Store, settings: GuardConfig) -> None:
+    if settings.monitoring.alerts.webhook is None:
+        return
+    from groundrails.monitoring.alerts import SUBJECT
+    from groundrails.review.webhook import Notifier
+
+    Notifier(kept, settings.monitoring.alerts.webhook, prefix=SUBJECT).send_due()

@@ -1,0 +1,69 @@
+"""Settings of monitoring: which shift is an alarm, how much may go wrong, who is told (control stack 20.7, 20.8.6)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from groundrails.config_base import Section
+from groundrails.config_escalation import WebhookSettings
+
+
+class CusumSettings(Section):
+    """When a change of the mean hallucination score is an alarm."""
+
+    baseline: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Mean score while all is well; unset: that of the first `baseline_size` reports."""
+    baseline_size: int = Field(default=500, ge=50)
+    """Reports from which the distribution of scores is learnt; no alarm before there are so many."""
+    shift: float = Field(default=0.1, gt=0.0, le=1.0)
+    """Smallest shift of the mean that matters; the slack is half of it, which finds that shift soonest."""
+    false_alarm_every: float = Field(default=10_000.0, ge=100.0)
+    """Reports between two false alarms, on average (ARL0); the threshold follows from it."""
+
+
+class ErrorBudgetSettings(Section):
+    """How much may go wrong in a while (hallucination error budget)."""
+
+    max_score: float = Field(default=0.2, gt=0.0, le=1.0)
+    """Highest acceptable mean hallucination score."""
+    window_days: float = Field(default=28.0, gt=0)
+    """Length of the window."""
+    min_reports: int = Field(default=50, ge=1)
+    """Reports below which nothing is said."""
+
+
+class EmailSettings(Section):
+    """Who is told of alerts by mail."""
+
+    host: str
+    """SMTP server."""
+    port: int = Field(default=587, ge=1, le=65535)
+    sender: str
+    to: tuple[str, ...] = Field(min_length=1)
+    starttls: bool = True
+    """Encrypt; a server that cannot is refused."""
+    user: str | None = None
+    password_env: str | None = None
+    """Environment variable with the password."""
+    timeout_s: float = Field(default=10.0, gt=0)
+
+
+class AlertSettings(Section):
+    """Who is told of alerts, besides the log. One alert is told once, again after a while, and once it is over."""
+
+    webhook: WebhookSettings | None = None
+    email: EmailSettings | None = None
+    repeat_h: float = Field(default=24.0, gt=0)
+    """Hours until an alert that stays open is told again."""
+
+
+class MonitoringSettings(Section):
+    """What is watched in the stored reports, off the path of any turn."""
+
+    window: int = Field(default=500, ge=10)
+    """Reports in the rolling window."""
+    worst: int = Field(default=5, ge=0)
+    """Worst reports named in an alert."""
+    cusum: CusumSettings = CusumSettings()
+    budget: ErrorBudgetSettings = ErrorBudgetSettings()
+    alerts: AlertSettings = AlertSettings()

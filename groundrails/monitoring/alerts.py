@@ -1,0 +1,150 @@
+"""Alerts: opened once, told again only after a while, and told to be over. Kept in the store, so that a restart or a
+second monitor tells nothing twice."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import smtplib
+import ssl
+from collections.abc import Sequence
+from email.message import EmailMessage
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from sqlalchemy import insert, select, update
+
+from groundrails.config_monitoring import AlertSettings, EmailSettings, MonitoringSettings
+from groundrails.errors import SettingsError
+from groundrails.monitoring.budget import CONSEQUENCES
+from groundrails.monitoring.monitor import View
+from groundrails.store.clock import iso
+from groundrails.store.engine import ALERTS, one_at_a_time, reading, writing
+from groundrails.store.models import AlertRow, NoticeRow
+from groundrails.store.records import as_json
+
+if TYPE_CHECKING:
+    from groundrails.store.store import Store
+
+log = logging.getLogger("groundrails")
+
+HOUR_S = 3600.0
+SUBJECT = "alert:"
+"""How the subject of an alert's notices begins."""
+RECOMMENDED = (
+    "inspect retrieval quality",
+    "check for prompt drift",
+    "verify the model's version",
+    "review how fresh the evidence index is",
+)
+"""Control stack 20.7.2."""
+
+
+class Condition(NamedTuple):
+    """Something that is wrong now."""
+
+    key: str
+    """One alert is open for each."""
+    message: str
+    data: dict[str, Any]
+
+
+class Told(NamedTuple):
+    """What was told about one alert."""
+
+    event: Literal["opened", "repeated", "recovered"]
+    key: str
+    message: str
+
+
+def conditions_of(view: View, settings: MonitoringSettings) -> list[Condition]:
+    """What is wrong in a view: a shift upwards from which the scores have not come back, and an exhausted budget."""
+    found = []
+    last = view.shifts[-1] if view.shifts else None
+    if view.is_shifted and last is not None and view.chart is not None:
+        change = f"; the last change before it: {last.change.description!r}" if last.change is not None else ""
+        message = (
+            f"the hallucination score has risen from {view.chart.baseline:.3f} to {last.mean_since:.3f} "
+            f"since about {iso(last.began_at)}{change}"
+        )
+        worst = [row.id for row in view.worst]
+        found.append(Condition("shift", message, {"worst": worst, "recommended": list(RECOMMENDED)}))
+    if view.budget.state == "exhausted":
+        spent = view.budget.share_spent or 0.0
+        message = f"the error budget of {settings.budget.window_days:g} days is spent: {spent:.0%}"
+        found.append(Condition("budget", message, {"recommended": list(CONSEQUENCES)}))
+    return found
+
+
+def tell(store: Store, conditions: Sequence[Condition], settings: AlertSettings) -> list[Told]:
+    """Open, repeat and close alerts, and tell whoever is to be told.
+
+    Raises:
+        StoreError: the database does not answer; nothing is told then.
+    """
+    now = store.clock.now()
+    with writing(store.engine) as connection:
+        one_at_a_time(connection, ALERTS)
+        rows = connection.execute(select(AlertRow.id, AlertRow.key, AlertRow.last_at, AlertRow.data).where(_OPEN)).all()
+        is_open = {row.key: row for row in rows}
+        told = []
+        for condition in conditions:
+            row = is_open.pop(condition.key, None)
+            if row is None:
+                values = {"opened_at": now, "last_at": now, "count": 1, "data": as_json(condition.message)}
+                connection.execute(insert(AlertRow), {"key": condition.key, **values})
+                told.append(Told("opened", condition.key, condition.message))
+            elif now - row.last_at >= settings.repeat_h * HOUR_S:
+                changed = {"last_at": now, "count": AlertRow.count + 1, "data": as_json(condition.message)}
+                connection.execute(update(AlertRow).where(AlertRow.id == row.id).values(**changed))
+                told.append(Told("repeated", condition.key, condition.message))
+        for row in is_open.values():
+            connection.execute(update(AlertRow).where(AlertRow.id == row.id).values(closed_at=now))
+            told.append(Told("recovered", row.key, f"over: {json.loads(row.data)}"))
+        if settings.webhook is not None:
+            for one in told:
+                data = next((c.data for c in conditions if c.key == one.key), {})
+                body = {"event": f"alert.{one.event}", "alert": one.key, "message": one.message, "at": iso(now), **data}
+                notice = {"subject": SUBJECT + one.key, "body": as_json(body), "state": "waiting", "attempts": 0}
+                connection.execute(insert(NoticeRow), {**notice, "next_at": now})
+    for one in told:
+        log.log(
+            logging.INFO if one.event == "recovered" else logging.WARNING, "groundrails: %s: %s", one.event, one.message
+        )
+        if settings.email is not None:
+            _mail(one, settings.email)
+    return told
+
+
+def open_alerts(store: Store) -> list[tuple[str, float, str]]:
+    """The open alerts: key, since when, message."""
+    with reading(store.engine) as connection:
+        rows = connection.execute(select(AlertRow.key, AlertRow.opened_at, AlertRow.data).where(_OPEN))
+        return [(key, at, str(json.loads(data))) for key, at, data in rows]
+
+
+_OPEN = AlertRow.closed_at.is_(None)
+
+
+def _mail(told: Told, settings: EmailSettings) -> None:
+    """Send one mail; a failure is logged, since the alert itself is in the store and in the log."""
+    message = EmailMessage()
+    message["Subject"] = f"groundrails: {told.key} {told.event}"
+    message["From"], message["To"] = settings.sender, ", ".join(settings.to)
+    message.set_content(told.message)
+    try:
+        with smtplib.SMTP(settings.host, settings.port, timeout=settings.timeout_s) as server:
+            if settings.starttls:
+                server.starttls(context=ssl.create_default_context())
+            if settings.user is not None:
+                server.login(settings.user, _password(settings))
+            server.send_message(message)
+    except (OSError, smtplib.SMTPException, SettingsError) as error:
+        log.error("groundrails: the mail about %s could not be sent: %s: %s", told.key, type(error).__name__, error)
+
+
+def _password(settings: EmailSettings) -> str:
+    value = os.environ.get(settings.password_env or "")
+    if not value:
+        raise SettingsError(f"the environment variable {settings.password_env!r} is not set")
+    return value

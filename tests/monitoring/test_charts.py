@@ -1,0 +1,157 @@
+"""CUSUM against published run lengths and against simulation; window, budget, correlation worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from groundrails.config_monitoring import CusumSettings, ErrorBudgetSettings
+from groundrails.monitoring.budget import Scored, budget_of
+from groundrails.monitoring.changes import Change, first_bad, nearest_change
+from groundrails.monitoring.cusum import Chart, alarms_in, chart_of
+from groundrails.monitoring.monitor import mean_change_at, spearman, wilson
+from groundrails.monitoring.run_length import average_run_length, empirical, normal, threshold_for
+
+
+@pytest.mark.parametrize(
+    ("threshold", "shift", "published"),
+    # Montgomery, Introduction to Statistical Quality Control, table 9.3: two-sided, slack 0.5. One-sided at shift 0 is
+    # twice that; at a shift the other side hardly matters.
+    [(4.0, 0.0, 2 * 168), (5.0, 0.0, 2 * 465), (4.0, 1.0, 8.38), (5.0, 1.0, 10.4), (4.0, 2.0, 3.34), (5.0, 0.5, 38.0)],
+)
+def test_run_lengths_are_the_published_ones(threshold: float, shift: float, published: float) -> None:
+    found = average_run_length(normal(shift, 1.0), 0.5, threshold)
+    assert found == pytest.approx(published, rel=0.01)
+
+
+def test_the_threshold_keeps_the_wanted_run_length() -> None:
+    below = normal(0.0, 1.0)
+    found = threshold_for(below, 0.5, 930.0)
+    assert found == pytest.approx(5.0, abs=0.01)
+    assert average_run_length(below, 0.5, found) >= 930.0
+
+
+def test_a_reference_below_the_mean_has_no_threshold() -> None:
+    with pytest.raises(ValueError, match="alarms too soon with any threshold"):
+        threshold_for(normal(1.0, 0.1), 0.5, 1e6)
+
+
+def test_scores_that_never_exceed_the_reference_never_alarm() -> None:
+    assert average_run_length(empirical([0.1, 0.2]), 0.5, 1.0) == math.inf
+
+
+def test_theory_agrees_with_simulation_for_scores_that_heap_up_at_both_ends() -> None:
+    generator = np.random.default_rng(20261121)
+    scores = np.where(generator.random(4000) < 0.15, generator.beta(8, 2, 4000), generator.beta(1, 12, 4000))
+    below, reference, threshold = empirical(scores), float(scores.mean()) + 0.05, 2.0
+    lengths = [_run_length(generator.choice(scores, 20_000), reference, threshold) for _ in range(300)]
+    expected = average_run_length(below, reference, threshold)
+    assert np.mean(lengths) == pytest.approx(expected, rel=0.2)  # 3 standard errors of a geometric-like length
+
+
+def _run_length(series: np.ndarray, reference: float, threshold: float) -> int:
+    statistic = 0.0
+    for place, score in enumerate(series, start=1):
+        statistic = max(0.0, statistic + score - reference)
+        if statistic > threshold:
+            return place
+    return len(series)
+
+
+CHART = Chart(baseline=0.1, slack=0.05, threshold_up=0.6, threshold_down=0.6, arl0=0, arl1=0)
+
+
+def test_an_alarm_tells_where_the_shift_began() -> None:
+    alarms, cusum = alarms_in([0.1] * 10 + [0.4] * 3, CHART)
+    ((alarm),) = alarms
+    # 0.4 - 0.1 - 0.05 = 0.25 a step: above 0.6 at the third
+    assert (alarm.direction, alarm.began, alarm.at) == ("up", 10, 12)
+    assert alarm.statistic == pytest.approx(0.75)
+    assert cusum.up == 0.0  # it starts again
+
+
+def test_a_fall_is_found_too() -> None:
+    chart = CHART._replace(baseline=0.6)
+    alarms, _ = alarms_in([0.6] * 5 + [0.2] * 2, chart)
+    assert [(a.direction, a.began, a.at) for a in alarms] == [("down", 5, 6)]
+
+
+def test_a_chart_of_a_baseline_keeps_its_promise() -> None:
+    scores = list(np.random.default_rng(1).beta(1, 8, 500))
+    chart = chart_of(scores, CusumSettings(false_alarm_every=2000))
+    assert chart.arl0 == pytest.approx(2000, rel=0.1) and chart.arl0 >= 2000
+    assert chart.slack == 0.05 and 5 < chart.arl1 < 60
+    assert chart.baseline == pytest.approx(sum(scores) / 500)
+
+
+def test_a_baseline_that_is_given_moves_the_level_only() -> None:
+    scores = list(np.random.default_rng(1).beta(1, 8, 500))
+    learnt, given = chart_of(scores, CusumSettings()), chart_of(scores, CusumSettings(baseline=0.4))
+    assert given.baseline == 0.4
+    assert given.threshold_up == pytest.approx(learnt.threshold_up, rel=0.02)
+
+
+def test_a_constant_baseline_has_a_chart() -> None:
+    chart = chart_of([0.02] * 100, CusumSettings())
+    assert alarms_in([0.02] * 1000, chart)[0] == []
+    assert alarms_in([0.9] * 10, chart)[0][0].direction == "up"
+
+
+def test_the_budget_counts_what_the_sample_stands_for() -> None:
+    reports = [Scored(0.5), Scored(0.1, weight=10), Scored(None, weight=2)]
+    found = budget_of(reports, ErrorBudgetSettings(max_score=0.2, min_reports=1))
+    # 11 checked reports allow 2.2; spent 0.5 + 1.0
+    assert (found.reports, found.unverified) == (11, 2)
+    assert (found.allowed, found.spent, found.left) == pytest.approx((2.2, 1.5, 0.7))
+    assert found.state == "ok"
+
+
+def test_an_overspent_budget_is_exhausted_and_few_reports_say_nothing() -> None:
+    settings = ErrorBudgetSettings(max_score=0.2, min_reports=3)
+    assert budget_of([Scored(0.9)] * 3, settings).state == "exhausted"
+    assert budget_of([Scored(0.9)] * 2, settings).state == "too_few_reports"
+    assert budget_of([], settings).share_spent is None
+    assert budget_of([Scored(None)] * 9, settings).state == "too_few_reports"  # unverified is not good
+
+
+def test_wilson_interval() -> None:
+    # R: prop.test(5, 50, correct = FALSE)
+    assert wilson(5, 50) == pytest.approx((0.0434752, 0.2136024), abs=1e-4)
+    assert wilson(0, 0) == (None, None)
+
+
+def test_spearman_with_ties() -> None:
+    pairs = [(1.0, 4.0), (2.0, 3.0), (2.0, 2.0), (4.0, 1.0)] * 5
+    from scipy.stats import spearmanr
+
+    assert spearman(pairs) == pytest.approx(spearmanr(*zip(*pairs, strict=True)).statistic)
+    assert spearman(pairs[:19]) is None and spearman([(1.0, 2.0)] * 30) is None
+
+
+@pytest.mark.parametrize(
+    ("began", "alarm", "expected"),
+    [(10, 10, None), (11, 15, "a"), (25, 29, "b"), (99, 120, "c"), (18, 26, "b"), (5, 40, "a")],
+)
+def test_the_change_behind_a_shift_is_told_by_arrival(began: int, alarm: int, expected: str | None) -> None:
+    known = [Change(1, 900.0, 10, "a", None), Change(2, 100.0, 20, "b", None), Change(3, 300.0, 30, "c", None)]
+    found = nearest_change(known, began, alarm)
+    assert (found.description if found else None) == expected
+
+
+def test_the_mean_before_and_after_a_change() -> None:
+    assert mean_change_at([0.1, 0.2], [0.5]) == pytest.approx(0.35)
+    assert mean_change_at([], [0.5]) is None
+
+
+@pytest.mark.parametrize("bad_from", range(12))
+async def test_bisection_finds_the_first_bad_state(bad_from: int) -> None:
+    asked = []
+
+    async def score(state: int) -> float:
+        asked.append(state)
+        return 0.6 if state >= bad_from else 0.1
+
+    assert await first_bad(list(range(10)), score, max_score=0.3) == (bad_from if bad_from < 10 else None)
+    assert len(asked) <= 5

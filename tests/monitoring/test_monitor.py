@@ -1,0 +1,204 @@
+"""From stored reports to alerts: a shift is found, traced to its change, told once, and told to be over."""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made import exchange, grounded, report
+
+from groundrails.cli.main import _exit_code
+from groundrails.config_monitoring import AlertSettings, MonitoringSettings
+from groundrails.config_store import StoreSettings
+from groundrails.errors import InputError
+from groundrails.monitoring.alerts import conditions_of, open_alerts, tell
+from groundrails.monitoring.changes import add_change, changes
+from groundrails.monitoring.monitor import view_of
+from groundrails.report import Abstention
+from groundrails.store import Store
+from groundrails.store.clock import SteadyClock
+
+SETTINGS = MonitoringSettings.model_validate(
+    {"window": 100, "cusum": {"baseline_size": 200, "false_alarm_every": 50_000}}
+)
+
+
+@pytest.fixture
+def passing() -> list[float]:
+    return [time.time() - 3600]
+
+
+@pytest.fixture
+def store(url: str, passing: list[float]) -> Iterator[Store]:
+    clock = SteadyClock(wall=lambda: passing[0], monotonic=lambda: passing[0])
+    with Store(StoreSettings(url=url), clock=clock) as opened:
+        yield opened
+
+
+def put(store: Store, passing: list[float], mean: float, count: int, seed: int = 0, **labels: str) -> None:
+    for score in np.random.default_rng(seed).beta(mean * 8, (1 - mean) * 8, count):
+        passing[0] += 1
+        made = report(float(score)) if score > 0.5 else grounded(hallucination_score=float(score))
+        store.put(made, exchange(**labels))
+    assert store.flush(60)
+
+
+def test_a_shift_is_found_and_traced_to_the_change_before_it(store: Store, passing: list[float]) -> None:
+    put(store, passing, 0.1, 250, flow="check claims", model="m-1")
+    add_change(store, "new index", author="ann")
+    put(store, passing, 0.1, 50, seed=1)
+    add_change(store, "prompt v3", author="bob")
+    put(store, passing, 0.4, 100, seed=2, model="m-2")
+    view = view_of(store, SETTINGS)
+    assert view.chart is not None and view.chart.arl0 >= 50_000
+    first = view.shifts[0]
+    assert first.direction == "up" and first.change is not None
+    assert first.change.description == "prompt v3"
+    assert first.mean_since == pytest.approx(0.4, abs=0.15)
+    assert view.is_shifted
+    assert {count.value for count in view.breakdowns["model"]} == {None, "m-1", "m-2"}
+    assert view.window.reports == 100 and view.window.mean_score == pytest.approx(0.4, abs=0.05)
+    assert view.worst[0].hallucination_score == max(row.hallucination_score or 0 for row in view.worst)
+
+
+def test_while_all_is_well_nothing_alarms(store: Store, passing: list[float]) -> None:
+    put(store, passing, 0.1, 600)
+    view = view_of(store, SETTINGS)
+    assert view.shifts == () and conditions_of(view, SETTINGS) == [] and view.budget.state == "ok"
+
+
+def test_too_few_reports_have_no_chart(store: Store, passing: list[float]) -> None:
+    put(store, passing, 0.1, 20)
+    view = view_of(store, SETTINGS)
+    assert view.chart is None and view.cusum_up is None and view.budget.state == "too_few_reports"
+
+
+def test_an_alert_is_told_once_then_again_and_then_over(
+    store: Store, passing: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    put(store, passing, 0.1, 250)
+    put(store, passing, 0.45, 60, seed=1)
+    settings = AlertSettings(repeat_h=1)
+
+    def look() -> list[tuple[str, str]]:
+        return [(t.event, t.key) for t in tell(store, conditions_of(view_of(store, SETTINGS), SETTINGS), settings)]
+
+    assert look() == [("opened", "shift")]
+    assert look() == []
+    passing[0] += 3601
+    assert look() == [("repeated", "shift")]
+    assert [key for key, _, _ in open_alerts(store)] == ["shift"]
+    put(store, passing, 0.1, 150, seed=3)
+    assert look() == [("recovered", "shift")]
+    assert look() == [] and open_alerts(store) == []
+    assert "the hallucination score has risen from 0.1" in caplog.text
+
+
+def test_two_monitors_tell_once(store: Store, passing: list[float]) -> None:
+    put(store, passing, 0.1, 250)
+    put(store, passing, 0.45, 60, seed=1)
+    found = conditions_of(view_of(store, SETTINGS), SETTINGS)
+    told: list[Any] = []
+    threads = [threading.Thread(target=lambda: told.extend(tell(store, found, AlertSettings()))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(told) == 1
+
+
+def test_an_exhausted_budget_is_an_alert(store: Store, passing: list[float]) -> None:
+    put(store, passing, 0.5, 60)
+    (condition,) = conditions_of(view_of(store, SETTINGS), SETTINGS)
+    assert condition.key == "budget" and "is spent: 2" in condition.message
+    assert any("groundrails gate" in line for line in condition.data["recommended"])
+
+
+def test_retrieval_quality_is_set_against_the_score(store: Store, passing: list[float]) -> None:
+    for quality in np.linspace(0.1, 0.9, 30):
+        passing[0] += 1
+        abstention = Abstention(action="answer", parts={"retrieval_quality": float(quality)})
+        store.put(grounded(hallucination_score=float(1 - quality), abstention=abstention), exchange())
+    store.flush(10)
+    assert view_of(store, SETTINGS).retrieval_correlation == pytest.approx(-1.0)
+
+
+def test_a_change_needs_words(store: Store) -> None:
+    with pytest.raises(InputError, match="1 to 1000 characters, got 0"):
+        add_change(store, "  ")
+    hostile = "v3 \x00\ud800 '; DROP TABLE changes; --"
+    add_change(store, hostile)
+    assert [change.description for change in changes(store)] == [hostile]
+
+
+def test_mail_goes_to_a_server(store: Store) -> None:
+    lines: list[bytes] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.wfile.write(b"220 test\r\n")
+            is_data = False
+            for line in self.rfile:
+                lines.append(line)
+                word = line.strip().upper()
+                if is_data and word != b".":
+                    continue
+                is_data = word == b"DATA"
+                self.wfile.write({b"DATA": b"354 go\r\n", b"QUIT": b"221 bye\r\n"}.get(word, b"250 ok\r\n"))
+                if word == b"QUIT":
+                    return
+
+    from groundrails.monitoring.alerts import Condition
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = server.server_address[1]
+        mail = {
+            "host": "127.0.0.1",
+            "port": port,
+            "sender": "a@example.com",
+            "to": ["b@example.com"],
+            "starttls": False,
+        }
+        tell(store, [Condition("shift", "it has risen", {})], AlertSettings.model_validate({"email": mail}))
+        server.shutdown()
+    whole = b"".join(lines)
+    assert b"Subject: groundrails: shift opened" in whole and b"it has risen" in whole and b"b@example.com" in whole
+
+
+def test_a_mail_server_that_is_away_is_logged(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    from groundrails.monitoring.alerts import Condition
+
+    mail = {"host": "127.0.0.1", "port": 9, "sender": "a@example.com", "to": ["b@example.com"], "starttls": False}
+    assert tell(store, [Condition("shift", "it has risen", {})], AlertSettings.model_validate({"email": mail}))
+    assert "the mail about shift could not be sent: ConnectionRefusedError" in caplog.text
+
+
+def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], passing: list[float]) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    clock = SteadyClock(wall=lambda: passing[0], monotonic=lambda: passing[0])
+    with Store(StoreSettings(url=url), clock=clock) as store:
+        put(store, passing, 0.1, 600, flow="\x1b[31m")
+
+    def run(*arguments: str) -> tuple[int, str]:
+        capsys.readouterr()
+        code = _exit_code([*arguments, "--store", url])
+        return code, capsys.readouterr().out
+
+    assert run("gate")[0] == 0
+    assert run("alert") == (0, "")
+    assert run("change", "prompt v3", "--author", "ann")[1].endswith("prompt v3\n")
+    with Store(StoreSettings(url=url), clock=clock) as store:
+        put(store, passing, 0.6, 400, seed=1)
+    code, out = run("alert")
+    assert code == 1 and "opened: the hallucination score has risen" in out and "'prompt v3'" in out
+    assert run("alert") == (1, "")
+    code, out = run("gate", "--json")
+    assert code == 1 and json.loads(out)["state"] == "exhausted"
