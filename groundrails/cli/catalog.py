@@ -89,5 +89,25 @@ RAILS: dict[str, Rail] = {
             needs_evidence=False,
             can_block=True,
         ),
+        Rail(
+            flow="check structure",
+            flag="check_structure",
+            action="check_structure",
+            check="structure",
+            exception="StructureRailException",
+            message="inform answer unknown",
+            needs_evidence=False,
+            can_block=True,
+        ),
+        Rail(
+            flow="check logic",
+            flag="check_logic",
+            action="check_logic",
+            check="logic",
+            exception="LogicRailException",
+            message="inform answer unknown",
+            needs_evidence=False,
+            can_block=True,
+        ),
     )
 }

@@ -171,6 +171,7 @@ class Prober:
 
     async def rows(self, config: Any) -> list[Row]:
         """One row for each flow and mode of a Colang 1.0 config; `config` is the copy that may be changed."""
+        from groundrails.cli.doctor_form import STRUCTURE_FLOW, with_own_schema
         from groundrails.cli.doctor_tools import KNOWLEDGE_FLOW, tool_rows, with_own_knowledge
 
         rows = []
@@ -178,6 +179,8 @@ class Prober:
             own = config.model_copy(deep=True)
             if flow.split("$")[0].strip() == KNOWLEDGE_FLOW:
                 with_own_knowledge(own)
+            if flow.split("$")[0].strip() == STRUCTURE_FLOW:
+                with_own_schema(own)
             own.rails.output.flows = [flow]
             own.rails.input.flows = [flow for flow in own.rails.input.flows if flow in self.flag_setters]
             own.rails.retrieval.flows = []
@@ -188,20 +191,24 @@ class Prober:
     async def rows_of_colang_2(self, base_url: str) -> list[Row]:
         """One row for each flow of a Colang 2.x config, in the one mode that it has."""
         from groundrails.cli import doctor_colang2
+        from groundrails.cli.doctor_form import STRUCTURE_FLOW, with_own_schema
         from groundrails.cli.doctor_standin import stand_in_for_models
         from groundrails.cli.installation import load_config
 
         rows = []
         for flow in doctor_colang2.flows_to_probe(self.source):
             flags = flags_of(flow)
-            doctor_colang2.write_probe(self.source, flow, self.plants, flags)
+            plants = self._plants_of(flow)
+            doctor_colang2.write_probe(self.source, flow, plants, flags)
             own = load_config(self.source.folder)
+            if flow == STRUCTURE_FLOW:
+                with_own_schema(own)
             if self.stand_in is not None:
                 stand_in_for_models(own, base_url)
             with started(own) as app:
                 planted, clean = [
                     await self._seen(app, Mode("colang 2.x", _colang_2(number), False), plant, flags)
-                    for number, plant in enumerate(self.plants, start=1)
+                    for number, plant in enumerate(plants, start=1)
                 ]
             why = problem_with(planted, clean, self.settings)
             rows.append(Row(flow, _shown(flags, flow), "Colang 2.x", planted, clean, not why, why))
@@ -227,9 +234,10 @@ class Prober:
         return Row(name, _shown(flags, name), mode.name, planted, clean, not why, why)
 
     def _plants_of(self, flow: str) -> tuple[Plant, Plant]:
+        from groundrails.cli.doctor_form import FORM_PLANTS
         from groundrails.cli.doctor_tools import KNOWLEDGE_FLOW, KNOWLEDGE_PLANTS
 
-        return KNOWLEDGE_PLANTS if flow == KNOWLEDGE_FLOW else self.plants
+        return KNOWLEDGE_PLANTS if flow == KNOWLEDGE_FLOW else FORM_PLANTS.get(flow, self.plants)
 
     async def _seen(self, app: Any, mode: Mode, plant: Plant, flags: list[str]) -> Seen:
         intent, bot, sets_flag = self._dialog_turn(flags)
