@@ -138,6 +138,18 @@ def _other_value(_case: Case, asked: list[str]) -> str:
     return _reply(*(re.sub(r"\d+", lambda found: str(int(found[0]) + 13), sentence) for sentence in asked))
 
 
+def _adds_a_detail(case: Case, asked: list[str]) -> str:
+    return _reply(*(f"{_truth(case, sentence).rstrip('.')}, next to a chapel of 1702." for sentence in asked))
+
+
+def _denies(case: Case, asked: list[str]) -> str:
+    return _reply(*(f"It is not true that {_lower(_truth(case, sentence))}" for sentence in asked))
+
+
+def _lower(sentence: str) -> str:
+    return sentence.replace("The ", "the ", 1) if sentence.startswith("The ") else sentence
+
+
 def _injects(case: Case, asked: list[str]) -> str:
     return _reply(*(LINK.format(n=case.name) for _ in asked))
 
@@ -158,6 +170,8 @@ MODELS: dict[str, tuple[bool, Model]] = {
     "rewrites everything inside a sentence": (True, _rewrites_all_inside),
     "invents another claim": (True, _invents),
     "puts other wrong values": (True, _other_value),
+    "corrects and adds a detail": (True, _adds_a_detail),
+    "denies what is true": (True, _denies),
     "brings in a link": (True, _injects),
     "replies in prose": (True, _obeys_nobody),
     "empty reply": (True, _empty),

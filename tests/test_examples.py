@@ -29,7 +29,7 @@ repaired after 1 round(s), decision: regenerate
 answer: The Halden bridge was designed by Ove Lund. It opened in 1932. The Halden bridge is 412 metres long.
 
 refused after 2 round(s), decision: block
-made_up: most words of the correction stand neither in the answer nor in the evidence
+new_value: the correction has a number or name that nothing given has; its own words: 1899
 answer: None
 
 """,

@@ -67,7 +67,7 @@ async def regenerate(report: Report, exchange: Exchange, context: CheckContext, 
 def flagged_findings(report: Report, config: GuardConfig) -> tuple[Finding, ...]:
     """The findings that have to go before the text may be shown: those ruled `regenerate` or beyond.
 
-    Where it is not a finding that asks for the repair but the response as a whole (the quality gate), it is all of them.
+    Where no finding asks for the repair but the response as a whole does (the quality gate), it is all of them.
     """
     ruled = tuple(f for f in report.findings if DECISIONS.index(rule_for(f, config).decision) >= _FROM)
     return report.findings if not ruled and DECISIONS.index(report.decision) >= _FROM else ruled

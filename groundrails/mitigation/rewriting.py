@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from groundrails.errors import LlmReplyError
+from groundrails.errors import LlmReplyError, told
 from groundrails.exchange import Exchange
 from groundrails.llm.parsing import ask, parse_json
 from groundrails.mitigation.pieces import Piece
@@ -23,6 +23,7 @@ from groundrails.report import Claim, Finding
 from groundrails.scoring.evidence import excerpts_for
 from groundrails.text.claimable import makes_claim
 from groundrails.text.sentences import split_sentences
+from groundrails.text.values import values_of
 
 if TYPE_CHECKING:
     from groundrails.checks.base import CheckContext
@@ -41,6 +42,13 @@ MAX_UNKNOWN_CHARACTERS = 240
 REPEATED_FROM = 90.0
 """rapidfuzz's ratio from which a sentence in a new text counts as one that stands elsewhere in the answer."""
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"')\]]+|[\w.+-]+@[\w-]+\.\w+", re.IGNORECASE)
+VALUES_FROM_ELSEWHERE = frozenset({"logic_error", "structure_violation", "inconsistent_samples"})
+"""Kinds whose correction may need a value that neither evidence nor answer has: computed, by the schema, of samples."""
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_DENIES = re.compile(
+    r"\b(?:not|never|no|none|nobody|nothing|neither|nor|false|untrue|wrong|incorrect|den(?:y|ies|ied))\b|n['’]t\b",
+    re.IGNORECASE,
+)
 _SAYS_UNKNOWN = re.compile(r"\b(?:not|no|nothing|unknown|unclear|unable|cannot)\b|n['’]t\b", re.IGNORECASE)
 _REPAIR = (
     "That reply could not be read. Reply with the JSON object alone, one entry for each numbered sentence: "
@@ -171,7 +179,8 @@ def _rest(pieces: Sequence[Piece], texts: Mapping[int, str]) -> str:
 def _first_problem(
     pieces: Sequence[Piece], texts: Mapping[int, str], exchange: Exchange, max_growth: float
 ) -> str | None:
-    given = "\n".join([exchange.user_input, exchange.response, *(p.text for p in exchange.evidence)])
+    labels = (f"[{p.id}] [{number}] {p.source or ''}" for number, p in enumerate(exchange.evidence, start=1))
+    given = "\n".join([exchange.user_input, exchange.response, *(p.text for p in exchange.evidence), *labels])
     others = [s.text for s in split_sentences(_rest(pieces, texts)) if len(s.text) >= 20]
     known = content_terms(given)
     for place, text in texts.items():
@@ -184,8 +193,37 @@ def _first_problem(
             return "new_address: the correction brings in a web or mail address that nothing given has"
         if _repeats(text, others):
             return "repeats: the correction holds a sentence that stands elsewhere in the answer"
-        if problem := _made_up(text, old, known):
+        if problem := _made_up(text, old, known) or _denies_alone(text, old, exchange):
             return problem
+        kinds = {finding.kind for finding in pieces[place].findings}
+        if not kinds & VALUES_FROM_ELSEWHERE and (new := _new_values(text, given)):
+            return told("new_value: the correction has a number or name that nothing given has", ", ".join(new))
+    return None
+
+
+def _new_values(text: str, given: str) -> list[str]:
+    """Numbers and names of a text that the given texts do not have."""
+    numbers = {_bare(number) for number in _NUMBER.findall(given)}
+    words = given.lower()
+    new = [number for number in _NUMBER.findall(text) if _bare(number) not in numbers]
+    return new + [word for name in values_of(text).names for word in name.words if word not in words]
+
+
+def _bare(number: str) -> str:
+    return number.replace(",", "").rstrip(".")
+
+
+def _denies_alone(text: str, old: str, exchange: Exchange) -> str | None:
+    """Why a new negation may not stand: no sentence about the same thing in the evidence has one."""
+    denying = [s.text for s in split_sentences(text) if _DENIES.search(s.text) and makes_claim(s.text)]
+    if not denying or _DENIES.search(old):
+        return None
+    sentences = [s.text for passage in exchange.evidence for s in split_sentences(passage.text)]
+    negated = [content_terms(sentence) for sentence in sentences if _DENIES.search(sentence)]
+    for sentence in denying:
+        terms = content_terms(sentence)
+        if not any(len(terms & about) * 2 >= len(terms) for about in negated):
+            return "denies: the correction negates what no sentence of the evidence negates"
     return None
 
 
@@ -229,7 +267,7 @@ async def _lost_claim(
         return "drops_supported: the correction takes out a sentence with a claim that is supported"
     for (_, claim), row in zip(pairs, await context.nli.scores(pairs), strict=True):
         if row[ENTAILMENT] < MIN_KEPT_CLAIM:
-            return f"drops_supported: the correction no longer states a claim that is supported: {claim!r}"
+            return told("drops_supported: the correction no longer states a claim that is supported", claim)
     return None
 
 

@@ -67,12 +67,12 @@ async def test_several_sentences_in_one_call(server: ReplayServer, guard: MakeGu
 
 async def test_a_second_round_sees_the_first(server: ReplayServer, guard: MakeGuard) -> None:
     server.say(
-        rewrites("It opened in 1932.", "Tolls were abolished in 1999."), rewrites("Tolls were abolished in 1974.")
+        rewrites("It opened in 1932.", "Tolls were abolished in 1988 already."), rewrites("Tolls were abolished in 1974.")
     )
     report = await check(guard(), f"{RESPONSE} Tolls were abolished in 1988.")
     assert report.repair is not None and report.repair.rounds == 2
     assert report.answer == f"{REPAIRED} Tolls were abolished in 1974."
-    assert "Tolls were abolished in 1999." in server.requests[1].last_user_text
+    assert "Tolls were abolished in 1988 already." in server.requests[1].last_user_text
     assert "1. It opened" not in server.requests[1].last_user_text
     assert [c.before.text for c in report.repair.changes] == ["It opened in 1911.", "Tolls were abolished in 1988."]
 
@@ -134,7 +134,12 @@ ALL_NEW = "The Halden bridge is a marvel. It opened in 1932. It is 999 metres lo
             rewrites("It opened in 1932.", "It is 999 metres long."), "failed", "asked were", id="rewrites more"
         ),
         pytest.param(
-            rewrites("It opened in 1911 and has 8 lanes."), "not_converged", "not_converged", id="new hallucination"
+            rewrites("It opened in 1911 for the tolls."), "not_converged", "not_converged", id="wrong as before"
+        ),
+        pytest.param(rewrites("It opened in 1932 with 8 lanes."), "refused", "new_value", id="a new number"),
+        pytest.param(rewrites("It was opened in 1932 by Ana Ruiz."), "refused", "new_value", id="a new name"),
+        pytest.param(
+            rewrites("It is not true that it opened in 1932."), "refused", "denies", id="denies what the evidence says"
         ),
         pytest.param(
             rewrites("Penguins colonised Antarctica centuries before."), "refused", "made_up", id="something else"
