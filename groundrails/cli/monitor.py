@@ -11,7 +11,7 @@ import typer
 
 from groundrails.cli.span import seconds_of
 from groundrails.cli.store_place import CONFIG, STORE, opened, settings_for
-from groundrails.cli.terminal import can_write, console
+from groundrails.cli.terminal import can_write, console, visible
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 PLAIN_BLOCKS = " .:-=+*#@"
@@ -43,7 +43,7 @@ def monitor(
             for line in summary_lines(found, blocks=BLOCKS if can_write(out.file, BLOCKS) else PLAIN_BLOCKS):  # type: ignore[arg-type]
                 out.print(line)
             if every is None:
-                return 1 if found["watch"].budget.state == "exhausted" else 0
+                return 1 if found["watch"].view.budget.state == "exhausted" else 0
             time.sleep(every)
 
 
@@ -63,18 +63,21 @@ def summary_lines(found: dict[str, Any], *, blocks: str = BLOCKS) -> Iterator[st
 
 
 def _watched(seen: Any) -> Iterator[str]:
-    budget = seen.budget
+    view, budget = seen.view, seen.view.budget
+    if view.window.low is not None:
+        yield f"last {view.window.reports} reports: {view.window.low:.1%} to {view.window.high:.1%} hallucinated (95 %)"
     yield (
         f"error budget {budget.state.replace('_', ' ')}: {budget.spent:.1f} of {budget.allowed:.1f} spent over "
         f"{budget.reports:.0f} reports"
     )
-    if seen.chart is None:
+    if view.chart is None:
         yield f"cusum: learns from the first {seen.wanted} checked reports; there are {seen.learnt}"
         return
-    yield f"cusum: {seen.statistic:.2f} of threshold {seen.chart.threshold_up:.2f}, {len(seen.shifts)} shifts found"
-    for shift in seen.shifts[-3:]:
-        change = f"; change before it: {shift.change.description}" if shift.change else ""
-        yield f"shift {shift.alarm.direction} began {time.strftime('%Y-%m-%d %H:%M', time.gmtime(shift.began))}{change}"
+    yield f"cusum: {view.cusum_up:.2f} of threshold {view.chart.threshold_up:.2f}, {len(view.shifts)} shifts found"
+    for shift in view.shifts[-3:]:
+        change = f"; change before it: {visible(shift.change.description, one_line=True)}" if shift.change else ""
+        began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(shift.began_at))
+        yield f"shift {shift.direction} began {began}{change}"
 
 
 def sparkline(heights: list[float], blocks: str) -> str:

@@ -58,17 +58,15 @@ def _write(file: Path, found: dict[str, Any], begin: float) -> None:
 
 
 def _plain(found: dict[str, Any]) -> dict[str, Any]:
-    watched = found["watch"]
+    view = found["watch"].view
     kept = {name: found[name] for name in ("reports", "rate", "unverified", "cost", "findings", "groups", "worst")}
     return {
         **kept,
         "trend": [{"from": bar.label, "hallucinated": bar.value} for bar in found["trend"]],
-        "budget": {**watched.budget._asdict(), "left": watched.budget.left},
-        "cusum": watched.chart._asdict() if watched.chart else None,
+        "budget": {**view.budget._asdict(), "left": view.budget.left},
+        "cusum": view.chart._asdict() if view.chart else None,
         "shifts": [
-            {**shift.alarm._asdict(), "at": shift.at, "began": shift.began,
-             "change": shift.change._asdict() if shift.change else None}
-            for shift in watched.shifts
+            {**shift._asdict(), "change": shift.change._asdict() if shift.change else None} for shift in view.shifts
         ],
     }  # fmt: skip
 

@@ -7,8 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from groundrails.monitoring.budget import CONSEQUENCES
+from groundrails.monitoring.monitor import Shift
 from groundrails.service import views
-from groundrails.service.watch import Shift, Watch, watch
+from groundrails.service.watch import Watch, watch
 from groundrails.store import queries
 
 if TYPE_CHECKING:
@@ -85,12 +86,13 @@ def _watched(seen: Watch) -> dict[str, Any]:
     changes = [
         c._replace(description=views.harmless(c.description), author=views.harmless(c.author)) for c in seen.changes
     ]
-    shown = seen._replace(changes=changes, shifts=[_harmless_shift(shift) for shift in seen.shifts])
+    shifts = tuple(_harmless_shift(shift) for shift in seen.view.shifts)
+    shown = seen._replace(changes=changes, view=seen.view._replace(shifts=shifts))
     given: dict[str, Any] = {"watch": shown, "consequences": CONSEQUENCES, "line": "", "markers": [], "threshold_y": 0}
-    if seen.chart is None or not seen.line:
+    if seen.view.chart is None or not seen.line:
         return given
     begin, end = seen.line[0][0], seen.line[-1][0]
-    wide, high = max(1.0, end - begin), 1.1 * max(seen.chart.threshold_up, *(value for _, value in seen.line))
+    wide, high = max(1.0, end - begin), 1.1 * max(seen.view.chart.threshold_up, *(value for _, value in seen.line))
 
     def x_of(at: float) -> float:
         return round(views.CHART_WIDTH * (at - begin) / wide, 1)
@@ -101,5 +103,5 @@ def _watched(seen: Watch) -> dict[str, Any]:
     return given | {
         "line": " ".join(f"{x_of(at)},{y_of(value)}" for at, value in seen.line),
         "markers": [(x_of(c.at), c.description) for c in shown.changes if begin <= c.at <= end],
-        "threshold_y": y_of(seen.chart.threshold_up),
+        "threshold_y": y_of(seen.view.chart.threshold_up),
     }
