@@ -123,8 +123,8 @@ def _from_langchain(item: Any, place: int) -> Mapping[str, Any]:
         tool: Mapping[str, Any] = convert_to_openai_tool(item)
     except Exception as error:  # boundary to LangChain, which raises whatever it likes for what it cannot read
         raise InputError(
-            f"tools[{place}]: got {_shown(item)}: give {{name, parameters}} or a LangChain tool; reading it as one gave "
-            f"{type(error).__name__}"
+            f"tools[{place}]: got {_shown(item)}: give {{name, parameters}} or a LangChain tool; reading it as one "
+            f"gave {type(error).__name__}"
         ) from error
     return tool
 

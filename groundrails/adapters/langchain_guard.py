@@ -40,7 +40,6 @@ from groundrails.exchange import (
     Exchange,
     Message,
     TokenLogprob,
-    ToolCall,
     as_messages,
     as_passages,
     content_text,
@@ -48,6 +47,7 @@ from groundrails.exchange import (
 from groundrails.guard import Guard
 from groundrails.report import Report
 from groundrails.streaming import pieces_of
+from groundrails.tool_calls import as_tool_calls, as_tools
 
 log = logging.getLogger("groundrails")
 
@@ -76,6 +76,7 @@ class GuardRunnable(Runnable[Any, Any]):
             passages cannot be read, the answer is unverified.
         response_key: where a mapping holds the answer, if under another key.
         report_key: where a mapping gets its `Report`; a message has it as plain data in `response_metadata`.
+        tools: what the model of the chain was bound to, for the check `tools`; in any shape that `Guard.check` takes.
         messages: other texts for `wording.DEFAULT_MESSAGES`, by their names there.
 
     Raises:
@@ -91,6 +92,7 @@ class GuardRunnable(Runnable[Any, Any]):
         response_key: str | None = None,
         report_key: str = REPORT_KEY,
         messages: Mapping[str, str] | None = None,
+        tools: Sequence[Any] | None = None,
     ) -> None:
         if on not in get_args(On):
             raise SettingsError(f"on must be one of {', '.join(get_args(On))}, got {on!r}")
@@ -100,6 +102,7 @@ class GuardRunnable(Runnable[Any, Any]):
         self.on = on
         self.response_key = response_key
         self.report_key = report_key
+        self._tools = as_tools(tools)
         self._evidence = coerce_to_runnable(evidence) if callable(evidence) or isinstance(evidence, Runnable) else None
         self._passages = None if self._evidence is not None else evidence
         self._messages = {name: [text] for name, text in (messages or {}).items()}
@@ -166,7 +169,7 @@ class GuardRunnable(Runnable[Any, Any]):
 
     def _subject(self, value: Any) -> _Subject:
         if not isinstance(value, Mapping):
-            return _Subject(whole=value, answer=_answer(value))
+            return _Subject(whole=value, answer=_answer(value), tools=self._tools)
         key = self.response_key or _response_key(value)
         if key not in value:
             raise InputError(f"the mapping has no key {key!r}; its keys: {', '.join(map(repr, value))}")
@@ -176,6 +179,7 @@ class GuardRunnable(Runnable[Any, Any]):
             key=key,
             evidence=_first(value, EVIDENCE_KEYS),
             prompt=_prompt(value),
+            tools=self._tools,
         )
 
     def _outcome(self, subject: _Subject, report: Report) -> Any:
@@ -225,6 +229,7 @@ class _Subject:
     """Where the mapping holds the answer; None if the input is the answer."""
     evidence: Any = None
     prompt: tuple[Message, ...] = ()
+    tools: tuple[dict[str, Any], ...] = ()
 
     @property
     def text(self) -> str:
@@ -234,8 +239,8 @@ class _Subject:
         """What `Guard.check` is told besides text and evidence."""
         if isinstance(self.answer, str):
             return {"prompt": self.prompt}
-        calls = [ToolCall(name=c["name"], arguments=c["args"], id=c["id"]) for c in self.answer.tool_calls]
-        return {"prompt": self.prompt, "tool_calls": calls, "logprobs": _logprobs(self.answer)}
+        calls = as_tool_calls(self.answer)
+        return {"prompt": self.prompt, "tool_calls": calls, "tools": self.tools, "logprobs": _logprobs(self.answer)}
 
 
 def _refuse(kwargs: Mapping[str, Any]) -> None:
