@@ -171,7 +171,7 @@ def trend(engine: Engine, where: Filter = EVERYTHING, *, step_s: float) -> list[
 
 def sample_rates(engine: Engine, where: Filter = EVERYTHING) -> list[tuple[float | None, float]]:
     """Score and sample rate of each report."""
-    both: Select[Any] = select(ReportRow.hallucination_score, ReportRow.sample_rate)
+    both: Any = select(ReportRow.hallucination_score, ReportRow.sample_rate)
     query = _filtered(both, where)
     with reading(engine) as connection:
         return [(score, rate) for score, rate in connection.execute(query)]
