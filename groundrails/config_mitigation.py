@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from groundrails.config_base import Section
 from groundrails.exchange import Stakes
-from groundrails.report import Decision, FindingKind, Severity
+from groundrails.report import Decision, FindingKind
 
 RepairFallback = Literal["auto", "annotate", "warn", "abstain", "escalate", "block", "raise"]
 AnnotationFormat = Literal["plain", "markdown", "html"]
@@ -184,6 +184,3 @@ class QualityGateSettings(Section):
         if self.then == "allow":
             raise ValueError("a gate that allows is none; expected one of the decisions beyond allow")
         return self
-
-
-SEVERITY_NAMES: tuple[Severity, ...] = ("low", "medium", "high", "critical")
