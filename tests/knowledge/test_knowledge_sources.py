@@ -252,6 +252,15 @@ def test_a_list_is_read_again_when_it_changes(tmp_path: Path) -> None:
         ask(source, value("b2"))
 
 
+def test_a_list_that_is_gone_has_no_answer(tmp_path: Path) -> None:
+    file = tmp_path / "ids.jsonl"
+    file.write_text('"a1"\n', encoding="utf-8")
+    source = source_of(kind="jsonl", path=str(file))
+    file.unlink()
+    with pytest.raises(FileNotFoundError):
+        ask(source, value("a1"))
+
+
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [

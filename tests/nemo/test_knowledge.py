@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from nemo_apps import BLOCKED, app_yaml, make_app, user
+from nemo_modes import MODES, Turn
 
 from groundrails.testing import ReplayServer
 
@@ -71,6 +72,17 @@ async def test_without_sources_the_answer_is_unverified(app: App, server: Replay
     server.default(KNOWN)
     message = await app(flows="check knowledge").generate_async(messages=asked(check_knowledge=True))
     assert message["content"].startswith(KNOWN) and "could not be verified" in message["content"]
+
+
+@pytest.mark.parametrize("mode", ["parallel", "output rails only", "check_async", "stream_async", "rails exceptions"])
+async def test_other_modes_catch_it_too(app: App, server: ReplayServer, papers: Path, mode: str) -> None:
+    row = MODES[mode]
+    rails = app(row.yaml.format(flow="check knowledge", flag_flows="[]") + SETTINGS.format(path=papers))
+    for answer, is_caught in ((MADE_UP, True), (KNOWN, False)):
+        server.reset()
+        server.default(answer)
+        seen = await row.ask(rails, Turn(answer, QUESTION, {"check_knowledge": True}))
+        assert seen.is_caught is is_caught, seen
 
 
 KB_YAML = """
