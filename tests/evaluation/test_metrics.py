@@ -1,11 +1,14 @@
 """Against values worked by hand, and against scikit-learn (1.9) on random and awkward inputs."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
+from groundrails.errors import MissingExtraError
 from groundrails.evaluation import metrics as m
 from groundrails.evaluation.resampling import _FAST, weight_blocks
 
@@ -176,3 +179,12 @@ def test_any_function_of_labels_and_scores_gets_an_interval() -> None:
 def test_an_unknown_metric_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match="unknown metric 'auc'; available: auroc"):
         m.bootstrap_interval([1, 0], [0.1, 0.2], "auc")
+
+
+@pytest.mark.parametrize(
+    ("module", "function"), [("sklearn.metrics", m.sklearn_metrics), ("scipy.stats", m.scipy_stats)]
+)
+def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, module: str, function: object) -> None:
+    monkeypatch.setitem(sys.modules, module, None)  # as Python marks a module that cannot be imported
+    with pytest.raises(MissingExtraError, match=r"pip install 'groundrails\[eval\]'"):
+        function()  # type: ignore[operator]
