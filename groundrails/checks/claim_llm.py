@@ -21,7 +21,7 @@ from groundrails.llm.cache import ask_cached
 from groundrails.llm.parsing import parse_json
 from groundrails.nli.base import CONTRADICTION, ENTAILMENT
 from groundrails.report import ErrorType, Label, Quote
-from groundrails.scoring.asking import NO_VERDICT, SECOND_LOOK, Answer, Question, Replies, ask_about
+from groundrails.scoring.asking import NO_VERDICT, SECOND_LOOK, Answer, Question, Replies, ask_about, list_schema
 from groundrails.scoring.base import Statement
 from groundrails.scoring.evidence import find_quote, is_about
 from groundrails.text.claimable import claim_sentences, clean
@@ -82,22 +82,7 @@ class _Drawn(BaseModel):
     claim: str = Field(min_length=1)
 
 
-_EXTRACTION_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "claims": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"sentence": {"type": "integer"}, "claim": {"type": "string"}},
-                "required": ["sentence", "claim"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["claims"],
-    "additionalProperties": False,
-}
+_EXTRACTION_SCHEMA = list_schema("claims", {"sentence": {"type": "integer"}, "claim": {"type": "string"}})
 _EXTRACTION_REPAIR = (
     "That reply could not be read. Reply with the JSON object alone: "
     '{"claims": [{"sentence": 1, "claim": "..."}]}, the number of the sentence and the claim.'
@@ -250,29 +235,17 @@ class Judged(NamedTuple):
     is_trusted: bool = True
 
 
-_VERDICT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "verdicts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "claim": {"type": "integer"},
-                    "facts": {"type": "string"},
-                    "quote": {"type": "string"},
-                    "comparison": {"type": "string"},
-                    "label": {"type": "string", "enum": list(LABELS)},
-                    "error_types": {"type": "array", "items": {"type": "string", "enum": list(ERROR_TYPES)}},
-                },
-                "required": ["claim", "facts", "quote", "comparison", "label", "error_types"],
-                "additionalProperties": False,
-            },
-        }
+_VERDICT_SCHEMA = list_schema(
+    "verdicts",
+    {
+        "claim": {"type": "integer"},
+        "facts": {"type": "string"},
+        "quote": {"type": "string"},
+        "comparison": {"type": "string"},
+        "label": {"type": "string", "enum": list(LABELS)},
+        "error_types": {"type": "array", "items": {"type": "string", "enum": list(ERROR_TYPES)}},
     },
-    "required": ["verdicts"],
-    "additionalProperties": False,
-}
+)
 _VERDICT_REPAIR = (
     "That reply could not be read. Reply with the JSON object alone, one entry for each claim: "
     '{"verdicts": [{"claim": 1, "facts": "...", "quote": "...", "comparison": "...", "label": "...", '

@@ -23,8 +23,8 @@ from groundrails.checks.error_types import error_types
 from groundrails.checks.evidence_nli import Reading, Readings, read_claims
 from groundrails.checks.grounding import Judged as Verdict
 from groundrails.checks.grounding import claim_of as claim_of_reading
+from groundrails.checks.grounding import finding_of, readable_evidence
 from groundrails.checks.grounding import judged_reading as verdict_on
-from groundrails.checks.grounding import readable_evidence
 from groundrails.checks.hypotheses import Hypothesis, hypotheses
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Exchange, Passage
@@ -372,21 +372,7 @@ async def _second_opinion(
 
 
 def _finding(claim: Claim, check: str) -> Finding:
-    is_made_up = claim.label != "contradicted" and bool({"number", "entity", "temporal"} & {*claim.error_types})
-    return Finding(
-        kind="unsupported_claim",
-        category="confabulatory" if is_made_up else "contextual",
-        severity=SEVERITIES[claim.label],
-        origin="intrinsic" if claim.label == "contradicted" else "extrinsic",
-        span=claim.span,
-        reason=claim.reason,
-        evidence=claim.evidence,
-        score=claim.score,
-        check=check,
-        version=claim.version,
-        label=claim.label,
-        error_types=claim.error_types,
-    )
+    return finding_of(claim, check, is_made_up=bool({"number", "entity", "temporal"} & {*claim.error_types}))
 
 
 def _status(claims: Sequence[Claim], plan: _Plan) -> tuple[CheckStatus, str]:

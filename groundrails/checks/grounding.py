@@ -267,7 +267,12 @@ def _reason(reading: Reading, label: Label, against: Seen | None) -> str:
 def _finding(claim: Claim, reading: Reading, check: str) -> Finding | None:
     if claim.label in SUPPORTED_LABELS:
         return None
-    is_made_up = claim.label != "contradicted" and bool(reading.missing)
+    return finding_of(claim, check, is_made_up=bool(reading.missing))
+
+
+def finding_of(claim: Claim, check: str, *, is_made_up: bool) -> Finding:
+    """The finding on a claim that is not supported; `is_made_up` if it has specific words that the evidence lacks."""
+    is_made_up = is_made_up and claim.label != "contradicted"
     return Finding(
         kind="unsupported_claim",
         category="confabulatory" if is_made_up else "contextual",

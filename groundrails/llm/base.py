@@ -48,3 +48,24 @@ class LlmClient(Protocol):
             LlmError: the provider failed; `.retryable` says whether another try can help.
         """
         ...
+
+
+class ClientAround:
+    """An `LlmClient` around another one, which it asks and may add to."""
+
+    def __init__(self, inner: LlmClient) -> None:
+        self.model = inner.model
+        self._inner = inner
+
+    @property
+    def supports_n(self) -> bool:
+        """As the inner client has learned."""
+        return self._inner.supports_n
+
+    @supports_n.setter
+    def supports_n(self, value: bool) -> None:
+        self._inner.supports_n = value
+
+    async def complete(self, messages: Sequence[Message], **options: Any) -> LlmReply:
+        """Ask the inner client once; see `LlmClient`."""
+        return await self._inner.complete(messages, **options)

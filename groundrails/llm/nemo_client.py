@@ -8,7 +8,7 @@ anything with `parameters.base_url`) is `OpenAIChatModel` over an httpx client; 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseLanguageModel
@@ -20,7 +20,7 @@ from nemoguardrails.logging.explain import LLMCallInfo
 from nemoguardrails.logging.llm_tracker import track_llm_call
 
 from groundrails.exchange import Message
-from groundrails.llm.base import Completion, LlmClient, LlmReply
+from groundrails.llm.base import ClientAround, Completion, LlmClient, LlmReply
 from groundrails.llm.failures import as_llm_error, refused_parameter
 from groundrails.llm.langchain_client import LangchainClient
 from groundrails.llm.messages import portable
@@ -87,40 +87,22 @@ def _connect(model: OpenAIChatModel) -> AsyncOpenAI:
     )
 
 
-class RecordedClient:
+class RecordedClient(ClientAround):
     """Another client whose calls stand in NeMo's `explain()`, statistics and log."""
 
     def __init__(self, inner: LlmClient, provider: str | None, task: str = TASK) -> None:
-        self.model = inner.model
-        self._inner = inner
+        super().__init__(inner)
         self._provider = provider
         self._task = task
 
-    @property
-    def supports_n(self) -> bool:
-        """As the inner client has learned."""
-        return self._inner.supports_n
-
-    @supports_n.setter
-    def supports_n(self, value: bool) -> None:
-        self._inner.supports_n = value
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        n: int = 1,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        json_schema: dict[str, Any] | None = None,
-    ) -> LlmReply:
+    async def complete(self, messages: Sequence[Message], **options: Any) -> LlmReply:
         """Ask the model once; see `LlmClient`."""
 
         async def recorded() -> LlmReply:
             info = LLMCallInfo(task=self._task, prompt=_shown(messages))
             info.llm_model_name, info.llm_provider_name = self.model, self._provider or "unknown"
             llm_call_info_var.set(info)
-            reply: LlmReply = await _tracked(info, self._inner, messages, n, temperature, max_tokens, json_schema)
+            reply: LlmReply = await _tracked(info, self._inner, messages, options)
             return reply
 
         return await _in_own_context(recorded())
@@ -128,17 +110,9 @@ class RecordedClient:
 
 @track_llm_call  # type: ignore[untyped-decorator]
 async def _tracked(
-    info: LLMCallInfo,
-    client: LlmClient,
-    messages: Sequence[Message],
-    n: int,
-    temperature: float | None,
-    max_tokens: int | None,
-    json_schema: dict[str, Any] | None,
+    info: LLMCallInfo, client: LlmClient, messages: Sequence[Message], options: Mapping[str, Any]
 ) -> LlmReply:
-    reply = await client.complete(
-        messages, n=n, temperature=temperature, max_tokens=max_tokens, json_schema=json_schema
-    )
+    reply = await client.complete(messages, **options)
     info.completion = "\n---\n".join(completion.text for completion in reply.completions)
     info.prompt_tokens, info.completion_tokens = reply.prompt_tokens, reply.completion_tokens
     info.total_tokens = reply.prompt_tokens + reply.completion_tokens

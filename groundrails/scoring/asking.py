@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pydantic import BaseModel, field_validator
 
 from groundrails.errors import GroundrailsError, LlmReplyError, reason_of
-from groundrails.exchange import Message, Passage
+from groundrails.exchange import Exchange, Message, Passage
 from groundrails.llm.cache import ask_cached
 from groundrails.scoring.base import Statement
 from groundrails.scoring.evidence import excerpts_for
@@ -29,6 +29,24 @@ SECOND_LOOK = (
 """Note of a second pass. Without it the question would be the same, and so would the reply, from the cache at least."""
 NO_VERDICT = "no_verdict"
 """Reason of a claim that the judge left out."""
+
+
+def list_schema(name: str, fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """JSON schema of a reply, for providers that keep to one: an object with one list of objects of these fields."""
+    item = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": {name: {"type": "array", "items": item}},
+        "required": [name],
+        "additionalProperties": False,
+    }
+
+
+def unasked(exchange: Exchange, context: CheckContext) -> str:
+    """Why no judge can be asked about the claims: `no_model` or `no_evidence`; empty if one can."""
+    if context.judge is None and context.llm is None:
+        return "no_model"
+    return "" if exchange.evidence else "no_evidence"
 
 
 class Answer(BaseModel):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from groundrails.exchange import Exchange
 from groundrails.scoring.base import ClaimScore, MeasureResult, Statement, clipped, result_of, unmeasured
 from groundrails.scoring.encoder import TextEncoder, default_encoder
-from groundrails.scoring.languages import unknown_language
-from groundrails.scoring.samples import samples_for, sentences_of
+from groundrails.scoring.samples import readable_samples, sentences_of
 
 if TYPE_CHECKING:
     from groundrails.checks.base import CheckContext
@@ -34,9 +33,7 @@ class EmbeddingMeasure:
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
         """Score each claim against the samples."""
         encoder = self._encoder or default_encoder()
-        if reason := await context.nli.run(unknown_language, exchange.response, encoder.languages):
-            return unmeasured(self, claims, reason)
-        drawn = await samples_for(exchange, context)
+        drawn = await readable_samples(exchange, context, encoder.languages)
         if not drawn.texts:
             return unmeasured(self, claims, drawn.reason)
         cosines = await context.nli.run(_cosines, encoder, [claim.text for claim in claims], drawn.texts)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
 from groundrails.exchange import Exchange, Passage
 from groundrails.llm.parsing import parse_object
 from groundrails.report import Label
-from groundrails.scoring.asking import NO_VERDICT, SECOND_LOOK, Answer, Question, Replies, ask_about
+from groundrails.scoring.asking import (
+    NO_VERDICT,
+    SECOND_LOOK,
+    Answer,
+    Question,
+    Replies,
+    ask_about,
+    list_schema,
+    unasked,
+)
 from groundrails.scoring.base import ClaimScore, MeasureResult, Statement, result_of, unmeasured
 from groundrails.scoring.evidence import find_quote, is_about
 
@@ -39,28 +48,16 @@ class _Reply(BaseModel):
     verdicts: list[Verdict]
 
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "verdicts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "claim": {"type": "integer"},
-                    "reason": {"type": "string"},
-                    "quote": {"type": "string"},
-                    "level": {"type": "integer", "enum": list(range(HIGHEST_LEVEL + 1))},
-                },
-                "required": ["claim", "reason", "quote", "level"],
-                "additionalProperties": False,
-            },
-        }
+SCHEMA = list_schema(
+    "verdicts",
+    {
+        "claim": {"type": "integer"},
+        "reason": {"type": "string"},
+        "quote": {"type": "string"},
+        "level": {"type": "integer", "enum": list(range(HIGHEST_LEVEL + 1))},
     },
-    "required": ["verdicts"],
-    "additionalProperties": False,
-}
-"""JSON schema of a reply, for providers that keep to one. The reason comes before the level it explains."""
+)
+"""The reason comes before the level it explains."""
 
 _QUESTION: Question[Verdict] = Question(
     task="judge_claims",
@@ -91,10 +88,8 @@ class JudgeMeasure:
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
         """Have each claim judged against the evidence."""
         session = context.judge or context.llm
-        if session is None:
-            return unmeasured(self, claims, "no_model")
-        if not exchange.evidence:
-            return unmeasured(self, claims, "no_evidence")
+        if session is None or not exchange.evidence:
+            return unmeasured(self, claims, unasked(exchange, context))
         everything = range(len(claims))
         first = await self._pass(everything, exchange, claims, context, session, number=1)
         unsure = [place for place in everything if _is_unsure(first[place])]

@@ -9,7 +9,7 @@ from pydantic import BaseModel, field_validator
 
 from groundrails.exchange import Exchange
 from groundrails.llm.parsing import parse_object
-from groundrails.scoring.asking import NO_VERDICT, Answer, Question, Replies, ask_about
+from groundrails.scoring.asking import NO_VERDICT, Answer, Question, Replies, ask_about, list_schema, unasked
 from groundrails.scoring.base import ClaimScore, MeasureResult, Statement, result_of, unmeasured
 
 if TYPE_CHECKING:
@@ -35,26 +35,9 @@ class _Reply(BaseModel):
     answers: list[YesNo]
 
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "answers": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "claim": {"type": "integer"},
-                    "answer": {"type": "string", "enum": ["yes", "no", "unsure"]},
-                },
-                "required": ["claim", "answer"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["answers"],
-    "additionalProperties": False,
-}
-"""JSON schema of a reply, for providers that keep to one."""
+SCHEMA = list_schema(
+    "answers", {"claim": {"type": "integer"}, "answer": {"type": "string", "enum": ["yes", "no", "unsure"]}}
+)
 
 _QUESTION: Question[YesNo] = Question(
     task="qa_claims",
@@ -82,10 +65,8 @@ class QaMeasure:
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
         """Ask about each claim."""
         session = context.judge or context.llm
-        if session is None:
-            return unmeasured(self, claims, "no_model")
-        if not exchange.evidence:
-            return unmeasured(self, claims, "no_evidence")
+        if session is None or not exchange.evidence:
+            return unmeasured(self, claims, unasked(exchange, context))
         places = range(len(claims))
         replies = await ask_about(_QUESTION, places, claims, exchange.evidence, context, session, seed=self._seed)
         version = f"{self.version}+{session.client.model}+{context.prompts.version(_QUESTION.task)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from groundrails.exchange import Exchange
+from groundrails.scoring.languages import unknown_language
 
 if TYPE_CHECKING:
     from groundrails.checks.base import CheckContext
@@ -36,6 +37,13 @@ async def samples_for(exchange: Exchange, context: CheckContext) -> Drawn:
     drawn = await context.sampler.draw(wanted_samples(context.config.consistency))
     texts = tuple(sample.text for sample in drawn if sample.text.strip())
     return Drawn(texts, "" if texts else "no_samples")
+
+
+async def readable_samples(exchange: Exchange, context: CheckContext, languages: tuple[str, ...]) -> Drawn:
+    """`samples_for`, unless the response is in a language that is none of these: that is the reason then."""
+    if reason := await context.nli.run(unknown_language, exchange.response, languages):
+        return Drawn((), reason)
+    return await samples_for(exchange, context)
 
 
 def wanted_samples(settings: ConsistencySettings) -> int:
