@@ -20,6 +20,7 @@ from groundrails.errors import LlmError, reason_of
 from groundrails.exchange import Exchange, Sample, Span
 from groundrails.llm.sampling import Sampler
 from groundrails.report import CheckResult, Finding
+from groundrails.scoring.drift import DriftModel
 from groundrails.scoring.languages import unknown_language
 from groundrails.scoring.words import words_of
 from groundrails.text.claimable import claim_sentences, clean
@@ -31,6 +32,8 @@ One contradicting pair among many is a pointer, no verdict (four types, type 2):
 sentence at 0.2. With the default of 2 samples one flat contradiction does reach the threshold: half of what the model
 says is then something else. Control stack 20.4.2: a claim without a majority is high-risk.
 """
+FINDING_SCORE = 0.5
+"""Least score of a sentence that is reported: it is said to be more likely wrong than not."""
 SAMPLES_BY_RISK = {"low": 1, "medium": 3, "high": 5}
 """Control stack 20.4.2."""
 MAX_QUOTES = 3
@@ -84,8 +87,10 @@ class ConsistencyCheck:
         self, exchange: Exchange, sentences: list[Span], compared: _Compared, wanted: int, context: CheckContext
     ) -> CheckResult:
         samples, votes = compared
-        version = f"{self.version}+{votes.method}"
-        findings = await context.nli.run(self._findings, sentences, votes, version)
+        agreement, model = context.config.consistency.agreement, DriftModel.load()
+        version = f"{self.version}+drift-{model.version}+{votes.method}"
+        scores = [score_of(row, agreement, model) for row in votes.rows]
+        findings = await context.nli.run(self._findings, sentences, votes, scores, version)
         metrics = {"sample_disagreement": max(map(drift_of, votes.rows)), "samples": float(len(samples))}
         if context.config.consistency.agreement == "nli":
             rate = await pairwise_contradiction_rate(votes, exchange, samples, context)
@@ -94,18 +99,18 @@ class ConsistencyCheck:
             name=self.name,
             status="hallucinated" if findings else "grounded",
             reason=f"{len(findings)} of {len(sentences)} sentences drift between samples" if findings else "consistent",
-            score=metrics["sample_disagreement"],
+            score=max(scores),
             findings=tuple(findings),
             metrics=metrics,
-            details=_details(sentences, compared, wanted, context.config.consistency),
+            details=_details(sentences, compared, scores, wanted, context.config.consistency),
             version=version,
         )
 
-    def _findings(self, sentences: list[Span], votes: Votes, version: str) -> list[Finding]:
-        both = zip(sentences, votes.rows, strict=True)
-        return [self._finding(sentence, row, version) for sentence, row in both if drift_of(row) >= DRIFT_THRESHOLD]
+    def _findings(self, sentences: list[Span], votes: Votes, scores: list[float], version: str) -> list[Finding]:
+        together = zip(sentences, votes.rows, scores, strict=True)
+        return [self._finding(s, row, score, version) for s, row, score in together if drift_of(row) >= DRIFT_THRESHOLD]
 
-    def _finding(self, sentence: Span, row: Sequence[Vote], version: str) -> Finding:
+    def _finding(self, sentence: Span, row: Sequence[Vote], score: float, version: str) -> Finding:
         against = sorted((vote for vote in row if vote.drift >= DRIFT_THRESHOLD), key=lambda vote: -vote.drift)
         is_contradicted = any(vote.contradiction >= CONTRADICTS_FROM for vote in row)
         says = "contradict" if is_contradicted else "do not support"
@@ -117,7 +122,7 @@ class ConsistencyCheck:
             span=sentence,
             reason=f"{len(against)} of {len(row)} samples {says} it",
             evidence=tuple(vote.quote for vote in against if vote.quote)[:MAX_QUOTES],
-            score=drift_of(row),
+            score=score,
             check=self.name,
             version=version,
         )
@@ -135,6 +140,13 @@ class _NoSamplesError(Exception):
 def drift_of(row: Sequence[Vote]) -> float:
     """Mean drift of one sentence over its samples, in [0, 1]."""
     return sum(vote.drift for vote in row) / len(row)
+
+
+def score_of(row: Sequence[Vote], agreement: str, model: DriftModel) -> float:
+    """Calibrated probability that a sentence is not factual, given its votes; see `groundrails.scoring.drift`."""
+    drift = drift_of(row)
+    probability = model.probability(agreement, drift, len(row))
+    return max(probability, FINDING_SCORE) if drift >= DRIFT_THRESHOLD else probability
 
 
 def wanted_samples(settings: ConsistencySettings, sentences: Sequence[Span]) -> int:
@@ -204,7 +216,7 @@ async def _compare(
 
 
 def _details(
-    sentences: Sequence[Span], compared: _Compared, wanted: int, settings: ConsistencySettings
+    sentences: Sequence[Span], compared: _Compared, scores: list[float], wanted: int, settings: ConsistencySettings
 ) -> dict[str, Any]:
     samples, votes = compared
     details: dict[str, Any] = {
@@ -217,9 +229,10 @@ def _details(
                 "start": sentence.start,
                 "end": sentence.end,
                 "drift": round(drift_of(row), 4),
+                "score": round(score, 4),
                 "contradicted_by": sum(vote.contradiction >= CONTRADICTS_FROM for vote in row),
             }
-            for sentence, row in zip(sentences[:50], votes.rows, strict=False)
+            for sentence, row, score in zip(sentences[:50], votes.rows, scores, strict=False)
         ],
     }
     if len(samples) < wanted and not is_settled(votes.rows, wanted):

@@ -45,6 +45,8 @@ def doctor(
 
     if not folder.is_dir():
         raise CliError(f"no folder {str(folder)!r}; give the folder that holds your config.yml")
+    if not any(file.suffix in (".yml", ".yaml") for file in folder.iterdir()):
+        raise CliError(f"no YAML file in {str(folder)!r}; give the folder that holds your config.yml")
     with quiet(level=logging.NOTSET if verbose else logging.CRITICAL):
         rows, problems = examine(folder, live=live, flags_in_app=flags_in_app)
     if as_json:
