@@ -20,7 +20,7 @@ GREGORIAN_SINCE = 1753
 
 _MONTH = "|".join(sorted([*MONTHS, *(m[:3] for m in MONTHS), "sept"], key=len, reverse=True))
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-_YEAR = r"(?:1\d|20)\d\d"
+_YEAR = r"(?:1\d|2[01])\d\d"
 DATE = (
     rf"(?:\d{{4}}-\d{{2}}-\d{{2}}|(?:the\s+)?\b{_DAY}(?:\s+of)?\s+(?:{_MONTH})\b\.?(?:,?\s+{_YEAR}\b)?"
     rf"|\b(?:{_MONTH})\b\.?\s+{_DAY}\b(?:,?\s+{_YEAR}\b)?)"
@@ -188,7 +188,7 @@ def _said(day: datetime.date, like: Day) -> str:
 
 _WEEKDAY = "|".join(WEEKDAYS)
 _WEEKDAYS_STATED = (
-    re.compile(rf"(?P<date>{DATE})\s*,?\s*(?:is|was|will be|falls on|fell on|will fall on)\s+(?:on\s+)?(?:an?\s+|the\s+)?(?P<weekday>{_WEEKDAY})\b(?!\s+(?:before|after))", re.IGNORECASE),
+    re.compile(rf"(?P<date>{DATE})\)?\s*,?\s*(?:is|was|will be|falls on|fell on|will fall on)\s+(?:on\s+)?(?:an?\s+|the\s+)?(?P<weekday>{_WEEKDAY})\b(?!\s+(?:before|after))", re.IGNORECASE),
     re.compile(rf"\b(?P<weekday>{_WEEKDAY}),?\s+(?:the\s+)?(?P<date>{DATE})", re.IGNORECASE),
     re.compile(rf"(?P<date>{DATE})\s*(?:\(|,\s*an?\s+)(?P<weekday>{_WEEKDAY})\b\)?", re.IGNORECASE),
 )  # fmt: skip
@@ -273,6 +273,9 @@ _LENGTH = re.compile(
     rf"\b(?P<month>{'|'.join(MONTHS)})(?:\s+(?P<year>{_YEAR}))?\s+(?:has|had|have)\s+(?:only\s+)?(?P<days>\d{{1,2}})\s+days\b",
     re.IGNORECASE,
 )
+_DAYS_IN = re.compile(
+    rf"\bthere are\s+(?:only\s+)?(?P<days>\d{{1,2}})\s+days\s+in\s+(?P<month>{'|'.join(MONTHS)})\b", re.IGNORECASE
+)
 _NOT_A_DAY = re.compile(rf"\b(?:on|until|by|from|since|dated)\s+(?P<date>{DATE})", re.IGNORECASE)
 _CENTURY = re.compile(
     rf"\b(?P<year>{_YEAR})\s+(?:is|was|falls|fell|lies)\s+in\s+the\s+(?P<century>\d{{1,2}})(?:st|nd|rd|th)\s+century\b",
@@ -296,6 +299,12 @@ def _calendar(text: str, start: int, end: int) -> Iterator[Statement]:
         month = MONTHS.index(match["month"].lower()) + 1
         years = [int(match["year"])] if match["year"] else [2023, 2024]
         right = sorted({calendar.monthrange(year, month)[1] for year in years})
+        if is_asserted(text, *match.span()):
+            told = f"computed: {' or '.join(map(str, right))} days, not {match['days']}"
+            yield Statement("calendar", *match.span(), int(match["days"]) in right, told)
+    for match in _DAYS_IN.finditer(text, start, end):
+        month = MONTHS.index(match["month"].lower()) + 1
+        right = sorted({calendar.monthrange(year, month)[1] for year in (2023, 2024)})
         if is_asserted(text, *match.span()):
             told = f"computed: {' or '.join(map(str, right))} days, not {match['days']}"
             yield Statement("calendar", *match.span(), int(match["days"]) in right, told)

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from groundrails.checks.logic.lexer import Token, tokens_of
-from groundrails.checks.logic.numbers import CONVENTIONS, UNITS, Convention, read_digits
+from groundrails.checks.logic.numbers import CONVENTIONS, LONG_UNITS, UNITS, Convention, read_digits
 from groundrails.checks.logic.statements import Shown, Statement, fits, in_words, is_asserted, pieces
 
 MAX_BITS = 20_000
@@ -68,7 +68,8 @@ def formulas(text: str) -> Iterator[Statement]:
 
 
 _MAY_BE_ONE = re.compile(
-    r"[=≈≃≅<>≤≥≠+*×⋅·∙÷^√/−–—-]|\\|\b(?:plus|minus|times|multiplied|divided|squared|cubed|power|\d\s?x\s?\d)",
+    r"[=≈≃≅<>≤≥≠+*×⋅·∙÷^√/−–—-]|\\|\b(?:plus|minus|times|multiplied|divided|squared|cubed|power|\d\s?x\s?\d)"
+    rf"|\b(?:{'|'.join(sorted(LONG_UNITS, key=len, reverse=True))})\s+(?:is|are|equals?)\b",
     re.IGNORECASE,
 )
 
@@ -107,7 +108,11 @@ def _left_run(tokens: Sequence[Token], place: int) -> list[Token]:
         depth += {"close": 1, "open": -1}.get(token.kind, 0)
         if depth < 0:
             break
-        if token.kind == "number" and tokens[first].kind in ("number", "root"):
+        if (
+            token.kind == "number"
+            and tokens[first].kind in ("number", "root")
+            and not _is_root_of(token, tokens[first])
+        ):
             break  # two numbers side by side: the formula begins with the second
         if (
             token.kind in ("number", "close", "power")
@@ -154,7 +159,7 @@ def _right_run(tokens: Sequence[Token], place: int) -> list[Token]:
         if depth < 0:
             break
         if last > place + 1 and tokens[last - 1].kind in ("number", "close", "power"):
-            if token.kind in ("number", "root"):
+            if token.kind in ("number", "root") and not _is_root_of(tokens[last - 1], token):
                 return []
             if token.kind == "open" and not _touch(tokens[last - 1], token):
                 depth -= 1
@@ -171,6 +176,11 @@ def _right_run(tokens: Sequence[Token], place: int) -> list[Token]:
     if after is not None and after.kind in ("unknown", "open") and _touch(run[-1], after):
         return []
     return run if depth == 0 else []
+
+
+def _is_root_of(one: Token, two: Token) -> bool:
+    """5√2 is a product."""
+    return two.kind == "root" and _touch(one, two)
 
 
 def _touch(one: Token, two: Token) -> bool:
@@ -201,7 +211,8 @@ def _is_conversion(left: Sequence[Token], right: Sequence[Token]) -> bool:
 
 _NO_RESULT = frozenset(
     """remainder rem mod modulo o'clock am pm times more less fewer higher lower greater bigger larger smaller percent
-    percentage point points out off of or""".split()  # noqa: SIM905
+    percentage point points out off of or longer shorter faster slower away late early before after over under too ago
+    old""".split()  # noqa: SIM905
 )
 
 
@@ -216,6 +227,8 @@ def _is_plain_here(
         return tokens[place].kind == "equal"
     if tokens[place].kind == "relation":
         return True
+    if tokens[place].is_word and _is_conversion(left, right) and not _follows_lead(tokens, left[0]):
+        return False
     signs = [token for token in left if token.kind == "sign"]
     is_dash_only = bool(signs) and all(token.text in "-/" and not token.is_word for token in signs)
     if tokens[place].is_word and is_dash_only:
@@ -423,8 +436,8 @@ class _Parser:
             token = self.token
             if self._is_sign("*/"):
                 sign = self._take().text
-            elif token is not None and token.kind == "open":
-                sign = "*"  # 2(3 + 4)
+            elif token is not None and token.kind in ("open", "root"):
+                sign = "*"  # 2(3 + 4), 5√2
             else:
                 return value
             value = _multiplied(value, self._signed(depth), sign)

@@ -286,6 +286,7 @@ def _take_unit(tokens: list[Token], place: int, settled: list[Token]) -> int:
     following = tokens[end] if end < len(tokens) else None
     joins = (
         len(words) <= MAX_UNIT_WORDS
+        and not any(len(word.text) == 1 and word.text not in UNITS and word.text != "a" for word in words)
         and not any(word.text in _NO_UNIT for word in words[:-1] if word.text not in ("of", "per", "a", "an", "each"))
         and words[0].text not in _NO_UNIT
         and (

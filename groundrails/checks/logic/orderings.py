@@ -189,7 +189,7 @@ def _read(text: str, match: re.Match[str]) -> list[Comparison] | None:
     if not is_asserted(text, start, end):
         return None
     names = match.re.groupindex
-    place = _context(text, start, match["copula"] or "")
+    place = (*_context(text, start, match["copula"] or ""), _qualifier(text, end))
     if match.re is _AS:
         scale = (_AS_SCALES[match["adjective"].lower()], *place)
         return [
@@ -222,6 +222,15 @@ def _context(text: str, start: int, copula: str) -> tuple[str, str]:
     time = _TIME.search(sentence)
     tense = "past" if copula.lower() in ("was", "were", "ran", "finished", "arrived", "scored", "came") else ""
     return tense, time[0].lower() if time else ""
+
+
+_QUALIFIER = re.compile(r"\s+((?:in|for|on|at|among|during|when|with|under|if|as)\s[^,.;!?\n]{1,60})")
+
+
+def _qualifier(text: str, end: int) -> str:
+    """What a comparison is limited to: "in Oslo", "for students"."""
+    found = _QUALIFIER.match(text, end)
+    return found[1].lower() if found else ""
 
 
 def _subject(text: str, end: int, *, has_copula: bool) -> tuple[str, int]:
@@ -268,7 +277,7 @@ def _superlatives(text: str, graphs: dict[tuple[str, ...], dict[str, list[Compar
         if not subject or not is_asserted(text, start, match.end()):
             continue
         scale, sign = _SUPERLATIVE[match["word"].lower()]
-        graph = graphs.get((scale, *_context(text, start, match["copula"])))
+        graph = graphs.get((scale, *_context(text, start, match["copula"]), ""))
         if graph is None:
             continue
         edges = [step for steps in graph.values() for step in steps if step.is_strict]

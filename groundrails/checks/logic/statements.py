@@ -153,7 +153,7 @@ _SPEECH = re.compile(
     re.IGNORECASE,
 )
 _OTHER_ARITHMETIC = re.compile(
-    r"\b(?:binary|hexadecimal|hex|octal|base[- ](?:\d+|two|eight|sixteen|twelve)|modulo|modular|boolean|bitwise|xor|clock "
+    r"\b(?:binary|hexadecimal|hex|octal|base[- ](?:\d+|two|eight|sixteen|twelve)|modulo|modular|boolean|bitwise|integer division|floor(?:ed)? division|floating[- ]point|javascript|in (?:C|C\+\+|Java|Python|Go|Rust|Ruby|PHP)\b|xor|clock "
     r"arithmetic|concatenat\w*|strings?)\b|\(mod\b|\bmod \d",
     re.IGNORECASE,
 )

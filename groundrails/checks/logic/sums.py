@@ -30,7 +30,7 @@ N = rf"(?<![\w.,])[$€£¥₹]?\s?-?(?:(?:{DIGITS})(?![\w]*\d){_UNIT}|\b{NUMBER
 LIST = rf"{N}(?:\s*,\s*(?:and\s+)?{N}|\s+and\s+{N})+"
 _ABOUT = r"(?P<about>about|approximately|roughly|around|nearly|almost|≈|~)"
 IS = (
-    r"\s*,?\s*(?:=|≈|equals|equal|is equal to|are equal to|is exactly|is|are|was|were|comes? (?:out )?(?:to|at|as)|gives?|yields?|makes?|"
+    r"\s*,?\s*(?:=|≈|equals|equal|is equal to|which is|that is|that's|are equal to|is exactly|is|are|was|were|comes? (?:out )?(?:to|at|as)|gives?|yields?|makes?|"
     rf"would be|will be|totals?|amounts? to|works out (?:to|at)|leaves)(?:\s*(?:{_ABOUT}|exactly|only|just|therefore|then))*\s*"
 )
 _END = r"(?!\s?(?:%|per\s?cent|times|more|less|fewer|remainder|points?\b|out of|of\b|[+*/×÷-]\s?\d|\d))(?![\w]*\d)"
@@ -88,6 +88,10 @@ def _needs(pattern: str, kind: Kind) -> str:
     return next((words for words in _TRIGGERS if re.search(words, bare.split(IS)[0])), r"\d")
 
 
+_AGAIN = re.compile(r"\b(?:another|again|then|further|later|additional|more|before|after)\b", re.IGNORECASE)
+"""Words of a second change, whose percent is about something else."""
+
+
 class Form:
     """One way to state a sum: a pattern with the groups `values` (or `a`, `b`, ...) and `result`, and what is right."""
 
@@ -102,7 +106,7 @@ class Form:
         if not self.needs.search(text, start, end):
             return
         for match in self.pattern.finditer(text, start, end):
-            if is_asserted(text, *match.span()):
+            if is_asserted(text, *match.span()) and not (self.compute is _change and _AGAIN.search(match[0])):
                 found = self._judged(match)
                 if found is not None:
                     yield found
@@ -114,6 +118,8 @@ class Form:
             if values is None or result is None:
                 continue
             right = list(self.compute([shown.value for shown in values]))
+            if self.compute is _change and "%" in match["a"] and "%" in match["b"]:
+                right.append(abs(values[1].value - values[0].value))  # "an increase of 5%" may mean points
             if not right:
                 continue
             about = "about" in match.re.groupindex and match["about"] is not None
@@ -219,6 +225,7 @@ FORMS = (
     Form(rf"\b(?:two[ -]thirds|2/3)\s+of\s+{A}{IS}{R}", lambda v: [v[0] * 2 / 3]),
     Form(rf"\b(?:three[ -]quarters|three[ -]fourths|3/4)\s+of\s+{A}{IS}{R}", lambda v: [v[0] * 3 / 4]),
     # percentages
+    Form(rf"{_P}\s+of\s+(?P<b>{N}),\s+or\s+{R}", lambda v: [v[0] * v[1] / 100], "percentage"),
     Form(rf"{_P}\s+of\s+(?P<b>{N}){IS}{R}", lambda v: [v[0] * v[1] / 100], "percentage"),
     Form(rf"{A}{IS}(?P<result>[\d.,]*\d)\s?(?:%|per\s?cent)\s+of\s+{B}(?![\w.,]*\d|\s?[+*/%])", lambda v: _share(v[0], v[1]), "percentage"),
     Form(rf"{A}\s+(?:out\s+)?of\s+(?:the\s+|its\s+|all\s+)?{B}(?:\s+[a-z]+){{0,3}}\s*(?:\(|,?\s+(?:or|i\.e\.,?|which is|that is|is|equals|makes|=)\s+)\s*(?:(?:about|roughly|approximately|≈|~)\s*)?{PR}", lambda v: _share(v[0], v[1]), "percentage"),
