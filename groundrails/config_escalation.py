@@ -46,7 +46,7 @@ class TierDeadlines(Section):
 
 
 class WebhookSettings(Section):
-    """Whom to tell of new reviews. The call holds no word of answer or evidence."""
+    """Where a signed call goes. It holds no word of answer or evidence."""
 
     url: str
     """`https://...`; plain `http` only with `allow_private`."""

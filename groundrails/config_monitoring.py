@@ -38,21 +38,28 @@ class EmailSettings(Section):
     host: str
     """SMTP server."""
     port: int = Field(default=587, ge=1, le=65535)
+    """Its port."""
     sender: str
+    """Address the mail comes from."""
     to: tuple[str, ...] = Field(min_length=1)
+    """Addresses it goes to."""
     starttls: bool = True
     """Encrypt; a server that cannot is refused."""
     user: str | None = None
+    """Name to log in with; unset: without."""
     password_env: str | None = None
     """Environment variable with the password."""
     timeout_s: float = Field(default=10.0, gt=0)
+    """Seconds to wait for the server."""
 
 
 class AlertSettings(Section):
     """Who is told of alerts, besides the log. One alert is told once, again after a while, and once it is over."""
 
     webhook: WebhookSettings | None = None
+    """Called for each alert; unset: nobody is."""
     email: EmailSettings | None = None
+    """Mailed for each alert; unset: nobody is."""
     repeat_h: float = Field(default=24.0, gt=0)
     """Hours until an alert that stays open is told again."""
 
