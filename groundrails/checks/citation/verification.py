@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from groundrails.checks.base import CheckContext
@@ -94,20 +94,29 @@ async def verify(
 async def _together(
     statements: Sequence[Statement], places: tuple[int, ...], sources: Sources, context: CheckContext, user_input: str
 ) -> list[Verification]:
-    """Statements that cite the same sources, read in one go."""
-    model, settings = VerdictModel.load(), context.config.grounding
+    """Statements that cite the same sources, read in one go; parts of those only that have no support as a whole."""
     wordings = hypotheses([Span.of(s.text, 0, len(s.text)) for s in statements], user_input)
-    texts: list[Hypothesis | str] = [*wordings, *(part for statement in statements for part in statement.parts)]
+    whole = await _judged(wordings, places, sources, context)
+    in_parts = [n for n, s in enumerate(statements) if s.parts and not whole[n].is_supported]
+    if not in_parts:
+        return whole
+    texts = [part for n in in_parts for part in statements[n].parts]
+    found = iter(await _judged(texts, places, sources, context))
+    for n in in_parts:
+        parts = [next(found) for _ in statements[n].parts]
+        if all(part.is_supported for part in parts):  # each claim has support, though no passage has the whole
+            whole[n] = max(parts, key=lambda part: part.judged.verdict.score)
+    return whole
+
+
+async def _judged(
+    texts: Sequence[Hypothesis | str], places: tuple[int, ...], sources: Sources, context: CheckContext
+) -> list[Verification]:
+    """The verdict on each text by these sources."""
+    model, settings = VerdictModel.load(), context.config.grounding
     readings = await read_claims(texts, sources.passages(places), context.nli, settings, model.thresholds)
     claims = await context.nli.run(_with_known_names, readings.claims, sources, places)
-    judged = [judged_reading(reading, model, settings) for reading in claims]
-    at = len(statements)
-    found = []
-    for number, statement in enumerate(statements):
-        parts = range(at, at + len(statement.parts))
-        at += len(statement.parts)
-        found.append(_settled(number, parts, judged, claims))
-    return found
+    return [Verification(judged_reading(reading, model, settings), reading) for reading in claims]
 
 
 def _with_known_names(readings: Sequence[Reading], sources: Sources, places: Sequence[int]) -> list[Reading]:
@@ -128,15 +137,6 @@ def _with_known_names(readings: Sequence[Reading], sources: Sources, places: Seq
 
 def _may_be_unnamed(reading: Reading) -> bool:
     return reading.features["missing_names"] > 0 and reading.entailment >= MIN_ENTAILMENT_UNNAMED
-
-
-def _settled(whole: int, parts: Iterable[int], judged: Sequence[Judged], readings: Sequence[Reading]) -> Verification:
-    """The verdict on the whole, or that on its worst part if each part has support and the whole has none."""
-    parts = list(parts)
-    is_covered = bool(parts) and all(judged[part].label == "supported" for part in parts)
-    if judged[whole].label != "supported" and is_covered:
-        whole = max(parts, key=lambda part: judged[part].verdict.score)
-    return Verification(judged[whole], readings[whole])
 
 
 async def _with_singles(
