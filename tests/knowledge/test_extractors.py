@@ -106,7 +106,7 @@ def test_a_pattern_without_end_is_stopped() -> None:
     started = time.monotonic()
     with pytest.raises(TimeoutError):
         names_in("a" * 60, "mine", pattern=r"(a|aa|a?a)*(b|c)+$|(a+)+(a+)+(a+)+x")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30  # a busy machine; without the limit it would be hours
 
 
 def test_a_kind_of_your_own_by_function() -> None:
