@@ -104,15 +104,18 @@ def _plan(dataset: str, data: Path, origin: str, method: list[str], run_file: Pa
 
 def _evaluated(plan: Plan, config: Path | None) -> dict[str, Any]:
     from groundrails.cli.recording import quiet
+    from groundrails.config import GuardConfig
+    from groundrails.evaluation.methods import for_evaluation
     from groundrails.evaluation.metrics import scipy_stats, sklearn_metrics
     from groundrails.evaluation.session import evaluate
     from groundrails.guard import Guard
 
     sklearn_metrics(), scipy_stats()  # missing packages are told now, not after the run
+    guard = Guard(for_evaluation(GuardConfig.load(config)))  # before it is made: a guard opens its store at once
     progress = _Progress()
     try:
         with quiet():
-            return evaluate(plan, Guard(config), on_start=progress.start, on_outcome=progress.step)
+            return evaluate(plan, guard, on_start=progress.start, on_outcome=progress.step)
     finally:
         progress.stop()
 

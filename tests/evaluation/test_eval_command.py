@@ -157,6 +157,14 @@ def test_a_method_can_be_added_to_a_finished_run(groundrails: Run, tmp_path: Pat
     assert [outcome.method for outcome in outcomes_in(run)] == ["grounding"] * 4 + ["nli"] * 4
 
 
+def test_nothing_is_stored_and_nobody_is_asked(groundrails: Run, tmp_path: Path) -> None:
+    settings = tmp_path / "settings.yml"
+    settings.write_text(json.dumps({"store": {"url": f"sqlite:///{tmp_path / 'kept.db'}"}}))
+    rows = write_rows(tmp_path / "rows.jsonl", year_rows(2))
+    assert groundrails("eval", "-d", rows, "-c", settings).code == 0
+    assert not list(tmp_path.glob("kept.db*"))
+
+
 def test_two_runs_are_compared_with_significance(groundrails: Run, tmp_path: Path) -> None:
     rows = write_rows(tmp_path / "rows.jsonl", year_rows(20))
     strict = tmp_path / "strict.yml"
