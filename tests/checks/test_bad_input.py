@@ -134,3 +134,19 @@ async def test_a_broken_backend_is_unverified(rows: Callable[[int], Any], check:
 async def test_no_samples_at_all(guard: MakeGuard, samples: Any) -> None:
     report = await guard({"checks": ["consistency"]}).check(CLEAN, samples=samples)
     assert report.status == "unverified" and "no_model" in report.reason
+
+
+@pytest.mark.parametrize("response", ["7", "No", "Yes.", "1889", "Lyon", "In Paris.", "330 m", "Q.E.D."])
+@pytest.mark.parametrize("check", ["grounding", "claims"])
+async def test_an_answer_of_a_few_characters_is_a_claim(guard: MakeGuard, response: str, check: str) -> None:
+    report = await guard({"checks": [check]}).check(response, evidence=TOWER, prompt="Which?")
+    assert len(report.claims) == 1 and report.reason != "no_claims"
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[1, 2]"], ids=["no file", "empty", "cut", "another shape"])
+async def test_a_damaged_model_is_unverified(content: str | None, tmp_path: Any) -> None:
+    if content is not None:
+        (tmp_path / "config.json").write_text(content)
+    report = await Guard({"nli": {"backend": "transformers", "model": str(tmp_path)}}).check(CLEAN, evidence=TOWER)
+    assert (report.status, report.hallucination_score, report.decision) == ("unverified", None, "warn")
+    assert "check_failed: " in report.reason
