@@ -101,7 +101,9 @@ async def test_a_synchronous_review_withholds_the_answer(
 
 async def test_the_event_api_never_waits(server: ReplayServer, url: str) -> None:
     script(server, PLANTED)
-    yaml = COLANG_2 + MODEL.format(base_url=server.base_url, more_models="").replace("import_paths: [groundrails/plugin]", "")
+    yaml = COLANG_2 + MODEL.format(base_url=server.base_url, more_models="").replace(
+        "import_paths: [groundrails/plugin]", ""
+    )
     rails = make_app(yaml + textwrap.dedent(settings(url, within_s=60)), EVENTS)
     events = [
         {"type": "ContextUpdate", "data": {"evidence": EVIDENCE}},
