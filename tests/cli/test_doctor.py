@@ -290,3 +290,9 @@ def test_check_knowledge_is_proven_with_a_source_that_stands_in(groundrails: Run
     folder = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + ALWAYS + flow})
     code, rows, _ = examined(groundrails, folder)
     assert code == 0 and {row["planted"] for row in rows} == {"blocked"}
+
+
+@pytest.mark.parametrize("files", [{}, {"notes.txt": "models: []"}])
+def test_a_folder_without_yaml_is_wrong_usage(groundrails: Run, tmp_path: Path, files: dict[str, str]) -> None:
+    done = groundrails("doctor", written(tmp_path, files))
+    assert (done.code, "no YAML file in" in done.err) == (2, True)
