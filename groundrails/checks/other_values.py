@@ -9,7 +9,9 @@ from groundrails.text.sentences import split_sentences
 
 SAME_FRAME_SHARE = 0.5
 """More than this share of a claim's words beside names must stand in a sentence about the same thing."""
-
+MOVED_VALUE_SHARE = 0.7
+"""The same, for a number that the evidence does have, but in a sentence about something else: "refunds take 30 days"
+beside "items can be returned within 30 days" and "refunds take 5 days"."""
 
 EXACT_KINDS = frozenset({"number", "temporal"})
 """Kinds whose values are either the same or not; names have other spellings, and parts of places are no other ones."""
@@ -23,13 +25,17 @@ def other_values(reading: Reading, seen: Seen) -> frozenset[str]:
     A small model calls "in Paris" and "in Lyon" neutral as often as contradicting; the words settle it. A text that
     only leaves the value out tells no other one.
     """
-    if not reading.missing:
-        return frozenset()
     own = reading.words
+    if not (reading.missing or own.numbers):
+        return frozenset()
     frame = _stems(own) - _name_stems(own)
     told = _same_frame(own, frame, seen.window.text)
-    if not frame or len(frame & _stems(told)) <= SAME_FRAME_SHARE * len(frame):
+    share = len(frame & _stems(told)) / len(frame) if frame else 0.0
+    if share <= SAME_FRAME_SHARE:
         return frozenset()
+    moved = _number_kinds(own, told) & _number_kinds(told, own) - {"", "year"}
+    if moved and share >= MOVED_VALUE_SHARE and "number" not in reading.missing:
+        return frozenset({"number"})
     others = {
         "entity": bool(_name_stems(told) - _stems(own)),
         "number": bool(_number_kinds(own, told) & _number_kinds(told, own)),

@@ -95,3 +95,23 @@ async def test_another_name_or_number_in_the_samples_is_drift(response: str, sam
 async def test_the_same_in_other_words_is_no_drift(response: str, samples: list[str]) -> None:
     report = await Guard({"checks": ["consistency"]}).check(response, samples=samples, prompt="Tell me about it.")
     assert report.status == "grounded"
+
+
+RETURNS = (
+    "Items can be returned within 30 days of delivery. Refunds are paid within 5 business days. "
+    "Support is open from 8:00 to 18:00 on working days."
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ("Refunds are paid within 30 business days.", "hallucinated"),  # the number of another sentence
+        ("Refunds are paid within 12 business days.", "hallucinated"),
+        ("Refunds are paid within 5 business days.", "grounded"),
+        ("Items can be returned within 30 days and refunds are paid within 5 business days.", "grounded"),
+    ],
+)
+async def test_a_number_counts_only_where_it_belongs(answer: str, status: str) -> None:
+    report = await Guard({"checks": ["grounding"]}).check(answer, evidence=[RETURNS])
+    assert report.status == status, report.claims
