@@ -1,4 +1,4 @@
-"""The flows `check structure` and `check logic`: flag, always, exception, streams, a schema of the turn, both Colangs."""
+"""The flows `check structure` and `check logic`: flag, always, exceptions, streams, schema of a turn, Colang 2.x."""
 
 from __future__ import annotations
 
