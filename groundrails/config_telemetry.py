@@ -13,7 +13,7 @@ class TelemetrySettings(Section):
     """What is told to OpenTelemetry, and how `serve` logs."""
 
     spans: Literal["auto", "off"] = "auto"
-    """Spans for each check, claim and LLM call, as soon as the process has an OpenTelemetry tracer provider; or none."""
+    """Spans for each check, claim and LLM call, as soon as the process has an OpenTelemetry tracer provider."""
     content: bool = False
     """Put the words of claims, prompts and replies into spans."""
     max_claim_spans: int = Field(default=50, ge=0)

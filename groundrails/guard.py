@@ -144,9 +144,7 @@ class Guard:
         passages = as_passages(evidence)
         return await self._nli.run(answerability, question, passages, self.config.abstention.before)
 
-    async def generate(
-        self, question: str, *, evidence: EvidenceInput, llm: LlmClient | None = None
-    ) -> GroundedAnswer:
+    async def generate(self, question: str, *, evidence: EvidenceInput, llm: LlmClient | None = None) -> GroundedAnswer:
         """An answer from the evidence alone, a source for each claim (`generation` in the settings).
 
         Raises:

@@ -14,9 +14,9 @@ import pytest
 from groundrails import Guard, Report
 from groundrails.config import GuardConfig
 from groundrails.errors import InputError, SettingsError
+from groundrails.report import CheckResult
 from groundrails.reporting import hallucination_score, overall_status
 from groundrails.scoring.aggregate import risk_level
-from groundrails.report import CheckResult
 
 TEXT = "The tower stands in Paris."
 OTHER = "The pope lives in Rome."

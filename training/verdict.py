@@ -190,7 +190,7 @@ def thresholds_of(rows: Sequence[ReadRow], fitted: Fitted, model: VerdictModel) 
 
     A sentence that is not supported is contradicted where that is likelier than not. A contradiction wins against a
     verdict of "supported" (sources that disagree are no grounds) from where at most one right sentence in a hundred
-    is overturned by it, and never below 0.9.
+    is overturned by it, from 0.9 to 0.95: label smoothing keeps the model's surest answers near 0.97.
     """
     right = [
         1 / (1 + np.exp(-claim["contradiction"]))
@@ -198,7 +198,7 @@ def thresholds_of(rows: Sequence[ReadRow], fitted: Fitted, model: VerdictModel) 
         for claim, label in zip(row.claims, row.sentence_labels, strict=True)
         if label is False and fitted.claim_logit(claim) < 0
     ]
-    conflict = max(0.9, float(np.quantile(right, 0.99)))
+    conflict = min(0.95, max(0.9, float(np.quantile(right, 0.99))))
     return {
         "unsupported": 0.5,
         "contradiction": 0.5,

@@ -27,6 +27,8 @@ MIN_OVERLAP = 0.4
 """Two sentences are about the same thing if they share so many of the shorter one's content words, at least two."""
 THRESHOLD = 0.9
 """Certainty that counts: most pairs of one answer are neutral, a lower one would mostly find errors of the model."""
+CONFIRMED_FROM = 0.7
+"""What the other direction must reach: "none did" against "all did" is less sure than "all did" against "none did"."""
 MAX_SENTENCES = 400
 """Sentences of an answer that are compared with each other; a longer one is compared in its beginning."""
 
@@ -47,17 +49,20 @@ async def self_contradictions(
 ) -> list[Clash]:
     """Pairs of sentences of one answer that contradict each other, but for pairs of two that are supported.
 
-    Both have to contradict the other; the second direction is read where the first one does.
+    Each has to contradict the other, one of them surely; the second direction is read where the first one does.
 
     Raises:
         NliError: the NLI backend failed.
     """
     pairs = await nli.run(_pairs_about_the_same, list(sentences[:MAX_SENTENCES]), supported)
     there = _contradictions(await nli.scores([(clean(a.text), clean(b.text)) for a, b in pairs]))
-    likely = [(pair, score) for pair, score in zip(pairs, there, strict=True) if score >= THRESHOLD]
+    likely = [(pair, score) for pair, score in zip(pairs, there, strict=True) if score >= CONFIRMED_FROM]
     back = _contradictions(await nli.scores([(clean(b.text), clean(a.text)) for (a, b), _ in likely]))
-    both = [Clash(a, b, min(score, other)) for ((a, b), score), other in zip(likely, back, strict=True)]
-    return [clash for clash in both if clash.score >= THRESHOLD]
+    return [
+        Clash(a, b, min(score, other))
+        for ((a, b), score), other in zip(likely, back, strict=True)
+        if min(score, other) >= CONFIRMED_FROM and max(score, other) >= THRESHOLD
+    ]
 
 
 async def clashes_with_prompt(

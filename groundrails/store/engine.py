@@ -108,7 +108,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 def one_at_a_time(connection: Connection, what: int) -> None:
-    """Let no other transaction that asks for the same number go on until this one ends. SQLite has one writer anyway."""
+    """Let no other transaction with the same number go on until this one ends; SQLite has one writer anyway."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCKS + what})")
 

@@ -67,7 +67,8 @@ async def test_several_sentences_in_one_call(server: ReplayServer, guard: MakeGu
 
 async def test_a_second_round_sees_the_first(server: ReplayServer, guard: MakeGuard) -> None:
     server.say(
-        rewrites("It opened in 1932.", "Tolls were abolished in 1988 already."), rewrites("Tolls were abolished in 1974.")
+        rewrites("It opened in 1932.", "Tolls were abolished in 1988 already."),
+        rewrites("Tolls were abolished in 1974."),
     )
     report = await check(guard(), f"{RESPONSE} Tolls were abolished in 1988.")
     assert report.repair is not None and report.repair.rounds == 2

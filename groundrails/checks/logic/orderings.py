@@ -191,10 +191,10 @@ def _read(text: str, match: re.Match[str]) -> list[Comparison] | None:
     names = match.re.groupindex
     place = (*_context(text, start, match["copula"] or ""), _qualifier(text, end))
     if match.re is _AS:
-        scale = (_AS_SCALES[match["adjective"].lower()], *place)
+        same = (_AS_SCALES[match["adjective"].lower()], *place)
         return [
-            Comparison(subject, other, scale, False, start, end),
-            Comparison(other, subject, scale, False, start, end),
+            Comparison(subject, other, same, False, start, end),
+            Comparison(other, subject, same, False, start, end),
         ]
     scale, sign = _direction(match)
     is_negated = "neg" in names and bool(match["neg"])

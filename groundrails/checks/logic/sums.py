@@ -251,7 +251,13 @@ def _factorial(value: Fraction) -> list[Fraction]:
     return [Fraction(math.factorial(int(value)))] if value.denominator == 1 and 0 <= value <= 300 else []
 
 
-_FACTOR_WORDS = {"doubled": 2, "tripled": 3, "trebled": 3, "quadrupled": 4, "halved": Fraction(1, 2)}
+_FACTOR_WORDS = {
+    "doubled": Fraction(2),
+    "tripled": Fraction(3),
+    "trebled": Fraction(3),
+    "quadrupled": Fraction(4),
+    "halved": Fraction(1, 2),
+}
 _FACTOR = re.compile(
     rf"(?<!nearly )(?<!almost )(?<!than )\b(?P<word>{'|'.join(_FACTOR_WORDS)})\b,?\s+(?:[a-z]+\s+)?from\s+{A}\s+to\s+{B}",
     re.IGNORECASE,
@@ -291,7 +297,7 @@ def _factors(text: str) -> Iterator[Statement]:
         first, last = number_of(match["a"], "point"), number_of(match["b"], "point")
         if first is None or last is None or not first.value or not is_asserted(text, *match.span()):
             continue
-        ratio, stated = last.value / first.value, Fraction(_FACTOR_WORDS[match["word"].lower()])
+        ratio, stated = last.value / first.value, _FACTOR_WORDS[match["word"].lower()]
         is_right = abs(ratio - stated) <= stated * FACTOR_SLACK
         yield Statement(
             "arithmetic", *match.span(), is_right, f"computed: {in_words(ratio)} times, not {match['word']}"
