@@ -188,7 +188,8 @@ def _platt(inputs: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> tuple
 def thresholds_of(rows: Sequence[ReadRow], fitted: Fitted, model: VerdictModel) -> dict[str, float]:
     """Where labels change.
 
-    A sentence that is not supported is contradicted where that is likelier than not. A contradiction wins against a
+    A sentence that is not supported is contradicted from 0.7: by default that blocks an answer where "absent" warns,
+    and the model calls some sentences about other things contradictions at 0.5. A contradiction wins against a
     verdict of "supported" (sources that disagree are no grounds) from where at most one right sentence in a hundred
     is overturned by it, from 0.9 to 0.95: label smoothing keeps the model's surest answers near 0.97.
     """
@@ -201,7 +202,7 @@ def thresholds_of(rows: Sequence[ReadRow], fitted: Fitted, model: VerdictModel) 
     conflict = min(0.95, max(0.9, float(np.quantile(right, 0.99))))
     return {
         "unsupported": 0.5,
-        "contradiction": 0.5,
+        "contradiction": 0.7,
         "aboutness": model.thresholds.aboutness,
         "conflict": round(conflict, 3),
         "partial": model.thresholds.partial,

@@ -11,7 +11,7 @@ from groundrails.checks.confabulation import confidence_in, is_confident
 from groundrails.exchange import Exchange, Span, TokenLogprob
 
 EVIDENCE = [
-    "The Halden bridge opened in 1932. It is 412 metres long.",
+    "The Halden bridge opened in 1932. The Halden bridge is 412 metres long.",
     "Tickets for the museum at the north tower cost 6 euros.",
 ]
 LEVELS = ["sentence", "passage", "document"]

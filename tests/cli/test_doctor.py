@@ -138,8 +138,8 @@ BROKEN = {
         1,
     ),
     "bad settings": ({"config.yml": SOUND.replace("always", "allways")}, "settings", 1),
-    "later decision": (
-        {"config.yml": SOUND.replace("always", "always, policies: [{when: {}, then: regenerate}]")},
+    "unknown decision": (
+        {"config.yml": SOUND.replace("always", "always, policies: [{when: {}, then: regenerated}]")},
         "settings",
         1,
     ),

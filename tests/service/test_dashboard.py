@@ -213,7 +213,7 @@ def test_a_reviewer_approves_edits_and_rejects(seen: Seen, service: Service, fol
         if verdict == "Edit":
             form.get_by_label("New text").fill("Rhenium melts at 3186 degrees.")
         form.get_by_role("button", name=verdict).click()
-        assert page.get_by_role("status").is_visible()
+        page.get_by_role("status").wait_for(state="visible", timeout=10_000)
         page.goto(f"{service.url}/review/{review}")
         assert "by Ada" in page.inner_text("main")
         assert ("Rhenium melts at 3186 degrees." in page.inner_text("main")) is (verdict == "Edit")
