@@ -64,7 +64,7 @@ def _run(results: Mapping[str, Any]) -> Table:
     run, recipe = results["run"], results["run"]["recipe"]
     told = {
         "pairs prepared": f"{results['prepare']['pairs']:,}",
-        "steps, of one pass": f"{run['steps']:,} of {run['all_steps']:,} ({run['steps'] / run['all_steps']:.0%})",
+        "steps": f"{run['steps']:,}, {run['steps'] / run['all_steps'] * recipe['passes']:.2f} passes over the data",
         "decay of the learning rate from step": f"{run['decay_from']:,}",
         "wall-clock time": f"{run['elapsed_s'] / 60:.0f} minutes on two shared cores, bf16",
         "peak learning rate, tokens of a batch": f"{recipe['rate']:g}, {recipe['tokens']:,}",
