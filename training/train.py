@@ -202,7 +202,7 @@ class Run:
         self.model = new_model().to(self.device)
         # The fused attention kernel's backward pass is slow on processors.
         self.model.encoder.set_attn_implementation("eager" if self.device.type == "cpu" else "sdpa")
-        # On two cores with bf16 arithmetic: 150 pairs/s compiled, 45 not.
+        # Compiled, softmax, norms and GELU are fused: they cost more than the products in a model this small.
         self.compiled = torch.compile(self.model, dynamic=True)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
         self.optimiser = optimiser_of(self.model, recipe)
