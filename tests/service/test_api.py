@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import BAD, FACT, GOOD
+from service_process import BAD, FACT, GOOD
 
 from groundrails import Guard
 

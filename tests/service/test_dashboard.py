@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import BAD, FACT, GOOD, Service
+from service_process import BAD, FACT, GOOD, Service
 
 from groundrails.config_store import StoreSettings
 from groundrails.service.keys import hash_of

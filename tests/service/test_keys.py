@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from conftest import GOOD, Service
+from service_process import GOOD, Service
 
 from groundrails.config_service import ApiKey
 from groundrails.service.keys import KeyRing, hash_of, new_key

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import Service
+from service_process import Service
 
 from groundrails.config_store import StoreSettings
 from groundrails.exchange import Exchange, Labels

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from conftest import BAD, FACT, GOOD, Service
+from service_process import BAD, FACT, GOOD, Service
 
 import groundrails
 
