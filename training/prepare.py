@@ -18,7 +18,7 @@ import numpy as np
 from rich.console import Console
 from tokenizers import Tokenizer
 
-from training import augment, conversation, kinds
+from training import augment, conversation, copies, kinds
 from training.common import (
     ENCODER_SHA256,
     LABEL_IDS,
@@ -47,7 +47,7 @@ CAPS: dict[str, dict[int, int]] = {
     "curriculum/ner": {0: 800, 3: 800},
     "curriculum/kg_relations": {0: 1_500, 3: 1_500},
 }
-AUGMENTATIONS = ("unsupported", "long", "edits", "questions", "kinds", "conversation", "style")
+AUGMENTATIONS = ("unsupported", "long", "edits", "copies", "questions", "kinds", "conversation", "style")
 ENTAILED, CONTRADICTED = LABEL_IDS["entailment"], LABEL_IDS["contradiction"]
 console = Console(stderr=True)
 
@@ -96,6 +96,9 @@ def add_made(
     if "edits" not in without:
         made += passage_edits(everything, rng)
         console.log(f"{len(made)} made after sentence edits")
+    if "copies" not in without:
+        made += near_copies(everything, rng)
+        console.log(f"{len(made)} made after near-copies")
     if "kinds" not in without:
         made += other_words(everything, rng, 14_000)
         console.log(f"{len(made)} made after words of one kind")
@@ -108,14 +111,38 @@ def add_made(
     return [restyle(pair, rng) for pair in pairs] if "style" not in without else pairs
 
 
-def passage_edits(everything: Sequence[Pair], rng: random.Random) -> list[Pair]:
-    """Right and wrong sentences about the passages of the sources with running text."""
+def sentence_editor(rng: random.Random) -> augment.SentenceEditor:
+    """The editor, with the encoder's own word embeddings for look-alikes."""
     from safetensors.numpy import load_file
 
     folder = encoder_folder()
     embeddings = load_file(folder / "model.safetensors")["embeddings.word_embeddings.weight"]
     vocabulary = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab()
-    editor = augment.SentenceEditor(augment.Lookalikes(vocabulary, embeddings), rng)
+    return augment.SentenceEditor(augment.Lookalikes(vocabulary, embeddings), rng)
+
+
+def near_copies(everything: Sequence[Pair], rng: random.Random) -> list[Pair]:
+    """Sentences of evidence with harmless and with harmful differences; see `copies`."""
+    maker = copies.NearCopies(sentence_editor(rng), rng)
+    made: list[Pair] = []
+    for source, limit in (
+        ("fever_nli", 11_000),
+        ("mnli_train_clean", 5_000),
+        ("curriculum/control", 1_200),
+        ("curriculum/drop", 3_000),
+        ("factcheck_gpt_stance", 1_000),
+        ("covidfact", 1_000),
+        ("lingnli", 2_500),
+    ):
+        passages = sorted({augment.unique_sentences(pair.premise) for pair in everything if pair.source == source})
+        for passage in rng.sample(passages, min(limit, len(passages))):
+            made += maker.pairs(passage)
+    return made
+
+
+def passage_edits(everything: Sequence[Pair], rng: random.Random) -> list[Pair]:
+    """Right and wrong sentences about the passages of the sources with running text."""
+    editor = sentence_editor(rng)
     made: list[Pair] = []
     for source, count, limit in (
         ("curriculum/control", 4, 2_200),

@@ -47,6 +47,7 @@ class Recipe:
     seed: int = 7
     device: str = "auto"
     threads: int = 2
+    start: str | None = None  # checkpoint of an earlier run whose averaged weights this run begins with
 
 
 class CrossEncoder(nn.Module):
@@ -200,6 +201,9 @@ class Run:
             batch for number in range(recipe.passes) for batch in self.data.batches(recipe.tokens, recipe.seed + number)
         ]
         self.model = new_model().to(self.device)
+        if recipe.start:
+            weights = torch.load(recipe.start, map_location=self.device, weights_only=True)["average"]
+            self.model.load_state_dict(weights)
         # The fused attention kernel's backward pass is slow on processors.
         self.model.encoder.set_attn_implementation("eager" if self.device.type == "cpu" else "sdpa")
         # Compiled, softmax, norms and GELU are fused: they cost more than the products in a model this small.
@@ -339,6 +343,7 @@ def main() -> None:
         ("seed", int),
         ("threads", int),
         ("device", str),
+        ("start", str),
     ):
         parser.add_argument(f"--{name}", type=kind)
     arguments = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
