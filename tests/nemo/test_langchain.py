@@ -2,68 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
+import pytest_asyncio
 from langchain_openai import ChatOpenAI
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, app_yaml, is_sampling, script
+from nemo_modes import FLAGS
 
 from groundrails.testing import ReplayServer
 
-ALWAYS = """
-custom_data: {groundrails: {activation: always}}
-rails: {output: {flows: [check grounding]}}
-"""
-CONSISTENCY = ALWAYS.replace("check grounding", "self check hallucination")
+RAIL = "rails: {{output: {{flows: [{flow}]}}}}\n"
+ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
+GROUNDING = ALWAYS + RAIL.format(flow="check grounding")
 
 
-def _model(server: ReplayServer) -> ChatOpenAI:
+@pytest_asyncio.fixture(loop_scope="session")
+async def model(server: ReplayServer) -> AsyncIterator[ChatOpenAI]:
     # LangChain keeps one connection pool per address in the process, whose event loop has ended with an earlier test.
-    own_pool = httpx.AsyncClient()
-    return ChatOpenAI(
-        model="gpt-4o-mini", base_url=server.base_url, api_key="test-key", max_retries=0, http_async_client=own_pool
-    )
+    async with httpx.AsyncClient() as own_pool:
+        yield ChatOpenAI(
+            model="gpt-4o-mini", base_url=server.base_url, api_key="test-key", max_retries=0, http_async_client=own_pool
+        )
 
 
-async def test_runnable_rails_blocks_the_answer_of_a_chain(server: ReplayServer) -> None:
-    from langchain_core.prompts import ChatPromptTemplate
+def _runnable_rails(server: ReplayServer, yaml: str, **options: Any) -> Any:
     from nemoguardrails import RailsConfig
     from nemoguardrails.integrations.langchain.runnable_rails import RunnableRails
 
-    rails = RunnableRails(RailsConfig.from_content(yaml_content=app_yaml(server.base_url, ALWAYS)))
+    return RunnableRails(RailsConfig.from_content(yaml_content=app_yaml(server.base_url, yaml)), **options)
+
+
+@pytest.mark.parametrize("flow", list(FLAGS))
+async def test_runnable_rails_blocks_the_answer_of_a_chain(server: ReplayServer, model: ChatOpenAI, flow: str) -> None:
+    from langchain_core.prompts import ChatPromptTemplate
+
+    rails = _runnable_rails(server, ALWAYS + RAIL.format(flow=flow))
     prompt = ChatPromptTemplate.from_messages([("system", "Context:\n{evidence}"), ("user", "{question}")])
-    chain = prompt | (rails | _model(server))
+    chain = prompt | (rails | model)
     for answer, expected in ((PLANTED, BLOCKED), (CLEAN, CLEAN)):
         server.reset()
         script(server, answer)
         message = await chain.ainvoke({"evidence": EVIDENCE, "question": QUESTION})
         assert message.content == expected
+        assert any(map(is_sampling, server.requests)) is (flow == "self check hallucination")
 
 
-async def test_runnable_rails_draws_samples_from_the_model_of_the_chain(server: ReplayServer) -> None:
-    from nemoguardrails import RailsConfig
-    from nemoguardrails.integrations.langchain.runnable_rails import RunnableRails
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize("flow", list(FLAGS))
+async def test_what_a_guarded_runnable_is_given_sets_the_flag(
+    server: ReplayServer, model: ChatOpenAI, flow: str, flag: bool
+) -> None:
+    """The keys of the input are context variables, so a caller asks for a check with one of them."""
+    from langchain_core.output_parsers import StrOutputParser
+    from langchain_core.prompts import ChatPromptTemplate
 
-    rails = RunnableRails(RailsConfig.from_content(yaml_content=app_yaml(server.base_url, CONSISTENCY)))
-    chain = rails | _model(server)
-    for answer, expected in ((PLANTED, BLOCKED), (CLEAN, CLEAN)):
+    prompt = ChatPromptTemplate.from_messages([("user", "{input}")])
+    runnable = prompt | model | StrOutputParser()
+    rails = _runnable_rails(server, RAIL.format(flow=flow), runnable=runnable)
+    for answer, expected in ((PLANTED, BLOCKED if flag else PLANTED), (CLEAN, CLEAN)):
         server.reset()
         script(server, answer)
-        message = await chain.ainvoke(QUESTION)
-        assert getattr(message, "content", message) == expected
-        assert any(is_sampling(request) for request in server.requests)
+        given = {"input": QUESTION, "evidence": EVIDENCE, FLAGS[flow]: flag}
+        assert await rails.ainvoke(given) == expected
 
 
-async def test_middleware_replaces_the_answer_of_an_agent(server: ReplayServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("flow", list(FLAGS))
+async def test_middleware_replaces_the_answer_of_an_agent(
+    server: ReplayServer, model: ChatOpenAI, tmp_path: Path, flow: str
+) -> None:
+    """No flag can be set there: `activation: always`."""
     from langchain.agents import create_agent
     from langchain_core.messages import HumanMessage, SystemMessage
     from nemoguardrails.integrations.langchain.middleware import GuardrailsMiddleware
 
-    (tmp_path / "config.yml").write_text(app_yaml(server.base_url, ALWAYS))
+    (tmp_path / "config.yml").write_text(app_yaml(server.base_url, ALWAYS + RAIL.format(flow=flow)))
     middleware = GuardrailsMiddleware(config_path=str(tmp_path))
-    agent = create_agent(_model(server), tools=[], middleware=[middleware])
+    agent = create_agent(model, tools=[], middleware=[middleware])
     asked = [SystemMessage(f"Context:\n{EVIDENCE}"), HumanMessage(QUESTION)]
     for answer, expected in ((PLANTED, middleware.blocked_output_message), (CLEAN, CLEAN)):
         server.reset()
@@ -73,7 +91,7 @@ async def test_middleware_replaces_the_answer_of_an_agent(server: ReplayServer, 
 
 
 async def test_tool_results_of_an_agent_are_evidence(app: Callable[..., Any], server: ReplayServer) -> None:
-    rails = app(ALWAYS)
+    rails = app(GROUNDING)
     messages = [
         {"role": "user", "content": QUESTION},
         {"role": "tool", "name": "bridges", "tool_call_id": "1", "content": EVIDENCE},

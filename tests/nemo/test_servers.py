@@ -2,52 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, app_yaml, script
+from nemo_modes import FLAGS
 
 from groundrails.testing import ReplayServer
 
-STRICT = """
-custom_data:
-  groundrails: {activation: always}
-rails:
-  output:
-    flows: [check grounding]
-    streaming: {enabled: true, chunk_size: 8, context_size: 4, stream_first: false}
-"""
+START_TIMEOUT_S = 120.0
+STREAMING = "streaming: {enabled: true, chunk_size: 8, context_size: 4, stream_first: false}"
+RAIL = "rails: {{output: {{flows: [{flow}], " + STREAMING.replace("{", "{{").replace("}", "}}") + "}}}}\n"
+ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
 LENIENT = """
 custom_data:
   groundrails: {activation: always, policies: [{when: {kind: unsupported_claim}, then: allow}]}
 rails: {output: {flows: [check grounding]}}
 """
+CONFIGS = {
+    "strict": ALWAYS + RAIL.format(flow="check grounding"),
+    "lenient": LENIENT,
+    **{f"always {flow}": ALWAYS + RAIL.format(flow=flow) for flow in FLAGS},
+    **{f"flag {flow}": RAIL.format(flow=flow) for flow in FLAGS},
+}
+
+
+@pytest.fixture(scope="module")
+def _api(_server: ReplayServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    folder = tmp_path_factory.mktemp("nemo-server")
+    for name, yaml in CONFIGS.items():
+        (folder / "configs" / name).mkdir(parents=True)
+        (folder / "configs" / name / "config.yml").write_text(app_yaml(_server.base_url, yaml))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "nemoguardrails", "server", "--config", str(folder / "configs"), "--port"]
+    environment = {**os.environ, "OPENAI_API_KEY": "test-key"}
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, str(port), "--disable-chat-ui"], cwd=folder, env=environment, stdout=log, stderr=log
+        )
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
+            _wait_until_ready(client, process, folder / "log")
+            yield client
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _wait_until_ready(client: httpx.Client, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if client.get("/v1/rails/configs").status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.2)
+    raise AssertionError(log.read_text())
 
 
 @pytest.fixture
-def api(server: ReplayServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A client of the server, which offers the configs `strict` and `lenient`."""
-    from fastapi.testclient import TestClient
-    from nemoguardrails.server import api as server_api
-
-    for name, yaml in (("strict", STRICT), ("lenient", LENIENT)):
-        (tmp_path / "configs" / name).mkdir(parents=True)
-        (tmp_path / "configs" / name / "config.yml").write_text(app_yaml(server.base_url, yaml))
-    monkeypatch.setattr(server_api.app, "rails_config_path", str(tmp_path / "configs"))
-    monkeypatch.setattr(server_api, "llm_rails_instances", {})
-    monkeypatch.setattr(server_api, "llm_rails_events_history_cache", {})
-    yield TestClient(server_api.app)
+def api(_api: httpx.Client, server: ReplayServer) -> httpx.Client:
+    """A client of a running `nemoguardrails server` that offers the configs above."""
+    return _api
 
 
-def _body(config: str, *messages: tuple[str, str], **more: Any) -> dict[str, Any]:
-    guardrails = {"config_id": config, "context": {"evidence": EVIDENCE}}
+def _body(config: str, *messages: tuple[str, str], flags: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+    guardrails = {"config_id": config, "context": {"evidence": EVIDENCE, **dict.fromkeys(flags, True)}}
     listed = [{"role": role, "content": content} for role, content in messages]
     return {"model": "gpt-4o-mini", "messages": listed, "guardrails": guardrails, **more}
 
 
-def test_chat_completion_is_blocked_by_one_config_and_not_by_the_other(api: Any, server: ReplayServer) -> None:
+def test_chat_completion_is_blocked_by_one_config_and_not_by_the_other(api: httpx.Client, server: ReplayServer) -> None:
     answers = {}
     for config in ("strict", "lenient"):
         for answer in (PLANTED, CLEAN):
@@ -63,7 +98,36 @@ def test_chat_completion_is_blocked_by_one_config_and_not_by_the_other(api: Any,
     }
 
 
-def test_checks_endpoint_names_the_rail_that_blocked(api: Any) -> None:
+@pytest.mark.parametrize("activation", ["flag", "always"])
+@pytest.mark.parametrize("flow", list(FLAGS))
+def test_every_way_of_asking_is_guarded(api: httpx.Client, server: ReplayServer, flow: str, activation: str) -> None:
+    """Chat completions, streamed ones, and checks of a ready answer, with the flag in the request's context."""
+    config, flags = f"{activation} {flow}", [FLAGS[flow]] if activation == "flag" else []
+    for answer, is_caught in ((PLANTED, True), (CLEAN, False)):
+        server.reset()
+        script(server, answer)
+        reply = api.post("/v1/chat/completions", json=_body(config, ("user", QUESTION), flags=flags))
+        assert reply.json()["choices"][0]["message"]["content"] == (BLOCKED if is_caught else answer)
+        reply = api.post("/v1/chat/completions", json=_body(config, ("user", QUESTION), flags=flags, stream=True))
+        assert (f"Blocked by {flow} rails." in reply.text) is is_caught
+        ready = _body(config, ("user", QUESTION), ("assistant", answer), flags=flags)
+        result = api.post("/v1/checks", json=ready).json()
+        assert result == (
+            {"status": "blocked", "content": BLOCKED, "rail": flow}
+            if is_caught
+            else {"status": "passed", "content": answer}
+        )
+
+
+@pytest.mark.parametrize("flow", list(FLAGS))
+def test_without_the_flag_nothing_is_checked(api: httpx.Client, server: ReplayServer, flow: str) -> None:
+    script(server, PLANTED)
+    reply = api.post("/v1/chat/completions", json=_body(f"flag {flow}", ("user", QUESTION)))
+    assert reply.json()["choices"][0]["message"]["content"] == PLANTED
+    assert len(server.requests) == 1
+
+
+def test_checks_endpoint_names_the_rail_that_blocked(api: httpx.Client) -> None:
     results = [
         api.post("/v1/checks", json=_body("strict", ("user", QUESTION), ("assistant", answer))).json()
         for answer in (PLANTED, CLEAN)
@@ -72,7 +136,7 @@ def test_checks_endpoint_names_the_rail_that_blocked(api: Any) -> None:
     assert results[1] == {"status": "passed", "content": CLEAN}
 
 
-def test_streamed_completion_ends_where_the_rail_blocks(api: Any, server: ReplayServer) -> None:
+def test_streamed_completion_ends_where_the_rail_blocks(api: httpx.Client, server: ReplayServer) -> None:
     for answer, is_blocked in ((PLANTED, True), (CLEAN, False)):
         server.reset()
         script(server, answer)
