@@ -43,6 +43,7 @@ from groundrails.telemetry.trace import Sink, enter_check, tracing
 if TYPE_CHECKING:
     from groundrails.adapters.langchain_guard import GuardRunnable
     from groundrails.mitigation.grounded_generation import GroundedAnswer
+    from groundrails.monitoring.tightening import BudgetWatch
     from groundrails.review.desk import ReviewDesk
     from groundrails.store import Store
 
@@ -89,6 +90,7 @@ class Guard:
         self.store = _store_of(self.config)
         """Keeps every report; None unless the settings say where."""
         self._desk = _desk_of(self.config, self.store)
+        self._budget = _budget_of(self.config, self.store)
         for name in self.config.checks:
             get_check(name)  # imported now, not on the event loop at the first answer
         self.trace_sink: Sink = emit
@@ -193,11 +195,11 @@ class Guard:
             report = await _checked(running, exchange, context, cap=cap, told=told)
             if mitigate:
                 report = await respond(report, exchange, context, lambda other: _checked(running, other, context))
-                report = await escalate(report, exchange, self.config, desk=self._desk, cap=cap)
+                report = await escalate(report, exchange, context.config, desk=self._desk, cap=cap)
             total_ms = (time.perf_counter() - started) * 1000
             timings_ms = {**report.timings_ms, "total": total_ms}
             report = report.model_copy(update={"timings_ms": timings_ms, "llm": _usage(sessions)})
-            report = self._kept(report, exchange)
+            report = self._kept(self._told(report, context.config), exchange)
             trace.finish(exchange, report)
         return report
 
@@ -210,8 +212,23 @@ class Guard:
 
     def _kept(self, report: Report, exchange: Exchange) -> Report:
         """The report with the id under which the store keeps it, if it does."""
-        report_id = self.store.put(report, exchange) if self.store is not None else None
+        if self.store is None:
+            return report
+        store = self.settings_in_force.store
+        rate = float(getattr(store.sample, report.stakes)) if store is not None else None
+        report_id = self.store.put(report, exchange, sample_rate=rate)
         return report.model_copy(update={"id": report_id}) if report_id else report
+
+    @property
+    def settings_in_force(self) -> GuardConfig:
+        """The settings, or the stricter ones while the error budget is exhausted (`monitoring.budget`)."""
+        return self.config if self._budget is None else self._budget.settings_in_force
+
+    def _told(self, report: Report, config: GuardConfig) -> Report:
+        """The report, which says so if it was decided by stricter settings."""
+        if config is self.config:
+            return report
+        return report.model_copy(update={"decided_by": f"{report.decided_by}; error budget exhausted"})
 
     def as_runnable(self, **options: Any) -> GuardRunnable:
         """This guard as a step of a LangChain chain, `chain | guard.as_runnable()`; options as of `GuardRunnable`."""
@@ -224,6 +241,11 @@ class Guard:
         """The model of the settings; None if they name none."""
         return self._llm
 
+    def context(self, exchange: Exchange) -> tuple[CheckContext, list[LlmSession]]:
+        """What a check of this exchange would be given, for measures and replies outside a check, and whose LLM work
+        to count."""
+        return self._context(exchange, None, None)
+
     def _context(
         self, exchange: Exchange, llm: LlmClient | None, sampler: Sampler | None
     ) -> tuple[CheckContext, list[LlmSession]]:
@@ -232,7 +254,7 @@ class Guard:
         if sampler is None:
             sampler = Sampler(main, exchange.prompt, self.config.consistency)
         context = CheckContext(
-            config=self.config,
+            config=self.settings_in_force,
             nli=ExchangeNli(self._nli),
             prompts=self.prompts,
             llm=main,
@@ -247,6 +269,8 @@ class Guard:
     def close(self) -> None:
         """Release the worker thread of a model that was passed in; shared models stay for the process."""
         self._nli.close()
+        if self._budget is not None:
+            self._budget.close()
         if self._desk is not None:
             self._desk.close()
         if self.store is not None:
@@ -272,6 +296,14 @@ def _store_of(config: GuardConfig) -> Store | None:
     from groundrails.store import Store
 
     return Store.from_config(config)
+
+
+def _budget_of(config: GuardConfig, store: Store | None) -> BudgetWatch | None:
+    if config.monitoring.budget.when_exhausted is None or store is None:
+        return None
+    from groundrails.monitoring.tightening import BudgetWatch
+
+    return BudgetWatch(config, store)
 
 
 def _desk_of(config: GuardConfig, store: Store | None) -> ReviewDesk | None:

@@ -90,7 +90,7 @@ def _parts_of(result: CheckResult) -> list[Part]:
 
 
 async def _measured(guard: Guard, name: str, exchange: Exchange) -> Verdict:
-    context, sessions = guard._context(exchange, None, None)
+    context, sessions = guard.context(exchange)
     claims = await context.nli.run(extract_claims, exchange.response)
     (result,) = await run_measures([get_measure(name)], exchange, claims, context)
     usages = [session.usage() for session in sessions]
