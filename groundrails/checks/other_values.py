@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import NamedTuple
+
 from groundrails.checks.evidence_nli import Reading, Seen
 from groundrails.scoring.words import Number, Words, stem_of, words_of
 from groundrails.text.claimable import clean
@@ -46,8 +49,21 @@ def other_values(reading: Reading, seen: Seen) -> frozenset[str]:
 
 def _same_frame(own: Words, frame: set[str], text: str) -> Words:
     """Words of the sentence that shares most with the claim beside names; a name alone is in many sentences."""
-    sentences = [words_of(clean(sentence.text)) for sentence in split_sentences(text)] or [words_of(clean(text))]
-    return max(sentences, key=lambda told: (len(frame & _stems(told)), len(_stems(own) & _stems(told))))
+    stems = _stems(own)
+    told = max(_sentences_of(text), key=lambda sentence: (len(frame & sentence.stems), len(stems & sentence.stems)))
+    return told.words
+
+
+class _Sentence(NamedTuple):
+    words: Words
+    stems: frozenset[str]
+
+
+@lru_cache(maxsize=1_000)
+def _sentences_of(text: str) -> tuple[_Sentence, ...]:
+    """The sentences of a window, read once for all claims that it is held against."""
+    texts = [sentence.text for sentence in split_sentences(text)] or [text]
+    return tuple(_Sentence(words, frozenset(_stems(words))) for words in (words_of(clean(part)) for part in texts))
 
 
 def _name_stems(told: Words) -> set[str]:
