@@ -112,6 +112,7 @@ define subflow set flags
   $check_grounding = True
   $check_claims = True
   $check_hallucination = True
+  $hallucination_warning = True
 """
 DIALOG = """
 define user ask about the bridge

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, is_sampling
+from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, WARNING, is_sampling
 from nemo_modes import ALWAYS, FLAGS, MODES, Mode, Seen, Turn
 
 from groundrails.testing import ReplayServer
+
+WARNING_FLOW = "hallucination warning"
+FLAG_OF = {**FLAGS, WARNING_FLOW: "hallucination_warning"}
 
 
 @pytest.mark.parametrize("activation", ["flag", "always"])
@@ -28,6 +31,25 @@ async def test_planted_hallucination_is_caught_and_clean_answer_passes(
     assert not server.unmatched
 
 
+@pytest.mark.parametrize("activation", ["flag", "always"])
+@pytest.mark.parametrize("mode", list(MODES))
+async def test_hallucination_warning_leaves_the_answer_and_warns(
+    app: Callable[..., Any], server: ReplayServer, mode: str, activation: str
+) -> None:
+    """Where NeMo streams it can only let through or stop: there a warning becomes `streaming_fallback`, a block."""
+    row = MODES[mode]
+    rails = _app(app, row, WARNING_FLOW, activation)
+    for answer, is_warned in ((PLANTED, True), (CLEAN, False)):
+        _script(server, row, answer)
+        seen = await row.ask(rails, Turn(answer, QUESTION, _context(row, WARNING_FLOW, activation)))
+        if mode.startswith("stream_async"):
+            assert seen.is_caught is is_warned, (answer, seen)
+        else:
+            assert seen.text.startswith(answer) and not seen.is_caught, (answer, seen)
+            assert (WARNING in seen.text) is is_warned, (answer, seen)
+            assert is_warned or seen.text == answer
+
+
 @pytest.mark.parametrize(
     "mode", [name for name, row in MODES.items() if row.flags_by_context and "stream_" not in name]
 )
@@ -44,7 +66,7 @@ async def test_without_flag_nothing_is_checked(app: Callable[..., Any], server: 
 def _app(app: Callable[..., Any], row: Mode, flow: str, activation: str) -> Any:
     flag_flows = "[set flags]" if activation == "flag" else "[]"
     yaml = row.yaml.format(flow=flow, flag_flows=flag_flows) + (ALWAYS if activation == "always" else "")
-    flag = f"${FLAGS[flow]} = True" if activation == "flag" else "$no_flag = True"
+    flag = f"${FLAG_OF[flow]} = True" if activation == "flag" else "$no_flag = True"
     colang = row.colang.replace("{flag}", flag)
     return app(yaml, colang, more_models=EMBEDDINGS if row.more_models else "")
 
@@ -52,7 +74,7 @@ def _app(app: Callable[..., Any], row: Mode, flow: str, activation: str) -> Any:
 def _context(row: Mode, flow: str, activation: str) -> dict[str, Any]:
     context: dict[str, Any] = {"evidence": EVIDENCE}
     if activation == "flag" and row.flags_by_context:
-        context[FLAGS[flow]] = True
+        context[FLAG_OF[flow]] = True
     return context
 
 
