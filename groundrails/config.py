@@ -50,6 +50,8 @@ from groundrails.report import (
 )
 
 CHECKS = ("citations", "claims", "consistency", "grounding", "knowledge", "logic", "structure", "tools")
+FINDERS = (*CHECKS, "verification")
+"""What a finding may name as its check: the chain of verification finds things without being a check to run."""
 """Checks of this version, by the name used in `checks:`."""
 
 MeasureName = Literal[
@@ -80,7 +82,7 @@ another method than ours; self-consistency stands as NLI, on which it rests; the
 entropy (put beside BERTScore) and embedding (below it: one vector tells less than its tokens)."""
 
 EvidencePlace = Literal["variable", "relevant_chunks", "tool_messages", "knowledge_base", "system_context"]
-OnUnverified = Literal["allow", "warn", "block", "raise"]
+OnUnverified = Literal["allow", "warn", "escalate", "block", "raise"]
 Activation = Literal["per_response", "always", "shadow"]
 
 
@@ -347,7 +349,7 @@ class When(Section):
     error_type: ErrorType | tuple[ErrorType, ...] | None = None
     """One of its error types."""
     check: str | tuple[str, ...] | None = None
-    """Check that found it."""
+    """Check that found it; `verification` is the chain of verification."""
     violation: str | tuple[str, ...] | None = None
     """What exactly was violated, in the words of the check that says so."""
     verification: Verified | tuple[Verified, ...] | None = None
@@ -363,8 +365,8 @@ class When(Section):
     @classmethod
     def _checks_that_exist(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
         for name in (value,) if isinstance(value, str) else value or ():
-            if name not in CHECKS:
-                raise ValueError(f"there is no check {name!r}{nearest(name, CHECKS)}; available: {', '.join(CHECKS)}")
+            if name not in FINDERS:
+                raise ValueError(f"there is no check {name!r}{nearest(name, FINDERS)}; available: {', '.join(FINDERS)}")
         return value
 
     @field_validator("violation")
@@ -433,6 +435,15 @@ class GuardConfig(Section):
     """Replace answer and evidence text by its hash, or drop it, in logs and reports."""
     policies: tuple[Rule, ...] = ()
     """Rules in order; the first that matches a finding decides it, the severest decision wins."""
+
+    @model_validator(mode="after")
+    def _an_exhausted_budget_can_be_seen(self) -> GuardConfig:
+        then = self.monitoring.budget.when_exhausted
+        if then is not None and self.store is None:
+            raise ValueError("monitoring.budget.when_exhausted needs `store`: the budget is counted over kept reports")
+        if then is not None and then.tiers is not None and self.escalation is None:
+            raise ValueError("monitoring.budget.when_exhausted.tiers needs `escalation`: there is no review queue")
+        return self
 
     @field_validator("checks")
     @classmethod

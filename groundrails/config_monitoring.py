@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from groundrails.config_base import Section
-from groundrails.config_escalation import WebhookSettings
+from groundrails.config_escalation import TierThresholds, WebhookSettings
+from groundrails.config_store import SampleRates
 
 
 class CusumSettings(Section):
@@ -21,6 +24,36 @@ class CusumSettings(Section):
     """Reports between two false alarms, on average (ARL0); the threshold follows from it."""
 
 
+class RegressionSettings(Section):
+    """When a change of the change log has made scores worse at once."""
+
+    window: int = Field(default=200, ge=10)
+    """Reports compared before and after a change, at most."""
+    min_reports: int = Field(default=30, ge=2)
+    """Reports on each side below which nothing is said; changes closer than that are judged together."""
+    rise: float = Field(default=0.1, gt=0.0, le=1.0)
+    """Rise of the mean score that counts, if it is also beyond chance (95%)."""
+
+
+class WhenExhausted(Section):
+    """What holds while the error budget is exhausted, wherever it is stricter than the settings it stands for."""
+
+    sample: SampleRates | None = None
+    """For `store.sample`: keep more reports."""
+    max_unsupported_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """For `grounding.max_unsupported_score`: sentences count as unsupported sooner."""
+    max_hallucination_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """For `quality_gate.max_hallucination_score`: hold back answers above it."""
+    answer_from: float | None = Field(default=None, ge=0.0, le=1.0)
+    """For `abstention.answer_from`, which is then weighed even if it is off: abstain sooner."""
+    partial_from: float | None = Field(default=None, ge=0.0, le=1.0)
+    """For `abstention.partial_from`."""
+    tiers: TierThresholds | None = None
+    """For `escalation.tiers`: send more answers to people."""
+    on_unverified: Literal["allow", "warn", "block", "raise"] | None = None
+    """For `on_unverified`."""
+
+
 class ErrorBudgetSettings(Section):
     """How much may go wrong in a while (hallucination error budget)."""
 
@@ -30,6 +63,10 @@ class ErrorBudgetSettings(Section):
     """Length of the window."""
     min_reports: int = Field(default=50, ge=1)
     """Reports below which nothing is said."""
+    when_exhausted: WhenExhausted | None = None
+    """What an exhausted budget changes by itself, until it has recovered; unset: it only tells."""
+    look_every_s: float = Field(default=60.0, gt=0)
+    """Seconds between looks at the budget, off every turn, if it changes anything."""
 
 
 class EmailSettings(Section):
@@ -72,5 +109,6 @@ class MonitoringSettings(Section):
     worst: int = Field(default=5, ge=0)
     """Worst reports named in an alert."""
     cusum: CusumSettings = CusumSettings()
+    regression: RegressionSettings = RegressionSettings()
     budget: ErrorBudgetSettings = ErrorBudgetSettings()
     alerts: AlertSettings = AlertSettings()

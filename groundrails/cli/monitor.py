@@ -43,7 +43,7 @@ def monitor(
             for line in summary_lines(found, blocks=BLOCKS if can_write(out.file, BLOCKS) else PLAIN_BLOCKS):  # type: ignore[arg-type]
                 out.print(line)
             if every is None:
-                return 1 if found["watch"].view.budget.state == "exhausted" else 0
+                return 1 if found["view"].budget.state == "exhausted" else 0
             time.sleep(every)
 
 
@@ -54,7 +54,7 @@ def summary_lines(found: dict[str, Any], *, blocks: str = BLOCKS) -> Iterator[st
     if found["trend"]:
         yield f"trend        {sparkline([bar.height for bar in found['trend']], blocks)}"
     yield from (f"{name.lower():<22} {value}" for name, value in found["cost"])
-    yield from _watched(found["watch"])
+    yield from _watched(found["view"], found["wanted"])
     for title, rows in found["findings"].items():
         if rows:
             yield f"{title.lower()}: " + ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in rows)
@@ -62,19 +62,26 @@ def summary_lines(found: dict[str, Any], *, blocks: str = BLOCKS) -> Iterator[st
         yield f"worst: {row['id']} {row['status']} score {row['hallucination_score']:.2f}"
 
 
-def _watched(seen: Any) -> Iterator[str]:
-    view, budget = seen.view, seen.view.budget
+def _watched(view: Any, wanted: int) -> Iterator[str]:
+    budget, cusum = view.budget, view.cusum
     if view.window.low is not None:
         yield f"last {view.window.reports} reports: {view.window.low:.1%} to {view.window.high:.1%} hallucinated (95 %)"
     yield (
         f"error budget {budget.state.replace('_', ' ')}: {budget.spent:.1f} of {budget.allowed:.1f} spent over "
         f"{budget.reports:.0f} reports"
     )
-    if view.chart is None:
-        yield f"cusum: learns from the first {seen.wanted} checked reports; there are {seen.learnt}"
+    for regression in view.regressions[-3:]:
+        named = ", ".join(visible(change.description, one_line=True) for change in regression.changes)
+        over = " (over)" if regression.is_over else ""
+        yield f"regression{over}: {regression.before:.3f} to {regression.after:.3f} after {named}"
+    if cusum.chart is None:
+        yield f"cusum: learns from the first {wanted} checked reports; there are {cusum.learnt}"
         return
-    yield f"cusum: {view.cusum_up:.2f} of threshold {view.chart.threshold_up:.2f}, {len(view.shifts)} shifts found"
-    for shift in view.shifts[-3:]:
+    yield (
+        f"cusum: up {cusum.up:.2f} of {cusum.chart.threshold_up:.2f}, down {cusum.down:.2f} of "
+        f"{cusum.chart.threshold_down:.2f}, {len(cusum.shifts)} shifts found"
+    )
+    for shift in cusum.shifts[-3:]:
         change = f"; change before it: {visible(shift.change.description, one_line=True)}" if shift.change else ""
         began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(shift.began_at))
         yield f"shift {shift.direction} began {began}{change}"

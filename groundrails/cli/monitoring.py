@@ -45,11 +45,11 @@ def gate(as_json: bool = JSON, config: Path | None = CONFIG, store: str | None =
 
     Exit code: 0 there is budget left, 1 it is spent, 3 too few reports to say, 2 wrong usage.
     """
-    from groundrails.monitoring.monitor import view_of
+    from groundrails.monitoring.monitor import budget_now
 
     settings = settings_for(config, store)
     with opened(settings) as kept:
-        budget = view_of(kept, settings.monitoring).budget
+        budget = budget_now(kept, settings.monitoring)
     if as_json:
         print(json.dumps({**budget._asdict(), "left": budget.left}))
     else:

@@ -57,18 +57,24 @@ def _write(file: Path, found: dict[str, Any], begin: float) -> None:
         raise CliError(f"cannot write {str(file)!r}: {error.strerror}; give another path") from None
 
 
+KEPT = ("reports", "rate", "unverified", "cost", "findings", "groups", "attribution", "retrieval", "worst")
+
+
 def _plain(found: dict[str, Any]) -> dict[str, Any]:
-    view = found["watch"].view
-    kept = {name: found[name] for name in ("reports", "rate", "unverified", "cost", "findings", "groups", "worst")}
+    view = found["view"]
     return {
-        **kept,
+        **{name: found[name] for name in KEPT},
         "trend": [{"from": bar.label, "hallucinated": bar.value} for bar in found["trend"]],
         "budget": {**view.budget._asdict(), "left": view.budget.left},
-        "cusum": view.chart._asdict() if view.chart else None,
+        "cusum": view.cusum.chart._asdict() if view.cusum.chart else None,
         "shifts": [
-            {**shift._asdict(), "change": shift.change._asdict() if shift.change else None} for shift in view.shifts
+            {**shift._asdict(), "change": shift.change._asdict() if shift.change else None}
+            for shift in view.cusum.shifts
         ],
-    }  # fmt: skip
+        "regressions": [
+            {**one._asdict(), "changes": [change._asdict() for change in one.changes]} for one in view.regressions
+        ],
+    }
 
 
 def _print(found: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from groundrails.config_monitoring import AlertSettings, EmailSettings, Monitori
 from groundrails.errors import SettingsError
 from groundrails.monitoring.budget import CONSEQUENCES
 from groundrails.monitoring.monitor import View
+from groundrails.monitoring.regressions import Regression
 from groundrails.store.clock import iso
 from groundrails.store.engine import ALERTS, one_at_a_time, reading, writing
 from groundrails.store.models import AlertRow, NoticeRow
@@ -58,22 +59,37 @@ class Told(NamedTuple):
 
 
 def conditions_of(view: View, settings: MonitoringSettings) -> list[Condition]:
-    """What is wrong in a view: a shift upwards from which the scores have not come back, and an exhausted budget."""
+    """What is wrong in a view: a shift upwards that is not over, a regression after a change, an exhausted budget."""
     found = []
-    last = view.shifts[-1] if view.shifts else None
-    if view.is_shifted and last is not None and view.chart is not None:
+    worst = [row.id for row in view.worst]
+    cusum = view.cusum
+    if cusum.is_shifted and cusum.chart is not None:
+        last = cusum.shifts[-1]
         change = f"; the last change before it: {last.change.description!r}" if last.change is not None else ""
         message = (
-            f"the hallucination score has risen from {view.chart.baseline:.3f} to {last.mean_since:.3f} "
+            f"the hallucination score has risen from {cusum.chart.baseline:.3f} to {last.mean_since:.3f} "
             f"since about {iso(last.began_at)}{change}"
         )
-        worst = [row.id for row in view.worst]
-        found.append(Condition("shift", message, {"worst": worst, "recommended": list(RECOMMENDED)}))
+        data = {"cusum": cusum.up, "threshold": cusum.chart.threshold_up, "mean_score": view.window.mean_score}
+        found.append(Condition("shift", message, {**data, "worst": worst, "recommended": list(RECOMMENDED)}))
+    for regression in view.regressions:
+        if not regression.is_over:
+            found.append(_regressed(regression, worst))
     if view.budget.state == "exhausted":
         spent = view.budget.share_spent or 0.0
         message = f"the error budget of {settings.budget.window_days:g} days is spent: {spent:.0%}"
-        found.append(Condition("budget", message, {"recommended": list(CONSEQUENCES)}))
+        found.append(Condition("budget", message, {"worst": worst, "recommended": list(CONSEQUENCES)}))
     return found
+
+
+def _regressed(regression: Regression, worst: list[str]) -> Condition:
+    first, *others = regression.changes
+    named = ", ".join(repr(change.description) for change in regression.changes)
+    message = f"the hallucination score rose from {regression.before:.3f} to {regression.after:.3f} after {named}"
+    steps = ["take the change back, or look at the worst answers since"]
+    if others:
+        steps.append("find the one of them that did it: `groundrails bisect`")
+    return Condition(f"regression-{first.id}", message, {"worst": worst, "recommended": steps})
 
 
 def tell(store: Store, conditions: Sequence[Condition], settings: AlertSettings) -> list[Told]:

@@ -10,10 +10,8 @@ from groundrails.config_monitoring import ErrorBudgetSettings
 BudgetState = Literal["ok", "exhausted", "too_few_reports"]
 CONSEQUENCES = (
     "freeze deployments that could raise the risk: `groundrails gate` exits with 1",
-    "keep more reports: store.sample towards 1",
+    "keep more reports, tighten thresholds, send more answers to people: `monitoring.budget.when_exhausted` does it",
     "look at the worst outputs: `groundrails monitor`",
-    "tighten thresholds: grounding.max_unsupported_score and abstention.answer_from",
-    "send more answers to people: lower escalation.tiers",
 )
 """What an exhausted budget asks for (control stack 20.8.6)."""
 

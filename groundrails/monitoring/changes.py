@@ -29,10 +29,17 @@ class Change(NamedTuple):
     """`seq` of the last report before it."""
     description: str
     author: str | None
+    state: str | None = None
+    """Path of the configuration it led to; None if it was not said."""
 
 
-def add_change(store: Store, description: str, *, author: str | None = None, at: float | None = None) -> Change:
+def add_change(
+    store: Store, description: str, *, author: str | None = None, at: float | None = None, state: str | None = None
+) -> Change:
     """Write a change down: a new prompt, model, index, setting.
+
+    Args:
+        state: path of the configuration it led to, for bisection.
 
     Raises:
         InputError: the description is empty or too long.
@@ -46,8 +53,9 @@ def add_change(store: Store, description: str, *, author: str | None = None, at:
         before = select(func.coalesce(func.max(ReportRow.seq), 0)).where(ReportRow.created_at <= when)
         seq = int(connection.execute(before).scalar_one())
         row = {"at": when, "after_seq": seq, "description": as_json(text), "author": plain_name(author)}
+        row["state"] = None if state is None else as_json(state)
         made = connection.execute(insert(ChangeRow).returning(ChangeRow.id), row).scalar_one()
-    return Change(int(made), when, seq, text, plain_name(author))
+    return Change(int(made), when, seq, text, plain_name(author), state)
 
 
 def changes(store: Store, *, since: float | None = None) -> list[Change]:
@@ -57,7 +65,10 @@ def changes(store: Store, *, since: float | None = None) -> list[Change]:
         query = query.where(ChangeRow.at >= since)
     with reading(store.engine) as connection:
         rows = connection.execute(query)
-        return [Change(i, at, seq, json.loads(text), author) for i, at, seq, text, author in rows]
+        return [
+            Change(i, at, seq, json.loads(text), author, None if state is None else json.loads(state))
+            for i, at, seq, text, author, state in rows
+        ]
 
 
 def nearest_change(known: Sequence[Change], began_seq: int, alarm_seq: int | None = None) -> Change | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from groundrails.config_monitoring import CusumSettings
@@ -91,9 +91,3 @@ def chart_of(scores: Sequence[float], settings: CusumSettings) -> Chart:
         arl0=average_run_length(below, baseline + slack, up),
         arl1=average_run_length(shifted(below, settings.shift), baseline + slack, up),
     )
-
-
-def alarms_in(scores: Iterable[float], chart: Chart) -> tuple[list[Alarm], Cusum]:
-    """All alarms of a series, and the chart as it stands at its end."""
-    cusum = Cusum(chart)
-    return [alarm for score in scores if (alarm := cusum.add(score)) is not None], cusum

@@ -55,6 +55,12 @@ def create_app(guard: Guard) -> FastAPI:
     metrics.watch("groundrails_requests_under_way", "Requests waiting or at work", lambda: float(gate.admitted))
     metrics.watch("groundrails_checks_running", "Checks at work", lambda: float(gate.running))
     metrics.watch("groundrails_ready", "1 once the model is loaded", lambda: float(not app.state.checker.not_ready))
+    if guard.config.monitoring.budget.when_exhausted is not None:
+        metrics.watch(
+            "groundrails_error_budget_exhausted",
+            "1 while stricter settings hold",
+            lambda: float(guard.settings_in_force is not guard.config),
+        )
     app.include_router(api.router)
     app.include_router(api.probes)
     app.include_router(pages.router)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MANY = 100
 """Ids in one query: databases bound the parameters of a statement."""
+_COLUMNS = tuple(column.key for column in ReportRow.__table__.columns if column.key != "seq")
 
 
 def insert_records(engine: Engine, records: Sequence[Record]) -> None:
@@ -38,7 +39,12 @@ def _insert(connection: Connection, records: Sequence[Record]) -> None:
         return
     dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
     statement = dialect.insert(ReportRow).on_conflict_do_nothing(index_elements=["id"])
-    connection.execute(statement, [record["report"] for record in new.values()])
+    connection.execute(statement, [_complete(record["report"]) for record in new.values()])
     findings = [finding for record in new.values() for finding in record["findings"]]
     if findings:
         connection.execute(insert(FindingRow), findings)
+
+
+def _complete(columns: dict[str, Any]) -> dict[str, Any]:
+    """A report's columns, with those that the version which spooled it did not have yet."""
+    return {name: columns.get(name) for name in _COLUMNS}

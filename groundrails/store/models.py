@@ -32,6 +32,10 @@ class ReportRow(Base):
     composite_score: Mapped[float | None] = mapped_column(Float(53))
     faithfulness: Mapped[float | None] = mapped_column(Float(53))
     attribution_precision: Mapped[float | None] = mapped_column(Float(53))
+    attribution_existence: Mapped[float | None] = mapped_column(Float(53))
+    attribution_accuracy: Mapped[float | None] = mapped_column(Float(53))
+    attribution_entailment: Mapped[float | None] = mapped_column(Float(53))
+    retrieval_quality: Mapped[float | None] = mapped_column(Float(53))
     risk_level: Mapped[str | None] = mapped_column(String(20))
     stakes: Mapped[str | None] = mapped_column(String(20))
     flow: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
@@ -73,6 +77,8 @@ class ChangeRow(Base):
     """`seq` of the last report before it."""
     description: Mapped[str] = mapped_column(Text)
     author: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
+    state: Mapped[str | None] = mapped_column(Text)
+    """Path of the configuration that it led to, as JSON; what `groundrails bisect` tries."""
 
 
 class AlertRow(Base):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 MAX_PAGE = 1000
 
 GroupBy = Literal["status", "decision", "risk_level", "stakes", "flow", "agent", "model", "version"]
-FindingGroup = Literal["kind", "category", "severity", "check", "label"]
+FindingGroup = Literal["kind", "category", "severity", "check", "label", "error_types"]
 
 
 class Filter(NamedTuple):
@@ -50,6 +51,11 @@ class Summary(NamedTuple):
     hallucination_score: float | None
     composite_score: float | None
     faithfulness: float | None
+    attribution_precision: float | None
+    attribution_existence: float | None
+    attribution_accuracy: float | None
+    attribution_entailment: float | None
+    retrieval_quality: float | None
     risk_level: str | None
     stakes: str | None
     flow: str | None
@@ -150,14 +156,21 @@ def counts(engine: Engine, by: GroupBy, where: Filter = EVERYTHING) -> list[Coun
 
 
 def finding_counts(engine: Engine, by: FindingGroup, where: Filter = EVERYTHING) -> dict[str, int]:
-    """In how many reports each value of the findings' column stands."""
+    """In how many reports each value of the findings' column stands, the most frequent first; empty ones left out."""
     column = getattr(FindingRow, by)
-    query = select(column, func.count(FindingRow.report_id.distinct())).join(
-        ReportRow, ReportRow.id == FindingRow.report_id
-    )
-    with reading(engine) as connection:
-        rows = connection.execute(_filtered(query, where).group_by(column))
-        return dict(sorted(((str(value), n) for value, n in rows), key=lambda item: (-item[1], item[0])))
+    query: Any = select(column, FindingRow.report_id).distinct().join(ReportRow, ReportRow.id == FindingRow.report_id)
+    counts: Counter[str] = Counter()
+    if by == "error_types":  # a list in one column: counted here
+        with reading(engine) as connection:
+            pairs = {(kind, report_id) for kinds, report_id in connection.execute(_filtered(query, where))
+                     for kind in (kinds or "").split(",")}  # fmt: skip
+        counts.update(kind for kind, _ in pairs if kind)
+    else:
+        inner = _filtered(query, where).subquery()
+        with reading(engine) as connection:
+            rows = connection.execute(select(inner.c[0], func.count()).group_by(inner.c[0]))
+            counts.update({str(value): n for value, n in rows if value is not None})
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def trend(engine: Engine, where: Filter = EVERYTHING, *, step_s: float) -> list[Point]:

@@ -15,6 +15,9 @@ MAX_TEXT = 200_000
 """Characters kept of an answer; no more can be shown to a person anyway."""
 NAME_LENGTH = 200
 
+ATTRIBUTION = ("attribution_precision", "attribution_existence", "attribution_accuracy", "attribution_entailment")
+"""How well an answer's citations hold, and the three parts of that (control stack 20.6.3)."""
+
 Record = dict[str, Any]
 """`{"report": columns, "findings": [columns, ...]}`, plain data: a line of the spool as well as rows of the tables."""
 
@@ -42,7 +45,8 @@ def record_of(entry: Entry) -> Record:
         "hallucination_score": report.hallucination_score,
         "composite_score": report.metrics.get("composite_score"),
         "faithfulness": report.metrics.get("faithfulness"),
-        "attribution_precision": report.metrics.get("attribution_precision"),
+        **{name: report.metrics.get(name) for name in ATTRIBUTION},
+        "retrieval_quality": report.abstention.parts.get("retrieval_quality") if report.abstention else None,
         "risk_level": report.risk_level,
         "stakes": report.stakes,
         "flow": plain_name(labels.flow),

@@ -10,8 +10,8 @@ import pytest
 from groundrails.config_monitoring import CusumSettings, ErrorBudgetSettings
 from groundrails.monitoring.budget import Scored, budget_of
 from groundrails.monitoring.changes import Change, first_bad, nearest_change
-from groundrails.monitoring.cusum import Chart, alarms_in, chart_of
-from groundrails.monitoring.monitor import mean_change_at, spearman, wilson
+from groundrails.monitoring.cusum import Alarm, Chart, Cusum, chart_of
+from groundrails.monitoring.estimates import difference, spearman, wilson
 from groundrails.monitoring.run_length import average_run_length, empirical, normal, threshold_for
 
 
@@ -61,6 +61,12 @@ def _run_length(series: np.ndarray, reference: float, threshold: float) -> int:
 
 
 CHART = Chart(baseline=0.1, slack=0.05, threshold_up=0.6, threshold_down=0.6, arl0=0, arl1=0)
+
+
+def alarms_in(scores: list[float], chart: Chart) -> tuple[list[Alarm], Cusum]:
+    """All alarms of a series, and the chart as it stands at its end."""
+    cusum = Cusum(chart)
+    return [alarm for score in scores if (alarm := cusum.add(score)) is not None], cusum
 
 
 def test_an_alarm_tells_where_the_shift_began() -> None:
@@ -141,8 +147,11 @@ def test_the_change_behind_a_shift_is_told_by_arrival(began: int, alarm: int, ex
 
 
 def test_the_mean_before_and_after_a_change() -> None:
-    assert mean_change_at([0.1, 0.2], [0.5]) == pytest.approx(0.35)
-    assert mean_change_at([], [0.5]) is None
+    found = difference([0.1, 0.2], [0.5, 0.5])
+    assert found is not None and found.rise == pytest.approx(0.35)
+    # by hand: variance 0.005 of two on one side, none on the other; 0.35 - 1.96 * sqrt(0.005 / 2)
+    assert found.low == pytest.approx(0.252)
+    assert difference([0.1], [0.5, 0.5]) is None
 
 
 @pytest.mark.parametrize("bad_from", range(12))

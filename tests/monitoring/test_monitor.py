@@ -57,27 +57,67 @@ def test_a_shift_is_found_and_traced_to_the_change_before_it(store: Store, passi
     add_change(store, "prompt v3", author="bob")
     put(store, passing, 0.4, 100, seed=2, model="m-2")
     view = view_of(store, SETTINGS)
-    assert view.chart is not None and view.chart.arl0 >= 50_000
-    first = view.shifts[0]
+    assert view.cusum.chart is not None and view.cusum.chart.arl0 >= 50_000
+    first = view.cusum.shifts[0]
     assert first.direction == "up" and first.change is not None
     assert first.change.description == "prompt v3"
     assert first.mean_since == pytest.approx(0.4, abs=0.15)
-    assert view.is_shifted
+    assert view.cusum.is_shifted
     assert {count.value for count in view.breakdowns["model"]} == {None, "m-1", "m-2"}
     assert view.window.reports == 100 and view.window.mean_score == pytest.approx(0.4, abs=0.05)
     assert view.worst[0].hallucination_score == max(row.hallucination_score or 0 for row in view.worst)
 
 
+def test_a_regression_names_its_change_and_ends_when_it_is_taken_back(store: Store, passing: list[float]) -> None:
+    put(store, passing, 0.1, 60)
+    add_change(store, "new index")
+    put(store, passing, 0.1, 60, seed=1)
+    add_change(store, "prompt v3")
+    put(store, passing, 0.4, 60, seed=2)
+    view = view_of(store, SETTINGS)
+    (found,) = view.regressions
+    assert [change.description for change in found.changes] == ["prompt v3"] and not found.is_over
+    assert (found.before, found.after) == (pytest.approx(0.1, abs=0.05), pytest.approx(0.4, abs=0.05))
+    keys = {condition.key: condition.message for condition in conditions_of(view, SETTINGS)}
+    assert "after 'prompt v3'" in keys[f"regression-{found.changes[0].id}"]
+    add_change(store, "prompt v2 again")
+    put(store, passing, 0.1, 200, seed=3)
+    (found,) = view_of(store, SETTINGS).regressions
+    assert found.is_over
+    assert not [c for c in conditions_of(view_of(store, SETTINGS), SETTINGS) if c.key.startswith("regression")]
+
+
+def test_changes_too_close_to_be_told_apart_are_named_together(store: Store, passing: list[float]) -> None:
+    put(store, passing, 0.1, 60)
+    add_change(store, "prompt v3")
+    put(store, passing, 0.4, 5)
+    add_change(store, "new model")
+    put(store, passing, 0.4, 60, seed=2)
+    (found,) = view_of(store, SETTINGS).regressions
+    assert [change.description for change in found.changes] == ["prompt v3", "new model"]
+    (condition,) = [c for c in conditions_of(view_of(store, SETTINGS), SETTINGS) if c.key.startswith("regression")]
+    assert any("groundrails bisect" in step for step in condition.data["recommended"])
+
+
+def test_a_change_without_a_rise_or_with_few_reports_is_no_regression(store: Store, passing: list[float]) -> None:
+    put(store, passing, 0.3, 60)
+    add_change(store, "new index")
+    put(store, passing, 0.3, 60, seed=1)
+    add_change(store, "prompt v3")
+    put(store, passing, 0.6, 20, seed=2)
+    assert view_of(store, SETTINGS).regressions == ()
+
+
 def test_while_all_is_well_nothing_alarms(store: Store, passing: list[float]) -> None:
     put(store, passing, 0.1, 600)
     view = view_of(store, SETTINGS)
-    assert view.shifts == () and conditions_of(view, SETTINGS) == [] and view.budget.state == "ok"
+    assert view.cusum.shifts == () and conditions_of(view, SETTINGS) == [] and view.budget.state == "ok"
 
 
 def test_too_few_reports_have_no_chart(store: Store, passing: list[float]) -> None:
     put(store, passing, 0.1, 20)
     view = view_of(store, SETTINGS)
-    assert view.chart is None and view.cusum_up is None and view.budget.state == "too_few_reports"
+    assert view.cusum.chart is None and view.cusum.up is None and view.budget.state == "too_few_reports"
 
 
 def test_an_alert_is_told_once_then_again_and_then_over(
