@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +13,12 @@ import typer
 
 from groundrails.cli.check import _refuse_unwritable
 from groundrails.cli.errors import EXIT_UNVERIFIED, CliError
+from groundrails.cli.progress import ProgressBar
 from groundrails.cli.terminal import console, say
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from groundrails.evaluation.outcomes import Outcome
     from groundrails.evaluation.session import Plan
 
 
@@ -112,44 +111,18 @@ def _evaluated(plan: Plan, config: Path | None) -> dict[str, Any]:
 
     sklearn_metrics(), scipy_stats()  # missing packages are told now, not after the run
     guard = Guard(for_evaluation(GuardConfig.load(config)))  # before it is made: a guard opens its store at once
-    progress = _Progress()
-    try:
-        with quiet():
-            return evaluate(plan, guard, on_start=progress.start, on_outcome=progress.step)
-    finally:
-        progress.stop()
+    progress = ProgressBar("evaluating")
 
-
-class _Progress:
-    """A bar with the time left on a terminal; a line at every tenth elsewhere. Both on stderr."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-        self._task: Any = None
-        self._total = self._steps = 0
-
-    def start(self, total: int, done: int) -> None:
-        self._total = total
+    def start(total: int, done: int) -> None:
         if done:
             say(f"going on with a run of {done} outcomes")
-        if sys.stderr.isatty():
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        progress.start(total)
 
-            columns = (TextColumn("evaluating"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=console(sys.stderr))
-            self._task = self._bar.add_task("evaluating", total=total)
-            self._bar.start()
-
-    def step(self, outcome: Outcome | None) -> None:
-        self._steps += 1
-        if self._bar is not None:
-            self._bar.advance(self._task)
-        elif outcome is not None and self._steps * 10 // self._total > (self._steps - 1) * 10 // self._total:
-            say(f"{self._steps} of {self._total}")
-
-    def stop(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    try:
+        with quiet():
+            return evaluate(plan, guard, on_start=start, on_outcome=lambda one: progress.step(told=one is not None))
+    finally:
+        progress.stop()
 
 
 def _write(

@@ -17,8 +17,10 @@ from groundrails.cli import (
     demo,
     doctor,
     init,
+    migrate,
     monitor,
     monitoring,
+    redteam,
     report,
     review,
     serve,
@@ -71,8 +73,10 @@ app.command("monitor")(monitor.monitor)
 app.command("report")(report.report)
 app.command("eval")(evaluation.evaluate)
 app.command("calibrate")(calibrate.calibrate)
+app.command("redteam")(redteam.redteam)
 app.command("alert")(monitoring.alert)
 app.command("gate")(monitoring.gate)
+app.command("migrate")(migrate.migrate)
 app.command("change")(monitoring.change)
 app.add_typer(review.app, name="review")
 app.add_typer(store.app, name="store")

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("groundrails")
 
 HOUR_S = 3600.0
+ELSEWHERE = frozenset({"redteam"})
+"""Alerts that another command than the monitor opens and closes."""
 SUBJECT = "alert:"
 """How the subject of an alert's notices begins."""
 RECOMMENDED = (
@@ -92,8 +94,13 @@ def _regressed(regression: Regression, worst: list[str]) -> Condition:
     return Condition(f"regression-{first.id}", message, {"worst": worst, "recommended": steps})
 
 
-def tell(store: Store, conditions: Sequence[Condition], settings: AlertSettings) -> list[Told]:
+def tell(
+    store: Store, conditions: Sequence[Condition], settings: AlertSettings, *, only: str | None = None
+) -> list[Told]:
     """Open, repeat and close alerts, and tell whoever is to be told.
+
+    `only` is the key of the one alert that the caller knows about, such as the red team's: it leaves the others as they
+    are, and the monitor leaves that one.
 
     Raises:
         StoreError: the database does not answer; nothing is told then.
@@ -102,7 +109,7 @@ def tell(store: Store, conditions: Sequence[Condition], settings: AlertSettings)
     with writing(store.engine) as connection:
         one_at_a_time(connection, ALERTS)
         rows = connection.execute(select(AlertRow.id, AlertRow.key, AlertRow.last_at, AlertRow.data).where(_OPEN)).all()
-        is_open = {row.key: row for row in rows}
+        is_open = {row.key: row for row in rows if (row.key not in ELSEWHERE if only is None else row.key == only)}
         told = []
         for condition in conditions:
             row = is_open.pop(condition.key, None)

@@ -1,0 +1,1 @@
+"""Adversarial testing: attacks from the user's own evidence, and what becomes of them (control stack 20.8)."""

@@ -1,0 +1,130 @@
+"""A whole guardrails app under attack: its output rails over ready answers, and its own model asked the questions."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from groundrails.cli.catalog import RAILS
+from groundrails.cli.doctor_probe import INTERNAL_ERROR, effect_on
+from groundrails.cli.recording import recorded
+from groundrails.config import GuardConfig
+from groundrails.errors import InputError, reason_of
+from groundrails.evaluation.redteam.attacks import Attack, Probe
+from groundrails.evaluation.redteam.outcomes import Outcome
+from groundrails.evaluation.redteam.targets import ATTACK_CAUSES
+from groundrails.report import Report
+
+TURN_TIMEOUT_S = 120.0
+_VERDICTS = {"passed": "passed"}
+"""Everything else that is done to an answer says that something is wrong with it."""
+_LOG = {"log": {"activated_rails": True}}
+
+
+class AppTarget:
+    """A `LLMRails` app (Colang 1.0), one turn after the other: its reports could not be told apart otherwise.
+
+    Every flag of the plugin is set and the sources travel in the context, as an app with retrieval has them.
+
+    Args:
+        app: the app.
+        settings: of the plugin in it; None where it has none.
+        ask: put the questions to the app's model, too.
+
+    Raises:
+        InputError: the app is one of Colang 2.x, which takes no ready answers.
+    """
+
+    kind = "app"
+    concurrency = 1
+
+    def __init__(self, app: Any, settings: GuardConfig | None, *, ask: bool) -> None:
+        if app.config.colang_version != "1.0":
+            raise InputError(
+                f"the app is written in Colang {app.config.colang_version}, which takes no ready answers; attack the "
+                "engine with the same settings instead, as in: groundrails redteam --config settings.yml"
+            )
+        self._app = app
+        places = settings.evidence.places if settings is not None else ()
+        self._variable = settings.evidence.variable if settings is not None and "variable" in places else None
+        flows = [flow.split("$")[0].strip() for flow in app.config.rails.output.flows]
+        self.checks = tuple(dict.fromkeys(RAILS[flow].check for flow in flows if flow in RAILS))
+        self.can_be_asked = ask
+        self._has_input_rails = bool(app.config.rails.input.flows)
+
+    def _context(self, evidence: tuple[str, ...]) -> dict[str, Any]:
+        context: dict[str, Any] = {rail.flag: True for rail in RAILS.values()}
+        if evidence:
+            context["relevant_chunks"] = "\n\n".join(evidence)
+            if self._variable is not None:
+                context[self._variable] = list(evidence)
+        return context
+
+    async def planted(self, attack: Attack, probe: Probe) -> Outcome:
+        """What the user reads of a ready answer; a warning counts as caught, since the user is told."""
+        context = self._context(() if probe.without_evidence else attack.evidence)
+        if attack.response_schema is not None:
+            context["response_schema"] = attack.response_schema
+        messages = [
+            {"role": "context", "content": context},
+            {"role": "user", "content": attack.query},
+            {"role": "assistant", "content": probe.answer},
+        ]
+        with recorded(self._app) as reports:
+            try:
+                turn = self._app.generate_async(messages=messages, options={"rails": ["output"], **_LOG})
+                result = await asyncio.wait_for(turn, TURN_TIMEOUT_S)
+            except Exception as error:  # boundary to NeMo and to the user's own actions
+                return Outcome("failed", reason_of(error))
+        shown = _shown(result)
+        return _outcome(effect_on(probe.answer, shown), reports, None)
+
+    async def asked(self, attack: Attack) -> Outcome:
+        """What the user reads after the question; an input rail that stops has recognised the attack."""
+        question = {"role": "user", "content": attack.query}
+        if self._app.config.passthrough:  # a context message dies in passthrough mode ("Unknown role: context")
+            sources = "\n\n".join(attack.evidence)
+            first: dict[str, Any] = {"role": "system", "content": f"Answer from this.\n\nContext:\n{sources}"}
+        else:
+            first = {"role": "context", "content": self._context(attack.evidence)}
+        with recorded(self._app) as reports:
+            try:
+                turn = self._app.generate_async(messages=[first, question], options=_LOG)
+                result = await asyncio.wait_for(turn, TURN_TIMEOUT_S)
+            except Exception as error:  # boundary to NeMo, to the user's own actions and to the provider
+                return Outcome("failed", reason_of(error))
+        shown, stopped = _shown(result), _stopped(result)
+        text = str(shown.get("content") or "")
+        if INTERNAL_ERROR in text:
+            return Outcome("failed", "NeMo answers with an internal error", "failed")
+        is_withheld = shown.get("role") == "exception" or bool(stopped)
+        effect = "blocked" if is_withheld else "warned" if _is_warned(reports) else "passed"
+        is_named = "input" in stopped if self._has_input_rails else None
+        return _outcome(effect, reports, is_named)._replace(text="" if is_withheld else text)
+
+
+def _shown(result: Any) -> dict[str, Any]:
+    last = result.response[-1] if isinstance(result.response, list) else {"content": result.response}
+    return {"role": "assistant", **last}
+
+
+def _stopped(result: Any) -> list[str]:
+    """Kinds of the rails that stopped the turn."""
+    rails = result.log.activated_rails if result.log is not None else ()
+    return [rail.type for rail in rails or () if rail.stop]
+
+
+def _is_warned(reports: list[Report]) -> bool:
+    return any(report.decision not in ("allow", "block", "raise") for report in reports)
+
+
+def _outcome(effect: str, reports: list[Report], named: bool | None) -> Outcome:
+    by_cause = any(ATTACK_CAUSES & report.root_causes.keys() for report in reports)
+    reason = "; ".join(dict.fromkeys(report.reason for report in reports if report.status != "grounded"))
+    scores = [report.hallucination_score for report in reports if report.hallucination_score is not None]
+    names_attack = (by_cause or bool(named)) if reports or named is not None else None
+    if effect == "failed":
+        return Outcome("failed", reason or "NeMo answers with an internal error", effect)
+    only_unverified = bool(reports) and all(report.status != "hallucinated" for report in reports)
+    verdict = "unverified" if effect == "warned" and only_unverified else _VERDICTS.get(effect, "flagged")
+    return Outcome(verdict, reason, effect, max(scores, default=None), names_attack)  # type: ignore[arg-type]
