@@ -93,7 +93,8 @@ class ActionCall:
     @property
     def answer(self) -> str:
         """The answer, or the chunk of it."""
-        return content_text(self.bot_message if self.bot_message is not None else self.context.get("bot_message"))
+        text = content_text(self.bot_message if self.bot_message is not None else self.context.get("bot_message"))
+        return text.removesuffix(self.stream.error) if self.stream else text
 
     @property
     def user_message(self) -> str:

@@ -6,6 +6,7 @@ middle of a sentence or of a number. A sentence is checked in the chunk that com
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -31,6 +32,8 @@ class Stream:
     """The caller's messages; NeMo's chunk calls see only the last user and context message of them."""
     has_ended: bool = False
     """True once the model has nothing more: then the chunk under check is the last one."""
+    error: str = ""
+    """The error with which the model's stream broke off: NeMo sends it behind the answer, as if it were part of it."""
     id: str = field(default_factory=lambda: f"stream-{uuid.uuid4()}")
 
 
@@ -58,8 +61,22 @@ def watch_streams(app: Any) -> None:
 
 async def _noting_the_end(source: AsyncIterator[Any], stream: Stream) -> AsyncIterator[Any]:
     async for piece in source:
+        text = piece.get("text") if isinstance(piece, Mapping) else piece
+        if isinstance(text, str) and _is_error(text):
+            stream.error, stream.has_ended = text, True
         yield piece
     stream.has_ended = True
+
+
+def _is_error(piece: str) -> bool:
+    """True for what NeMo sends when the model failed: `{"error": {"message": ...}}`."""
+    if not piece.startswith('{"error"'):
+        return False
+    try:
+        error = json.loads(piece)["error"]
+    except (ValueError, KeyError):
+        return False
+    return isinstance(error, Mapping) and "message" in error
 
 
 class StreamedAnswer:

@@ -1,0 +1,264 @@
+"""Bad input and faults, item by item: each turn ends in the configured outcome, with its reason in report and log.
+
+Outcomes are a real verdict or `unverified`; never an error inside the app, and never a silent pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, is_sampling
+
+from groundrails.exchange import Passage
+from groundrails.testing import ReplayServer
+
+UNVERIFIED_NOTE = "could not be verified"
+INTERNAL_ERROR = "internal error"
+SAMPLES = "self check hallucination"
+PADDING = "Nothing of note happened in the harbour that day. "
+SETTINGS = """
+custom_data:
+  groundrails:
+    activation: always
+    on_unverified: {on_unverified}
+    llm: {{timeout_s: {timeout_s}, max_retries: 0}}
+    {more}
+rails: {{output: {{flows: [{flow}]}}}}
+"""
+LOOK_UP = """
+define subflow look up
+  $evidence = execute look_up_bridge
+"""
+JUDGE = "consistency: {agreement: judge, samples: 1}"
+DEAD_BACKEND = 'nli: {backend: remote, url: "http://127.0.0.1:9/", timeout_s: 1.0}'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One bad turn and what it must end in."""
+
+    status: str = "unverified"
+    reason: str = ""
+    """Part of the report's reason."""
+    flow: str = "check grounding"
+    settings: str = ""
+    answer: str = PLANTED
+    context: Mapping[str, Any] = field(default_factory=lambda: {"evidence": EVIDENCE})
+    question: str = QUESTION
+    sampling: Mapping[str, Any] | None = None
+    """How the model's server answers the requests for samples."""
+    judging: str | None = None
+    """What the model says when it is asked to judge."""
+    is_ready: bool = False
+    """The answer is handed over instead of written by the model."""
+    timeout_s: float = 20.0
+
+
+def _faulty(reason: str, *, timeout_s: float = 20.0, **sampling: Any) -> Case:
+    return Case(flow=SAMPLES, reason=reason, sampling=sampling, timeout_s=timeout_s)
+
+
+def _given(evidence: Any, *, status: str = "hallucinated", reason: str = "") -> Case:
+    return Case(context={"evidence": evidence}, status=status, reason=reason)
+
+
+def _refused(evidence: Any) -> Case:
+    return _given(evidence, status="unverified", reason="bad_evidence: $evidence: evidence item 1 is ")
+
+
+FAULTS = {
+    "LLM timeout": _faulty("no_samples: LlmTimeoutError", timeout_s=1.0, text="late", delay_s=4.0),
+    "429": _faulty("no_samples: LlmError", status=429),
+    "500": _faulty("no_samples: LlmError", status=500),
+    "connection cut in the reply": _faulty("no_samples: LlmError", text=CLEAN, cut=True),
+    "connection cut before the reply": _faulty("no_samples: LlmError", text=CLEAN, cut="at_once"),
+    "broken JSON": _faulty("no_samples: Llm", text=CLEAN, broken_json=True),
+    "empty reply": _faulty("no_samples: LlmReplyError", text=""),
+    "blank reply": _faulty("no_samples: LlmReplyError", text=" \n\t"),
+    "non-text reply: null": _faulty("no_samples: LlmReplyError", text=None),
+    "non-text reply: a tool call": _faulty("no_samples: LlmReplyError", text=None, tool_calls=[{"name": "look_up"}]),
+    "non-text reply: only a reasoning trace": _faulty("no_samples: LlmReplyError", text="", reasoning="Let me see."),
+    "zero samples": _faulty("no_samples: LlmReplyError", text=lambda request: []),
+    "prose instead of a verdict": Case(
+        flow=SAMPLES, settings=JUDGE, reason="check_failed: LlmReplyError", judging="That is a matter of perspective."
+    ),
+    "both verdicts at once": Case(
+        flow=SAMPLES, settings=JUDGE, reason="check_failed: LlmReplyError", judging="yes and no"
+    ),
+    "missing prompt": Case(flow=SAMPLES, reason="no_prompt", question="", is_ready=True),
+    "a crashing NLI backend": Case(settings=DEAD_BACKEND, reason="check_failed: NliError"),
+    "no evidence": Case(context={}, reason="no_evidence"),
+    "empty evidence": _given("", status="unverified", reason="no_evidence"),
+    "blank evidence": _given([" ", "\n"], status="unverified", reason="no_evidence"),
+    "evidence: a number": _refused(5),
+    "evidence: a truth value": _refused(True),
+    "evidence: bytes": _refused(EVIDENCE.encode()),
+    "evidence: a mapping without text": _refused({"name": "bridge"}),
+    "evidence: nothing in a list": _refused([None]),
+    "evidence: an object": _refused(object()),
+    "evidence: a mapping whose text is a number": _refused({"text": 5}),
+    "other languages: French": Case(
+        answer="Le pont du port a été inauguré en 1999 par le maire de la ville, Ana Ruiz.", reason="language"
+    ),
+    "other languages: Japanese": Case(answer="港橋は1999年に市長アナ・ルイスによって開通しました。", reason="language"),
+}
+VERDICTS = {
+    "evidence: a string": _given(EVIDENCE),
+    "evidence: a list of strings": _given(["It rained.", EVIDENCE]),
+    "evidence: lists in a list": _given([["It rained."], [EVIDENCE]]),
+    "evidence: a tuple": _given((EVIDENCE,)),
+    "evidence: a mapping with text": _given({"text": EVIDENCE, "id": "b1"}),
+    "evidence: mappings with content": _given([{"content": EVIDENCE}]),
+    "evidence: mappings with parts": _given([{"content": [{"type": "text", "text": EVIDENCE}]}]),
+    "evidence: a passage": _given(Passage(id="1", text=EVIDENCE)),
+    "evidence: documents": _given([Document(page_content=EVIDENCE, metadata={"source": "harbour.txt"})]),
+    "200 kB of evidence, the lie's source at the end": _given(PADDING * 4_000 + EVIDENCE),
+    "200 kB of evidence, the truth in the middle": Case(
+        context={"evidence": PADDING * 2_000 + EVIDENCE + PADDING * 2_000}, answer=CLEAN, status="grounded"
+    ),
+    "100 kB of answer": Case(answer=f"{CLEAN} " * 1_900 + PLANTED, status="hallucinated"),
+    "NUL characters": Case(answer=PLANTED.replace(" ", "\x00 "), status="hallucinated"),
+    "bidi characters": Case(answer="\u202e" + PLANTED.replace("was", "\u2067was\u2069"), status="hallucinated"),
+    "lone surrogate": Case(answer=f"{PLANTED} \ud83d", status="hallucinated"),
+    "markup": Case(answer=f"<b>{PLANTED}</b>", status="hallucinated"),
+    "template signs": Case(answer=f"{PLANTED} {{{{ 7*7 }}}} {{% if %}}", status="hallucinated"),
+    "the question as bidi and NUL": Case(question=f"\u202e{QUESTION}\x00", status="hallucinated"),
+    "a greeting": Case(answer="Hello! How can I help you?", context={}, status="grounded", reason="no_claims"),
+    "an empty answer": Case(answer="", is_ready=True, status="grounded", reason="no_claims"),
+}
+CASES = FAULTS | VERDICTS
+
+
+def _script(server: ReplayServer, case: Case) -> None:
+    if case.judging is not None:
+        server.reply(case.judging, when="yes or no")
+    server.reply(when=is_sampling, **(case.sampling or {"text": CLEAN}))
+    server.default(case.answer)
+
+
+def _app(app: Callable[..., Any], case: Case, on_unverified: str = "warn") -> Any:
+    """The app of a case; an input flow sets the evidence that no message can carry."""
+    settings = SETTINGS.format(
+        on_unverified=on_unverified, timeout_s=case.timeout_s, more=case.settings, flow=case.flow
+    )
+    rails = app(settings.replace("rails: {", "rails: {input: {flows: [look up]}, "), LOOK_UP)
+    found = case.context.get("evidence")
+
+    async def look_up_bridge() -> Any:
+        return found
+
+    rails.runtime.register_action(look_up_bridge, "look_up_bridge", override=True)
+    return rails
+
+
+async def _turn(rails: Any, case: Case) -> tuple[str, dict[str, Any]]:
+    messages = [{"role": "user", "content": case.question}]
+    options: dict[str, Any] = {"output_vars": ["hallucination_report"]}
+    if case.is_ready:
+        messages.append({"role": "assistant", "content": case.answer})
+        options["rails"] = ["output"]
+    result = await rails.generate_async(messages=messages, options=options)
+    return result.response[0]["content"], result.output_data["hallucination_report"]
+
+
+@pytest.mark.parametrize("on_unverified", ["warn", "block", "allow"])
+@pytest.mark.parametrize("name", FAULTS)
+async def test_what_cannot_be_checked_is_unverified_and_ends_as_configured(
+    app: Callable[..., Any],
+    server: ReplayServer,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    on_unverified: str,
+) -> None:
+    case = FAULTS[name]
+    _script(server, case)
+    rails = _app(app, case, on_unverified)
+    with caplog.at_level(logging.WARNING, logger="groundrails"):
+        text, report = await _turn(rails, case)
+    assert (report["status"], report["decision"]) == ("unverified", on_unverified), report["reason"]
+    assert case.reason in report["reason"]
+    assert report["hallucination_score"] is None
+    lines = [line for line in caplog.messages if f"{case.flow}: unverified, decision {on_unverified}" in line]
+    assert len(lines) == 1 and case.reason.split(":")[0] in lines[0]
+    assert EVIDENCE not in caplog.text and PLANTED not in caplog.text
+    assert text.startswith(case.answer) is (on_unverified != "block")
+    assert (UNVERIFIED_NOTE in text) is (on_unverified != "allow")
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+async def test_what_can_be_checked_gets_its_verdict(app: Callable[..., Any], server: ReplayServer, name: str) -> None:
+    case = VERDICTS[name]
+    _script(server, case)
+    rails = _app(app, case)
+    text, report = await _turn(rails, case)
+    assert report["status"] == case.status and case.reason in report["reason"], report["reason"]
+    assert INTERNAL_ERROR not in text
+    assert text == (BLOCKED if case.status == "hallucinated" else case.answer)
+    for claim in report["claims"]:
+        assert case.answer[claim["span"]["start"] : claim["span"]["end"]] == claim["span"]["text"]
+
+
+STREAMING = "streaming: {enabled: true, chunk_size: 8, context_size: 4, stream_first: false}"
+
+
+def _streaming(app: Callable[..., Any]) -> Any:
+    settings = SETTINGS.format(on_unverified="warn", timeout_s=20, more="", flow="check grounding")
+    return app(settings.replace("flows: [check grounding]", f"flows: [check grounding], {STREAMING}"))
+
+
+ASKED = [{"role": "context", "content": {"evidence": EVIDENCE}}, {"role": "user", "content": QUESTION}]
+
+
+async def test_a_cut_stream_ends_in_an_error_and_what_had_come_was_checked(
+    app: Callable[..., Any], server: ReplayServer
+) -> None:
+    rails = _streaming(app)
+    for answer in (PLANTED, CLEAN):
+        server.reset()
+        server.reply(f"{answer} " * 20, cut=True)
+        pieces = [piece async for piece in rails.stream_async(messages=ASKED)]
+        assert pieces[-1].startswith('{"error"')
+        assert "1999" not in "".join(pieces)
+    assert "".join(pieces[:-1]).startswith(CLEAN)
+
+
+async def test_the_error_of_a_broken_stream_is_no_claim(app: Callable[..., Any]) -> None:
+    """NeMo appends it to the answer: it was checked as if the model had said it, and blocked for want of evidence."""
+    error = '{"error": {"message": "The service of the provider was down in 1999.", "type": "server_error"}}'
+
+    async def broken(answer: str) -> AsyncIterator[str]:
+        for word in answer.split(" "):
+            yield f"{word} "
+        yield error
+
+    for answer, last in ((CLEAN, error), (PLANTED, '{"error": {"message": "Blocked by check grounding rails."')):
+        stream = _streaming(app).stream_async(messages=ASKED, generator=broken(answer))
+        pieces = [piece async for piece in stream]
+        assert pieces[-1].startswith(last)
+
+
+async def test_cancellation_stops_the_turn_and_the_next_one_is_checked(
+    app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A cancelled turn is cancelled, neither answered nor reported; its request to the model is given up."""
+    rails = _app(app, Case(flow=SAMPLES))
+    server.reply(CLEAN, when=is_sampling, delay_s=20.0)
+    server.default(PLANTED)
+    turn = asyncio.ensure_future(_turn(rails, Case()))
+    while not any(map(is_sampling, server.requests)):  # noqa: ASYNC110  the server runs in a thread, without events
+        await asyncio.sleep(0.02)
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    assert not [line for line in caplog.messages if f"{SAMPLES}: " in line]
+    server.reset()
+    server.reply(CLEAN, when=is_sampling)
+    server.default(PLANTED)
+    text, report = await _turn(rails, Case())
+    assert (text, report["status"]) == (BLOCKED, "hallucinated")
