@@ -3,8 +3,8 @@
     python benchmarks/citations.py [--json out.json] [--show seen]
 
 Answers about made-up buildings are written from made-up passages, in twelve styles of citing; into one half of them
-one violation is planted. Five styles and four kinds of fact are seen, seven and four held out: their cases were never
-looked at while the rules were written. The generator shares no code and no word lists with `groundrails.checks`.
+one violation is planted. Five styles and twelve kinds of fact are seen, seven and twelve held out: their cases were
+never looked at while the rules were written. The generator shares no code and no word lists with `groundrails.checks`.
 Fifty cases written by hand are reported apart (`citation_cases.jsonl`).
 
 Columns: `found` = the planted violation is among the findings; `only` = and no other; `false alarms` = sound answers
@@ -20,7 +20,7 @@ import random
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -135,8 +135,57 @@ def visitors(rng: random.Random, it: str) -> Fact:
     )
 
 
-SEEN_FACTS = (opened, length, cost, designer)
-HELD_OUT_FACTS = (staff, towers, owner, visitors)
+# Kinds of fact as data: the passage's words, the answer's words ({it} = the building, {a} = the value), and the values.
+SEEN_WORDINGS = (
+    ("{it} can hold up to {a} people.", "{it} has room for {a} people", range(60, 3_000)),
+    ("Builders needed {a} years to finish {it}.", "it took {a} years to build {it}", range(2, 30)),
+    ("{it} was heavily damaged by fire in {a}.", "a fire did great damage to {it} in {a}", range(1860, 2005)),
+    ("The roof of {it} is made of {a}.", "{it} has a roof of {a}", ("copper", "slate", "glass", "zinc", "straw")),
+    ("Every {a}, {it} stays closed.", "{it} does not open on {a}s", ("Monday", "Tuesday", "Sunday", "Friday")),
+    ("A ticket for {it} costs {a} crowns.", "visitors pay {a} crowns to enter {it}", range(20, 400)),
+    ("{it} stands {a} metres above the sea.", "{it} lies at a height of {a} metres", range(11, 900)),
+    ("The company {a} carried out the repairs of {it}.", "{it} was repaired by {a}", ("Norbau", "Kestrel", "Alvex")),
+)
+HELD_OUT_WORDINGS = (
+    (
+        "It takes {a} minutes to walk from the market to {it}.",
+        "{it} is a walk of {a} minutes from the market",
+        range(3, 55),
+    ),
+    ("The council gave {it} protected status in {a}.", "{it} has been protected since {a}", range(1950, 2015)),
+    (
+        "{it} replaced an older building made of {a}.",
+        "before {it}, a building of {a} stood there",
+        ("timber", "stone", "clay"),
+    ),
+    ("The heating of {it} burns {a}.", "{it} is heated with {a}", ("gas", "wood chips", "oil", "coal")),
+    (
+        "A statue of {a} greets those who enter {it}.",
+        "a statue of {a} stands at the entrance of {it}",
+        ("a lion", "a horse", "a monk"),
+    ),
+    ("Only {a} percent of the rooms of {it} are in use.", "{a} percent of the rooms of {it} are used", range(11, 89)),
+    ("In {a}, the collection of {it} was sold.", "the collection of {it} was sold off in {a}", range(1880, 2015)),
+    (
+        "{it} closes its doors at {a} in the evening.",
+        "the closing time of {it} is {a} in the evening",
+        ("six", "seven", "eight"),
+    ),
+)
+
+
+def worded(passage: str, answer: str, values: Sequence[Any]) -> Callable[[random.Random, str], Fact]:
+    """A kind of fact from its wordings."""
+
+    def made(rng: random.Random, it: str) -> Fact:
+        a, b = rng.sample(values, 2)
+        return Fact(passage.format(it=it, a=a), answer.format(it=it, a=a), answer.format(it=it, a=b))
+
+    return made
+
+
+SEEN_FACTS = (opened, length, cost, designer, *(worded(*row) for row in SEEN_WORDINGS))
+HELD_OUT_FACTS = (staff, towers, owner, visitors, *(worded(*row) for row in HELD_OUT_WORDINGS))
 
 
 def person(rng: random.Random, count: int) -> list[str]:

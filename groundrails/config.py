@@ -50,9 +50,9 @@ from groundrails.report import (
 )
 
 CHECKS = ("citations", "claims", "consistency", "grounding", "knowledge", "logic", "structure", "tools")
+"""Checks of this version, by the name used in `checks:`."""
 FINDERS = (*CHECKS, "verification")
 """What a finding may name as its check: the chain of verification finds things without being a check to run."""
-"""Checks of this version, by the name used in `checks:`."""
 
 MeasureName = Literal[
     "nli",
@@ -81,6 +81,10 @@ DEFAULT_MEASURE_WEIGHTS: Mapping[MeasureName, float] = {
 another method than ours; self-consistency stands as NLI, on which it rests; the paper has no row for semantic
 entropy (put beside BERTScore) and embedding (below it: one vector tells less than its tokens)."""
 
+SCHEMA_VERSION = 1
+"""Of these settings; raised when a key moves, and `groundrails migrate` moves it."""
+APP_KEYS = ("models", "rails", "import_paths", "custom_data", "prompts")
+"""Keys by which a file is known as an app's config, not as settings of ours."""
 EvidencePlace = Literal["variable", "relevant_chunks", "tool_messages", "knowledge_base", "system_context"]
 OnUnverified = Literal["allow", "warn", "escalate", "block", "raise"]
 Activation = Literal["per_response", "always", "shadow"]
@@ -445,6 +449,14 @@ class GuardConfig(Section):
             raise ValueError("monitoring.budget.when_exhausted.tiers needs `escalation`: there is no review queue")
         return self
 
+    @field_validator("schema_version", mode="before")
+    @classmethod
+    def _is_this_version(cls, value: Any) -> Any:
+        if isinstance(value, int) and not isinstance(value, bool) and value != SCHEMA_VERSION:
+            remedy = "upgrade groundrails" if value > SCHEMA_VERSION else "run: groundrails migrate PATH --write"
+            raise ValueError(f"this version of groundrails reads version {SCHEMA_VERSION}; {remedy}")
+        return value
+
     @field_validator("checks")
     @classmethod
     def _something_is_checked(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -524,7 +536,7 @@ def _groundrails_part(data: Any, *, whole: bool) -> dict[str, Any]:
             if not isinstance(part, Mapping):
                 raise SettingsError(f"'groundrails' must be a mapping, got {type(part).__name__}: {part!r}")
             return dict(part)
-    is_app_config = any(key in data for key in ("models", "rails", "import_paths", "custom_data", "prompts"))
+    is_app_config = any(key in data for key in APP_KEYS)
     return dict(data) if whole and not is_app_config else {}
 
 

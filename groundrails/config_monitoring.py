@@ -50,7 +50,7 @@ class WhenExhausted(Section):
     """For `abstention.partial_from`."""
     tiers: TierThresholds | None = None
     """For `escalation.tiers`: send more answers to people."""
-    on_unverified: Literal["allow", "warn", "block", "raise"] | None = None
+    on_unverified: Literal["allow", "warn", "escalate", "block", "raise"] | None = None
     """For `on_unverified`."""
 
 

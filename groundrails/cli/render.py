@@ -54,7 +54,7 @@ class Mark(NamedTuple):
 def print_report(
     report: Report, answer: str, *, redaction: Redaction = "off", to: Console | None = None, heading: bool = True
 ) -> None:
-    """Print the report: verdict, marked answer, table of claims, other findings."""
+    """Print the report: verdict, marked answer, table of claims, other findings, and what the user gets instead."""
     out = to or console()
     if heading:
         out.print(_headline(report))
@@ -62,7 +62,7 @@ def print_report(
         out.print(marked_answer(report, answer, brackets=brackets_for(out)))
     if report.claims:
         out.print(_claims_table(report.claims, redaction))
-    for line in _other_findings(report, redaction):
+    for line in [*_other_findings(report, redaction), *_outcome(report, redaction)]:
         out.print(line)
 
 
@@ -186,6 +186,26 @@ def _other_findings(report: Report, redaction: Redaction) -> list[Text]:
         for finding in report.findings
         if finding.kind != "unsupported_claim"
     ]
+
+
+_DIFF_STYLES = {"-": "red", "+": "green", "@": "dim"}
+
+
+def _outcome(report: Report, redaction: Redaction) -> list[Text]:
+    """What became of an answer that was repaired, replaced or handed to a person; redaction hides the texts."""
+    from rich.text import Text
+
+    lines: list[Text] = []
+    if (repair := report.repair) is not None:
+        lines.append(Text.assemble("repair ", (repair.status, "bold"), f": {shown(repair.reason, redaction)}"))
+        if redaction == "off":
+            lines += [Text(visible(line), style=_DIFF_STYLES.get(line[:1], "")) for line in repair.diff.splitlines()]
+    if (review := report.review) is not None:
+        about = review.reason or f"{review.tier}, {review.id}"
+        lines.append(Text.assemble("review ", (review.state, "bold"), f": {shown(about, redaction)}"))
+    if report.answer is not None and redaction == "off":
+        lines.append(Text.assemble(("the user gets", "bold"), f": {visible(report.answer)}"))
+    return lines
 
 
 def _why(finding: Finding, redaction: Redaction) -> str:

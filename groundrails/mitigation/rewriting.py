@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from groundrails.errors import LlmReplyError, told
 from groundrails.exchange import Exchange
 from groundrails.llm.parsing import ask, parse_json
+from groundrails.mitigation.misplaced import misplaced_values
 from groundrails.mitigation.pieces import Piece
 from groundrails.nli.base import ENTAILMENT
 from groundrails.nli.windows import content_terms
@@ -198,6 +199,8 @@ def _first_problem(
         kinds = {finding.kind for finding in pieces[place].findings}
         if not kinds & VALUES_FROM_ELSEWHERE and (new := _new_values(text, given)):
             return told("new_value: the correction has a number or name that nothing given has", ", ".join(new))
+        if not kinds & VALUES_FROM_ELSEWHERE and (moved := misplaced_values(text, old, exchange.evidence)):
+            return told("misplaced_value: the evidence says this value of something else", ", ".join(moved))
     return None
 
 

@@ -147,3 +147,46 @@ def test_arguments_beyond_ascii_arrive_whole_in_a_c_locale(process: Run) -> None
     answer = "Refunds are paid within 20 business days \u2013 na\u00efve."
     done = process("check", "-r", answer, "-t", SOURCE, "--json", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert json.loads(done.out)["claims"][0]["span"]["text"] == answer
+
+
+REWRITE = '{"sentences": [{"number": 1, "text": "%s"}]}'
+
+
+@pytest.fixture
+def repairing(tmp_path: Path) -> Any:
+    """Settings that have contradicted claims written again, by a model that does as it is told."""
+    from groundrails.testing import ReplayServer
+
+    with ReplayServer() as server:
+        server.default(REWRITE % GROUNDED)
+        file = tmp_path / "settings.yml"
+        file.write_text(
+            "checks: [grounding]\npolicies: [{when: {label: contradicted}, then: regenerate}]\n"
+            f"llm: {{base_url: '{server.base_url}', model: m, api_key: none}}\n"
+        )
+        yield file, server
+
+
+def test_a_repair_is_shown_with_its_diff(groundrails: Run, repairing: Any, tmp_path: Path) -> None:
+    done = groundrails("check", "-r", WRONG, "-t", SOURCE, "-c", repairing[0], "--html", tmp_path / "out.html")
+    assert done.code == 1, "the verdict is about the answer as the model wrote it"
+    assert "repair repaired: all 1 flagged findings are gone" in done.out
+    assert f"-{WRONG}\n+{GROUNDED}\n" in done.out
+    assert f"the user gets: {GROUNDED}\n" in done.out
+    page = (tmp_path / "out.html").read_text()
+    assert f">{GROUNDED}</div>" in page and f"-{WRONG}\n+{GROUNDED}</pre>" in page
+
+
+def test_a_repair_that_did_not_come_off_says_so(groundrails: Run, repairing: Any) -> None:
+    repairing[1].reset()
+    repairing[1].default(REWRITE % WRONG)
+    done = groundrails("check", "-r", WRONG, "-t", SOURCE, "-c", repairing[0])
+    assert "repair not_converged: " in done.out and "decision block" in done.out
+    assert "the user gets" not in done.out
+
+
+def test_redaction_hides_the_repaired_text(groundrails: Run, repairing: Any) -> None:
+    repairing[0].write_text(repairing[0].read_text() + "redaction: hash\n")
+    done = groundrails("check", "-r", WRONG, "-t", SOURCE, "-c", repairing[0])
+    assert "repair repaired" in done.out
+    assert "business days" not in done.out + done.err

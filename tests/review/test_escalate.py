@@ -202,6 +202,35 @@ async def test_a_queue_that_goes_while_a_turn_is_held_releases_nothing(tmp_path:
     desk.close()
 
 
+def unverifiable(settings: dict[str, Any]) -> Guard:
+    return Guard({"checks": ["grounding"], "on_unverified": "escalate", **settings})
+
+
+async def test_an_unverified_answer_goes_to_a_person_if_on_unverified_says_so(sqlite_url: str) -> None:
+    escalation = {"by_risk": False, "deadlines_s": {"blocking": 5}, "poll_s": 0.02}
+    guard = unverifiable({"store": {"url": sqlite_url}, "escalation": escalation})
+    made = await guard.check("Paris is in France.")  # there is no evidence
+    assert (made.status, made.decision) == ("unverified", "escalate")
+    assert made.decided_by == "on_unverified, synchronous review pending"
+    assert made.review is not None and guard.store is not None
+    item = ReviewQueue(guard.store).get(made.review.id)
+    assert item.package.status == "unverified" and item.package.reason.startswith("no_evidence")
+    guard.close()
+
+
+async def test_an_unverified_answer_is_blocked_where_no_person_can_be_asked() -> None:
+    made = await unverifiable({}).check("Paris is in France.")
+    assert (made.status, made.decision) == ("unverified", "block")
+    assert made.review is not None and "set `escalation`" in made.review.reason
+
+
+async def test_a_grounded_answer_is_not_escalated_by_on_unverified(sqlite_url: str) -> None:
+    guard = unverifiable({"store": {"url": sqlite_url}, "escalation": {"by_risk": False}})
+    made = await guard.check("Paris is in France.", evidence="Paris is in France.")
+    assert (made.decision, made.review) == ("allow", None)
+    guard.close()
+
+
 async def test_without_the_settings_escalate_means_block() -> None:
     made = await escalate(report(decision="escalate"), asked(), GuardConfig())
     assert made.decision == "block" and made.review is not None and made.review.state == "unavailable"

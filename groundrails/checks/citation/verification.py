@@ -12,6 +12,7 @@ from groundrails.checks.citation.statements import Statement
 from groundrails.checks.evidence_nli import Reading, read_claims
 from groundrails.checks.grounding import Judged, claim_of, judged_reading
 from groundrails.checks.hypotheses import Hypothesis, hypotheses
+from groundrails.config import GroundingSettings
 from groundrails.exchange import Span
 from groundrails.nli.base import ENTAILMENT
 from groundrails.report import Claim
@@ -24,6 +25,10 @@ MAX_SINGLES = 6
 MIN_ENTAILMENT_UNNAMED = 0.8
 """P(entailment) from which a passage need not itself name what the rest of the evidence names: an excerpt says "the
 bridge" of the bridge in its title."""
+MIN_ENTAILMENT_REWORDED = 0.5
+"""P(entailment) from which a cited passage supports a claim in other words: likelier than all else together."""
+_WORDING = ("missing_words", "missing_near", "missing_bigrams")
+"""Features of the verdict model that say how a claim is worded, not what it says."""
 MIN_RESTATED = 0.5
 """P(entailment) of the source's sentence by the claim from which the claim restates it (strict level)."""
 
@@ -116,7 +121,21 @@ async def _judged(
     model, settings = VerdictModel.load(), context.config.grounding
     readings = await read_claims(texts, sources.passages(places), context.nli, settings, model.thresholds)
     claims = await context.nli.run(_with_known_names, readings.claims, sources, places)
-    return [Verification(judged_reading(reading, model, settings), reading) for reading in claims]
+    return [Verification(_judged_cited(reading, model, settings), reading) for reading in claims]
+
+
+def _judged_cited(reading: Reading, model: VerdictModel, settings: GroundingSettings) -> Judged:
+    """The verdict on a claim by passages that the answer itself points to.
+
+    Which words stand beside each other tells whether some evidence is about a claim at all. A citation has said that
+    already: what the passage entails more likely than not, with every number, date and name, it supports in any words.
+    """
+    judged = judged_reading(reading, model, settings)
+    if judged.label != "partially_supported" or reading.missing or reading.entailment < MIN_ENTAILMENT_REWORDED:
+        return judged
+    content = {name: value for name, value in reading.features.items() if name not in _WORDING}
+    reworded = judged_reading(reading._replace(features=content), model, settings)
+    return reworded if reworded.label == "supported" else judged
 
 
 def _with_known_names(readings: Sequence[Reading], sources: Sources, places: Sequence[int]) -> list[Reading]:
