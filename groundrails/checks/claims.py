@@ -30,7 +30,8 @@ from groundrails.config import GroundingSettings
 from groundrails.exchange import Exchange, Passage
 from groundrails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label, Severity
 from groundrails.scoring.cascade import is_unsure
-from groundrails.scoring.verdict import ClaimVerdict, VerdictModel, sigmoid
+from groundrails.scoring.verdict import ClaimVerdict, VerdictModel, logit, sigmoid
+from groundrails.text.claimable import is_bare_reply
 from groundrails.text.claims import ExtractedClaim, extract_claims
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 LABELS: tuple[Label, ...] = ("supported", "partially_supported", "contradicted", "absent", "unevaluatable")
 UNSUPPORTED: tuple[Label, ...] = ("partially_supported", "contradicted", "absent")
 SEVERITIES: dict[Label, Severity] = {"contradicted": "high", "absent": "medium", "partially_supported": "low"}
+ENTAILED = 0.5
+"""P(entailment) from which a bare yes or no is supported: then it is likelier than both others together."""
 MAX_LISTED = 500
 """More extracted claims are not listed one by one in the details."""
 MAX_COMPARED_CHARACTERS = 60_000
@@ -257,8 +260,18 @@ def _judged_together(
     settings: GroundingSettings,
 ) -> list[_Read]:
     both = zip([*whole, *extracted], readings, strict=True)
-    found = [_Read(claim, reading, verdict_on(reading, model, settings)) for claim, reading in both]
+    found = [_Read(claim, reading, _verdict(claim, reading, model, settings)) for claim, reading in both]
     return _settled(found[: len(whole)], found[len(whole) :], model)
+
+
+def _verdict(claim: ExtractedClaim, reading: Reading, model: VerdictModel, settings: GroundingSettings) -> Verdict:
+    """The verdict on one claim. A bare yes or no has no words that the evidence could lack: entailment alone decides."""
+    judged = verdict_on(reading, model, settings)
+    if judged.label != "supported" or reading.entailment >= ENTAILED or not is_bare_reply(claim.sentence.text):
+        return judged
+    lift = logit(1.0 - reading.entailment) - judged.verdict.logit
+    verdict = ClaimVerdict(1.0 - reading.entailment, {**judged.verdict.parts, "not_entailed": lift})
+    return Verdict("contradicted" if reading.contradiction > reading.entailment else "absent", verdict)
 
 
 def _settled(whole: Sequence[_Read], parts: Sequence[_Read], model: VerdictModel) -> list[_Read]:

@@ -30,7 +30,7 @@ _STOP_WORDS = frozenset(
     what when where why how is are was were be been being am do does did has have had having will would can could shall
     should may might must not no nor and or but if then than so as of at by for from in into on onto out over to up with
     about after before between during through under again there here all any both each more most other some such only
-    own same too very just also s t""".split()  # noqa: SIM905 - words read better than a list of strings
+    own same too very just also s t yes yeah yep nope nah""".split()  # noqa: SIM905 - words read better than a list of strings
 )
 _SMALL_NUMBERS = {
     word: value

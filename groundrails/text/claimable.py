@@ -182,12 +182,26 @@ def _is_lead_in(bare: str) -> bool:
 
 
 def is_short_answer(sentence: str) -> bool:
-    """True for an answer that is no sentence of its own ("Lyon.", "In 1889", "Yes"): it needs its question."""
+    """True for an answer that is no sentence of its own ("Lyon.", "In 1889", "Yes", "No, it is not."): it needs its
+    question."""
     words = _WORD.findall(sentence)
     if not words or len(words) > MAX_SHORT_ANSWER_WORDS:
         return False
     is_yes_or_no = words[0].lower() in ("yes", "no", "yeah", "nope") and len(words) <= 3
-    return is_yes_or_no or not _FINITE.search(sentence.lower())
+    return is_yes_or_no or is_bare_reply(sentence) or not _FINITE.search(sentence.lower())
+
+
+_BARE_REPLY = re.compile(
+    r"(?=\w)(?:(?:yes|no|yeah|yep|nope|nah)\b[\s,.!–—-]*)?"
+    r"(?:(?:it|he|she|they|i|we|you|that|this|there|one) (?:is|are|was|were|am|has|have|had|do|does|did|can|could|will|"
+    r"would|shall|should|may|might|must)(?: not|n't)?|(?:it|he|she|they|we|you|that|there)'(?:s|re) not)?[\s.!]*",
+    re.IGNORECASE,
+)
+
+
+def is_bare_reply(sentence: str) -> bool:
+    """True for a yes or no without any word of its own: "Yes", "No, it is not.", "She did."."""
+    return _BARE_REPLY.fullmatch(sentence.replace("’", "'").strip(_CLOSERS)) is not None
 
 
 _MARKUP = (
