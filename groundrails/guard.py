@@ -34,7 +34,7 @@ from groundrails.mitigation.respond import respond
 from groundrails.nli.base import NliModel
 from groundrails.nli.exchange_nli import ExchangeNli
 from groundrails.nli.service import NliService
-from groundrails.report import Abstention, CheckResult, Decision, LlmUsage, Report
+from groundrails.report import Abstention, CheckResult, Decision, LlmUsage, Report, reason_code
 from groundrails.reporting import build_report
 from groundrails.scoring.metrics import with_measures
 from groundrails.telemetry.emit import emit
@@ -203,6 +203,33 @@ class Guard:
             trace.finish(exchange, report)
         return report
 
+    async def _report(
+        self,
+        checks: Sequence[Check],
+        exchange: Exchange,
+        context: CheckContext,
+        cap: Decision | None,
+        told: Sequence[Callable[[CheckResult], None]],
+    ) -> Report:
+        try:
+            return await _checked(checks, exchange, context, cap=cap, told=told)
+        except Exception as error:  # boundary to verification and measures, whose models fail too: no verdict then
+            log.error("groundrails: the checks could not be brought together: %s", place_of(error))
+            reason = f"check_failed: {reason_of(error)}"
+            results = [CheckResult(name=check.name, status="unverified", reason=reason) for check in checks]
+            return build_report(results, self.config, exchange, cap=cap)
+
+    async def _acted_on(
+        self, report: Report, checks: Sequence[Check], exchange: Exchange, context: CheckContext, cap: Decision | None
+    ) -> Report:
+        """The report after its decision was carried out; what fails in that leaves the response withheld."""
+        try:
+            report = await respond(report, exchange, context, lambda other: _checked(checks, other, context))
+            return await escalate(report, exchange, self.config, desk=self._desk, cap=cap)
+        except Exception as error:  # boundary to models and the review queue; without an answer the decision blocks
+            log.error("groundrails: %s could not be carried out: %s", report.decision, place_of(error))
+            return report
+
     def unverified_report(
         self, checks: Sequence[str], reason: str, exchange: Exchange, *, cap: Decision | None = None
     ) -> Report:
@@ -250,7 +277,9 @@ class Guard:
         self, exchange: Exchange, llm: LlmClient | None, sampler: Sampler | None
     ) -> tuple[CheckContext, list[LlmSession]]:
         main = LlmSession.of(llm or self._llm, self.config.llm)
-        judge = LlmSession.of(self._judge, self.config.llm) or main
+        of_judge = self.config.llm.judge
+        timeout_s = of_judge.timeout_s if of_judge else None
+        judge = LlmSession.of(self._judge, self.config.llm, beside=main, timeout_s=timeout_s) or main
         if sampler is None:
             sampler = Sampler(main, exchange.prompt, self.config.consistency)
         context = CheckContext(
@@ -346,6 +375,7 @@ async def _run_check(
         result = await check.run(exchange, context)
     except GroundrailsError as error:
         result = _failed(check, error)
+        log.warning("groundrails: check %s: %s", check.name, reason_code(result.reason))
     except Exception as error:  # boundary to checks, models and providers: nothing of theirs may reach the app
         log.error("groundrails: check %s failed: %s", check.name, place_of(error))
         result = _failed(check, error)

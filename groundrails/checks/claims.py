@@ -265,7 +265,7 @@ def _judged_together(
 
 
 def _verdict(claim: ExtractedClaim, reading: Reading, model: VerdictModel, settings: GroundingSettings) -> Verdict:
-    """The verdict on one claim. A bare yes or no has no words that the evidence could lack: entailment alone decides."""
+    """The verdict on one claim; a bare yes or no has no words to look for, so that entailment alone decides."""
     judged = verdict_on(reading, model, settings)
     if judged.label != "supported" or reading.entailment >= ENTAILED or not is_bare_reply(claim.sentence.text):
         return judged

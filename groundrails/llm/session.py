@@ -10,9 +10,10 @@ from typing import Any, Literal
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from groundrails.config import LlmEndpoint, LlmSettings
-from groundrails.errors import BudgetExceededError, LlmError, LlmReplyError, LlmTimeoutError
+from groundrails.errors import LlmError, LlmReplyError, LlmTimeoutError
 from groundrails.exchange import Message
 from groundrails.llm.base import Completion, LlmClient, LlmReply
+from groundrails.llm.budget import ResponseBudget, estimated_tokens
 from groundrails.report import LlmUsage
 from groundrails.telemetry.trace import llm_call
 
@@ -37,18 +38,40 @@ def client_from_settings(endpoint: LlmEndpoint | None) -> LlmClient | None:
 
 
 class LlmSession:
-    """One response's access to a model, under the budget of the settings."""
+    """One response's access to a model, under the budget of the settings.
 
-    def __init__(self, client: LlmClient, settings: LlmSettings) -> None:
+    Args:
+        beside: another session of the same response, with which this one shares budget and slots: what a judge of its
+            own spends is spent for the same response.
+        timeout_s: of one call, in place of the settings' own; for a model with an endpoint of its own.
+    """
+
+    def __init__(
+        self,
+        client: LlmClient,
+        settings: LlmSettings,
+        *,
+        beside: LlmSession | None = None,
+        timeout_s: float | None = None,
+    ) -> None:
         self.client = client
         self._settings = settings
-        self._slots = asyncio.Semaphore(settings.max_concurrency)
+        self._timeout_s = settings.timeout_s if timeout_s is None else timeout_s
+        self._slots = beside._slots if beside else asyncio.Semaphore(settings.max_concurrency)
+        self._budget = beside._budget if beside else ResponseBudget(settings.budget)
         self._ledger = _Ledger()
 
     @classmethod
-    def of(cls, client: LlmClient | None, settings: LlmSettings) -> LlmSession | None:
+    def of(
+        cls,
+        client: LlmClient | None,
+        settings: LlmSettings,
+        *,
+        beside: LlmSession | None = None,
+        timeout_s: float | None = None,
+    ) -> LlmSession | None:
         """A fresh session, or None if there is no model."""
-        return None if client is None else cls(client, settings)
+        return None if client is None else cls(client, settings, beside=beside, timeout_s=timeout_s)
 
     async def complete(
         self,
@@ -90,6 +113,7 @@ class LlmSession:
         self._ledger.calls += usage.calls
         self._ledger.prompt_tokens += usage.prompt_tokens
         self._ledger.completion_tokens += usage.completion_tokens
+        self._budget.note_spent(usage.calls, usage.prompt_tokens + usage.completion_tokens)
 
     async def _first(
         self, messages: Sequence[Message], n: int, options: dict[str, Any], *, fall_back: bool
@@ -127,41 +151,40 @@ class LlmSession:
         return await retrying(self._attempt, messages, n, options)
 
     def _is_over(self, state: RetryCallState) -> bool:
-        left = self._ledger.seconds_left(self._settings.budget.seconds)
-        return state.attempt_number > self._settings.max_retries or _wait_s(state) >= left
+        return state.attempt_number > self._settings.max_retries or _wait_s(state) >= self._budget.seconds_left
 
     async def _attempt(self, messages: Sequence[Message], n: int, options: dict[str, Any]) -> LlmReply:
         async with self._slots:
-            timeout_s = self._affordable_s()
-            with self._ledger.call(), llm_call(self.client.model, messages, {"n": n, **options}) as record:
-                try:
-                    reply = await asyncio.wait_for(self.client.complete(messages, n=n, **options), timeout_s)
-                except (asyncio.TimeoutError, TimeoutError) as error:
-                    message = f"model {self.client.model!r} did not answer within {timeout_s:.3g} s"
-                    raise LlmTimeoutError(message, retryable=True) from error
-                record.reply = reply
+            reserved = self._budget.take(messages)
+            tokens = reserved  # what a call that failed has cost nobody tells; its prompt was sent
+            try:
+                reply = await self._asked(messages, n, options)
+                tokens = _tokens_of(reply, reserved)
+            finally:
+                self._budget.settle(reserved, tokens)
             self._ledger.add_tokens(reply)
             return reply
 
-    def _affordable_s(self) -> float:
-        """How long the next call may take.
+    async def _asked(self, messages: Sequence[Message], n: int, options: dict[str, Any]) -> LlmReply:
+        timeout_s = min(self._timeout_s, self._budget.seconds_left)
+        with self._ledger.call(), llm_call(self.client.model, messages, {"n": n, **options}) as record:
+            try:
+                reply = await asyncio.wait_for(self.client.complete(messages, n=n, **options), timeout_s)
+            except (asyncio.TimeoutError, TimeoutError) as error:
+                message = f"model {self.client.model!r} did not answer within {timeout_s:.3g} s"
+                raise LlmTimeoutError(message, retryable=True) from error
+            record.reply = reply
+        return reply
 
-        Raises:
-            BudgetExceededError: not at all.
-        """
-        budget, ledger = self._settings.budget, self._ledger
-        left_s = ledger.seconds_left(budget.seconds)
-        spent = {"calls": (ledger.calls, budget.calls), "tokens": (ledger.tokens, budget.tokens)}
-        for name, (used, allowed) in spent.items():
-            if used >= allowed:
-                raise BudgetExceededError(f"budget of {allowed} {name} for one response is spent (llm.budget.{name})")
-        if left_s <= 0:
-            raise BudgetExceededError(f"budget of {budget.seconds:g} seconds is spent (llm.budget.seconds)")
-        return min(self._settings.timeout_s, left_s)
+
+def _tokens_of(reply: LlmReply, prompt_tokens: int) -> int:
+    """What a call has cost; an estimate where the provider does not tell."""
+    told = reply.prompt_tokens + reply.completion_tokens
+    return told or prompt_tokens + estimated_tokens(sum(len(completion.text) for completion in reply.completions))
 
 
 class _Ledger:
-    """Counts calls, tokens, seconds, and how many calls waited one after the other."""
+    """Counts a session's calls, tokens, seconds, and how many calls waited one after the other."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -169,18 +192,9 @@ class _Ledger:
         self.prompt_tokens = 0
         self.completion_tokens = 0
         self._round_trips = 0
-        self._started_at: float | None = None
         self._active = 0
         self._busy_since = 0.0
         self._busy_s = 0.0
-
-    @property
-    def tokens(self) -> int:
-        return self.prompt_tokens + self.completion_tokens
-
-    def seconds_left(self, allowed: float) -> float:
-        """Wall seconds until the budget ends; it starts with the first call."""
-        return allowed if self._started_at is None else allowed - (time.monotonic() - self._started_at)
 
     def call(self) -> _Call:
         return _Call(self)
@@ -191,11 +205,9 @@ class _Ledger:
 
     def enter(self) -> int:
         """Start a call; gives its depth: one more than that of any call that had ended before it."""
-        now = time.monotonic()
-        self._started_at = self._started_at or now
         self.calls += 1
         if self._active == 0:
-            self._busy_since = now
+            self._busy_since = time.monotonic()
         self._active += 1
         return self._round_trips + 1
 

@@ -95,6 +95,58 @@ async def test_a_spent_budget_ends_the_calls(server: ReplayServer, budget: dict[
     assert len(server.requests) == session.usage().calls <= 1
 
 
+async def test_calls_at_the_same_time_do_not_overspend_the_tokens(server: ReplayServer) -> None:
+    # None of five had told its cost when the next one asked, so all of them were let through.
+    server.reply("a", usage=(100, 20), delay_s=0.2, when=lambda request: True)
+    session = make_session(server, budget={"tokens": 250}, max_retries=0)
+    long = (Message(role="user", content="word " * 80),)  # 400 characters: some 100 tokens
+    replies = await asyncio.gather(*(session.complete(long) for _ in range(5)), return_exceptions=True)
+    refused = [reply for reply in replies if isinstance(reply, BudgetExceededError)]
+    assert (len(server.requests), len(refused)) == (2, 3)
+    assert "250 tokens for one response is spent or would be: 0 spent, 200 in calls under way" in str(refused[0])
+    usage = session.usage()
+    assert (usage.calls, usage.prompt_tokens + usage.completion_tokens) == (2, 240)
+
+
+async def test_calls_at_the_same_time_do_not_overspend_the_calls(server: ReplayServer) -> None:
+    server.reply("a", delay_s=0.1, when=lambda request: True)
+    session = make_session(server, budget={"calls": 3}, max_retries=0)
+    replies = await asyncio.gather(*(session.complete(PROMPT) for _ in range(9)), return_exceptions=True)
+    assert sum(isinstance(reply, BudgetExceededError) for reply in replies) == 6
+    assert len(server.requests) == session.usage().calls == 3
+
+
+async def test_a_provider_that_tells_no_tokens_is_counted_by_its_characters(server: ReplayServer) -> None:
+    server.reply("word " * 80, usage=(0, 0), when=lambda request: True)
+    session = make_session(server, budget={"tokens": 150})
+    await session.complete(PROMPT)
+    await session.complete(PROMPT)
+    with pytest.raises(BudgetExceededError, match="150 tokens"):
+        await session.complete(PROMPT)
+    assert session.usage().prompt_tokens == 0  # the report says what was told, the budget keeps what is likely
+
+
+async def test_a_judge_of_its_own_spends_from_the_same_budget(server: ReplayServer) -> None:
+    server.reply("a", delay_s=0.05, when=lambda request: True)
+    main = make_session(server, budget={"calls": 2}, max_concurrency=1)
+    judge = LlmSession(main.client, LlmSettings(), beside=main)
+    await asyncio.gather(main.complete(PROMPT), judge.complete(PROMPT))
+    assert _most_at_once(server) == 1
+    with pytest.raises(BudgetExceededError):
+        await judge.complete(PROMPT)
+    assert (main.usage().calls, judge.usage().calls) == (1, 1)
+
+
+async def test_an_endpoint_has_its_own_timeout(server: ReplayServer) -> None:
+    server.reply("a", delay_s=0.5, when=lambda request: True)
+    main = make_session(server, timeout_s=0.1, max_retries=0)
+    slow = make_session(server, timeout_s=20.0).client
+    patient = LlmSession(slow, LlmSettings(timeout_s=0.1), beside=main, timeout_s=20.0)
+    with pytest.raises(LlmTimeoutError):
+        await main.complete(PROMPT)
+    assert texts(await patient.complete(PROMPT)) == ["a"]
+
+
 async def test_seconds_are_counted_from_the_first_call(server: ReplayServer) -> None:
     server.default("a")
     session = make_session(server, budget={"seconds": 0.3})
