@@ -192,10 +192,9 @@ class Guard:
         running = [get_check(name) for name in (self.config.checks if checks is None else checks)]
         with tracing(self.config.telemetry, self.trace_sink) as trace:
             told = [trace.note_check, *([on_check] if on_check else [])]
-            report = await _checked(running, exchange, context, cap=cap, told=told)
+            report = await self._report(running, exchange, context, cap, told)
             if mitigate:
-                report = await respond(report, exchange, context, lambda other: _checked(running, other, context))
-                report = await escalate(report, exchange, context.config, desk=self._desk, cap=cap)
+                report = await self._acted_on(report, running, exchange, context, cap)
             total_ms = (time.perf_counter() - started) * 1000
             timings_ms = {**report.timings_ms, "total": total_ms}
             report = report.model_copy(update={"timings_ms": timings_ms, "llm": _usage(sessions)})
@@ -217,7 +216,7 @@ class Guard:
             log.error("groundrails: the checks could not be brought together: %s", place_of(error))
             reason = f"check_failed: {reason_of(error)}"
             results = [CheckResult(name=check.name, status="unverified", reason=reason) for check in checks]
-            return build_report(results, self.config, exchange, cap=cap)
+            return build_report(results, context.config, exchange, cap=cap)
 
     async def _acted_on(
         self, report: Report, checks: Sequence[Check], exchange: Exchange, context: CheckContext, cap: Decision | None
@@ -225,7 +224,7 @@ class Guard:
         """The report after its decision was carried out; what fails in that leaves the response withheld."""
         try:
             report = await respond(report, exchange, context, lambda other: _checked(checks, other, context))
-            return await escalate(report, exchange, self.config, desk=self._desk, cap=cap)
+            return await escalate(report, exchange, context.config, desk=self._desk, cap=cap)
         except Exception as error:  # boundary to models and the review queue; without an answer the decision blocks
             log.error("groundrails: %s could not be carried out: %s", report.decision, place_of(error))
             return report

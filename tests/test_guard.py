@@ -14,6 +14,7 @@ import pytest
 from groundrails import Guard, Report
 from groundrails.config import GuardConfig
 from groundrails.errors import InputError, SettingsError
+from groundrails.exchange import Exchange
 from groundrails.report import CheckResult
 from groundrails.reporting import hallucination_score, overall_status
 from groundrails.scoring.aggregate import risk_level
@@ -243,3 +244,43 @@ async def test_the_log_names_a_crash_without_quoting_it(caplog: pytest.LogCaptur
     assert (await guard.check(TEXT, evidence=OTHER)).status == "unverified"
     guard.close()
     assert TEXT not in caplog.text
+    assert "check grounding: check_failed: NliError" in caplog.text
+
+
+class BrokenLlm:
+    """A client of the caller's own, with a bug in it."""
+
+    model = "broken"
+    supports_n = True
+
+    async def complete(self, messages: Any, **_: Any) -> Any:
+        raise KeyError(TEXT)
+
+
+@pytest.mark.parametrize("repair", ["regenerate", "abstain"])
+async def test_a_bug_in_what_follows_the_verdict_never_lets_the_response_pass(
+    repair: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = {
+        "checks": ["grounding"],
+        "policies": [{"when": {"kind": "unsupported_claim"}, "then": repair}],
+        "verification": {"enabled": True},
+    }
+    guard = Guard(settings, nli=EchoNli(), llm=BrokenLlm())
+    report = await guard.check(TEXT, evidence=OTHER, prompt="Where is the tower?")
+    guard.close()
+    assert report.status in ("hallucinated", "unverified")
+    assert report.is_blocked or report.status == "unverified"
+    assert "KeyError" in caplog.text and TEXT not in caplog.text
+
+
+async def test_a_listener_that_fails_leaves_the_response_unverified(caplog: pytest.LogCaptureFixture) -> None:
+    def listener(result: CheckResult) -> None:
+        raise ValueError(TEXT)
+
+    guard = Guard({"checks": ["grounding"]}, nli=EchoNli())
+    report = await guard.check_exchange(Exchange.of(OTHER, evidence=OTHER), on_check=listener)
+    guard.close()
+    assert (report.status, report.decision) == ("unverified", "warn")
+    assert report.reason.startswith("check_failed: ValueError")
+    assert "ValueError" in caplog.text and TEXT not in caplog.text

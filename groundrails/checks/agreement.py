@@ -158,10 +158,7 @@ async def judge_votes(
     replies = await asyncio.gather(
         *(_agrees(response, sample.text, context, judge) for sample in samples), return_exceptions=True
     )
-    errors = [reply for reply in replies if isinstance(reply, BaseException)]
-    for error in errors:
-        if not isinstance(error, LlmError):
-            raise error
+    errors = _provider_errors(replies)
     if len(errors) == len(replies):
         raise errors[0]
     read = [(sample, reply) for sample, reply in zip(samples, replies, strict=True) if isinstance(reply, bool)]
@@ -196,8 +193,20 @@ async def _drifting(
     replies = await asyncio.gather(
         *(_agrees(clean(s.text), paragraph, context, judge) for s in sentences), return_exceptions=True
     )
+    _provider_errors(replies)
     named = {span for span, reply in zip(sentences, replies, strict=True) if reply is False}
     return named or set(sentences)
+
+
+def _provider_errors(replies: Sequence[bool | BaseException]) -> list[LlmError]:
+    """The failures among the replies. Raises what is no failure of the provider."""
+    errors: list[LlmError] = []
+    for reply in replies:
+        if isinstance(reply, LlmError):
+            errors.append(reply)
+        elif isinstance(reply, BaseException):
+            raise reply
+    return errors
 
 
 async def pairwise_contradiction_rate(

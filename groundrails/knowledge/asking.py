@@ -7,11 +7,14 @@ might have known better failed or was left unasked: a look-up that fails is neve
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Mapping, Sequence
 
-from groundrails.errors import GroundrailsError, KnowledgeError
+from groundrails.errors import GroundrailsError, KnowledgeError, place_of
 from groundrails.knowledge.base import MAX_VALUE_CHARACTERS, Answer, KnowledgeSource, Lookup, Verdict
+
+log = logging.getLogger("groundrails")
 
 CONCURRENT_LOOKUPS = 8
 MAX_NEAR_SEARCHES = 20
@@ -65,6 +68,7 @@ class Asker:
                 unanswered.append(f"{source.name}: {error}")
                 continue
             except Exception as error:  # boundary to the user's function, file, database or endpoint
+                log.error("groundrails: source %s failed: %s", source.name, place_of(error))
                 unanswered.append(f"{source.name}: failed: {type(error).__name__}")
                 continue
             if answer is None:
@@ -104,6 +108,9 @@ class Asker:
             source = next(s for s in lookups[lookup] if s.name == found[lookup].source)
             try:
                 near = await asyncio.wait_for(source.near(lookup), left_s)
-            except Exception:  # boundary, as above: a hint that cannot be had changes nothing
+            except asyncio.TimeoutError:
+                continue
+            except Exception as error:  # boundary, as above: a hint that cannot be had changes nothing
+                log.warning("groundrails: source %s has no near values: %s", source.name, place_of(error))
                 continue
             found[lookup] = found[lookup]._replace(near=tuple(near))

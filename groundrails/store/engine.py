@@ -142,14 +142,15 @@ def _engine(url: URL, lock_timeout_s: float) -> Engine:
         file = sqlite_file(url.render_as_string(hide_password=False))
         if file is not None:
             _make_folder(file.parent)
-        engine = create_engine(url, connect_args={"timeout": lock_timeout_s})
+        engine = create_engine(url, hide_parameters=True, connect_args={"timeout": lock_timeout_s})
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     milliseconds = max(1, int(lock_timeout_s * 1000))
     options = f"-c lock_timeout={milliseconds}"
     try:
-        return create_engine(url, pool_pre_ping=True, connect_args={"options": options, "connect_timeout": 5})
+        connect_args = {"options": options, "connect_timeout": 5}
+        return create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=connect_args)
     except ImportError:
         raise MissingExtraError("a PostgreSQL store", "psycopg", "postgresql") from None
 
