@@ -12,6 +12,7 @@ import typer
 from groundrails import __version__
 from groundrails.cli import (
     batch,
+    bisect,
     calibrate,
     check,
     demo,
@@ -76,6 +77,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("redteam")(redteam.redteam)
 app.command("alert")(monitoring.alert)
 app.command("gate")(monitoring.gate)
+app.command("bisect")(bisect.bisect)
 app.command("migrate")(migrate.migrate)
 app.command("change")(monitoring.change)
 app.add_typer(review.app, name="review")

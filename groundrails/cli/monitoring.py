@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from groundrails.cli.errors import CliError
 from groundrails.cli.store_place import CONFIG, STORE, opened, settings_for
 from groundrails.cli.terminal import say, visible
 
@@ -24,6 +25,9 @@ JSON = typer.Option(False, "--json", help="Print JSON.")
 def change(
     description: str = typer.Argument(metavar="TEXT", help="What was changed, such as: new prompt v3."),
     author: str | None = typer.Option(None, "--author", metavar="NAME", help="Default: the name of the user."),
+    state: Path | None = typer.Option(
+        None, "--state", metavar="CONFIG", help="The configuration it led to, for `groundrails bisect`."
+    ),
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
@@ -34,8 +38,11 @@ def change(
     from groundrails.monitoring.changes import add_change
     from groundrails.store.clock import iso
 
+    if state is not None and not state.exists():
+        raise CliError(f"there is no configuration {str(state)!r}; keep a copy of it, bisection tries it again")
     with opened(settings_for(config, store)) as kept:
-        made = add_change(kept, description, author=author or getpass.getuser())
+        where = str(state.resolve()) if state is not None else None
+        made = add_change(kept, description, author=author or getpass.getuser(), state=where)
     print(f"{iso(made.at)} {visible(made.description, one_line=True)}")
     return 0
 
