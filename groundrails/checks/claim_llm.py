@@ -21,7 +21,16 @@ from groundrails.llm.cache import ask_cached
 from groundrails.llm.parsing import parse_json
 from groundrails.nli.base import CONTRADICTION, ENTAILMENT
 from groundrails.report import ErrorType, Label, Quote
-from groundrails.scoring.asking import NO_VERDICT, SECOND_LOOK, Answer, Question, Replies, ask_about, list_schema
+from groundrails.scoring.asking import (
+    BATCH_CLAIMS,
+    NO_VERDICT,
+    SECOND_LOOK,
+    Answer,
+    Question,
+    Replies,
+    ask_about,
+    list_schema,
+)
 from groundrails.scoring.base import Statement
 from groundrails.scoring.evidence import find_quote, is_about
 from groundrails.text.claimable import claim_sentences, clean
@@ -31,13 +40,12 @@ from groundrails.text.values import Quantity, values_of
 
 if TYPE_CHECKING:
     from groundrails.checks.base import CheckContext
+    from groundrails.config import ClaimsSettings
     from groundrails.llm.session import LlmSession
     from groundrails.nli.base import Scores
 
 BATCH_SENTENCES = 40
 """Sentences in one extraction call."""
-BATCH_CLAIMS = 20
-"""Claims in one classification call, where `claims.calls` is `batch`."""
 MIN_ALIGNED = 60.0
 """Least likeness, 0 to 100, of a claim to the words it is said to come from (rapidfuzz, token set ratio)."""
 NARROW_FROM = 0.5
@@ -297,6 +305,11 @@ def _tidied(item: Any) -> Any:
     return tidy
 
 
+def claims_a_call(settings: ClaimsSettings) -> int:
+    """How many claims one classification call is about."""
+    return BATCH_CLAIMS if settings.calls == "batch" else 1
+
+
 async def classify_with_model(
     claims: Sequence[Statement], passages: Sequence[Passage], context: CheckContext, session: LlmSession
 ) -> list[Judged]:
@@ -330,7 +343,7 @@ async def _pass(
         repair=_VERDICT_REPAIR,
         extra=lambda texts: {"examples": examples_for(texts, settings.examples)},
     )
-    size = BATCH_CLAIMS if is_batch else 1
+    size = claims_a_call(settings)
     note = SECOND_LOOK if number > 1 else ""
     replies = await ask_about(
         question, places, claims, passages, context, session, seed=number, batch_claims=size, note=note

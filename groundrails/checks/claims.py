@@ -16,6 +16,7 @@ from groundrails.checks.claim_llm import (
     JUDGE_SCORES,
     Extraction,
     Judged,
+    claims_a_call,
     classify_with_model,
     extract_with_model,
 )
@@ -29,6 +30,7 @@ from groundrails.checks.hypotheses import Hypothesis, hypotheses
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Exchange, Passage
 from groundrails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label, Severity
+from groundrails.scoring.asking import planned_calls
 from groundrails.scoring.cascade import is_unsure
 from groundrails.scoring.verdict import ClaimVerdict, VerdictModel, logit, sigmoid
 from groundrails.text.claimable import is_bare_reply
@@ -366,7 +368,8 @@ async def _second_opinion(
     """
     settings = context.config.scoring.cascade
     places = [n for n, claim in enumerate(claims) if is_unsure(claim.score, claim.label, settings)]
-    judge.note_saved(len(claims) - len(places))
+    size = claims_a_call(context.config.claims)
+    judge.note_saved(planned_calls(len(claims), size) - planned_calls(len(places), size))
     if not places:
         return claims, 0
     asked = [claims[place] for place in places]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from groundrails.config_structure import StructureSettings
 from groundrails.errors import SettingsError
 from groundrails.llm.failures import refused_parameter
+from groundrails.llm.wrapped_model import WrappedModel, main_model
 
 if TYPE_CHECKING:
     from nemoguardrails.types import ChatMessage, LLMResponse, LLMResponseChunk
@@ -81,7 +82,7 @@ def install(app: Any, settings: StructureSettings) -> bool:
         raise SettingsError(
             "structure.constrain is set, but there is no structure.schema, schema_file or model to send"
         )
-    model = app.llm if app.llm is not None else _main_model(app)
+    model = main_model(app)
     if model is None:
         return False
     if not isinstance(model, ConstrainedModel):
@@ -89,45 +90,15 @@ def install(app: Any, settings: StructureSettings) -> bool:
     return True
 
 
-def _main_model(app: Any) -> Any:
-    """The main model as NeMo itself would make it: in `init` it does not exist yet."""
-    from nemoguardrails.llm.models.initializer import init_llm_model
-
-    main = next((m for m in app.config.models if m.type == "main" and m.model), None)
-    if main is None:
-        return None
-    return init_llm_model(main.model, main.engine, app._prepare_model_kwargs(main), mode="chat")
-
-
-class ConstrainedModel:
+class ConstrainedModel(WrappedModel):
     """An `LLMModel` that adds the schema to the calls that write an answer; everything else passes.
 
     A provider that refuses the parameter is asked again without it, and from then on never with it; the log says so.
     """
 
     def __init__(self, model: Any, parameters: Mapping[str, Any]) -> None:
-        self.wrapped_model = model
+        super().__init__(model)
         self._parameters = dict(parameters)
-
-    @property
-    def model_name(self) -> str:
-        """As the inner model's."""
-        return str(self.wrapped_model.model_name)
-
-    @property
-    def provider_name(self) -> str | None:
-        """As the inner model's."""
-        return self.wrapped_model.provider_name  # type: ignore[no-any-return]
-
-    @property
-    def provider_url(self) -> str | None:
-        """As the inner model's."""
-        return self.wrapped_model.provider_url  # type: ignore[no-any-return]
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "wrapped_model":  # not there yet, while unpickling or copying
-            raise AttributeError(name)
-        return getattr(self.wrapped_model, name)
 
     async def generate_async(
         self, prompt: str | list[ChatMessage], *, stop: list[str] | None = None, **kwargs: Any

@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from groundrails.errors import LlmError
 from groundrails.exchange import Message, content_text
 from groundrails.llm.base import Completion, LlmReply
-from groundrails.llm.failures import as_llm_error, refused_parameter
+from groundrails.llm.learning import LearningClient, response_format
 from groundrails.llm.messages import portable
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseLanguageModel
     from langchain_core.messages import BaseMessage
 
-_MAX_LEARNED = 4
+
+TAKES_SCHEMA = frozenset({"BaseChatOpenAI"})
+"""Base classes of models that take OpenAI's `response_format` as it is: langchain-openai's, and all made from them."""
 
 
-class LangchainClient:
+class LangchainClient(LearningClient):
     """An `LlmClient` over a LangChain model; its own retries and callbacks stay in force.
 
-    Several completions in one request need a model class with a field `n` (those of langchain-openai have it). A
-    refused `temperature` is left out from then on.
+    Several completions in one request need a model class with a field `n`, a reply under a schema one of
+    `TAKES_SCHEMA`; the others get the schema's form from the prompt.
     """
 
     def __init__(self, llm: BaseLanguageModel[Any]) -> None:
-        self.model = _name(llm)
-        self.supports_n = "n" in type(llm).model_fields
+        super().__init__(_name(llm), supports_n="n" in type(llm).model_fields)
         self._llm = llm
-        self._refused: set[str] = set()
+        self._takes_schema = bool(TAKES_SCHEMA & {cls.__name__ for cls in type(llm).__mro__})
 
     async def complete(
         self,
@@ -40,37 +40,25 @@ class LangchainClient:
         max_tokens: int | None = None,
         json_schema: dict[str, Any] | None = None,
     ) -> LlmReply:
-        """Ask the model once; see `LlmClient`. The JSON schema is left to the prompt: not every model takes one."""
-        wanted = {"n": n if n > 1 else None, "temperature": temperature, "max_tokens": max_tokens}
-        for _ in range(_MAX_LEARNED):
-            fields = {k: v for k, v in wanted.items() if v is not None and k not in self._refused}
-            try:
-                result = await self._generate(messages, fields)
-            except Exception as error:  # boundary to LangChain and the provider's library
-                if not self._learn(error, tuple(fields)) or ("n" in fields and not self.supports_n):
-                    raise as_llm_error(error, self.model) from error
-                continue
-            reply = _reply(result, self.model)
-            if len(reply.completions) < n:
-                self.supports_n = False
-            return reply
-        raise LlmError(f"model {self.model!r} refuses one parameter after the other; last sent: {sorted(fields)}")
+        """Ask the model once; see `LlmClient`."""
+        schema = response_format(json_schema) if self._takes_schema else None
+        wanted = {
+            "n": n if n > 1 else None,
+            "temperature": temperature,
+            "max_tokens": max_tokens,
+            "response_format": schema,
+        }
+
+        async def request(fields: dict[str, Any]) -> LlmReply:
+            return _reply(await self._generate(messages, fields), self.model)
+
+        return await self._asked(wanted, request)
 
     async def _generate(self, messages: Sequence[Message], fields: dict[str, Any]) -> Any:
         from langchain_core.prompt_values import ChatPromptValue
 
         prompt = ChatPromptValue(messages=[_as_langchain(message) for message in portable(messages)])
         return await self._llm.agenerate_prompt([prompt], **fields)
-
-    def _learn(self, error: Exception, sent: tuple[str, ...]) -> bool:
-        name = refused_parameter(error, sent)
-        if name == "n":
-            self.supports_n = False
-            return True
-        if name is None:
-            return False
-        self._refused.add(name)  # a concurrent request may have learned it first: this one is asked again all the same
-        return True
 
 
 def _as_langchain(message: Message) -> BaseMessage:

@@ -21,8 +21,8 @@ from nemoguardrails.logging.llm_tracker import track_llm_call
 
 from groundrails.exchange import Message
 from groundrails.llm.base import ClientAround, Completion, LlmClient, LlmReply
-from groundrails.llm.failures import as_llm_error, refused_parameter
 from groundrails.llm.langchain_client import LangchainClient
+from groundrails.llm.learning import LearningClient
 from groundrails.llm.messages import portable
 from groundrails.llm.openai_client import NO_KEY, OpenAIClient
 
@@ -124,16 +124,13 @@ async def _tracked(
     return reply
 
 
-class NemoModelClient:
+class NemoModelClient(LearningClient):
     """An `LlmClient` over any `LLMModel`: one completion a request, through NeMo's `llm_call`."""
 
-    supports_n = False
-
     def __init__(self, model: Any, task: str = TASK) -> None:
-        self.model = str(model.model_name)
+        super().__init__(str(model.model_name), supports_n=False)
         self._model = model
         self._task = task
-        self._refused: set[str] = set()
 
     async def complete(
         self,
@@ -145,16 +142,11 @@ class NemoModelClient:
         json_schema: dict[str, Any] | None = None,
     ) -> LlmReply:
         """Ask the model once; see `LlmClient`. The JSON schema is left to the prompt: not every engine takes one."""
-        wanted = {"temperature": temperature, "max_tokens": max_tokens}
-        while True:
-            fields = {k: v for k, v in wanted.items() if v is not None and k not in self._refused}
-            try:
-                return await _in_own_context(self._call(messages, fields))
-            except Exception as error:  # boundary to NeMo and the provider
-                name = refused_parameter(error, tuple(fields))
-                if name is None:
-                    raise as_llm_error(error, self.model) from error
-                self._refused.add(name)
+
+        async def request(fields: dict[str, Any]) -> LlmReply:
+            return await _in_own_context(self._call(messages, fields))
+
+        return await self._asked({"temperature": temperature, "max_tokens": max_tokens}, request)
 
     async def _call(self, messages: Sequence[Message], fields: dict[str, Any]) -> LlmReply:
         llm_call_info_var.set(LLMCallInfo(task=self._task))

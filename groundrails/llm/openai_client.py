@@ -17,7 +17,7 @@ from groundrails.config import LlmEndpoint
 from groundrails.errors import LlmError, LlmReplyError, SettingsError
 from groundrails.exchange import Message, TokenLogprob
 from groundrails.llm.base import Completion, LlmReply
-from groundrails.llm.failures import as_llm_error, refused_parameter
+from groundrails.llm.learning import LearningClient, response_format
 from groundrails.llm.messages import portable
 
 if TYPE_CHECKING:
@@ -27,14 +27,10 @@ NO_KEY = "no-key"
 """Sent to servers that want none: the client insists on something."""
 LEGACY_MODELS = frozenset({"gpt-3.5-turbo-instruct", "babbage-002", "davinci-002"})
 """Models that only know `/v1/completions`."""
-_MAX_LEARNED = 6
 
 
-class OpenAIClient:
-    """An `LlmClient` over `AsyncOpenAI`.
-
-    Learns from refusals: a 400 that names `temperature`, `max_tokens` or the response format is asked again without (or
-    with its newer name), and no later request carries it. A refused or ignored `n` turns `supports_n` off.
+class OpenAIClient(LearningClient):
+    """An `LlmClient` over `AsyncOpenAI`; a refused `max_tokens` goes on under its newer name.
 
     Args:
         model: its name at the provider; for a legacy instruct model the old completions route is used.
@@ -55,14 +51,12 @@ class OpenAIClient:
         sends_key: bool = True,
         owns_connection: bool = True,
     ) -> None:
-        self.model = model
-        self.supports_n = True
+        super().__init__(model, supports_n=True)
         self._connections = _PerLoop(connect, closes=owns_connection)
         self._parameters = dict(parameters or {})
         self._headers = dict(headers or {})
         self._sends_key = sends_key
         self._is_legacy = model in LEGACY_MODELS
-        self._refused: set[str] = set()
 
     @classmethod
     def from_endpoint(cls, endpoint: LlmEndpoint) -> OpenAIClient:
@@ -94,28 +88,20 @@ class OpenAIClient:
             "n": n if n > 1 else None,
             "temperature": temperature,
             "max_tokens": max_tokens,
-            "response_format": _response_format(json_schema),
+            "response_format": response_format(json_schema),
         }
-        for _ in range(_MAX_LEARNED):
-            fields = self._fields({name: value for name, value in wanted.items() if value is not None})
-            try:
-                answer = await self._request(messages, fields)
-            except Exception as error:  # boundary to the provider's library
-                if not self._learn(error, tuple(fields)) or ("n" in fields and not self.supports_n):
-                    raise as_llm_error(error, self.model) from error
-                continue
-            reply = self._reply(answer)
-            if len(reply.completions) < n:
-                self.supports_n = False
-            return reply
-        raise LlmError(f"model {self.model!r} refuses one parameter after the other; last sent: {sorted(fields)}")
+
+        async def request(fields: dict[str, Any]) -> LlmReply:
+            return self._reply(await self._request(messages, fields))
+
+        return await self._asked(wanted, request)
 
     def _fields(self, wanted: dict[str, Any]) -> dict[str, Any]:
         """The optional fields of the request body, the refused ones left out or renamed."""
         fields = {**self._parameters, **wanted}
         if "max_tokens" in self._refused and "max_tokens" in fields:
             fields.setdefault("max_completion_tokens", fields["max_tokens"])
-        return {name: value for name, value in fields.items() if name not in self._refused}
+        return super()._fields(fields)
 
     async def _request(self, messages: Sequence[Message], fields: dict[str, Any]) -> Any:
         if "openai" not in sys.modules:  # takes half a second, which the event loop need not wait for
@@ -131,17 +117,6 @@ class OpenAIClient:
             return await client.completions.create(model=self.model, prompt=text, **extra)
         body: Any = [{"role": m.role, "content": m.content} for m in prompt]
         return await client.chat.completions.create(model=self.model, messages=body, **extra)
-
-    def _learn(self, error: Exception, sent: tuple[str, ...]) -> bool:
-        """Note what the provider refuses; True if the request is worth another try without it."""
-        name = refused_parameter(error, sent)
-        if name == "n":
-            self.supports_n = False
-            return True
-        if name is None:
-            return False
-        self._refused.add(name)  # a concurrent request may have learned it first: this one is asked again all the same
-        return True
 
     def _reply(self, answer: Any) -> LlmReply:
         choices = getattr(answer, "choices", None)
@@ -165,12 +140,6 @@ def _completion(choice: Any) -> Completion:
         finish_reason=getattr(choice, "finish_reason", None),
         logprobs=tuple(TokenLogprob(token=t.token, logprob=min(0.0, t.logprob)) for t in tokens),
     )
-
-
-def _response_format(json_schema: dict[str, Any] | None) -> dict[str, Any] | None:
-    if json_schema is None:
-        return None
-    return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": json_schema}}
 
 
 def _connect(endpoint: LlmEndpoint) -> AsyncOpenAI:

@@ -19,6 +19,7 @@ from groundrails.llm.failures import refused_parameter
 from groundrails.llm.leftovers import Leftovers, leave_samples
 from groundrails.llm.nemo_client import unwrapped
 from groundrails.llm.session import LlmSession
+from groundrails.llm.wrapped_model import WrappedModel, main_model
 
 if TYPE_CHECKING:
     from nemoguardrails.types import ChatMessage, LLMResponse, LLMResponseChunk
@@ -32,25 +33,16 @@ SAMPLES_BY_RISK = 3
 
 
 def install(app: Any, settings: GuardConfig) -> bool:
-    """Wrap the main model of an `LLMRails`, from `init(app)`; False if it has none.
-
-    There `app.llm` is still None unless the caller gave a model, so NeMo's own way of making it is taken here; NeMo
-    then skips its own and logs that a model was given.
-    """
-    model = app.llm
+    """Wrap the main model of an `LLMRails`, from `init(app)`; False if it has none."""
+    model = main_model(app)
     if model is None:
-        from nemoguardrails.llm.models.initializer import init_llm_model
-
-        main = next((m for m in app.config.models if m.type == "main" and m.model), None)
-        if main is None:
-            return False
-        model = init_llm_model(main.model, main.engine, app._prepare_model_kwargs(main), mode="chat")
+        return False
     if not isinstance(model, PiggybackModel):
         app.llm = PiggybackModel(model, settings)
     return True
 
 
-class PiggybackModel:
+class PiggybackModel(WrappedModel):
     """An `LLMModel` that asks for samples whenever the inner one is asked for an answer; everything else passes.
 
     On NeMo's OpenAI-compatible engine, and where the answer's temperature is that of the samples or the provider's own,
@@ -59,31 +51,11 @@ class PiggybackModel:
     """
 
     def __init__(self, model: Any, settings: GuardConfig) -> None:
-        self.wrapped_model = model
+        super().__init__(model)
         self._settings = settings
         wanted = settings.consistency.samples
         self._count = wanted if isinstance(wanted, int) else SAMPLES_BY_RISK
         self._running: set[asyncio.Task[Leftovers]] = set()
-
-    @property
-    def model_name(self) -> str:
-        """As the inner model's."""
-        return str(self.wrapped_model.model_name)
-
-    @property
-    def provider_name(self) -> str | None:
-        """As the inner model's."""
-        return self.wrapped_model.provider_name  # type: ignore[no-any-return]
-
-    @property
-    def provider_url(self) -> str | None:
-        """As the inner model's."""
-        return self.wrapped_model.provider_url  # type: ignore[no-any-return]
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "wrapped_model":  # not there yet, while unpickling or copying
-            raise AttributeError(name)
-        return getattr(self.wrapped_model, name)
 
     async def generate_async(
         self, prompt: str | list[ChatMessage], *, stop: list[str] | None = None, **kwargs: Any

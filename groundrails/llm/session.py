@@ -57,8 +57,8 @@ class LlmSession:
         self.client = client
         self._settings = settings
         self._timeout_s = settings.timeout_s if timeout_s is None else timeout_s
-        self._slots = beside._slots if beside else asyncio.Semaphore(settings.max_concurrency)
-        self._budget = beside._budget if beside else ResponseBudget(settings.budget)
+        self._slots: asyncio.Semaphore = beside._slots if beside else asyncio.Semaphore(settings.max_concurrency)
+        self._budget: ResponseBudget = beside._budget if beside else ResponseBudget(settings.budget)
         self._ledger = _Ledger()
 
     @classmethod

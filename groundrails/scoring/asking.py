@@ -125,9 +125,9 @@ def shuffled(places: Sequence[int], claims: Sequence[Statement], seed: int) -> l
     return order
 
 
-def planned_calls(count: int) -> int:
+def planned_calls(count: int, batch_claims: int = BATCH_CLAIMS) -> int:
     """Calls that so many claims take, without repairs and second passes."""
-    return -(-count // BATCH_CLAIMS)
+    return -(-count // batch_claims)
 
 
 async def _ask_batch(

@@ -51,6 +51,22 @@ async def test_what_it_refuses_is_left_out_from_then_on(server: ReplayServer) ->
     assert ["temperature" in request.body for request in server.requests] == [True, False, False]
 
 
+async def test_a_schema_goes_to_models_that_keep_to_one_and_is_left_out_where_it_is_refused(
+    server: ReplayServer,
+) -> None:
+    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    server.say('{"a": 1}')
+    reply = await client_of(openai_model(server)).complete(PROMPT, json_schema=schema)
+    assert reply.completions[0].text == '{"a": 1}'
+    assert server.requests[0].body["response_format"]["json_schema"]["schema"] == schema
+    server.refuse("response_format")
+    server.say("b", "c")
+    client = client_of(openai_model(server))
+    texts = [(await client.complete(PROMPT, json_schema=schema)).completions[0].text for _ in range(2)]
+    assert texts == ["b", "c"]
+    assert ["response_format" in request.body for request in server.requests[1:]] == [True, False, False]
+
+
 @pytest.mark.parametrize(("status", "retryable"), [(401, False), (429, True), (500, True)])
 async def test_its_errors_become_ours(server: ReplayServer, status: int, retryable: bool) -> None:
     server.reply(status=status, times=1)
