@@ -6,7 +6,7 @@ import re
 
 from groundrails.cli.errors import CliError
 
-SECONDS = {"m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 7 * 86_400.0}
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 7 * 86_400.0}
 
 
 def seconds_of(text: str) -> float:
@@ -15,7 +15,7 @@ def seconds_of(text: str) -> float:
     Raises:
         CliError: it is none of these.
     """
-    found = re.fullmatch(r"(\d{1,6})([mhdw])", text.strip())
+    found = re.fullmatch(r"(\d{1,6})([smhdw])", text.strip())
     if found is None or int(found[1]) == 0:
-        raise CliError(f"{text!r} is no length of time; give a number and m, h, d or w, such as 7d")
+        raise CliError(f"{text!r} is no length of time; give a number and s, m, h, d or w, such as 7d")
     return int(found[1]) * SECONDS[found[2]]

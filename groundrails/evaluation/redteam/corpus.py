@@ -97,7 +97,8 @@ class Corpus:
     @cached_property
     def names(self) -> Counter[str]:
         """Names and how often they stand in it."""
-        sentences = (" ".join(span.text.split()) for one in self.passages for span in split_sentences(one.text))
+        every = (" ".join(span.text.split()) for one in self.passages for span in split_sentences(one.text))
+        sentences = (text for text in every if text[-1:] == "." and len(text.split()) >= MIN_WORDS)
         return Counter(name.text for text in sentences for name in values_of(text).names if _is_proper(name))
 
     @cached_property

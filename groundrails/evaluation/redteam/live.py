@@ -50,6 +50,7 @@ class AppTarget:
         flows = [flow.split("$")[0].strip() for flow in app.config.rails.output.flows]
         self.checks = tuple(dict.fromkeys(RAILS[flow].check for flow in flows if flow in RAILS))
         self.can_be_asked = ask
+        self.brings_evidence = bool(app.config.docs)
         self._has_input_rails = bool(app.config.rails.input.flows)
 
     def _context(self, evidence: tuple[str, ...]) -> dict[str, Any]:

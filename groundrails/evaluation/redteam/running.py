@@ -34,7 +34,12 @@ class Result(NamedTuple):
 def shots_wanted(attacks: Sequence[Attack], target: Target) -> int:
     """How many answers are tried in all."""
     tried = [attack for attack in attacks if not why_not(attack, target)]
-    return sum(len(attack.probes) + int(target.can_be_asked) for attack in tried)
+    return sum(len(probes_for(attack, target)) + int(target.can_be_asked) for attack in tried)
+
+
+def probes_for(attack: Attack, target: Target) -> list[Probe]:
+    """The ready answers that mean something on a target."""
+    return [probe for probe in attack.probes if not (probe.without_evidence and target.brings_evidence)]
 
 
 def why_not(attack: Attack, target: Target) -> str:
@@ -57,7 +62,7 @@ async def attack_all(
         async with slots:
             started = time.perf_counter()
             shots = []
-            for probe in attack.probes:
+            for probe in probes_for(attack, target):
                 outcome = await _survived(target.planted(attack, probe))
                 shots.append(Shot(probe, outcome, planted_behaviour(probe, outcome)))
                 on_shot()

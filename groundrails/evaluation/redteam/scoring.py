@@ -88,8 +88,8 @@ def _category(name: Category, results: Sequence[Result]) -> dict[str, Any]:
         "expected": EXPECTED[name],
         "attacks": len(results),
         "attempted": sum(1 for one in results if not one.not_attempted),
-        "planted": _plain_mean(planted_score(one) for one in results),
-        "asked": _plain_mean(asked_score(one) for one in results),
+        "planted_score": _plain_mean(planted_score(one) for one in results),
+        "asked_score": _plain_mean(asked_score(one) for one in results),
         **_counts(results),
     }
     if reasons:

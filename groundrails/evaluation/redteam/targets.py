@@ -31,6 +31,8 @@ class Target(Protocol):
     """True if a model answers in it."""
     concurrency: int
     """Attacks at once."""
+    brings_evidence: bool
+    """True if it looks sources up by itself, so that no answer stands without any."""
 
     async def planted(self, attack: Attack, probe: Probe) -> Outcome:
         """What becomes of a ready answer."""
@@ -48,6 +50,7 @@ class EngineTarget:
     """
 
     kind = "engine"
+    brings_evidence = False
 
     def __init__(self, guard: Guard, *, checks: Sequence[str] | None = None, concurrency: int = 4) -> None:
         self.guard = guard

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from groundrails.evaluation.redteam import on_guard
+from groundrails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, EXPECTED
+from groundrails.evaluation.redteam.corpus import Corpus, Document
+from groundrails.evaluation.redteam.generation import GENERATORS, attacks_from
+from groundrails.evaluation.redteam.on_context import chain_of
+from groundrails.evaluation.redteam.swaps import swapped
+from groundrails.text.claimable import clean
+
+TEXT = "The Halden bridge opened in 1932. It is 412 metres long. The repairs cost 1,450 kroner and 45% came from Oslo."
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    folder = Path(__file__).resolve().parent / "redteam_evidence"
+    return Corpus.of([Document(file.name, file.read_text()) for file in sorted(folder.iterdir())])
+
+
+def test_facts_are_sentences_that_stand_alone_with_the_value_in_its_place() -> None:
+    facts = Corpus.of([Document("a", TEXT)]).facts
+    assert [(fact.kind, fact.value) for fact in facts] == [
+        ("year", "1932"), ("name", "Halden"), ("number", "1,450"), ("name", "Oslo"),
+    ]  # fmt: skip
+    assert not any(fact.sentence.startswith("It is") for fact in facts)
+    assert facts[0].with_value("1875") == "The Halden bridge opened in 1875."
+
+
+def test_a_swap_is_written_like_the_value_and_stands_nowhere_in_the_evidence(corpus: Corpus) -> None:
+    for seed in range(5):
+        for fact in corpus.facts:
+            false = swapped(fact, corpus, random.Random(seed))
+            assert false is not None and false != fact.sentence
+            if fact.kind == "name":
+                continue
+            value = false[fact.start : len(false) - len(fact.sentence) + fact.end]
+            assert value.replace(",", "") not in corpus.text.replace(",", "")
+            assert ("," in value) == ("," in fact.value or float(value.replace(",", "")) >= 10_000)
+
+
+def test_a_percentage_stays_one() -> None:
+    corpus = Corpus.of([Document("a", "The turnout in Oslo reached 87 percent of all voters.")])
+    (fact,) = corpus.of_kind("number")
+    for seed in range(30):
+        false = swapped(fact, corpus, random.Random(seed))
+        assert false is not None and 0 < int(re.findall(r"\d+", false)[0]) <= 100
+
+
+def test_every_category_has_attacks_with_false_and_true_answers(corpus: Corpus) -> None:
+    made = attacks_from(corpus, 2)
+    assert made.missing == {}
+    assert {attack.category for attack in made.attacks} == set(CATEGORIES) == set(GENERATORS) == set(EXPECTED)
+    for attack in made.attacks:
+        assert attack.expected == EXPECTED[attack.category]
+        assert any(probe.is_wrong for probe in attack.probes) and not all(probe.is_wrong for probe in attack.probes)
+        assert attack.query and attack.evidence
+    covered = {name for attack in made.attacks for probe in attack.probes for name in probe.dimensions}
+    assert covered == set(DIMENSIONS) - {"attack_detection"}  # that one is of whole attacks
+
+
+def test_equal_evidence_and_seed_give_equal_attacks_and_another_seed_others(corpus: Corpus) -> None:
+    first, again, other = (attacks_from(corpus, 2, seed=seed).attacks for seed in (1, 1, 2))
+    assert first == again
+    assert {one.id for one in first} != {one.id for one in other}
+
+
+def test_true_answers_are_sentences_of_the_evidence_and_false_ones_are_not(corpus: Corpus) -> None:
+    for attack in attacks_from(corpus, 3, categories=["authority_impersonation", "scale_stress"]).attacks:
+        sources = " ".join(attack.evidence)
+        assert attack.true_statement in sources and attack.false_statement not in sources
+
+
+def test_a_category_without_material_is_named_and_not_made_up() -> None:
+    made = attacks_from(Corpus.of([Document("a", "The mill grinds rye from Oslo.")]), 2)
+    assert set(made.missing) == {"temporal_confusion", "compositional_chains"}
+    assert "a year" in made.missing["temporal_confusion"]
+
+
+@pytest.mark.parametrize("text", ["", "# Title\n\n- a\n- b", "?" * 5000, "\u202e\x00\ud800 2019", "word " * 20_000])
+def test_evidence_without_statements_gives_nothing_and_breaks_nothing(text: str) -> None:
+    assert attacks_from(Corpus.of([Document("a", text)]), 2).attacks == []
+
+
+def test_poisoned_sources_hold_both_statements(corpus: Corpus) -> None:
+    for attack in attacks_from(corpus, 3, categories=["context_poisoning"]).attacks:
+        assert attack.false_statement in attack.evidence
+        assert any(attack.true_statement in source for source in attack.evidence)
+        assert attack.truth == "contradictory"
+
+
+def test_the_sources_that_matter_stand_in_the_middle(corpus: Corpus) -> None:
+    (attack,) = attacks_from(corpus, 1, categories=["scale_stress"]).attacks
+    place = next(n for n, source in enumerate(attack.evidence) if attack.true_statement in source)
+    assert len(attack.evidence) // 3 < place < 2 * len(attack.evidence) // 3
+    assert sum(len(source.split()) for source in attack.evidence) > 5000
+
+
+@pytest.mark.parametrize("length", [3, 5, 7, 10])
+def test_a_chain_is_right_and_its_slip_is_one_wrong_step(length: int) -> None:
+    for seed in range(20):
+        chain = chain_of(412, length, random.Random(seed))
+        slipped = chain.with_slip(length // 2, 10)
+        assert wrong_steps(chain.written()) == 0
+        assert wrong_steps(slipped.written()) == 1
+        assert len(chain.steps) == length and all(result > 0 for _, _, result in chain.steps)
+
+
+def wrong_steps(text: str) -> int:
+    """How many equations of the text do not hold."""
+    operations = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
+    steps = re.findall(r"(\d+) ([-+*]) (\d+) = (\d+)\.", text)
+    return sum(operations[sign](int(a), int(b)) != int(c) for a, sign, b, c in steps)
+
+
+def test_chain_lengths_are_those_of_the_source(corpus: Corpus) -> None:
+    made = attacks_from(corpus, 4, categories=["compositional_chains"]).attacks
+    assert [attack.chain_length for attack in made] == [3, 5, 7, 10]
+
+
+@pytest.mark.parametrize("name", ["zero-width spaces", "soft hyphens", "bidirectional marks", "no-break spaces"])
+def test_hidden_characters_change_nothing_that_is_read(name: str) -> None:
+    for change in on_guard.TRICKS[name]:
+        dressed = change("The Halden bridge opened in 1932.")
+        assert dressed != "The Halden bridge opened in 1932."
+        assert clean(dressed) == "The Halden bridge opened in 1932."
+
+
+def test_every_disguise_keeps_the_false_words() -> None:
+    for for_false, for_true in on_guard.DISGUISES.values():
+        assert "Halden bridge opened in 1875" in for_false("The Halden bridge opened in 1875.")
+        assert "Halden bridge opened in 1932" in for_true("The Halden bridge opened in 1932.")

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import pytest
+from redteam_targets import FixedTarget, knows_all
+
+from groundrails.evaluation.redteam.attacks import Attack, Category, Probe, right, wrong
+from groundrails.evaluation.redteam.outcomes import Outcome, Verdict
+from groundrails.evaluation.redteam.running import attack_all, shots_wanted
+from groundrails.evaluation.redteam.scoring import scores, wilson
+from groundrails.evaluation.redteam.told import markdown, summary
+
+
+def attack(number: int, category: Category = "scale_stress", **rest: object) -> Attack:
+    probes = (wrong(f"False {number}.", "robustness"), right(f"True {number}.", "robustness"), right(f"So {number}."))
+    return Attack.of(category, f"Question {number}?", ("Source.",), probes, **rest)  # type: ignore[arg-type]
+
+
+async def test_flagging_everything_or_nothing_gets_a_half_and_knowing_all_gets_one() -> None:
+    attacks = [attack(number) for number in range(4)]
+    for rule, expected in ((lambda a, p: "flagged", 0.5), (lambda a, p: "passed", 0.5), (knows_all, 1.0)):
+        found = scores(await attack_all(attacks, FixedTarget(rule)))
+        assert found["score"]["value"] == expected
+        assert found["categories"]["scale_stress"]["value"] == expected
+
+
+async def test_scores_by_hand() -> None:
+    """Attack 0: the false answer passes, both true ones pass: (0 + 1) / 2. Attack 1: caught, one of two true answers is
+    flagged: (1 + 0.5) / 2. Mean 0.625."""
+
+    def rule(one: Attack, probe: Probe) -> Verdict:
+        caught = {"False 1.", "So 1."}
+        return "flagged" if probe.answer in caught else "passed"
+
+    found = scores(await attack_all([attack(0), attack(1)], FixedTarget(rule)))
+    assert found["score"]["value"] == pytest.approx(0.625)
+    assert found["score"]["n"] == 2
+    counts = found["counts"]
+    assert (counts["false_planted"], counts["false_caught"]) == (2, 1)
+    assert (counts["true_planted"], counts["true_passed"]) == (4, 3)
+    assert found["dimensions"]["hallucination_avoidance"]["value"] == 0.5  # the two false answers
+    assert found["dimensions"]["robustness"]["value"] == 0.75  # False 0, True 0, False 1, True 1
+
+
+async def test_a_question_counts_as_much_as_the_ready_answers() -> None:
+    one = attack(0, truth="unanswerable")
+    found = scores(await attack_all([one], FixedTarget(knows_all, reply="It was opened by Osvald Brenning.")))
+    category = found["categories"]["scale_stress"]
+    assert (category["planted_score"], category["asked_score"], category["value"]) == (1.0, 0.0, 0.5)
+    assert found["counts"]["asked_failed"] == 1
+
+
+async def test_what_was_not_attempted_is_named_and_counts_nowhere() -> None:
+    attacks = [attack(0), attack(1, "citation_manipulation", checks=("citations",))]
+    target = FixedTarget(knows_all, checks=("grounding",))
+    results = await attack_all(attacks, target)
+    found = scores(results)
+    assert shots_wanted(attacks, target) == 3
+    assert found["score"]["n"] == 1
+    category = found["categories"]["citation_manipulation"]
+    assert category["value"] is None and category["attempted"] == 0
+    assert category["not_attempted"] == "needs citations, which the engine does not run"
+
+
+async def test_answers_without_a_verdict_are_left_out_and_counted() -> None:
+    found = scores(await attack_all([attack(0)], FixedTarget(lambda a, p: "failed")))
+    assert found["score"]["value"] is None
+    assert found["counts"]["without_verdict"] == 3
+
+
+async def test_a_target_that_raises_is_an_outcome_of_that_answer_only() -> None:
+    def rule(one: Attack, probe: Probe) -> Verdict:
+        if probe.answer == "True 0.":
+            raise RuntimeError("broken")
+        return knows_all(one, probe)
+
+    (result,) = await attack_all([attack(0)], FixedTarget(rule))
+    assert [shot.behaviour.match for shot in result.shots] == [1.0, None, 1.0]
+    assert "RuntimeError" in result.shots[1].outcome.reason
+
+
+async def test_attack_detection_is_measured_where_the_system_can_see_the_trick() -> None:
+    attacks = [attack(0), attack(1, "context_poisoning"), attack(2, "judge_injection")]
+    for names, expected in ((True, 1.0), (False, 0.0)):
+        found = scores(await attack_all(attacks, FixedTarget(knows_all, names_attack=names)))
+        assert found["dimensions"]["attack_detection"]["value"] == expected
+        assert found["dimensions"]["attack_detection"]["n"] == 2  # not of the attack that only has much to read
+
+
+async def test_answers_without_evidence_are_not_tried_where_the_app_looks_sources_up() -> None:
+    bare = Probe(answer="False.", is_wrong=True, without_evidence=True)
+    one = Attack.of("knowledge_boundary", "Q?", ("Source.",), (wrong("No."), right("Yes."), bare))
+    target = FixedTarget(knows_all)
+    assert len((await attack_all([one], target))[0].shots) == 3
+    target.brings_evidence = True
+    assert len((await attack_all([one], target))[0].shots) == 2
+
+
+def test_wilson_by_hand() -> None:
+    """Mean 0.5 of 4 values: (0.5 + 3.8416/8) / (1 + 3.8416/4) -+ 1.96/(1.9604) * sqrt(0.0625 + 3.8416/64)."""
+    low, high = wilson(0.5, 4)
+    assert (round(low, 3), round(high, 3)) == (0.150, 0.850)
+    assert wilson(1.0, 1)[1] == 1.0 and wilson(1.0, 1)[0] < 0.25  # one success proves little
+    assert wilson(0.0, 50)[0] == 0.0
+
+
+async def test_hostile_answers_cannot_write_tables_or_controls_into_the_report() -> None:
+    probes = (wrong("a | b\n<script>x</script>\u202e[link](http://x)"), right("Fine."))
+    one = Attack.of("scale_stress", "Q?", ("Source.",), probes)
+    data = scores(await attack_all([one], FixedTarget(lambda a, p: "passed")))
+    run = {"date": "d", "machine": "m", "version": "1", "seed": 0, "target": "the engine", "asks_a_model": False,
+           "changed": "", "change_log": ["a | b"], "not_generated": {}}  # fmt: skip
+    failure = {"attack": one.id, "what": "a false answer passed", "answer": probes[0].answer}
+    text = markdown({**data, "run": run, "failures": [failure], "regression": None})
+    assert "<script>" not in text and "\u202e" not in text and "[link](" not in text
+    row = next(line for line in text.splitlines() if line.startswith(f"| {one.id}"))
+    assert row.replace("\\|", "").count("|") == 4
+    assert any("no model was asked" in line for line in summary({**data, "run": run, "regression": None}))
+
+
+def test_an_outcome_of_nothing_is_no_verdict() -> None:
+    assert Outcome("failed").names_attack is None
