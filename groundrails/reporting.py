@@ -19,6 +19,7 @@ from groundrails.scoring.aggregate import risk_level
 from groundrails.scoring.calibrated import ensemble_score, scores_by_name, with_calibration
 from groundrails.scoring.metrics import composite_metrics
 from groundrails.scoring.root_cause import attribution_matrix, with_root_causes
+from groundrails.text.claimable import claim_sentences
 
 
 def build_report(
@@ -41,8 +42,11 @@ def build_report(
     results = with_root_causes(with_confabulations(results, exchange), exchange, config.root_cause)
     results = with_severities(results, exchange, config.severity)
     status, reason = overall_status(results)
+    if _has_nothing_to_check(results, exchange):
+        status, reason = "grounded", "no_claims"
     together = ensemble_score(scores_by_name(results), config.calibration.ensemble)
     score = None if status == "unverified" else hallucination_score(results) if together is None else together
+    score = 0.0 if score is None and reason == "no_claims" else score
     metrics = {name: value for result in results for name, value in result.metrics.items()}
     report = Report(
         status=status,
@@ -101,6 +105,16 @@ def overall_status(results: Sequence[CheckResult]) -> tuple[Status, str]:
         if named:
             return named[0].status, _told_reason(named)  # type: ignore[return-value]
     return "unverified", "nothing_checked: " + _told_reason(results)
+
+
+NOTHING_THERE = "no_tool_calls"
+"""Reason of a check that was skipped since what it looks at is not there; without a schema, a measure is missing."""
+
+
+def _has_nothing_to_check(results: Sequence[CheckResult], exchange: Exchange) -> bool:
+    """True for a greeting or refusal that only checks of something else have seen: it is not punished."""
+    is_left_alone = all(result.status == "skipped" and result.reason == NOTHING_THERE for result in results)
+    return is_left_alone and bool(results) and not claim_sentences(exchange.response)
 
 
 def _told_reason(results: Sequence[CheckResult]) -> str:

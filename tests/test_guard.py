@@ -284,3 +284,21 @@ async def test_a_listener_that_fails_leaves_the_response_unverified(caplog: pyte
     assert (report.status, report.decision) == ("unverified", "warn")
     assert report.reason.startswith("check_failed: ValueError")
     assert "ValueError" in caplog.text and TEXT not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("check", "response", "expected"),
+    [
+        ("tools", "Hello! How can I help you?", ("grounded", "no_claims", 0.0, "allow")),
+        ("tools", "I'm sorry, I can't help with that.", ("grounded", "no_claims", 0.0, "allow")),
+        ("tools", TEXT, ("unverified", "nothing_checked: no_tool_calls", None, "warn")),
+        ("structure", TEXT, ("unverified", "nothing_checked: no_schema", None, "warn")),
+        ("structure", "Hello! How can I help you?", ("unverified", "nothing_checked: no_schema", None, "warn")),
+    ],
+)
+async def test_what_no_check_has_looked_at_is_clean_only_without_a_claim(
+    check: str, response: str, expected: tuple[Any, ...]
+) -> None:
+    report = await Guard({"checks": [check]}).check(response)
+    assert (report.status, report.reason, report.hallucination_score, report.decision) == expected
+    assert report.checks[check].status == "skipped"
