@@ -1,19 +1,22 @@
 """A risky answer waits for a person: the turn is held, a reviewer corrects the answer, the corrected text leaves.
 
-Run:  python examples/human_review.py          (needs: pip install 'groundrails[store]')
+Run:  python examples/human_review.py [review.db]          (needs: pip install 'groundrails[store]')
+
+The queue is in a temporary folder unless a file is named.
 """
 
+import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 from groundrails import Guard
 from groundrails.config_store import StoreSettings
 from groundrails.review.queue import ReviewQueue
 from groundrails.store import Store
 
-URL = "sqlite:///human_review.db"
 SETTINGS = {
-    "store": {"url": URL},
     "severity": {"stakes": "high"},  # stakes * (1 - confidence) is the risk; above 0.7 the turn waits
     "escalation": {"deadlines_s": {"blocking": 30}, "fallback": "block", "poll_s": 0.1},
     "policies": [{"when": {"kind": "unsupported_claim"}, "then": "escalate"}],
@@ -21,9 +24,9 @@ SETTINGS = {
 EVIDENCE = "Adults take at most 4 tablets a day. Do not combine the tablets with alcohol."
 
 
-def reviewer() -> None:
+def reviewer(url: str) -> None:
     """Somebody else, somewhere else: `groundrails review list`, `show` and `edit` do the same."""
-    with Store(StoreSettings(url=URL)) as store:
+    with Store(StoreSettings(url=url)) as store:
         queue = ReviewQueue(store)
         while not (waiting := queue.items()):
             time.sleep(0.1)
@@ -37,11 +40,11 @@ def reviewer() -> None:
         queue.decide(found.item.id, "edited", reviewer="Dr. Ruiz", text="Adults take at most 4 tablets a day.")
 
 
-def main() -> None:
+def main(url: str) -> None:
     """One answer that is wrong, one person, one corrected answer."""
-    person = threading.Thread(target=reviewer, daemon=True)
+    person = threading.Thread(target=reviewer, args=[url], daemon=True)
     person.start()
-    guard = Guard(SETTINGS)
+    guard = Guard({**SETTINGS, "store": {"url": url}})
     report = guard.check_sync("Adults take at most 14 tablets a day.", evidence=EVIDENCE)
     person.join(timeout=30)
     assert report.review is not None
@@ -51,4 +54,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder) / "review.db"
+        main(f"sqlite:///{file}")

@@ -91,6 +91,27 @@ bot:  The bridge was closed for repairs from 1998 to 2001 [1]. [?1]
       attribution precision 0%
 
 """,
+    "structured_answer.py": """\
+user reads: {"order": "AB-1234", "status": "shipped", "total": 41.5}
+user reads: I don't know the answer to that.
+            not_allowed at /status: "lost" is not one of ["open", "shipped", "cancelled"]
+            out_of_range at /total: -3 is below the minimum 0
+user reads: I don't know the answer to that.
+            invalid_json the JSON that begins at character 0 ends before it is complete
+the model was asked for: json_schema
+""",
+    "sums_and_dates.py": """\
+hallucinated: Twelve seats at 7 euros each: 12 * 7 = 85 euros.
+  arithmetic: computed: 84, not 85
+grounded: The price fell from 200 to 150 euros, a drop of 25%.
+hallucinated: The price fell from 200 to 150 euros, a drop of 30%.
+  percentage: computed: 25, not 30
+grounded: 4 July 2026 is a Saturday, 40 days before 13 August 2026.
+hallucinated: 4 July 2026 is a Sunday.
+  weekday: computed: 4 July 2026 is a Saturday
+hallucinated: Anna is taller than Ben. Ben is taller than Cleo. Cleo is taller than Anna.
+  ordering: against what the answer says before (anna above ben, ben above cleo), on one scale: height
+""",
     "langchain_chain.py": """\
 How long is it?    The Halden bridge is 412 metres long.
 When did it open?  I don't know the answer to that.
@@ -108,9 +129,11 @@ def test_every_example_is_run_here() -> None:
 @pytest.mark.parametrize("name", OUTPUT)
 @pytest.mark.parametrize("place", ["empty", "repository"])
 def test_an_example_prints_what_it_should(name: str, place: str, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
     done = subprocess.run(
         [sys.executable, REPOSITORY / "examples" / name],
-        cwd=REPOSITORY if place == "repository" else tmp_path,
+        cwd=REPOSITORY if place == "repository" else empty,
         capture_output=True,
         text=True,
         timeout=120,
@@ -118,3 +141,4 @@ def test_an_example_prints_what_it_should(name: str, place: str, tmp_path: Path)
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout == OUTPUT[name]
+    assert place == "repository" or list(empty.iterdir()) == [], "an example leaves nothing behind"
