@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from pydantic import Field, field_validator
 
 from groundrails.config_base import Section
+from groundrails.environment import variable
 from groundrails.report import Redaction
 
 DEFAULT_URL = "sqlite:///groundrails.db"
@@ -60,7 +60,7 @@ class StoreSettings(Section):
         """
         if self.url_env is None:
             return self.url
-        url = os.environ.get(self.url_env)
+        url = variable(self.url_env)
         if not url:
             from groundrails.errors import SettingsError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -176,6 +177,17 @@ def test_every_module_can_be_imported_alone(tmp_path: Path) -> None:
     names = [n for n in names if ".migrations." not in n]  # Alembic runs those inside a context of its own
     for name in names:
         importlib.import_module(name)
+
+
+def test_one_module_reads_the_environment() -> None:
+    """Secrets and addresses by the names of the settings; the commands look at the terminal's variables as well."""
+    root = Path(groundrails.__file__).parent
+    readers = [
+        file.relative_to(root).as_posix()
+        for file in root.rglob("*.py")
+        if re.search(r"os\.environ|getenv", file.read_text(encoding="utf-8"))
+    ]
+    assert [name for name in readers if not name.startswith("cli/")] == ["environment.py"]
 
 
 def test_the_changelog_names_the_version() -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import os
 import socket
 import threading
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from groundrails.config_knowledge import SourceSettings
+from groundrails.environment import variable
 from groundrails.errors import KnowledgeError, SettingsError
 from groundrails.knowledge.base import Answer, Lookup, folded, plain, same, shown
 from groundrails.knowledge.nearness import nearest_of
@@ -136,7 +136,7 @@ def _parsed(body: bytes) -> Any:
 def _authorization(name: str, settings: SourceSettings) -> dict[str, str]:
     if settings.api_key_env is None:
         return {}
-    key = os.environ.get(settings.api_key_env)
+    key = variable(settings.api_key_env)
     if not key:
         raise SettingsError(f"source {name!r}: api_key_env names {settings.api_key_env!r}, which is not set")
     return {"Authorization": f"Bearer {key}"}

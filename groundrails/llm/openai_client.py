@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
-import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
 from groundrails.config import LlmEndpoint
+from groundrails.environment import variable
 from groundrails.errors import LlmError, LlmReplyError, SettingsError
 from groundrails.exchange import Message, TokenLogprob
 from groundrails.llm.base import Completion, LlmReply
@@ -146,7 +146,7 @@ def _connect(endpoint: LlmEndpoint) -> AsyncOpenAI:
     """A connection to an endpoint; an Azure deployment's URL may carry its `api-version` as a query."""
     from openai import AsyncOpenAI
 
-    key = endpoint.api_key.get_secret_value() if endpoint.api_key else os.environ.get(endpoint.api_key_env)
+    key = endpoint.api_key.get_secret_value() if endpoint.api_key else variable(endpoint.api_key_env)
     if not key and endpoint.base_url is None:
         raise LlmError(
             f"no key for model {endpoint.model!r}: set {endpoint.api_key_env} (llm.api_key_env), or llm.api_key"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import smtplib
 import ssl
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from sqlalchemy import insert, select, update
 
 from groundrails.config_monitoring import AlertSettings, EmailSettings, MonitoringSettings
+from groundrails.environment import variable
 from groundrails.errors import SettingsError
 from groundrails.monitoring.budget import CONSEQUENCES
 from groundrails.monitoring.monitor import View
@@ -167,7 +167,7 @@ def _mail(told: Told, settings: EmailSettings) -> None:
 
 
 def _password(settings: EmailSettings) -> str:
-    value = os.environ.get(settings.password_env or "")
+    value = variable(settings.password_env)
     if not value:
         raise SettingsError(f"the environment variable {settings.password_env!r} is not set")
     return value

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from groundrails.config import NliSettings
+from groundrails.environment import variable
 from groundrails.errors import SAID, NliError, SettingsError, told
 from groundrails.nli.base import LABELS, Pair
 from groundrails.nli.labels import label_columns
@@ -82,7 +83,7 @@ class RemoteModel:
         Raises:
             SettingsError: the variable that `api_key_env` names is not set.
         """
-        key = os.environ.get(settings.api_key_env) if settings.api_key_env else None
+        key = variable(settings.api_key_env)
         if settings.api_key_env and not key:
             raise SettingsError(f"nli.api_key_env names {settings.api_key_env!r}, which is not set in the environment")
         return cls(

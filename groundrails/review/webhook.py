@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groundrails import __version__
 from groundrails.config_escalation import WebhookSettings
+from groundrails.environment import variable
 from groundrails.errors import SettingsError, StoreError
 from groundrails.review.address import AddressError, target_of
 
@@ -70,7 +70,7 @@ class Notifier:
 
     def __init__(self, store: Store, settings: WebhookSettings, *, prefix: str = "") -> None:
         self._store, self._settings, self._prefix = store, settings, prefix
-        secret = os.environ.get(settings.secret_env)
+        secret = variable(settings.secret_env)
         if not secret:
             raise SettingsError(
                 f"escalation.webhook.secret_env: the environment variable {settings.secret_env!r} is not set; "

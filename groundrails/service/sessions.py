@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import os
 import secrets
 import time
 from typing import TYPE_CHECKING
 
 from groundrails.config_service import ApiKey, ServiceSettings
+from groundrails.environment import variable
 from groundrails.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Sessions:
     """
 
     def __init__(self, settings: ServiceSettings, keys: KeyRing) -> None:
-        given = os.environ.get(settings.session_secret_env)
+        given = variable(settings.session_secret_env)
         if given is not None and len(given) < MIN_SECRET:
             raise SettingsError(
                 f"{settings.session_secret_env} has {len(given)} characters; give at least {MIN_SECRET} random ones"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from groundrails.config_telemetry import TelemetrySettings
+from groundrails.environment import variable
 from groundrails.errors import MissingExtraError
 
 ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -19,7 +19,7 @@ def exporting(settings: TelemetrySettings) -> Iterator[None]:
     Raises:
         MissingExtraError: an endpoint is set, and the extra `telemetry` is not installed.
     """
-    endpoint = settings.otlp_endpoint or os.environ.get(ENDPOINT_VARIABLE)
+    endpoint = settings.otlp_endpoint or variable(ENDPOINT_VARIABLE)
     if not endpoint:
         yield
         return

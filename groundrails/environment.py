@@ -1,0 +1,13 @@
+"""The one place that reads the environment: secrets and addresses, by the names that the settings give them.
+
+Nothing else of the environment changes what the engine does. Commands may also look at the terminal's own variables.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+def variable(name: str | None) -> str | None:
+    """The value of an environment variable; None if no name is given, or it is not set."""
+    return os.environ.get(name) if name else None
