@@ -1,12 +1,15 @@
 """Takes the pictures of the dashboard for the documentation, from a service that runs for it with made-up reports.
 
 python docs/screenshots.py     # needs playwright and chromium; writes docs/images/dashboard-*.png
+
+tests/service/test_screenshots.py runs the same into a folder of its own.
 """
 
 from __future__ import annotations
 
 import random
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -17,22 +20,46 @@ import httpx
 from playwright.sync_api import sync_playwright
 
 IMAGES = Path(__file__).resolve().parent / "images"
-FACTS = (
-    "Items can be returned within 30 days of delivery. Refunds are paid within 5 business days. Support is open from "
-    "8:00 to 18:00 on working days."
-)
+PAGES = ("check", "check-dark", "trends", "trends-dark", "history", "review", "report")
+SETTINGS = """\
+checks: [grounding, claims, citations]
+store: {url: 'sqlite:///reports.db'}
+escalation: {}
+policies:
+  - {when: {kind: unsupported_claim, label: absent}, then: escalate}
+abstention: {enabled: true}
+monitoring:
+  cusum: {baseline_size: 60, false_alarm_every: 1000}
+  budget: {when_exhausted: {max_hallucination_score: 0.5}}
+service: {max_items: 200}
+"""
+FACTS = [
+    {"id": "1", "text": "Items can be returned within 30 days of delivery."},
+    {"id": "2", "text": "Refunds are paid within 5 business days."},
+    {"id": "3", "text": "Support is open from 8:00 to 18:00 on working days."},
+]
 ANSWER = "You can return items within 30 days of delivery. Refunds are paid within 12 business days."
-TRUE = ("Refunds are paid within 5 business days.", "Items can be returned within 30 days of delivery.")
-FALSE = ("Refunds are paid within 12 business days.", "Support is open on Sundays.", "Returns cost 7 euros.")
+TRUE = (
+    "Refunds are paid within 5 business days [2].",
+    "Items can be returned within 30 days of delivery [1].",
+    "Support is open from 8:00 to 18:00 on working days.",
+)
+FALSE = (
+    "Refunds are paid within 12 business days [2].",
+    "Support is open on Sundays and at night.",
+    "Returns cost 7 euros [9].",
+)
+PARTS = ((80, 0.08, "assistant-2"), (45, 0.6, "assistant-3"))
+"""Reports, share of false answers, and model before and after the change."""
 DAY_S = 86_400
 
 
-def main() -> None:
+def main(images: Path = IMAGES) -> None:
     """Start a service with some days of reports, and photograph its pages."""
-    IMAGES.mkdir(exist_ok=True)
+    images.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "s.yml").write_text("store: {url: 'sqlite:///reports.db'}\n", encoding="utf-8")
+        (folder / "s.yml").write_text(SETTINGS, encoding="utf-8")
         process = subprocess.Popen(
             [sys.executable, "-m", "groundrails", "serve", "--port", "0", "--config", "s.yml"],
             cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -40,62 +67,79 @@ def main() -> None:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().split()[-1]
-            _fill(url)
+            _fill(url, folder)
             _spread(folder / "reports.db")
-            _photograph(url)
+            _photograph(url, images)
         finally:
             process.terminate()
             process.wait(30)
 
 
-def _fill(url: str) -> None:
+def _fill(url: str, folder: Path) -> None:
     chosen = random.Random(7)
-    with httpx.Client(base_url=url, timeout=120, trust_env=False) as client:
-        for _ in range(2):
+    with httpx.Client(base_url=url, timeout=300, trust_env=False) as client:
+        for number, (count, false_share, model) in enumerate(PARTS):
+            if number:
+                command = ["change", f"answers come from {model}", "--author", "ada", "--config", "s.yml"]
+                subprocess.run([sys.executable, "-m", "groundrails", *command], cwd=folder, check=True)
             items = [
                 {
-                    "response": chosen.choice(FALSE if chosen.random() < 0.2 else TRUE),
+                    "response": chosen.choice(FALSE if chosen.random() < false_share else TRUE),
+                    "prompt": "How do returns and refunds work, and when is support open?",
                     "evidence": FACTS,
-                    "labels": {"flow": chosen.choice(("returns", "opening hours")), "model": "assistant-2"},
+                    "stakes": chosen.choice(("low", "low", "medium", "high")),
+                    "labels": {"flow": chosen.choice(("returns", "opening hours")), "agent": "writer", "model": model},
                 }
-                for _ in range(60)
+                for _ in range(count)
             ]
             client.post("/v1/batch", json={"items": items}).raise_for_status()
-        time.sleep(3)
+            time.sleep(3)
 
 
 def _spread(file: Path) -> None:
-    """Put the reports into the past week, as if they had come one by one."""
-    import sqlite3
-
+    """Put reports and changes into the past week, as if they had come one by one."""
     now = time.time()
     with sqlite3.connect(file, timeout=30) as database:
-        ids = [row[0] for row in database.execute("SELECT seq FROM reports ORDER BY seq")]
-        random.Random(3).shuffle(ids)
-        for place, seq in enumerate(ids):
-            at = now - 7 * DAY_S * (1 - place / len(ids))
+        numbers = [row[0] for row in database.execute("SELECT seq FROM reports ORDER BY seq")]
+        for place, seq in enumerate(numbers):
+            at = now - 7 * DAY_S * (1 - place / len(numbers))
             database.execute("UPDATE reports SET created_at = ? WHERE seq = ?", (at, seq))
+        database.execute(
+            "UPDATE changes SET at = (SELECT max(created_at) + 1 FROM reports WHERE seq <= changes.after_seq)"
+        )
 
 
-def _photograph(url: str) -> None:
+def _photograph(url: str, images: Path) -> None:
     with sync_playwright() as running:
         chromium = running.chromium.launch(
             executable_path=shutil.which("chromium") or "chromium", args=["--no-sandbox"]
         )
         page = chromium.new_page(viewport={"width": 1000, "height": 760})
-        page.set_default_timeout(120_000)
+        page.set_default_timeout(60_000)
+
+        def take(name: str, *, whole: bool = False) -> None:
+            page.screenshot(path=images / f"dashboard-{name}.png", full_page=whole)
+
         page.goto(url)
         page.get_by_label("Answer", exact=True).fill(ANSWER)
-        page.get_by_label("Evidence: what the answer must agree with").fill(FACTS)
+        page.get_by_label("Evidence: what the answer must agree with").fill(" ".join(fact["text"] for fact in FACTS))
         page.get_by_role("button", name="Check").click()
-        page.locator("mark").first.wait_for(timeout=120_000)
-        page.screenshot(path=IMAGES / "dashboard-check.png")
+        page.locator("mark").first.wait_for()
+        take("check")
         page.emulate_media(color_scheme="dark")
-        page.screenshot(path=IMAGES / "dashboard-check-dark.png")
+        take("check-dark")
+        page.goto(f"{url}/trends")
+        take("trends-dark")
         page.emulate_media(color_scheme="light")
-        for name in ("trends", "history"):
-            page.goto(f"{url}/{name}")
-            page.screenshot(path=IMAGES / f"dashboard-{name}.png")
+        take("trends", whole=True)
+        page.goto(f"{url}/history")
+        take("history")
+        page.goto(f"{url}/trends")
+        page.locator("#worst ~ ol a").first.click()
+        take("report")
+        page.goto(f"{url}/review")
+        page.locator("tbody a").first.click()
+        take("review", whole=True)
         chromium.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,10 +16,19 @@ from service_process import Service
 
 from groundrails.config_store import StoreSettings
 from groundrails.exchange import Exchange, Labels
-from groundrails.report import Report
+from groundrails.report import Abstention, Claim, Finding, Report, Span
 from groundrails.store.store import Store
 
 HOSTILE = "new prompt v3 <script>alert(1)</script> {{ 7*7 }}"
+
+
+CLAIM_TEXT = "It melts at 12 degrees. <b>bold</b>"
+SPAN = Span(start=0, end=2, text="An")
+CLAIM = Claim(text=CLAIM_TEXT, span=SPAN, label="contradicted", score=0.9)
+FINDING = Finding(
+    kind="unsupported_claim", category="factual", severity="high", origin="intrinsic", span=SPAN, reason="it does not",
+    score=0.9, check="claims", version="1", label="contradicted", error_types=("number", "temporal"),
+)  # fmt: skip
 
 
 def fill(url: str, *, before: int, after: int) -> None:
@@ -31,13 +41,23 @@ def fill(url: str, *, before: int, after: int) -> None:
                 assert store.flush(30)
                 add_change(store, HOSTILE, author="ada")
             is_bad = n % 10 == 0 if n < before else n % 2 == 0
+            quality = 0.2 if is_bad else 0.9 - n % 3 / 10
             report = Report(
                 status="hallucinated" if is_bad else "grounded",
                 hallucination_score=0.9 if is_bad else 0.05,
-                metrics={"faithfulness": 0.1 if is_bad else 0.95},
+                metrics={
+                    "faithfulness": 0.1 if is_bad else 0.95,
+                    "attribution_precision": 0.25 if is_bad else 1.0,
+                    "attribution_existence": 0.5 if is_bad else 1.0,
+                    "attribution_accuracy": 1.0,
+                    "attribution_entailment": 0.5 if is_bad else 1.0,
+                },
+                findings=(FINDING,) if is_bad else (),
+                claims=(CLAIM,) if is_bad else (),
+                abstention=Abstention(action="answer", parts={"retrieval_quality": quality}),
                 timings_ms={"total": 20.0 + n % 7},
             )
-            store.put(report, Exchange.of("An answer.", labels=Labels(flow="faq", model="m1")))
+            store.put(report, Exchange.of("An answer.", labels=Labels(flow="faq", agent="writer", model="m1")))
         assert store.flush(60)
 
 
@@ -89,6 +109,36 @@ def test_the_trends_page_shows_budget_cusum_and_change(serve: Callable[..., Serv
     for words in ("Exhausted.", "Scores went up", "nearest change before it", "polyline", "&lt;script&gt;"):
         assert words in reply.text
     assert "<script>" not in reply.text
+
+
+def test_the_trends_page_has_every_panel(serve: Callable[..., Service], url: str) -> None:
+    with serve({"store": {"url": url}}).client() as client:
+        text = client.get("/trends?days=30").text
+    cells = {
+        tuple(re.sub(r"<[^>]+>|\s+", " ", cell).strip() for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S))
+        for row in re.findall(r"<tr>(.*?)</tr>", text, re.S)
+    }
+    bad = 52 + 80  # of 520 before the change and 160 after it
+    share = f"{100 * bad / 680:.1f} %"
+    mean = 1 - 0.5 * bad / 680
+    for row in (
+        ("factual", str(bad), share),
+        ("number", str(bad), share),
+        ("temporal", str(bad), share),
+        ("contradicted", str(bad), share),
+        ("writer", "680", share),
+        ("m1", "680", share),
+        ("existence", f"{mean:.3f}", "680"),
+        ("precision", f"{1 - 0.75 * bad / 680:.3f}", "680"),
+        ("0.00 to 0.25", str(bad), "100.0 %", "0.90"),
+        ("LLM calls", "0"),
+        ("0.9 to 1.0", f"{680 - bad} reports"),
+    ):
+        assert row in cells, row
+    assert re.search(r"Rank correlation with the hallucination score: -0\.\d\d", text)
+    assert '<span class="status hallucinated">Regression.</span>' in text
+    assert text.count('class="marker"') == 3  # share, mean score, CUSUM: the change stands in each
+    assert "It melts at 12 degrees. &lt;b&gt;bold&lt;/b&gt;" in text  # the claim of a worst answer
 
 
 @pytest.mark.parametrize(
