@@ -10,7 +10,7 @@ from groundrails.text.claimable import without_reasoning
 
 MAX_STARTS = 100
 """Brackets in prose at which a value is looked for."""
-MAX_CHARACTERS_READ = 20_000_000
+MAX_CHARACTERS_READ = 3_000_000
 """...until so many characters have been read in vain: brackets that are never closed cost the rest of the text each."""
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _START = re.compile(r"[{\[]")
@@ -118,7 +118,9 @@ def _in_prose(text: str, max_depth: int, wants_array: bool) -> list[FoundJson]:
             values.append(read)
         elif not read.reading.is_read and looks:
             broken.append(read)
-        place = end if read.reading.is_read or depth > max_depth else start + 1
+        is_done = read.reading.is_read or depth > max_depth
+        cost += 0 if is_done else end - start
+        place = end if is_done else start + 1
     return values or broken[:1]
 
 

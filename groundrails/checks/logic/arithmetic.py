@@ -29,6 +29,10 @@ class TooLarge(NotComputable):
     """A number in it grows beyond what is computed."""
 
 
+class DividesByZero(NotComputable):
+    """It divides by zero: it has no value, so none that is stated is right."""
+
+
 class Mode(NamedTuple):
     """One way to read a formula."""
 
@@ -171,7 +175,7 @@ def _multiplied(one: Value, two: Value, sign: str) -> Value:
         rounding = abs(one.number) * two.rounding + abs(two.number) * one.rounding
         return _checked(one.number * two.number, one, two, rounding)
     if two.number == 0:
-        raise NotComputable
+        raise DividesByZero
     size = abs(one.number / two.number)
     rounding = one.rounding / abs(two.number) + size * two.rounding / abs(two.number)
     return _checked(one.number / two.number, one, two, rounding)

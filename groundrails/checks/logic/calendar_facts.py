@@ -15,6 +15,8 @@ from groundrails.checks.logic.statements import Kind, Statement, is_asserted, pi
 
 MONTHS = [name.lower() for name in calendar.month_name if name]
 WEEKDAYS = [name.lower() for name in calendar.day_name]
+LEAP_YEAR = 2024
+"""For a day without a year: one that is in no leap year is in none."""
 GREGORIAN_SINCE = 1753
 """Weekdays before are not judged: countries counted differently (Britain changed in 1752)."""
 
@@ -200,12 +202,19 @@ def _weekdays(text: str, start: int, end: int) -> Iterator[Statement]:
             written = read_date(match["date"])
             if written is None or written.year is None or written.year < GREGORIAN_SINCE:
                 continue
+            if not is_asserted(text, *match.span()):
+                continue
             day = written.at(written.year)
-            if day is None or not is_asserted(text, *match.span()):
+            if day is None:
+                yield _no_such_day(match)
                 continue
             right = WEEKDAYS[day.weekday()]
             told = f"computed: {_said(day, written)} is a {right.capitalize()}"
             yield Statement("weekday", *match.span(), right == match["weekday"].lower(), told)
+
+
+def _no_such_day(match: re.Match[str]) -> Statement:
+    return Statement("calendar", *match.span("date"), False, f"computed: there is no {match['date'].strip()}")
 
 
 # ---- ages
@@ -322,10 +331,8 @@ def _missing_days(text: str, start: int, end: int) -> Iterator[Statement]:
         written = read_date(match["date"])
         if written is None or not is_asserted(text, *match.span()):
             continue
-        exists = written.at(2024) is not None
-        place = match.span("date")
-        if not exists:
-            yield Statement("calendar", *place, False, f"computed: there is no {match['date'].strip()}")
+        if written.at(written.year or LEAP_YEAR) is None:
+            yield _no_such_day(match)
 
 
 def _clock_times(text: str, start: int, end: int) -> Iterator[Statement]:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Literal
 
 from groundrails.checks.logic.arithmetic import (
+    DividesByZero,
     Mode,
     NotComputable,
     PercentMode,
@@ -24,7 +25,7 @@ from groundrails.checks.logic.arithmetic import (
 )
 from groundrails.checks.logic.lexer import Token, tokens_of
 from groundrails.checks.logic.numbers import CONVENTIONS, LONG_UNITS, UNITS
-from groundrails.checks.logic.runs import is_conversion, is_plain_here, left_run, right_run, says_something
+from groundrails.checks.logic.runs import goes_on, is_conversion, is_plain_here, left_run, right_run, says_something
 from groundrails.checks.logic.statements import Statement, fits, in_words, is_asserted, pieces
 
 
@@ -50,7 +51,9 @@ _MAY_BE_ONE = re.compile(
 def _formula(text: str, tokens: Sequence[Token], place: int) -> Statement | None:
     left = left_run(tokens, place)
     right = right_run(tokens, place)
-    if not left or not right or not says_something(left, right, tokens[place]):
+    if not left or not right:
+        return None
+    if not says_something(left, right, tokens[place]) and not goes_on(tokens, place, left, right):
         return None
     start, end = left[0].start, right[-1].end
     if not is_plain_here(text, tokens, place, left, right) or not is_asserted(text, start, end):
@@ -78,6 +81,9 @@ def _judged(left: Sequence[Token], right: Sequence[Token], sign: Token, start: i
                 holds = _is_equal(one, left, two, right, mode, sign.is_approximate)
         except TooLarge:
             is_too_large = True
+            continue
+        except DividesByZero:
+            shown = shown or "computed: a division by zero has no value"
             continue
         except NotComputable:
             continue

@@ -118,6 +118,16 @@ def says_something(left: Sequence[Token], right: Sequence[Token], equal: Token) 
     return equal.kind == "equal" and is_conversion(left, right)
 
 
+def goes_on(tokens: Sequence[Token], place: int, left: Sequence[Token], right: Sequence[Token]) -> bool:
+    """True behind the result of a sum, `2 + 2 = 4 = 5`, where two bare numbers are said to be equal."""
+    before = place - len(left) - 1
+    is_chain = before > 0 and all(t.kind == "equal" and not t.is_word for t in (tokens[before], tokens[place]))
+    numbers = [token for token in (*left, *right) if token.kind != "sign"]
+    return (
+        is_chain and len(numbers) == 2 and all(t.kind == "number" and not t.unit and not t.is_percent for t in numbers)
+    )
+
+
 def _has_operation(run: Sequence[Token]) -> bool:
     return any(t.kind in ("power", "root") for t in run) or any(t.kind == "sign" for t in run[1:])
 
