@@ -1,9 +1,13 @@
 """What the check `claims` costs: LLM calls and tokens for ten claims, event-loop stall, extraction throughput.
 
-    python benchmarks/claims.py [--json out.json]
+    python benchmarks/claims.py
 
-ChainCheck (0.6.0) beside it where it has a figure: it makes one call to split the answer and one a claim, sends the
-evidence each time, and runs its NLI model on the event loop. Its plan is counted here from our own prompts' sizes.
+ChainCheck (0.6.0) beside it: it makes one call to split the answer and one a claim, and sends the evidence with each of
+these; the tokens of its plan are those of evidence and claims alone, without its instructions. It runs its NLI model on
+the event loop, which stands still for as long as that takes (`benchmarks/peers`).
+
+How long our loop waits depends on the machine too: a bystander, a process that does nothing but sleep a millisecond at
+a time, is measured at the same moment.
 """
 
 from __future__ import annotations
@@ -11,18 +15,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import platform
 import re
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import tables
 
 from groundrails import Guard
+from groundrails.nli.embedded import EmbeddedModel
 from groundrails.testing import ReplayRequest, ReplayServer
 from groundrails.text.claims import extract_claims
 
@@ -31,6 +37,21 @@ EVIDENCE = " ".join(WORDS[n % len(WORDS)] for n in range(600)).capitalize() + ".
 ANSWER = " ".join(f"The basin number {n} of the harbour was opened in {1900 + n}." for n in range(10))
 SLOW_S = 0.5
 CONCURRENT = 8
+RUNS = 5
+CLAIMS = 10
+CHAINCHECK_CALLS = 1 + CLAIMS
+CHAINCHECK_STALL_MS = 1000 * SLOW_S * CONCURRENT
+"""Its model runs on the event loop: the loop stands still for all eight."""
+BYSTANDER = """
+import sys, time
+waits = []
+while not sys.stdin.closed and len(waits) < 1_000_000:
+    before = time.perf_counter()
+    time.sleep(0.001)
+    waits.append(time.perf_counter() - before - 0.001)
+    if time.perf_counter() > float(sys.argv[1]): break
+print(max(waits) * 1000)
+"""
 
 
 class SlowNli:
@@ -54,21 +75,27 @@ def judge(request: ReplayRequest) -> str:
     return json.dumps({"verdicts": [{"claim": int(number), **verdict} for number in numbers]})
 
 
-def llm_cost(calls: str) -> dict[str, float]:
-    """Calls, round trips and prompt characters for ten claims over evidence of 600 words."""
+def tokens(*texts: str) -> int:
+    """Tokens of the embedded model's vocabulary: near enough to any other's to compare plans."""
+    return sum(len(EmbeddedModel().token_offsets(text)) for text in texts)
+
+
+def llm_cost(calls: str) -> dict[str, int]:
+    """Calls, round trips and tokens for ten claims over evidence of 600 words."""
     with ReplayServer() as server:
         server.default(judge)
         llm = {"model": "replay", "base_url": server.base_url, "api_key": "none"}
         guard = Guard({"checks": ["claims"], "claims": {"classifier": "llm", "calls": calls}, "llm": llm})
         report = guard.check_sync(ANSWER, evidence=EVIDENCE)
-        characters = sum(len(request.prompt_text) for request in server.requests)
+        assert len(report.claims) == CLAIMS
+        sent = [request.prompt_text for request in server.requests]
     usage = report.llm
-    return {
-        "claims": len(report.claims),
-        "calls": usage.calls,
-        "round_trips": usage.round_trips,
-        "prompt_chars": characters,
-    }
+    return {"calls": usage.calls, "round_trips": usage.round_trips, "prompt_tokens": tokens(*sent)}
+
+
+def chaincheck_tokens() -> int:
+    """Of its plan: the answer once, the evidence and a claim ten times."""
+    return tokens(ANSWER) + CLAIMS * tokens(EVIDENCE) + tokens(ANSWER)
 
 
 class Stall(NamedTuple):
@@ -79,6 +106,8 @@ class Stall(NamedTuple):
     """Of the waits of a task that sleeps a millisecond: what other programs on the machine cost is in it too."""
     own_ms: float
     """Longest processor time of one callback on the loop: what the checks themselves hold it for."""
+    bystander_ms: float
+    """Longest wait of a process that does nothing, at the same time."""
     seconds: float
 
 
@@ -112,6 +141,9 @@ async def stall() -> Stall:
             await asyncio.sleep(0.001)
             waits.append(time.perf_counter() - before - 0.001)
 
+    until = time.perf_counter() + 3.0  # one clock for all processes of the machine
+    command = [sys.executable, "-c", BYSTANDER, str(until)]
+    bystander = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
     with callback_times() as times:
         watcher = asyncio.create_task(watch())
         await asyncio.sleep(0.05)
@@ -120,7 +152,8 @@ async def stall() -> Stall:
         await asyncio.gather(*(guard.check(f"{ANSWER} Answer {n}.", evidence=EVIDENCE) for n in range(CONCURRENT)))
         seconds = time.perf_counter() - started
         watcher.cancel()
-    return Stall(max(waits) * 1000, statistics.median(waits) * 1000, max(times) * 1000, seconds)
+    others_ms = float((await bystander.communicate())[0])
+    return Stall(max(waits) * 1000, statistics.median(waits) * 1000, max(times) * 1000, others_ms, seconds)
 
 
 def throughput() -> float:
@@ -132,25 +165,35 @@ def throughput() -> float:
 
 
 def main() -> int:
-    """Print the figures; write them as JSON if asked."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    stalled = asyncio.run(stall())
-    figures: dict[str, Any] = {
-        "processor": platform.processor() or platform.machine(),
-        "batch": llm_cost("batch"),
-        "per_claim": llm_cost("per_claim"),
-        "chaincheck_calls": 11,
-        "stall_ms": round(stalled.worst_ms, 1),
-        "stall_median_ms": round(stalled.median_ms, 1),
-        "longest_callback_ms": round(stalled.own_ms, 1),
-        "seconds_for_8_checks_over_a_0.5_s_model": round(stalled.seconds, 2),
-        "extraction_kB_per_s": round(throughput(), 1),
-    }
-    print(json.dumps(figures, indent=1))
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    """Print the figures; write the table in docs/benchmarks.md."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "").parse_args()
+    batch, single = llm_cost("batch"), llm_cost("per_claim")
+    stalls = [asyncio.run(stall()) for _ in range(RUNS)]
+    middle = Stall(*(statistics.median(values) for values in zip(*stalls, strict=True)))
+    kilobytes = statistics.median(throughput() for _ in range(RUNS))
+    rows = [
+        ["", "ChainCheck 0.6.0", "`calls: batch`", "`calls: per_claim`"],
+        ["LLM calls for 10 claims", str(CHAINCHECK_CALLS), str(batch["calls"]), str(single["calls"])],
+        [
+            "tokens of the prompts, 600 words of evidence",
+            f"{chaincheck_tokens():,}",
+            f"{batch['prompt_tokens']:,}",
+            f"{single['prompt_tokens']:,}",
+        ],
+        ["calls one after the other", "2", str(batch["round_trips"]), str(single["round_trips"])],
+        [
+            "event loop stands still at the longest, 8 checks, 0.5 s model",
+            f"{CHAINCHECK_STALL_MS:.0f} ms",
+            f"{middle.worst_ms:.0f} ms",
+            "-",
+        ],
+        ["the same for a process that does nothing", "-", f"{middle.bystander_ms:.0f} ms", "-"],
+        ["longest callback on the loop, processor time", "-", f"{middle.own_ms:.1f} ms", "-"],
+        ["8 checks take", "4.0 s", f"{middle.seconds:.1f} s", "-"],
+        ["claims extracted by rules, text a second", "-", f"{kilobytes:.0f} kB", "-"],
+    ]
+    figures = {"batch": batch, "per_claim": single, "stalls": [one._asdict() for one in stalls]}
+    tables.publish("claims", rows, {**figures, "extraction_kB_per_s": kilobytes})
     return 0
 
 

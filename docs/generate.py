@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
+import math
 import os
 import re
 import shlex
@@ -213,7 +215,23 @@ def help_texts() -> str:
 def _commands() -> list[str]:
     from groundrails.cli.main import app
 
-    return [command.name for command in app.registered_commands if command.name]
+    names = [command.name for command in app.registered_commands if command.name]
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        names += [f"{group.name} {one.name}" for one in group.typer_instance.registered_commands if one.name]
+    return names
+
+
+def redteam_categories() -> str:
+    """The attacks, by what their makers say of them."""
+    from groundrails.evaluation.redteam.attacks import EXPECTED
+    from groundrails.evaluation.redteam.generation import GENERATORS
+
+    lines = ["| category | attack | expected |", "|---|---|---|"]
+    for name, maker in GENERATORS.items():
+        told = (inspect.getdoc(maker) or "").rstrip(".")
+        lines.append(f"| `{name}` | {told} | {EXPECTED[name].replace('_', ' ')} |")
+    return "\n".join(lines)
 
 
 def evaluation_datasets() -> str:
@@ -236,13 +254,62 @@ def benchmark(name: str) -> str:
     return found[1]
 
 
+SIZING_CLIENTS = 8
+"""Row of the measured load that sizing rests on: busy, but not yet a queue."""
+SIZING_USE = 0.7
+"""Part of a service's rate that is planned with: beyond it queues grow."""
+SPARE = 1
+"""Services that may be away at once."""
+PLANNED = (5, 50, 500, 5000)
+"""Answers a second at the busiest minute."""
+QUIET = 0.2
+"""Mean load of a day as a part of its busiest minute: what the store's size is planned with."""
+KEEP_DAYS = 90
+
+
+def sizing() -> str:
+    """How many services and how much disk, from the measured figures, with the arithmetic."""
+    load = json.loads((ROOT / "benchmarks" / "service.json").read_text(encoding="utf-8"))["load"]
+    kept = json.loads((ROOT / "benchmarks" / "store.json").read_text(encoding="utf-8"))
+    row = next(row for row in load["result"]["rows"] if row["clients"] == SIZING_CLIENTS)["service"]
+    rate, machine, rss_mb = row["per_s"], load["machine"], load["result"]["rss_mb"]
+    kb = kept["result"]["bytes_a_report"] / 1000
+    lines = [
+        f"Measured on {machine['processor']}, {machine['cores']} cores, load {machine['load']}, {machine['date']}: "
+        f"s = {rate:.1f} answers a second at {SIZING_CLIENTS} clients, 95 % of them within "
+        f"{row['p95_ms'] / 1000:.1f} s, in {rss_mb:.0f} MB; a kept report of 8 claims takes {kb:.1f} kB.",
+        "",
+        f"| answers a second *a* | services n | cores | memory | reports kept {KEEP_DAYS} days |",
+        "|---|---|---|---|---|",
+    ]
+    for asked in PLANNED:
+        busy = math.ceil(asked / (SIZING_USE * rate))
+        count = busy + SPARE
+        gb = asked * QUIET * 86_400 * KEEP_DAYS * kb / 1e6
+        lines.append(
+            f"| {asked} | ceil({asked} / ({SIZING_USE} * {rate:.1f})) + {SPARE} = {count} | "
+            f"{count * machine['cores']} | {count * rss_mb / 1000:.1f} GB | {gb:,.0f} GB |"
+        )
+    lines += [
+        "",
+        f"Disk: *a* * {QUIET} (a day's mean load by its busiest minute) * 86,400 s * {KEEP_DAYS} days * {kb:.1f} kB; "
+        "`store.sample` and `keep_days` divide it.",
+    ]
+    return "\n".join(lines)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "rails": rails_table,
     "prompts": prompts_table,
     "help": help_texts,
     "eval_datasets": evaluation_datasets,
-    **{f"bench_{name}": partial(benchmark, name) for name in ("latency", "scaling", "real_rows", "measures")},
+    "redteam_categories": redteam_categories,
+    "sizing": sizing,
+    **{
+        f"bench_{name}": partial(benchmark, name)
+        for name in ("latency", "scaling", "real_rows", "measures", "claims", "error_types")
+    },
 }
 
 if __name__ == "__main__":

@@ -67,9 +67,10 @@ def test_a_claim_without_an_error_has_no_type(label: str) -> None:
     assert error_types("It is 3 m long.", "It is 4 m long.", label) == ()  # type: ignore[arg-type]
 
 
-def test_nine_of_ten_cases_that_were_written_before_the_rules(repository: Path) -> None:
-    lines = (repository / "benchmarks" / "error_type_cases.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+@pytest.mark.parametrize(("file", "least"), [("error_type_cases.jsonl", 45), ("error_type_cases_2.jsonl", 43)])
+def test_nine_of_ten_cases_written_by_hand(repository: Path, file: str, least: int) -> None:
+    # The first were written before the rules, the others by another author; see benchmarks/error_types.py.
+    rows = [json.loads(line) for line in (repository / "benchmarks" / file).read_text(encoding="utf-8").splitlines()]
     right = [set(error_types(r["claim"], r["evidence"], r["label"])) == set(r["expected"]) for r in rows]
     assert len(rows) == 50
-    assert sum(right) >= 45
+    assert sum(right) >= least
