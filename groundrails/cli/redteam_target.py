@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -119,9 +120,14 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
     has_model = any(model.type == "main" for model in loaded.models)
     if ask and not has_model:
         raise CliError(f"--ask needs a main model, and {str(folder)!r} has none")
+
+    async def start() -> AppTarget:  # in an event loop: outside of one NeMo makes its own and leaves it open
+        with started(loaded) as rails:
+            return AppTarget(rails, settings, ask=has_model and ask is not False)
+
     try:
-        with quiet(), started(loaded) as rails:
-            target = AppTarget(rails, settings, ask=has_model and ask is not False)
+        with quiet():
+            target = asyncio.run(start())
     except CliError:
         raise
     except Exception as error:  # boundary to NeMo, the plugin and the user's own code

@@ -149,7 +149,7 @@ def test_a_live_app_is_attacked_with_ready_answers_and_questions(
         assert len(server.requests) == 1
     assert found["run"]["kind"] == "app" and found["run"]["checks"] == ["grounding"]
     with closing(sqlite3.connect(tmp_path / "kept.db")) as kept:  # there for alerts; attacks are no traffic
-        assert kept.execute("select count(*) from report").fetchone() == (0,)
+        assert kept.execute("select count(*) from reports").fetchone() == (0,)
 
 
 @pytest.mark.parametrize(

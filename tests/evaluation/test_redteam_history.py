@@ -5,13 +5,21 @@ from pathlib import Path
 
 import pytest
 from redteam_targets import FixedTarget, knows_all
+from scipy.stats import binomtest
 
 from groundrails.config import GuardConfig
 from groundrails.errors import InputError
 from groundrails.evaluation.redteam.attacks import CATEGORIES, Attack, Probe
 from groundrails.evaluation.redteam.corpus import Corpus, Document
 from groundrails.evaluation.redteam.generation import attacks_from
-from groundrails.evaluation.redteam.history import SECTIONS, Changes, changes_since, entries, settings_fingerprints
+from groundrails.evaluation.redteam.history import (
+    SECTIONS,
+    Changes,
+    changes_since,
+    entries,
+    settings_fingerprints,
+    sign_test,
+)
 from groundrails.evaluation.redteam.outcomes import Verdict
 from groundrails.evaluation.redteam.session import Plan, Run, run
 from groundrails.evaluation.redteam.suite import SHIPPED, new_failures, propose, read_suite, together, write_suite
@@ -47,6 +55,12 @@ async def test_a_fall_is_told_with_the_categories_and_stays_an_alarm_until_the_s
     assert (await ran(history, misses_tricks)).fall is not None
     assert (await ran(history)).fall is None
     assert [entry["alarm"] for entry in entries(history)] == [False, True, True, False]
+
+
+@pytest.mark.parametrize(("worse", "better"), [(2, 0), (5, 1), (3, 3), (12, 4), (0, 7)])
+def test_the_sign_test_is_scipys(worse: int, better: int) -> None:
+    assert sign_test(worse, better) == pytest.approx(binomtest(worse, worse + better, 0.5).pvalue)
+    assert sign_test(0, 0) is None
 
 
 async def test_a_small_fall_is_none(tmp_path: Path) -> None:

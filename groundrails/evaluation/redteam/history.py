@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from groundrails.config import GuardConfig
 from groundrails.errors import InputError
-from groundrails.evaluation.metrics import scipy_stats
 from groundrails.evaluation.redteam.attacks import CATEGORIES, Category
 from groundrails.evaluation.redteam.corpus import Document
 
@@ -145,8 +145,17 @@ def fall_of(
     ]
     common = [(attacks[name], value) for name, value in baseline["attacks"].items() if name in attacks]
     worse, better = sum(here < there for here, there in common), sum(here > there for here, there in common)
-    p = float(scipy_stats().binomtest(worse, worse + better, 0.5).pvalue) if worse + better else None
-    return Fall(now, before, tuple(degraded), worse, better, p)
+    return Fall(now, before, tuple(degraded), worse, better, sign_test(worse, better))
+
+
+def sign_test(worse: int, better: int) -> float | None:
+    """Two-sided p-value of so uneven a split by chance; None if there is nothing to split.
+
+    Exact, and written out since this command works without the extra that brings SciPy.
+    """
+    total = worse + better
+    tail = sum(math.comb(total, count) for count in range(min(worse, better) + 1))
+    return min(1.0, 2 * tail / 2**total) if total else None
 
 
 def entry_of(run: Mapping[str, Any], scores: Mapping[str, Any], attacks: Mapping[str, float], *, alarm: bool) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from groundrails.cli.terminal import visible
-from groundrails.evaluation.redteam.told import TITLES, category_rows, dimension_rows, score_told, summary
+from groundrails.evaluation.redteam.told import TITLES, category_rows, dimension_rows, score_told, summary, wanted
 from groundrails.evaluation.report import page as evaluation_page
 
 FOLDER = Path(__file__).resolve().parent
@@ -30,7 +30,7 @@ def page(data: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
     )
     style = (evaluation_page.FOLDER / "page.css").read_text(encoding="utf-8")
-    rows = zip(category_rows(data), data["categories"].values(), strict=True)
+    rows = zip(category_rows(data), wanted(data).values(), strict=True)
     return environment.get_template("page.html.j2").render(
         run=data["run"],
         score=score_told(data["score"]),

@@ -11,6 +11,12 @@ from groundrails.evaluation.report.markdown import _cell as cell
 TITLES = ("category", "expected behaviour", "score", "false answers caught", "true answers passed", "questions")
 
 
+def wanted(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The categories that there are attacks of, or that the evidence should have given some of."""
+    missing = data["run"]["not_generated"]
+    return {name: one for name, one in data["categories"].items() if one["attacks"] or name in missing}
+
+
 def score_told(one: Mapping[str, Any]) -> str:
     """A score with its interval; why there is none."""
     if one["value"] is None:
@@ -20,8 +26,8 @@ def score_told(one: Mapping[str, Any]) -> str:
 
 
 def category_rows(data: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """A row a category."""
-    for name, one in data["categories"].items():
+    """A row a category that was wanted."""
+    for name, one in wanted(data).items():
         asked = f"{one['asked'] - one['asked_failed']} of {one['asked']}" if one["asked"] else "-"
         yield (
             name.replace("_", " "),
