@@ -23,11 +23,19 @@ from groundrails.tool_calls import as_tool_calls, as_tools
 
 log = logging.getLogger("groundrails")
 
-CHECK_TOOL_CALLS = Rail("check tool calls", ("tools",))
+TOOL_FLOW = "check tool calls"
+CHECK_TOOL_CALLS = Rail(TOOL_FLOW, ("tools",))
+TOOL_RAIL_OF_COLANG_2 = f"rails.tool_output lists {TOOL_FLOW!r}, but NeMo runs no tool rails in Colang 2.x"
+TOOL_RAIL_REMEDY = f"take it out there and write `await {TOOL_FLOW} $calls` in the flow that makes the calls"
 CALLS_EVENT = "BotToolCalls"
 CALLS_VARIABLE = "tool_calls"
 TOOLS_VARIABLE = "tools"
 """Context variable that may hold the tools of the turn: `$tools`."""
+
+
+def tool_flows(rails_config: Any) -> list[str]:
+    """The flows under `rails.tool_output`, without their parameters."""
+    return [flow.split("$")[0].strip() for flow in rails_config.rails.tool_output.flows or []]
 
 
 def forget_earlier_calls(app: Any) -> None:

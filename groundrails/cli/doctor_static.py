@@ -257,9 +257,13 @@ def _yaml_messages(text: str) -> Iterable[str]:
 
 
 def _mode_limits(source: Source) -> Iterator[Problem]:
+    from groundrails.adapters.nemo_tools import TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY, tool_flows
+
     config = source.config
     if source.is_colang_2:
         yield Problem("note", "colang_2_limits", COLANG_2_LIMITS)
+        if TOOL_FLOW in tool_flows(config):
+            yield Problem("error", "no_tool_rails", TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY)
     streaming = config.rails.output.streaming
     if streaming.enabled and streaming.stream_first:
         yield Problem(

@@ -178,6 +178,11 @@ BROKEN = {
         "tool_input",
         0,
     ),
+    "tool rail in colang 2": (
+        {**COLANG_2, "config.yml": COLANG_2["config.yml"] + "rails: {tool_output: {flows: [check tool calls]}}\n"},
+        "no_tool_rails",
+        1,
+    ),
     "colang 2 limits": (COLANG_2, "colang_2_limits", 0),
     "colang 2 without guardrails": (
         {**COLANG_2, "main.co": COLANG_2["main.co"].replace("import guardrails\n", "")},

@@ -222,3 +222,12 @@ async def test_colang_2_has_no_such_rail_but_a_flow_to_await(
     rails = make_app(yaml, textwrap.dedent(COLANG_2).replace("$ID", user_id))
     message = await rails.generate_async(messages=ASKED)
     assert message["content"] == told, message
+
+
+def test_colang_2_refuses_a_tool_rail_that_would_never_run(server: ReplayServer, users: Path) -> None:
+    settings = yaml_of(users).replace("passthrough: true\n", "")
+    yaml = f'colang_version: "2.x"\n{app_yaml(server.base_url, settings)}'
+    yaml = yaml.replace("import_paths: [groundrails/plugin]\n", "")
+    with pytest.raises(RuntimeError) as caught:
+        make_app(yaml, textwrap.dedent(COLANG_2).replace("$ID", "usr_1001"))
+    assert "NeMo runs no tool rails in Colang 2.x; take it out there and write `await" in str(caught.value.__cause__)
