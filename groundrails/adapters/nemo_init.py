@@ -18,7 +18,13 @@ from groundrails.adapters.nemo_hold import hold_no_events
 from groundrails.adapters.nemo_install import FLOWS, broken_action_files, is_our_action
 from groundrails.adapters.nemo_plugin import NemoPlugin, attach
 from groundrails.adapters.nemo_stream import watch_streams
-from groundrails.adapters.nemo_tools import forget_earlier_calls
+from groundrails.adapters.nemo_tools import (
+    TOOL_FLOW,
+    TOOL_RAIL_OF_COLANG_2,
+    TOOL_RAIL_REMEDY,
+    forget_earlier_calls,
+    tool_flows,
+)
 from groundrails.adapters.wording import DEFAULT_MESSAGES
 from groundrails.config import GuardConfig
 from groundrails.errors import GroundrailsError, PromptError, SettingsError
@@ -61,6 +67,7 @@ def init(app: Any) -> None:
 def _init(app: Any) -> None:
     config = settings_of(app.config)
     require_our_actions(app)
+    _refuse_tool_rails_of_colang_2(app.config)
     put_user_prompts_last(app.config)
     guard = Guard(config, prompts=prompts_of(app.config), folder=_folder_of(app.config))
     if app.config.colang_version == "1.0":
@@ -206,6 +213,16 @@ def _prepare_structure(app: Any, config: GuardConfig) -> None:
             "with a schema in $%s are checked",
             settings.variable,
         )
+
+
+def _refuse_tool_rails_of_colang_2(rails_config: Any) -> None:
+    """Refuse a tool rail that NeMo would never run: every call would go out unchecked.
+
+    Raises:
+        SettingsError: the flow is listed under `rails.tool_output`, and the app is in Colang 2.x.
+    """
+    if rails_config.colang_version != "1.0" and TOOL_FLOW in tool_flows(rails_config):
+        raise SettingsError(f"{TOOL_RAIL_OF_COLANG_2}; {TOOL_RAIL_REMEDY}")
 
 
 def _our_flows(rails_config: Any) -> list[str]:
