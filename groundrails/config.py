@@ -200,6 +200,10 @@ class LlmSettings(LlmEndpoint):
     cache: CacheSettings = CacheSettings()
 
 
+MAX_SAMPLES = 100
+"""Samples of one answer; SelfCheckGPT draws 20. More is a slip, and every one is paid for."""
+
+
 class ConsistencySettings(Section):
     """Self-consistency: how many samples, how drawn, how compared (SelfCheckGPT, arXiv 2303.08896)."""
 
@@ -224,8 +228,8 @@ class ConsistencySettings(Section):
     @field_validator("samples")
     @classmethod
     def _at_least_one(cls, value: int | str) -> int | str:
-        if isinstance(value, int) and value < 1:
-            raise ValueError("needs at least 1 sample")
+        if isinstance(value, int) and not 1 <= value <= MAX_SAMPLES:
+            raise ValueError(f"needs 1 to {MAX_SAMPLES} samples")
         return value
 
 

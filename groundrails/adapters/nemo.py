@@ -23,6 +23,7 @@ from groundrails.adapters.nemo_calls import (
     readable_messages,
 )
 from groundrails.adapters.nemo_evidence import Evidence, EvidenceSources, find_evidence
+from groundrails.adapters.nemo_flags import is_asked_for
 from groundrails.adapters.nemo_log import log_report, log_shadow
 from groundrails.adapters.nemo_outcome import NOT_ACTIVATED, SHADOW, Verdict, not_run, verdict_of
 from groundrails.adapters.nemo_plugin import NemoPlugin, Rail, plugin_of
@@ -155,11 +156,11 @@ class ActionCall:
         return next((found for found in sources if any(m.role == "user" for m in found)), ())
 
 
-async def run_rail(rail: Rail, *, flag: str | None = None, **given: Any) -> Any:
+async def run_rail(rail: Rail, *, flag: Any = None, **given: Any) -> Any:
     """Run one rail and give what NeMo expects of its action: never an exception, never a silent pass.
 
     Args:
-        flag: context variable that asks for the check; None if the caller has already decided (custom flows).
+        flag: context variable that asks for the check, or its value; None if the caller has decided (custom flows).
         given: what NeMo injected: `context`, `events`, `bot_message`, `llm`, `llm_task_manager`.
 
     Returns:
@@ -198,9 +199,10 @@ def _key_of(call: ActionCall) -> str:
     return turn_key(call.answer_call, call.history, (call.answer, call.user_message))
 
 
-async def _verdict(rail: Rail, flag: str | None, call: ActionCall, plugin: NemoPlugin, turn: Turn) -> Verdict:
+async def _verdict(rail: Rail, flag: Any, call: ActionCall, plugin: NemoPlugin, turn: Turn) -> Verdict:
     activation = plugin.config.activation
-    if activation == "per_response" and not is_asked_for(flag, call):
+    if activation == "per_response" and not _is_asked_for(flag, call):
+        plugin.warn_of_unread_flags(call.context)
         return not_run(NOT_ACTIVATED)
     text, stream = turn.as_written(call.answer), None
     if call.is_streaming:
@@ -214,9 +216,15 @@ async def _verdict(rail: Rail, flag: str | None, call: ActionCall, plugin: NemoP
         return not_run(NO_SCHEMA)
     check = _prepared(rail, text, call, plugin)
     if activation == "shadow":
-        plugin.check_in_shadow(check, lambda report: log_shadow(rail.name, report))
+        plugin.check_in_shadow(
+            check, lambda report: log_shadow(rail.name, report), stakes=stakes_in(call.context), key=_key_of(call)
+        )
         return not_run(SHADOW)
     return _concluded(await check(), rail, call, plugin, turn, shown=_shown(stream, plugin))
+
+
+def _is_asked_for(flag: Any, call: ActionCall) -> bool:
+    return is_asked_for(flag, call.context, is_streaming=call.is_streaming)
 
 
 def _concluded(
@@ -236,14 +244,12 @@ def _second_repair(report: Report) -> Report:
     return report.model_copy(update={"decision": "block", "decided_by": decided_by, "answer": None})
 
 
-def _failed(
-    error: Exception, rail: Rail, flag: str | None, call: ActionCall, plugin: NemoPlugin, turn: Turn
-) -> Verdict:
+def _failed(error: Exception, rail: Rail, flag: Any, call: ActionCall, plugin: NemoPlugin, turn: Turn) -> Verdict:
     """The verdict of a rail that broke before its check began: unverified, if the check was asked for at all."""
     log.error("groundrails: %s could not run: %s", rail.name, place_of(error))
     if plugin.config.activation == "shadow":
         return not_run(SHADOW)
-    if plugin.config.activation == "per_response" and not is_asked_for(flag, call):
+    if plugin.config.activation == "per_response" and not _is_asked_for(flag, call):
         return not_run(NOT_ACTIVATED)
     exchange = Exchange(response=call.answer, is_chunk=call.is_streaming)
     return _concluded(_failed_report(error, rail, exchange, plugin), rail, call, plugin, turn)
@@ -252,16 +258,6 @@ def _failed(
 def _failed_report(error: Exception, rail: Rail, exchange: Exchange, plugin: NemoPlugin) -> Report:
     reason = f"check_failed: {reason_of(error)}"
     return plugin.guard.unverified_report(rail.checks, reason, exchange, cap=rail.cap)
-
-
-def is_asked_for(flag: str | None, call: ActionCall) -> bool:
-    """True if the flag asks for the check. In a stream a flag set by a flow is invisible; one unseen counts as set."""
-    if flag is None:
-        return True
-    if flag not in call.context:
-        return call.is_streaming
-    value = call.context[flag]
-    return value.strip().lower() in ("true", "yes", "on", "1") if isinstance(value, str) else bool(value)
 
 
 def stakes_in(context: Mapping[str, Any]) -> Stakes | None:
@@ -299,7 +295,7 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ca
     parse, stakes = _parser(call, plugin), stakes_in(call.context)
     key = call.answer_call.id if call.answer_call else _key_of(call)
 
-    async def check() -> Report:
+    async def check(drawn_at: float = 1.0) -> Report:
         labels = Labels(flow=rail.name, model=plugin.model_name)
         exchange = Exchange(
             response=text, prompt=conversation, is_chunk=call.is_streaming, stakes=stakes, labels=labels
@@ -315,7 +311,7 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ca
             client = plugin.client(call.llm)
             sampler = _sampler(plugin, key, client, prompt, parse) if "consistency" in rail.checks else None
             return await plugin.guard.check_exchange(
-                exchange, checks=rail.checks, cap=rail.cap, llm=client, sampler=sampler
+                exchange, checks=rail.checks, cap=rail.cap, llm=client, sampler=sampler, drawn_at=drawn_at
             )
         except Exception as error:  # boundary to the user's evidence, knowledge base and model: none may break the turn
             log.error("groundrails: %s could not run: %s", rail.name, place_of(error))

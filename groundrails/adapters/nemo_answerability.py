@@ -10,6 +10,7 @@ from nemoguardrails.actions.rail_outcome import RailDecision
 
 from groundrails.adapters.nemo_calls import readable_messages
 from groundrails.adapters.nemo_evidence import EvidenceSources, find_evidence
+from groundrails.adapters.nemo_flags import is_set
 from groundrails.adapters.nemo_outcome import ANSWER_KEY, Verdict, not_run
 from groundrails.adapters.wording import ABSTAIN_MESSAGE, UNVERIFIED_MESSAGE, bot_message
 from groundrails.errors import place_of
@@ -27,12 +28,12 @@ ANSWERABILITY_VARIABLE = "answerability_report"
 """Context variable with the outcome as plain data."""
 
 
-async def run_input_rail(rail: Rail, flag: str | None, call: ActionCall, plugin: NemoPlugin) -> Any:
+async def run_input_rail(rail: Rail, flag: Any, call: ActionCall, plugin: NemoPlugin) -> Any:
     """The verdict on the user's message; it runs unless the flag says no, since no flow comes before an input rail.
 
     What breaks it is decided by `on_unverified`, as for an answer that could not be checked.
     """
-    if flag is not None and call.context.get(flag) in (False, "False", "false"):
+    if flag is not None and call.context.get(flag) is not None and not is_set(call.context[flag]):
         return ActionResult(return_value=not_run("not_activated"), context_updates={})
     try:
         found = await _found(call, plugin)

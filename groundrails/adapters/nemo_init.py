@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from groundrails.adapters.nemo_flags import FLAGS
 from groundrails.adapters.nemo_hold import hold_no_events
 from groundrails.adapters.nemo_install import FLOWS, broken_action_files, is_our_action
 from groundrails.adapters.nemo_plugin import NemoPlugin, attach
@@ -85,6 +86,7 @@ def _init(app: Any) -> None:
     _prepare_structure(app, config)
     if plugin.streams_before_check and _our_flows(app.config):
         plugin.warn_of_shown_text()
+    _warn_of_misplaced_flags(app.config)
     log.info("groundrails: ready: activation %s, flows %s", config.activation, ", ".join(_our_flows(app.config)) or "-")
 
 
@@ -223,6 +225,16 @@ def _refuse_tool_rails_of_colang_2(rails_config: Any) -> None:
     """
     if rails_config.colang_version != "1.0" and TOOL_FLOW in tool_flows(rails_config):
         raise SettingsError(f"{TOOL_RAIL_OF_COLANG_2}; {TOOL_RAIL_REMEDY}")
+
+
+def _warn_of_misplaced_flags(rails_config: Any) -> None:
+    for flag in sorted({*FLAGS.values()} & {*(rails_config.custom_data or {})}):
+        log.warning(
+            "groundrails: custom_data.%s does nothing: set $%s in a flow or a context message, or `activation: always` "
+            "under custom_data.groundrails",
+            flag,
+            flag,
+        )
 
 
 def _our_flows(rails_config: Any) -> list[str]:

@@ -8,19 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from groundrails.adapters.nemo_flags import FLAGS
 from groundrails.paths import plugin_folder
 
 IMPORT_PATH = "groundrails/plugin"
-FLOWS = (
-    "self check hallucination",
-    "hallucination warning",
-    "check grounding",
-    "check claims",
-    "check citations",
-    "check knowledge",
-    "check structure",
-    "check logic",
-)
+FLOWS = tuple(FLAGS)
 """The output rails of the plugin."""
 _ADAPTERS = ("groundrails.adapters.nemo", "groundrails.adapters.nemo_tools")
 

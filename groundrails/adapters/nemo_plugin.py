@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from groundrails.adapters.nemo_flags import unread_flags
 from groundrails.adapters.nemo_turn import Recent, Turn
 from groundrails.config import GuardConfig
 from groundrails.errors import place_of
+from groundrails.exchange import Stakes
 from groundrails.guard import Guard
 from groundrails.report import Decision, Report
 
@@ -47,7 +50,9 @@ class NemoPlugin:
         self.samplers: Recent[Sampler] = Recent()
         self._shadow = ThreadPoolExecutor(1, thread_name_prefix="groundrails-shadow")
         self._shadow_checks: set[Future[None]] = set()
+        self._seed = random.random()
         self._has_warned_of_shown_text = False
+        self._warned_flags: set[str] = set()
 
     @property
     def config(self) -> GuardConfig:
@@ -87,13 +92,28 @@ class NemoPlugin:
 
         return as_client(llm)
 
-    def check_in_shadow(self, check: Callable[[], Awaitable[Report]], record: Callable[[Report], None]) -> None:
+    def check_in_shadow(
+        self,
+        check: Callable[..., Awaitable[Report]],
+        record: Callable[[Report], None],
+        *,
+        stakes: Stakes | None = None,
+        key: str | None = None,
+    ) -> None:
         """Run a check off the path, in a thread with an event loop of its own: a caller of the synchronous `generate`
-        stops its loop as soon as it has the answer. What still waits when the process ends is run to its end."""
+        stops its loop as soon as it has the answer. What still waits when the process ends is run to its end.
+
+        Args:
+            stakes: of the answer; `monitoring.shadow_sample` says which share of such answers is checked at all.
+            key: of the turn, all rails of which are checked or none; drawn at random if None.
+        """
+        share = float(getattr(self.config.monitoring.shadow_sample, stakes or self.config.severity.stakes))
+        if (random.random() if key is None else random.Random(f"{self._seed} {key}").random()) >= share:
+            return
         if len(self._shadow_checks) >= MAX_SHADOW_CHECKS:
             log.warning("groundrails: shadow check dropped: %d are waiting", MAX_SHADOW_CHECKS)
             return
-        future = self._shadow.submit(_run_and_record, check, record)
+        future = self._shadow.submit(_run_and_record, lambda: check(drawn_at=share), record)
         self._shadow_checks.add(future)
         future.add_done_callback(self._shadow_checks.discard)
 
@@ -111,6 +131,17 @@ class NemoPlugin:
                 "each chunk BEFORE it is checked, and a block only stops the rest. Set "
                 "rails.output.streaming.stream_first: false, or use groundrails.stream(rails, ...)"
             )
+
+    def warn_of_unread_flags(self, context: Mapping[str, Any]) -> None:
+        """Say once of each flag that is set that no output rail of the app reads it (Colang 1.0)."""
+        if self.app.config.colang_version != "1.0":
+            return
+        for flag, flow in unread_flags(context, self.app.config.rails.output.flows).items():
+            if flag not in self._warned_flags:
+                self._warned_flags.add(flag)
+                log.warning(
+                    "groundrails: $%s is set, but %r is not among rails.output.flows: nothing reads it", flag, flow
+                )
 
 
 def _run_and_record(check: Callable[[], Awaitable[Report]], record: Callable[[Report], None]) -> None:

@@ -1,0 +1,109 @@
+"""Flags in every shape and place: what asks for a check gets one, and what nothing reads is said aloud."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, script, user
+
+from groundrails.adapters.nemo_flags import FLAGS, is_asked_for, is_set, unread_flags
+from groundrails.cli.catalog import RAILS
+from groundrails.testing import ReplayServer
+
+ON = [True, 1, "true", "True ", "YES", "on", "1", "maybe", "ja", ["x"], {"a": 1}, np.zeros(3)]
+OFF = [False, None, 0, 0.0, "", " ", "false", "False", "no", "OFF", "0", "none", "null", [], {}]
+
+
+@pytest.mark.parametrize(("value", "expected"), [*((v, True) for v in ON), *((v, False) for v in OFF)], ids=repr)
+def test_what_counts_as_set(value: Any, expected: bool) -> None:
+    assert is_set(value) is expected
+    assert is_asked_for("check_grounding", {"check_grounding": value}, is_streaming=False) is expected
+    assert is_asked_for("$check_grounding", {"check_grounding": value}, is_streaming=True) is expected
+
+
+@pytest.mark.parametrize(
+    ("flag", "is_streaming", "expected"),
+    [
+        (None, False, True),
+        ("check_grounding", False, False),
+        ("check_grounding", True, True),
+        ("$check_grounding", True, True),
+        (True, False, True),
+        (False, False, False),
+        ("True", False, True),
+        ("False", False, False),
+    ],
+)
+def test_flags_that_cannot_be_looked_up(flag: Any, is_streaming: bool, expected: bool) -> None:
+    assert is_asked_for(flag, {}, is_streaming=is_streaming) is expected
+
+
+def test_the_flags_are_those_of_the_catalog() -> None:
+    assert {flow: rail.flag for flow, rail in RAILS.items()} == FLAGS
+
+
+@pytest.mark.parametrize(
+    ("context", "flows", "expected"),
+    [
+        ({"check_claims": True}, ["check grounding"], {"check_claims": "check claims"}),
+        ({"check_claims": False}, ["check grounding"], {}),
+        ({"check_claims": True}, ["check claims"], {}),
+        ({"check_claims": True}, ["check grounding", "a flow of the app"], {}),
+        ({"check_grounding": True}, ["check grounding $mode=strict"], {}),
+    ],
+)
+def test_unread_flags(context: dict[str, Any], flows: list[str], expected: dict[str, str]) -> None:
+    assert unread_flags(context, flows) == expected
+
+
+OWN_FLOW = """
+define subflow my check
+  $verdict = execute check_grounding(flag={flag})
+  if $verdict
+    bot refuse
+    stop
+
+define bot refuse
+  "No."
+"""
+
+
+@pytest.mark.parametrize("flag", ["$check_grounding", '"$check_grounding"', '"check_grounding"', "True"])
+async def test_a_custom_flow_may_name_the_flag_or_pass_it(
+    app: Callable[..., Any], server: ReplayServer, flag: str
+) -> None:
+    rails = app("rails: {output: {flows: [my check]}}\n", OWN_FLOW.replace("{flag}", flag))
+    for answer, expected in ((PLANTED, "No."), (CLEAN, CLEAN)):
+        server.reset()
+        script(server, answer)
+        messages = user({"evidence": EVIDENCE, "check_grounding": True})
+        assert (await rails.generate_async(messages=messages))["content"] == expected
+
+
+async def test_a_flag_of_a_rail_that_is_not_there_is_said_once(
+    app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    rails = app("rails: {output: {flows: [check grounding, check logic]}}\n")
+    script(server, PLANTED)
+    messages = user({"evidence": EVIDENCE, "check_hallucination": True})
+    for _ in range(2):
+        assert (await rails.generate_async(messages=messages))["content"] == PLANTED
+    said = [line for line in caplog.messages if "$check_hallucination is set" in line]
+    assert said == [
+        "groundrails: $check_hallucination is set, but 'self check hallucination' is not among rails.output.flows: "
+        "nothing reads it"
+    ]
+
+
+async def test_a_flag_in_the_settings_is_said_at_the_start(
+    app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        rails = app("custom_data: {check_grounding: true, groundrails: {activation: always}}\n")
+    assert "custom_data.check_grounding does nothing" in caplog.text
+    script(server, PLANTED)
+    assert (await rails.generate_async(messages=user({"evidence": EVIDENCE})))["content"] == BLOCKED
