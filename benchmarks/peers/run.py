@@ -1,11 +1,12 @@
 """The same rows and the same stub model through others and groundrails, each in an environment of its own.
 
-    python benchmarks/peers/run.py [--work DIR] [--rows 60]
+    python benchmarks/peers/run.py [--work DIR] [--rows 60] [--sizes]
 
-Makes `DIR/<peer>` with a virtual environment for each peer (ChainCheck without torch: its NLI model is replaced by the
-stub, or by the embedded model of groundrails behind HTTP, so that both judge with the same model). The LLM is a server
-on loopback that answers at once. Prints JSON and writes the table into docs/benchmarks.md; what others publish stands
-below it, from published.json.
+Makes `DIR/<peer>` with a virtual environment for each peer (ChainCheck without torch). The NLI model of all of them
+is replaced by the stub, or by the embedded model of groundrails behind HTTP, so that they judge with the same
+model. The LLM is a server on loopback that answers at once. `--sizes` also makes an environment with everything
+that `pip install` of a peer brings, measures it, and keeps the sizes in sizes.json. Prints JSON and writes the
+table into docs/benchmarks.md; what others publish stands below it, from published.json.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from tables import publish  # noqa: E402
+from tables import machine, publish  # noqa: E402
 
 from groundrails.config import NliSettings  # noqa: E402
 from groundrails.evaluation import metrics  # noqa: E402
@@ -37,6 +38,16 @@ from groundrails.testing import ReplayRequest, ReplayServer  # noqa: E402
 ROWS = HERE.parent.parent / "tests" / "evaluation" / "rows.jsonl"
 LIGHT = ("openai", "anthropic", "diskcache", "numpy", "pydantic", "fastapi", "slowapi", "typer", "rich", "httpx")
 """What ChainCheck imports besides torch, sentence-transformers and datasets, which the stub makes unnecessary."""
+SELFCHECKGPT = ["selfcheckgpt==0.1.7"]
+NEMO = ["nemoguardrails==0.24.1"]
+SIZES = HERE / "sizes.json"
+WHOLE = {
+    "ChainCheck 0.6.0": ["chaincheck==0.6.0"],
+    "SelfCheckGPT 0.1.7": SELFCHECKGPT,
+    "NeMo `self check facts`": NEMO,
+    "groundrails": [str(HERE.parent.parent)],
+}
+"""What a user installs; the model weights that some load later are not in it."""
 PEERS = {
     "ChainCheck 0.6.0": (
         "chaincheck_adapter.py",
@@ -44,7 +55,13 @@ PEERS = {
         "chaincheck",
         [["--no-deps", "chaincheck==0.6.0"], list(LIGHT)],
     ),
-    "NeMo `self check facts`": ("nemo_adapter.py", None, "nemoguardrails", []),
+    "SelfCheckGPT 0.1.7": (
+        "selfcheckgpt_adapter.py",
+        "selfcheckgpt",
+        "selfcheckgpt.modeling_selfcheck",
+        [SELFCHECKGPT],
+    ),
+    "NeMo `self check facts`": ("nemo_adapter.py", "nemo", "nemoguardrails", [NEMO]),
     "groundrails": ("groundrails_adapter.py", None, "groundrails", []),
 }
 
@@ -63,6 +80,10 @@ def llm(request: ReplayRequest) -> str:
     if "yes or no" in text:
         return "no"
     return json.dumps({"label": "unsupported", "confidence": 0.9, "evidence": "none"})
+
+
+BARE = ("pip", "setuptools", "pkg_resources", "_distutils_hack", "distutils-precedence.pth")
+"""What stands in an environment before anything is installed."""
 
 
 class ModelServer:
@@ -100,6 +121,19 @@ def python_of(name: str | None, installs: list[list[str]], work: Path) -> str:
         for packages in installs:
             subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], check=True)
     return str(python)
+
+
+def install_sizes(work: Path) -> dict[str, Any]:
+    """Megabytes and packages that `pip install` of each peer brings, the interpreter and pip left out."""
+    found: dict[str, Any] = {"machine": machine()}
+    for name, packages in WHOLE.items():
+        python = python_of("whole-" + re.sub(r"\W+", "-", name), [packages], work)
+        code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+        folder = Path(subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip())
+        own = [one for one in folder.rglob("*") if one.is_file() and one.relative_to(folder).parts[0] not in BARE]
+        installed = [one for one in folder.glob("*.dist-info") if not one.name.startswith(("pip-", "setuptools-"))]
+        found[name] = {"mb": sum(one.stat().st_size for one in own) / 1e6, "packages": len(installed)}
+    return found
 
 
 def measured(python: str, adapter: str, rows: Path, model: str, server: ReplayServer) -> dict[str, Any]:
@@ -157,6 +191,10 @@ def table(found: dict[str, dict[str, Any]]) -> list[tuple[str, ...]]:
 
         return shown
 
+    def size(one: dict[str, Any]) -> str:
+        whole = one.get("install")
+        return "-" if whole is None else f"{whole['mb']:,.0f} MB, {whole['packages']} packages"
+
     line("F1, same rows, same NLI model", interval("f1"))
     line("AUROC, same rows, same NLI model", interval("auroc"))
     line("own work a response, stub model (median)", number("overhead_ms", " ms", 1))
@@ -164,7 +202,9 @@ def table(found: dict[str, dict[str, Any]]) -> list[tuple[str, ...]]:
     line("LLM calls for 10 claims", number("calls_for_10_claims", ""))
     line("event loop stands still, 8 checks, 0.5 s model", number("stall_ms", " ms"))
     line("8 checks at once, 0.5 s model", number("eight_checks_s", " s", 2))
+    line("AUROC of its unigram variant", interval("unigram_auroc"))
     line("import", number("import_s", " s", 2))
+    line("`pip install`, without model weights", size)
     names = list(dict.fromkeys(name for one in found.values() for name in one["cases"]))
     for name in names:
         line(name, lambda one, name=name: one["cases"].get(name, "-"))
@@ -176,6 +216,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "groundrails-peers")
     parser.add_argument("--rows", type=int, default=60, help="of the 300 rows, drawn at random (default 60)")
+    parser.add_argument("--sizes", action="store_true", help="install each peer whole and measure that; gigabytes")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()]
@@ -191,11 +232,18 @@ def main() -> int:
             found[name]["import_s"] = import_s(python, module)
             if scores := found[name].pop("scores", None):
                 found[name]["quality"] = quality(scores, rows)
+            if unigram := found[name].pop("unigram", None):
+                found[name]["quality"]["unigram_auroc"] = quality([[0, one] for one in unigram], rows)["auroc"]
+    if options.sizes:
+        SIZES.write_text(json.dumps(install_sizes(options.work), indent=1) + "\n", encoding="utf-8")
+    sizes = json.loads(SIZES.read_text(encoding="utf-8")) if SIZES.exists() else {}
+    for name in found:
+        found[name]["install"] = sizes.get(name)
     published = json.loads((HERE / "published.json").read_text(encoding="utf-8"))
     lines = table(found)
     for one in published:
         about = f"*published: {one['peer']}, {one['set']}, n = {one['n']}*"
-        lines.append((about, one["figure"], one["source"], ""))
+        lines.append((about, one["figure"], one["source"], *[""] * (len(found) - 2)))
     publish("peers", lines, {"rows": len(rows), "peers": found, "published": published})
     return 0
 
