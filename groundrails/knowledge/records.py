@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from groundrails.knowledge.base import Answer, Lookup, folded, plain, shown
-from groundrails.knowledge.nearness import nearest_of
+from groundrails.knowledge.nearness import MAX_COMPARED, MAX_SHOWN, MIN_NEARNESS, nearest_of
 
+MAX_SHARING = 5_000
+"""Records that one search for near misses compares."""
 _WORD = re.compile(r"\w+")
 
 
@@ -81,7 +83,21 @@ class Records:
             if name != "year":
                 for word in _words(value):
                     places |= self._words[name].get(word, set())
-        return sorted(places)[:5_000]
+        return sorted(places or self._sharing_nearly(parts))[:MAX_SHARING]
+
+    def _sharing_nearly(self, parts: Mapping[str, str]) -> set[int]:
+        """Records with a word that is one of the entity's, misspelt: the author of "(Vaswni et al., 2017)"."""
+        from itertools import islice
+
+        from rapidfuzz import fuzz, process
+
+        places: set[int] = set()
+        for name, value in parts.items():
+            known = list(islice(self._words[name], MAX_COMPARED))
+            for word in _words(value) if name != "year" else ():
+                alike = process.extract(word, known, scorer=fuzz.ratio, score_cutoff=MIN_NEARNESS, limit=MAX_SHOWN)
+                places.update(place for other, _, _ in alike for place in self._words[name][other])
+        return places
 
 
 PARTS = ("author", "year", "title", "doi", "arxiv")

@@ -164,6 +164,13 @@ def test_a_paper_is_found_by_author_and_year(tables: dict[str, dict[str, Any]]) 
     assert found(papers, Lookup.of("selfcheckgpt", parts={"title": "selfcheckgpt"}, is_folded=True)) is True
 
 
+def test_a_misspelt_author_is_a_near_miss(tables: dict[str, dict[str, Any]]) -> None:
+    papers = source_of(**tables["papers"], fields={"author": "authors", "year": "year"})
+    (near,) = asyncio.run(papers.near(paper("Mueller-Ludenscheid", 2011)))
+    assert "Müller-Lüdenscheidt, K." in near
+    assert asyncio.run(papers.near(paper("Okonkwo", 2011))) == ()
+
+
 def test_a_table_without_the_columns_cannot_tell(tables: dict[str, dict[str, Any]]) -> None:
     titles = source_of(**{**tables["papers"], "field": "title"})
     assert found(titles, paper("Manakul", 2023)) is None
