@@ -36,12 +36,12 @@ def other_values(reading: Reading, seen: Seen) -> frozenset[str]:
     share = len(frame & _stems(told)) / len(frame) if frame else 0.0
     if share <= SAME_FRAME_SHARE:
         return frozenset()
-    moved = _number_kinds(own, told) & _number_kinds(told, own) - {"", "year"}
+    moved = number_kinds(own, told) & number_kinds(told, own) - {"", "year"}
     if moved and share >= MOVED_VALUE_SHARE and "number" not in reading.missing:
         return frozenset({"number"})
     others = {
         "entity": bool(_name_stems(told) - _stems(own)),
-        "number": bool(_number_kinds(own, told) & _number_kinds(told, own)),
+        "number": bool(number_kinds(own, told) & number_kinds(told, own)),
         "temporal": bool({*told.dates} - {*own.dates}),
     }
     return frozenset(kind for kind in reading.missing if others[kind])
@@ -74,7 +74,7 @@ def _stems(told: Words) -> set[str]:
     return {*told.content} | _name_stems(told)
 
 
-def _number_kinds(told: Words, other: Words) -> set[str]:
+def number_kinds(told: Words, other: Words) -> set[str]:
     """Kinds of the numbers that the other text has not: its unit, or `year`; only numbers of one kind can clash."""
     known = {number.value for number in other.numbers}
     return {_kind(number) for number in told.numbers if number.value not in known}

@@ -148,8 +148,21 @@ class Words(NamedTuple):
         return list(pairwise(self.content))
 
 
+_SPLIT_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3}), (\d{3})(?![\d,])(?!, \d)")
+_SPLIT_DECIMALS = re.compile(
+    r"(?<![\d.,])(\d{1,3})\. (\d{1,2})(?= (?:thousand|million|billion|trillion|percent|per cent|%|miles?|km|feet|"
+    r"kilomet(?:er|re)s?|met(?:er|re)s?|points?|inch(?:es)?|seconds?|minutes?|degrees?)\b)"
+)
+
+
+def _whole_numbers(text: str) -> str:
+    """The text with numbers together that a tokeniser took apart: "1, 056 matches", "1. 3 billion"."""
+    return _SPLIT_DECIMALS.sub(r"\1.\2", _SPLIT_THOUSANDS.sub(r"\1,\2", text))
+
+
 def words_of(text: str, *, starts_sentence: bool = True) -> Words:
     """The words of one claim."""
+    text = _whole_numbers(text)
     dates, rest = _dates(text)
     running = tuple(_RUNNING.findall(text.lower().replace("’", "'")))
     return Words(
@@ -185,7 +198,9 @@ class WordIndex:
         self.plain.update(w.lower() for w in _NAME.findall(text))
         self._copies.update(_plain_words(part) for part in _SENTENCE_END.split(text))
         dates_numbers = [Number(float(part)) for date in words.dates for part in (date.year, date.day) if part]
-        for number in (*words.numbers, *dates_numbers):
+        # "5, 100 and 200" may be three numbers after all; as evidence it is read both ways.
+        apart = () if _whole_numbers(text) == text else _numbers(_dates(text)[1])
+        for number in (*words.numbers, *dates_numbers, *apart):
             self._numbers.setdefault(number.value, set()).add(number.unit)
         for date in set(words.dates):
             self._dates.setdefault(date.month, []).append(date)
