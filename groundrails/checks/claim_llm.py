@@ -33,6 +33,7 @@ from groundrails.scoring.asking import (
 )
 from groundrails.scoring.base import Statement
 from groundrails.scoring.evidence import find_quote, is_about
+from groundrails.scoring.languages import unknown_language
 from groundrails.text.claimable import claim_sentences, clean
 from groundrails.text.claims import ExtractedClaim, sentence_claims
 from groundrails.text.sentences import split_sentences
@@ -58,6 +59,8 @@ MISQUOTE_CONTRADICTION = 0.7
 """P(contradiction) of these words and the claim from which that verdict is not believed."""
 MISQUOTE_WITH_VALUES = 0.2
 """The same where they also differ in a number, date or name."""
+MAX_COMPARED_CHARACTERS = 60_000
+"""Of longer evidence only so much is compared with the numbers, dates and names of a claim."""
 LABELS: tuple[Label, ...] = get_args(Label)
 ERROR_TYPES: tuple[ErrorType, ...] = get_args(ErrorType)
 PROVEN_LABELS = ("supported", "partially_supported", "contradicted")
@@ -289,13 +292,18 @@ def _items(value: Any, key: str, model: type[Any], *, as_text: str | None = None
     return found
 
 
+_MARKS = " .!*_`\"'\n\t"
+
+
 def _tidied(item: Any) -> Any:
     """An item with its label in our spelling ("Partially Supported") and without error types that do not exist."""
     if not isinstance(item, dict):
         return item
     tidy = dict(item)
     if isinstance(tidy.get("label"), str):
-        tidy["label"] = re.sub(r"[\s-]+", "_", tidy["label"].strip().lower())
+        tidy["label"] = re.sub(r"[\s-]+", "_", tidy["label"].strip(_MARKS).lower())
+    if isinstance(tidy.get("quote"), list) and all(isinstance(part, str) for part in tidy["quote"]):
+        tidy["quote"] = " … ".join(tidy["quote"])  # each of them has to be found
     if "error_types" in tidy:
         given = tidy["error_types"] if isinstance(tidy["error_types"], list) else [tidy["error_types"]]
         tidy["error_types"] = [name for name in given if name in ERROR_TYPES]
@@ -349,8 +357,8 @@ async def _pass(
         question, places, claims, passages, context, session, seed=number, batch_claims=size, note=note
     )
     judged = {place: _judged(place, replies, claims[place], passages) for place in places}
-    for place in await _misquoted(judged, claims, passages, context):
-        judged[place] = _untrusted("quote_says_otherwise", replies.answers[place])
+    for place, code in (await _misquoted(judged, claims, passages, context)).items():
+        judged[place] = _untrusted(code, replies.answers[place])
     return judged
 
 
@@ -367,9 +375,10 @@ def _judged(place: int, replies: Replies[Verdict], claim: Statement, passages: S
     if verdict.label in PROVEN_LABELS:
         if quote is None:
             return _untrusted("invented_quote" if verdict.quote.strip() else "no_quote", verdict)
-        if not is_about(quote.span.text, claim.text):
+        sentence = _sentence_of(quote, passages)
+        if not is_about(sentence, claim.text):
             return _untrusted("quote_about_something_else", verdict)
-        if is_order(quote.span.text) and not is_order(claim.text):
+        if is_order(sentence) and not is_order(claim.text):
             return _untrusted("quote_is_an_instruction", verdict)
     kept = verdict.error_types if verdict.label not in ("supported", "unevaluatable") else ()
     return Judged(verdict.label, verdict.reasoning or verdict.label, quote, kept)
@@ -394,18 +403,20 @@ def is_order(text: str) -> bool:
 
 async def _misquoted(
     judged: Mapping[int, Judged], claims: Sequence[Statement], passages: Sequence[Passage], context: CheckContext
-) -> list[int]:
-    """Places of claims called supported by words that contradict them: a judge that was talked into it, or sleeps."""
+) -> dict[int, str]:
+    """Claims called supported by words that do not say so, with the code: a judge talked into it, or asleep."""
     places = [place for place, one in judged.items() if one.label == "supported" and one.quote is not None]
-    if not places or "en" not in context.nli.languages:
-        return []
+    told = "\n".join(claims[place].text for place in places)
+    if not places or await context.nli.run(unknown_language, told, context.nli.languages):
+        return {}
     pairs = [(_around(judged[place].quote, passages), claims[place].text) for place in places]
     try:
         rows = await context.nli.scores(pairs)
     except GroundrailsError:  # a second look at a verdict that stands on its quote already
-        return []
-    is_against = await context.nli.run(_against, pairs, rows)
-    return [place for place, against in zip(places, is_against, strict=True) if against]
+        return {}
+    everything = "\n\n".join(passage.text for passage in passages)[:MAX_COMPARED_CHARACTERS]
+    codes = await context.nli.run(_objections, pairs, rows, everything)
+    return {place: code for place, code in zip(places, codes, strict=True) if code}
 
 
 def _around(quote: Quote | None, passages: Sequence[Passage]) -> str:
@@ -418,15 +429,28 @@ def _around(quote: Quote | None, passages: Sequence[Passage]) -> str:
     return clean(" ".join(sentence.text for sentence in sentences[max(0, at - CONTEXT_SENTENCES) : at + 1]))
 
 
-def _against(pairs: Sequence[tuple[str, str]], rows: Scores) -> list[bool]:
-    return [
-        bool(row[ENTAILMENT] < NO_SUPPORT)
-        and bool(
-            row[CONTRADICTION] >= MISQUOTE_CONTRADICTION
-            or (
-                row[CONTRADICTION] >= MISQUOTE_WITH_VALUES
-                and {"number", "temporal", "entity"} & {*error_types(claim, premise, "contradicted")}
-            )
-        )
-        for (premise, claim), row in zip(pairs, rows, strict=True)
-    ]
+def _sentence_of(quote: Quote, passages: Sequence[Passage]) -> str:
+    """The quote with the sentence around it: "built in 1889" alone shares no word with "the tower went up in 1889"."""
+    text = next((p.text for p in passages if p.id == quote.passage_id), "")
+    around = (s.text for s in split_sentences(text) if s.start < quote.span.end and s.end > quote.span.start)
+    return " ".join([quote.span.text, *around])
+
+
+def _objections(pairs: Sequence[tuple[str, str]], rows: Scores, everything: str) -> list[str]:
+    """For each claim, beside the words around its quote, the code of what speaks against the verdict; mostly empty."""
+    return [_objection(premise, claim, row, everything) for (premise, claim), row in zip(pairs, rows, strict=True)]
+
+
+def _objection(premise: str, claim: str, row: Any, everything: str) -> str:
+    if row[ENTAILMENT] >= NO_SUPPORT:
+        return ""
+    if row[CONTRADICTION] >= MISQUOTE_CONTRADICTION:
+        return "quote_says_otherwise"
+    if row[CONTRADICTION] >= MISQUOTE_WITH_VALUES and _has_other_values(claim, premise):
+        return "quote_says_otherwise"
+    return "evidence_lacks_values" if _has_other_values(claim, everything) else ""
+
+
+def _has_other_values(claim: str, text: str) -> bool:
+    """True if the claim has a number, date or name that the text has not, or has for something else."""
+    return bool({"number", "temporal", "entity"} & {*error_types(claim, text, "contradicted")})

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from groundrails.checks.base import CheckContext
 from groundrails.checks.claim_llm import (
     JUDGE_SCORES,
+    MAX_COMPARED_CHARACTERS,
     Extraction,
     Judged,
     claims_a_call,
@@ -46,8 +47,6 @@ ENTAILED = 0.5
 """P(entailment) from which a bare yes or no is supported: then it is likelier than both others together."""
 MAX_LISTED = 500
 """More extracted claims are not listed one by one in the details."""
-MAX_COMPARED_CHARACTERS = 60_000
-"""Of longer evidence only the windows that decided are compared with a claim for its error types."""
 
 
 class ClaimsCheck:
@@ -348,7 +347,7 @@ def _claim_offline(read: _Read, everything: str, version: str) -> Claim:
 
 
 def _types(read: _Read, everything: str) -> tuple[ErrorType, ...]:
-    if len(everything) > MAX_COMPARED_CHARACTERS:
+    if len(everything) > MAX_COMPARED_CHARACTERS:  # the windows that decided tell more than its beginning
         windows = {seen.window.text for seen in (read.reading.support, read.reading.against) if seen}
         everything = "\n\n".join(sorted(windows))
     return error_types(read.extracted.text, everything, read.verdict.label)

@@ -146,7 +146,7 @@ def parse_json(reply: str) -> Any:
     text = without_reasoning(reply)
     for candidate in (text, *(block.strip() for block in _FENCE.findall(text))):
         try:
-            value = json.loads(candidate)
+            value = json.loads(candidate, object_pairs_hook=_object)
         except (ValueError, RecursionError):
             continue
         if isinstance(value, (dict, list)):
@@ -159,9 +159,21 @@ def parse_json(reply: str) -> Any:
     return values[0]
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose keys are all different.
+
+    Raises:
+        ValueError: one says two things under one key, of which Python would take the last.
+    """
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("the object has a key twice")
+    return value
+
+
 def _embedded(text: str) -> Iterator[Any]:
     """Complete JSON objects and arrays in prose, outermost only."""
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(object_pairs_hook=_object)
     place = 0
     for _ in range(MAX_JSON_STARTS):
         found = _JSON_START.search(text, place)
