@@ -35,6 +35,9 @@ def calibrate(
         0.3, "--held-out", min=0.1, max=0.9, help="Share of the documents kept for judging."
     ),
     seed: int = typer.Option(0, "--seed", help="Of the split."),
+    gate: bool = typer.Option(
+        False, "--gate", help="Also write quality_gate.max_hallucination_score: answers above are blocked."
+    ),
     json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write what was fitted as JSON."),
     html: Path | None = typer.Option(None, "--html", metavar="FILE", help="Reliability before and after, as a page."),
 ) -> int:
@@ -63,6 +66,7 @@ def calibrate(
         recall=target_recall,
         held_out=held_out,
         seed=seed,
+        gate=gate,
     )
     found = fit(run, names, wanted)
     out.write_text(as_yaml(found), encoding="utf-8")

@@ -201,7 +201,7 @@ def fit_ensemble(names: Sequence[str], rows: Rows, outside: Bools, seed: int) ->
     best = int(np.argmin(singles))
     strength = min(STRENGTHS, key=lambda one: _ensemble_loss(train, one, seed))
     how = _ensemble(names, train, strength)
-    together = _ensemble_scores(how, names, held.scores)
+    together = ensemble_scores(how, names, held.scores)
     single = held.scores[:, best]
     before, after = (quality(held.labels, one, held.groups) for one in (single, together))
     gain = ratio_interval(row_losses(held.labels, single) - row_losses(held.labels, together),
@@ -229,7 +229,8 @@ def _ensemble(names: Sequence[str], rows: Rows, strength: float) -> EnsembleCali
     return EnsembleCalibration(weights=weights, intercept=round(float(model.intercept_[0]), 6))
 
 
-def _ensemble_scores(how: EnsembleCalibration, names: Sequence[str], scores: Floats) -> Floats:
+def ensemble_scores(how: EnsembleCalibration, names: Sequence[str], scores: Floats) -> Floats:
+    """The ensemble's probability for each row of calibrated scores, a column a name."""
     found = [ensemble_score(dict(zip(names, map(float, row), strict=True)), how) for row in scores]
     return np.array([float("nan") if one is None else one for one in found])
 
@@ -242,7 +243,7 @@ def _ensemble_loss(rows: Rows, strength: float, seed: int) -> float:
         if inside.labels.all() or not inside.labels.any():
             return float("inf")
         how = _ensemble(names, inside, strength)
-        losses.append(log_loss(outside.labels, _ensemble_scores(how, names, outside.scores)))
+        losses.append(log_loss(outside.labels, ensemble_scores(how, names, outside.scores)))
     return float(np.mean(losses))
 
 

@@ -13,10 +13,11 @@ import numpy as np
 import yaml
 
 from groundrails import __version__
+from groundrails.config import CHECKS
 from groundrails.config_calibration import CalibratorName, EnsembleCalibration, MethodCalibration
 from groundrails.errors import InputError
 from groundrails.evaluation import thresholds
-from groundrails.evaluation.calibration import Fitted, Rows, applied, fit_ensemble, fit_method, split
+from groundrails.evaluation.calibration import Fitted, Rows, applied, ensemble_scores, fit_ensemble, fit_method, split
 from groundrails.evaluation.metrics import Bools, Floats
 from groundrails.evaluation.outcomes import Outcome
 from groundrails.evaluation.runs import outcomes_in, read_header
@@ -24,6 +25,10 @@ from groundrails.evaluation.thresholds import Threshold
 
 BY_CLAIM = ("grounding", "claims")
 """Checks that flag a response by its worst claim: their threshold is the setting `grounding.max_unsupported_score`."""
+
+
+REPORT = "report score"
+"""Name of the threshold on `hallucination_score` among those chosen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +42,8 @@ class Wanted:
     recall: float | None = None
     held_out: float = 0.3
     seed: int = 0
+    gate: bool = False
+    """Also write the threshold of the report's score as `quality_gate.max_hallucination_score`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +81,7 @@ def calibrate(run: Path, methods: Sequence[str], wanted: Wanted) -> Calibration:
     scores = {name: _calibrated(rows[name].scores, kept.get(name)) for name in names}
     if len(names) > 1:
         fitted.append(_ensemble(names, found, kept, wanted))
+    ensemble = next((one.settings for one in fitted if isinstance(one.settings, EnsembleCalibration)), None)
     chosen = {name: _threshold(rows[name]._replace(scores=scores[name]), outside[name], wanted) for name in names}
     settings = _settings(fitted, header, len(next(iter(rows.values())).labels))
     bars = {name: _worst_claims(found[name]) for name in names if name in BY_CLAIM}
@@ -82,6 +90,14 @@ def calibrate(run: Path, methods: Sequence[str], wanted: Wanted) -> Calibration:
     if bars:
         bar = chosen[f"{next(iter(bars))}, worst claim"]["training"]["value"]
         settings["grounding"] = {"max_unsupported_score": round(min(1.0, bar), 4)}
+    report = _report_rows(names, found, kept, ensemble)
+    if report is not None:
+        chosen[REPORT] = _threshold(report, split(report, wanted.held_out, wanted.seed), wanted)
+        if wanted.gate:
+            limit = round(min(1.0, chosen[REPORT]["training"]["value"]), 6)
+            settings["quality_gate"] = {"max_hallucination_score": limit}
+    elif wanted.gate:
+        raise InputError("--gate limits the score of reports, which comes from checks; the run has only measures")
     first = names[0]
     return Calibration(
         fitted=fitted,
@@ -136,6 +152,27 @@ def _ensemble(
     ]
     rows = Rows(_rows(firsts).labels, np.stack(columns, axis=1), _groups(firsts))
     return fit_ensemble(names, rows, split(rows, wanted.held_out, wanted.seed), wanted.seed)
+
+
+def _report_rows(
+    names: Sequence[str],
+    found: Mapping[str, list[Outcome]],
+    kept: Mapping[str, MethodCalibration],
+    ensemble: EnsembleCalibration | None,
+) -> Rows | None:
+    """The score that a report would have, for the rows that all verified: the ensemble's, else the highest of the
+    checks; None if there is no check."""
+    wanted = [name for name in names if ensemble is not None or name in CHECKS]
+    by_row = [{one.id: one for one in found[name]} for name in wanted]
+    common = [row for row in by_row[0] if all(row in other for other in by_row)] if by_row else []
+    if not common:
+        return None
+    columns = [
+        _calibrated(np.array([by[row].score for row in common], dtype=np.float64), kept.get(name))
+        for name, by in zip(wanted, by_row, strict=True)
+    ]
+    scores = ensemble_scores(ensemble, wanted, np.stack(columns, axis=1)) if ensemble else np.max(columns, axis=0)
+    return _rows([by_row[0][row] for row in common])._replace(scores=scores)
 
 
 def _threshold(rows: Rows, outside: Bools, wanted: Wanted) -> dict[str, Any]:

@@ -213,6 +213,27 @@ def test_the_command_writes_settings_that_the_guard_reads(groundrails: Run, tmp_
     assert written["grounding"]["max_unsupported_score"] == pytest.approx(chosen, abs=1e-4)
 
 
+def test_the_threshold_of_the_report_s_score_becomes_the_gate_that_blocks(groundrails: Run, tmp_path: Path) -> None:
+    run = made_up_run(tmp_path / "r.rows.jsonl", methods=("grounding",))
+    out, told = tmp_path / "c.yml", tmp_path / "c.json"
+    done = groundrails("calibrate", "--run", run, "--out", out, "--json", told, "--gate", "--lambda2", "3")
+    assert done.code == 0, done.err
+    limit = yaml.safe_load(out.read_text())["groundrails"]["quality_gate"]["max_hallucination_score"]
+    chosen = json.loads(told.read_text())["thresholds"]["report score"]
+    assert limit == pytest.approx(chosen["training"]["value"], abs=1e-6)
+    assert 0.0 < limit < 1.0 and chosen["held_out"]["leak_rate"] <= 0.5
+    settings = {**yaml.safe_load(out.read_text())["groundrails"], "checks": ["grounding"], "policies": [
+        {"when": {"kind": "unsupported_claim"}, "then": "warn"}]}  # fmt: skip
+    report = Guard(settings).check_sync("The bridge opened in 1950.", evidence="The bridge opened in 1850.")
+    assert report.decision == "block" and report.decided_by == "quality_gate: hallucination_score"
+
+
+def test_a_gate_needs_a_check(groundrails: Run, tmp_path: Path) -> None:
+    run = made_up_run(tmp_path / "r.rows.jsonl", methods=("nli",))
+    done = groundrails("calibrate", "--run", run, "--out", tmp_path / "c.yml", "--gate")
+    assert done.code == 2 and "only measures" in done.err
+
+
 def test_a_method_that_adds_nothing_leaves_no_ensemble_behind_unless_it_helps(groundrails: Run, tmp_path: Path) -> None:
     run = made_up_run(tmp_path / "r.rows.jsonl", rows=800)
     done = groundrails("calibrate", "--run", run, "--out", tmp_path / "c.yml", "--json", tmp_path / "c.json")
