@@ -83,12 +83,14 @@ def called_in_output_rails(source: Source) -> list[str]:
 
 def static_problems(source: Source, activation: str, *, flags_in_app: bool) -> list[Problem]:
     """All that can be seen without running the config."""
+    from groundrails.cli.doctor_flags import flag_problems
+
     rails = configured_rails(source)
     return [
         *_missing_parts(source, rails),
         *_dropped_keys(source),
         *_replaced_rails(source),
-        *_flags_set_nowhere(source, rails, activation, flags_in_app),
+        *flag_problems(source, rails, activation, flags_in_app=flags_in_app),
         *_skipping_messages(source),
         *_mode_limits(source),
     ]
@@ -208,20 +210,6 @@ def _replaced_rails(source: Source) -> Iterator[Problem]:
             "nemoguardrails.library.hallucination is imported beside the plugin: two flows of one name are an error",
             "remove that import",
         )
-
-
-def _flags_set_nowhere(source: Source, rails: list[Rail], activation: str, flags_in_app: bool) -> Iterator[Problem]:
-    if activation != "per_response":
-        return
-    for rail in rails:
-        if not any(re.search(rf"\${rail.flag}\s*=", text) for text in source.colang.values()):
-            yield Problem(
-                "note" if flags_in_app else "error",
-                "flag_set_nowhere",
-                f"no flow sets ${rail.flag}: unless your program does in a context message, {rail.flow!r} never fires",
-                "set `activation: always` under custom_data.groundrails or the flag in a flow; --flags-in-app if your "
-                "program sets it",
-            )
 
 
 def _skipping_messages(source: Source) -> Iterator[Problem]:

@@ -121,6 +121,24 @@ BROKEN = {
     "no import": ({"config.yml": MODELS + GROUNDING}, "no_import", 1),
     "no rail": ({"config.yml": MODELS + IMPORT}, "no_rail", 1),
     "flag set nowhere": ({"config.yml": MODELS + IMPORT + GROUNDING}, "flag_set_nowhere", 1),
+    "flag of a rail that is not there": (
+        {"config.yml": MODELS + IMPORT + GROUNDING, "f.co": "define flow x\n  user y\n  $check_claims = True\n"},
+        "flag_without_rail",
+        1,
+    ),
+    "misspelt flag": (
+        {"config.yml": MODELS + IMPORT + GROUNDING, "f.co": "define flow x\n  user y\n  $check_groundig = True\n"},
+        "flag_misspelt",
+        1,
+    ),
+    "flag not global in colang 2": (
+        {
+            "config.yml": COLANG_2["config.yml"].replace(ALWAYS, ""),
+            "main.co": COLANG_2["main.co"] + "\nflow ask for it\n  $check_grounding = True\n",
+        },
+        "flag_not_global",
+        1,
+    ),
     "old prompts key": ({"config.yml": SOUND + "task_prompts: []\n"}, "dropped_key", 1),
     "old exceptions key": (
         {
