@@ -407,7 +407,8 @@ async def _misquoted(
     """Claims called supported by words that do not say so, with the code: a judge talked into it, or asleep."""
     places = [place for place, one in judged.items() if one.label == "supported" and one.quote is not None]
     told = "\n".join(claims[place].text for place in places)
-    if not places or await context.nli.run(unknown_language, told, context.nli.languages):
+    unreadable = await context.nli.run(unknown_language, told, context.nli.languages) if places else ""
+    if not places or unreadable:
         return {}
     pairs = [(_around(judged[place].quote, passages), claims[place].text) for place in places]
     try:
