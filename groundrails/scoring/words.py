@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -166,7 +166,7 @@ def words_of(text: str, *, starts_sentence: bool = True) -> Words:
     dates, rest = _dates(text)
     running = tuple(_RUNNING.findall(text.lower().replace("’", "'")))
     return Words(
-        content=tuple(stem for word in _WORD.findall(text.lower()) if word not in _COUNTED and (stem := stem_of(word))),
+        content=tuple(_content(text)),
         numbers=tuple(_numbers(rest)),
         dates=tuple(dates),
         names=tuple(_names(text, starts_sentence)),
@@ -174,8 +174,15 @@ def words_of(text: str, *, starts_sentence: bool = True) -> Words:
     )
 
 
+def _content(text: str) -> list[str]:
+    return [stem for word in _WORD.findall(text.lower()) if word not in _COUNTED and (stem := stem_of(word))]
+
+
 class WordIndex:
-    """The words of some evidence, built once in linear time and asked for each claim."""
+    """The words of some evidence, built once in linear time and asked for each claim.
+
+    Numbers and dates are worked out when a claim first asks for one: in a long document that is most of the work.
+    """
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.content: set[str] = set()
@@ -184,26 +191,42 @@ class WordIndex:
         self._copies: set[str] = set()
         self._sentences: list[tuple[frozenset[str], bool]] | None = None
         self._texts: list[str] = []
-        self._numbers: dict[float, set[str]] = {}
-        self._dates: dict[int, list[Date]] = {}
         for text in texts:
             self._add(text)
-        self._values = sorted(self._numbers)
 
     def _add(self, text: str) -> None:
-        words = words_of(text)
+        content = _content(text)
         self._texts.append(text)
-        self.content.update(words.content)
-        self.bigrams.update(words.bigrams)
-        self.plain.update(w.lower() for w in _NAME.findall(text))
+        self.content.update(content)
+        self.bigrams.update(pairwise(content))
+        self.plain.update(map(str.lower, _NAME.findall(text)))
         self._copies.update(_plain_words(part) for part in _SENTENCE_END.split(text))
-        dates_numbers = [Number(float(part)) for date in words.dates for part in (date.year, date.day) if part]
-        # "5, 100 and 200" may be three numbers after all; as evidence it is read both ways.
-        apart = () if _whole_numbers(text) == text else _numbers(_dates(text)[1])
-        for number in (*words.numbers, *dates_numbers, *apart):
-            self._numbers.setdefault(number.value, set()).add(number.unit)
-        for date in set(words.dates):
-            self._dates.setdefault(date.month, []).append(date)
+
+    @cached_property
+    def _dates(self) -> dict[int, list[Date]]:
+        """Dates by their month."""
+        found: dict[int, list[Date]] = {}
+        for date in {date for text in self._texts for date in _dates(_whole_numbers(text))[0]}:
+            found.setdefault(date.month, []).append(date)
+        return found
+
+    @cached_property
+    def _numbers(self) -> dict[float, set[str]]:
+        """Units by the value they stand behind."""
+        found: dict[float, set[str]] = {}
+        for text in self._texts:
+            whole = _whole_numbers(text)
+            # "5, 100 and 200" may be three numbers after all; as evidence it is read both ways.
+            for reading in dict.fromkeys((whole, text)):
+                dates, rest = _dates(reading)
+                of_dates = (Number(float(part)) for date in dates for part in (date.year, date.day) if part)
+                for number in (*_numbers(rest), *of_dates):
+                    found.setdefault(number.value, set()).add(number.unit)
+        return found
+
+    @cached_property
+    def _values(self) -> list[float]:
+        return sorted(self._numbers)
 
     @property
     def sentences(self) -> list[tuple[frozenset[str], bool]]:

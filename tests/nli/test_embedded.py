@@ -14,6 +14,7 @@ from groundrails.errors import ModelFileError, NliError
 from groundrails.nli.base import NliModel
 from groundrails.nli.embedded import EmbeddedModel
 from groundrails.nli.model_file import MODEL_FOLDER
+from groundrails.nli.parts import encodable
 from groundrails.nli.processors import usable_processors
 
 E2 = float(np.exp(2.0))
@@ -85,6 +86,16 @@ def test_a_special_token_written_in_a_text_stays_text(tiny_folder: Path) -> None
 @pytest.mark.parametrize("text", ["\x00paris", "paris \ud800 yes", "\u202eparis", "パリ", "a" * 100_000, "." * 5_000])
 def test_odd_text_is_scored(tiny_folder: Path, text: str) -> None:
     assert np.isfinite(EmbeddedModel(tiny_folder).scores([(text, "yes"), ("paris", text)])).all()
+
+
+@pytest.mark.parametrize("size", [0, 9_990, 10_000, 10_001, 35_000])
+def test_a_long_text_read_in_pieces_has_the_offsets_of_the_whole(size: int) -> None:
+    letters = "abc é漢字😀\u202e\x00 \n\t.,-'ÅÄ\u0301 \u00a0123"
+    generator = np.random.default_rng(size)
+    text = "".join(generator.choice(list(letters), size))
+    model = EmbeddedModel()
+    whole = model._tokenizer.encode(encodable(text), add_special_tokens=False).offsets
+    assert model.token_offsets(text) == list(whole)
 
 
 def test_token_offsets_point_into_the_text(tiny_folder: Path) -> None:

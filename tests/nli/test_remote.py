@@ -136,7 +136,7 @@ def test_a_long_pair_is_sent_in_parts(server: Server, remote: RemoteModel) -> No
     assert remote.scores([(premise, "Paris")]).argmax() == 0
     sent = [pair[0] for path, body, _ in server.requests if path == "/predict" for pair in body["inputs"]]
     assert len(sent) > 5
-    assert premise.startswith(sent[0]) and max(map(len, sent)) < len(premise)
+    assert all(part in premise for part in sent) and max(map(len, sent)) < len(premise)
 
 
 def test_odd_text_can_be_sent(remote: RemoteModel) -> None:
