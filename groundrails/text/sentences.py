@@ -155,7 +155,15 @@ def _goes_on(text: str, block: Block, line: Block) -> bool:
     before, after = text[last_start : block.end].rstrip(), text[line.start : line.end].lstrip()
     if not before or before[-1] in ".!?…:。！？":
         return after[:1].islower() and before[-1:] != ":" and len(before) >= _WRAPPED_LINE_CHARS
-    return after[:1].islower() or len(before) >= _WRAPPED_LINE_CHARS
+    return after[:1].islower() or len(before) >= _WRAPPED_LINE_CHARS or _HANGING.search(before) is not None
+
+
+_HANGING = re.compile(
+    r"(?:^|\s)(?:a|an|the|of|in|on|at|by|to|from|for|with|and|or|but|is|are|was|were|has|have|had|be|been|than|its|his|"
+    r"her|their|not)$|,$",
+    re.IGNORECASE,
+)
+"""Ends of a line at which no sentence ends: narrow columns are wrapped after them too."""
 
 
 def _prose_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -106,6 +106,16 @@ def test_clauses_become_claims_with_their_subject_and_their_own_words(name: str)
     assert all(text[claim.span.start : claim.span.end] == claim.span.text for claim in claims)
 
 
+@pytest.mark.parametrize("place", ["Paris", "Lyon"])
+def test_a_line_that_ends_in_a_preposition_goes_on(place: str) -> None:
+    # "Paris." alone would be supported wherever it stands in the evidence.
+    text = f"The tower was finished in\n1889. It is located in\n{place}."
+    assert [claim.text for claim in extract_claims(text)] == [
+        "The tower was finished in 1889.",
+        f"It is located in {place}.",
+    ]
+
+
 @pytest.mark.parametrize("text", WHOLE)
 def test_a_sentence_that_no_rule_can_cut_safely_stays_whole(text: str) -> None:
     assert [claim.text for claim in extract_claims(text)] == [text]
