@@ -2,6 +2,8 @@
 FROM python:3.12-slim AS build
 WORKDIR /src
 COPY . .
+# The one package that is named is the source beside it.
+# hadolint ignore=DL3013
 RUN pip install --no-cache-dir --prefix=/install ".[service,store,postgresql,telemetry]"
 
 FROM python:3.12-slim

@@ -54,6 +54,8 @@ PARTS = 20
 """Of a soak: memory is read at the end of each."""
 FLAT_MB_PER_HOUR = 20.0
 """Growth of memory over the second half of a soak, at most, that counts as flat: an allocator's noise over minutes."""
+MIN_SOAK_S = 300.0
+"""Seconds below which a soak is too short to tell."""
 CHAINCHECK = ["--no-deps", "chaincheck==0.6.0"]
 LIGHT = [
     "openai",
@@ -150,7 +152,7 @@ async def soak(url: str, pid: int, seconds: float) -> dict[str, Any]:
         "rss_mb_half": later[0]["rss_mb"],
         "rss_mb_last": seen[-1]["rss_mb"],
         "mb_per_hour_second_half": hourly,
-        "is_flat": hourly <= FLAT_MB_PER_HOUR,
+        "is_flat": None if seconds < MIN_SOAK_S else hourly <= FLAT_MB_PER_HOUR,
         "parts": seen,
     }
 
@@ -232,7 +234,7 @@ def publish_soak(found: dict[str, Any]) -> None:
     """The line of the soak."""
     table = [["seconds", "answers", "MB at first / half-way / at the end", "MB an hour, second half", "flat"]]
     rss = " / ".join(f"{found[name]:.0f}" for name in ("rss_mb_first", "rss_mb_half", "rss_mb_last"))
-    flat = "yes" if found["is_flat"] else "no"
+    flat = {True: "yes", False: "no", None: "too short to tell"}[found["is_flat"]]
     table.append([str(found["seconds"]), str(found["answers"]), rss, f"{found['mb_per_hour_second_half']:+.1f}", flat])
     publish("soak", table, found)
     keep("soak", found)

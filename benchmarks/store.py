@@ -10,13 +10,15 @@ with quotes, as an answer of some 150 words has.
 from __future__ import annotations
 
 import argparse
+import json
 import sqlite3
 import statistics
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
-from tables import publish
+from tables import machine, publish
 
 from groundrails import Claim, Exchange, Finding, Report, Span
 from groundrails.config_store import StoreSettings
@@ -26,6 +28,8 @@ from groundrails.store import Store
 CLAIMS = 8
 SENTENCE = "The northern tower of the Halden bridge was finished by local engineers in the spring of 1932. "
 PACE_S = 0.004
+RESULTS = Path(__file__).resolve().parent / "store.json"
+"""For the sizing in docs/operations.md."""
 
 
 def made() -> tuple[Report, Exchange]:
@@ -91,6 +95,7 @@ def measure(turns: int, *, locked: bool) -> dict[str, Any]:
         _until_written(store, turns + 1)
         status = store.status
         store.close()
+        size = sum(file.stat().st_size for file in Path(folder).glob("store.db*"))
     return {
         "turns_per_s": round(turns / elapsed_s),
         "median_ms": round(statistics.median(times), 3),
@@ -98,6 +103,7 @@ def measure(turns: int, *, locked: bool) -> dict[str, Any]:
         "max_ms": round(max(times), 2),
         "through_the_spool": status.spooled,
         "lost": status.lost,
+        "bytes_a_report": round(size / (turns + 1)),
     }
 
 
@@ -121,6 +127,8 @@ def main() -> None:
     rows = [["database", *(name.replace("_", " ") for name in names)]]
     rows += [[state, *(str(values[name]) for name in names)] for state, values in figures.items()]
     publish("store", rows, {"store": figures, "turns": turns})
+    kept = {"machine": machine(), "result": figures["free"]}
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ PAGES = ("check", "check-dark", "trends", "trends-dark", "history", "review", "r
 SETTINGS = """\
 checks: [grounding, claims, citations]
 store: {url: 'sqlite:///reports.db'}
-escalation: {}
+escalation: {tiers: {blocking: 1.0}}
 policies:
   - {when: {kind: unsupported_claim, label: absent}, then: escalate}
 abstention: {enabled: true}

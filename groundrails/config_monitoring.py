@@ -106,6 +106,8 @@ class MonitoringSettings(Section):
 
     window: int = Field(default=500, ge=10)
     """Reports in the rolling window."""
+    shadow_sample: SampleRates = SampleRates()
+    """Share of answers that `activation: shadow` checks, by stakes (control stack 20.7.1: 1, 0.1, 0.01)."""
     worst: int = Field(default=5, ge=0)
     """Worst reports named in an alert."""
     cusum: CusumSettings = CusumSettings()

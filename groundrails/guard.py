@@ -176,6 +176,7 @@ class Guard:
         sampler: Sampler | None = None,
         on_check: Callable[[CheckResult], None] | None = None,
         mitigate: bool = True,
+        drawn_at: float = 1.0,
     ) -> Report:
         """Check a ready exchange.
 
@@ -186,6 +187,7 @@ class Guard:
             sampler: shared by several checks of one turn, so that samples are drawn once.
             on_check: called as each check ends, in the order in which they end.
             mitigate: False leaves it at the decision: nothing is repaired, and nobody is asked to review.
+            drawn_at: share of such exchanges that are checked at all; a kept report stands for the others too.
         """
         started = time.perf_counter()
         context, sessions = self._context(exchange, llm, sampler)
@@ -198,7 +200,7 @@ class Guard:
             total_ms = (time.perf_counter() - started) * 1000
             timings_ms = {**report.timings_ms, "total": total_ms}
             report = report.model_copy(update={"timings_ms": timings_ms, "llm": _usage(sessions)})
-            report = self._kept(self._told(report, context.config), exchange)
+            report = self._kept(self._told(report, context.config), exchange, drawn_at)
             trace.finish(exchange, report)
         return report
 
@@ -236,13 +238,13 @@ class Guard:
         results = [CheckResult(name=name, status="unverified", reason=reason) for name in checks]
         return self._kept(build_report(results, self.config, exchange, cap=cap), exchange)
 
-    def _kept(self, report: Report, exchange: Exchange) -> Report:
+    def _kept(self, report: Report, exchange: Exchange, drawn_at: float = 1.0) -> Report:
         """The report with the id under which the store keeps it, if it does."""
         if self.store is None:
             return report
         store = self.settings_in_force.store
         rate = float(getattr(store.sample, report.stakes)) if store is not None else None
-        report_id = self.store.put(report, exchange, sample_rate=rate)
+        report_id = self.store.put(report, exchange, sample_rate=rate, drawn_at=drawn_at)
         return report.model_copy(update={"id": report_id}) if report_id else report
 
     @property

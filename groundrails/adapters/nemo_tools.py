@@ -89,7 +89,7 @@ async def run_rail(
 async def _verdict(rail: Rail, context: Mapping[str, Any], plugin: NemoPlugin, turn: Turn) -> Verdict:
     check = _prepared(rail, context, plugin)
     if plugin.config.activation == "shadow":
-        plugin.check_in_shadow(check, lambda report: log_shadow(rail.name, report))
+        plugin.check_in_shadow(check, lambda report: log_shadow(rail.name, report), stakes=stakes_in(context))
         return not_run(SHADOW)
     report: Report = await check()
     if report.decision == "regenerate":  # there is no text to repair, and a call that was found wrong must not go out
@@ -104,7 +104,7 @@ def _prepared(rail: Rail, context: Mapping[str, Any], plugin: NemoPlugin) -> Cal
     """The check as a function that can run here or elsewhere."""
     calls, tools, stakes = context.get(CALLS_VARIABLE), _tools(context, plugin), stakes_in(context)
 
-    async def check() -> Report:
+    async def check(drawn_at: float = 1.0) -> Report:
         exchange = Exchange(response="", stakes=stakes)
         try:
             found = {"tool_calls": as_tool_calls(calls), "tools": as_tools(tools)}
@@ -112,7 +112,7 @@ def _prepared(rail: Rail, context: Mapping[str, Any], plugin: NemoPlugin) -> Cal
         except InputError as error:
             return plugin.guard.unverified_report(rail.checks, f"bad_tool_calls: {error}", exchange, cap=rail.cap)
         try:
-            return await plugin.guard.check_exchange(exchange, checks=rail.checks, cap=rail.cap)
+            return await plugin.guard.check_exchange(exchange, checks=rail.checks, cap=rail.cap, drawn_at=drawn_at)
         except Exception as error:  # boundary to the user's sources and tools: none may break the turn
             log.error("groundrails: %s could not run: %s", rail.name, place_of(error))
             reason = f"check_failed: {reason_of(error)}"

@@ -93,11 +93,14 @@ class Store:
                 self._opened = _identity(self.file) if self.file is not None else None
             return self._engine
 
-    def put(self, report: Report, exchange: Exchange, *, sample_rate: float | None = None) -> str | None:
+    def put(
+        self, report: Report, exchange: Exchange, *, sample_rate: float | None = None, drawn_at: float = 1.0
+    ) -> str | None:
         """Keep a report, unless it is not in the sample. Returns at once, with the report's id or None; never raises.
 
         Args:
             sample_rate: share of such reports that are kept; that of the settings for the report's stakes if None.
+            drawn_at: share of such answers that were checked at all; the kept report stands for 1 / (both).
         """
         rate = float(getattr(self.settings.sample, report.stakes)) if sample_rate is None else sample_rate
         if report.review is not None:
@@ -110,7 +113,7 @@ class Store:
             report=report,
             exchange=exchange,
             created_at=self.clock.now(),
-            sample_rate=rate,
+            sample_rate=rate * drawn_at,
             redaction=self.redaction,
         )
         self._writer.put(entry)
