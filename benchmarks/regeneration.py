@@ -138,6 +138,19 @@ def _other_value(_case: Case, asked: list[str]) -> str:
     return _reply(*(re.sub(r"\d+", lambda found: str(int(found[0]) + 13), sentence) for sentence in asked))
 
 
+def _moves_a_value(case: Case, asked: list[str]) -> str:
+    """A number that the evidence says of something else in the place of each number."""
+    return _reply(*(_moved(case, sentence) for sentence in asked))
+
+
+def _moved(case: Case, sentence: str) -> str:
+    truth = _truth(case, sentence)
+    others = [number for number in re.findall(r"\d+", case.evidence) if number not in truth]
+    if not re.search(r"\d", truth):  # the designer: there is one name only
+        return sentence
+    return re.sub(r"\d+", lambda found: min(others, key=lambda other: (len(other) != len(found[0]), other)), truth)
+
+
 def _adds_a_detail(case: Case, asked: list[str]) -> str:
     return _reply(*(f"{_truth(case, sentence).rstrip('.')}, next to a chapel of 1702." for sentence in asked))
 
@@ -170,6 +183,7 @@ MODELS: dict[str, tuple[bool, Model]] = {
     "rewrites everything inside a sentence": (True, _rewrites_all_inside),
     "invents another claim": (True, _invents),
     "puts other wrong values": (True, _other_value),
+    "puts values of other facts": (True, _moves_a_value),
     "corrects and adds a detail": (True, _adds_a_detail),
     "denies what is true": (True, _denies),
     "brings in a link": (True, _injects),

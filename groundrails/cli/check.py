@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -40,6 +40,15 @@ def check(
     samples_file: Path | None = typer.Option(
         None, "--samples-file", metavar="FILE", help="A JSON list of samples, or one sample a line."
     ),
+    schema: Path | None = typer.Option(
+        None, "--schema", metavar="FILE", help="The JSON Schema that the answer must fit (check structure)."
+    ),
+    tool_calls: Path | None = typer.Option(
+        None, "--tool-calls", metavar="FILE", help="A JSON list of calls to check; the answer may be left out then."
+    ),
+    tools: Path | None = typer.Option(
+        None, "--tools", metavar="FILE", help="A JSON list of the tools with their names and parameters."
+    ),
     config: Path | None = typer.Option(
         None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
     ),
@@ -47,8 +56,8 @@ def check(
         [],
         "--check",
         metavar="NAME",
-        help="grounding, claims or consistency. Repeatable. Default: what the settings say; without settings, "
-        "what the given evidence and samples allow.",
+        help="citations, claims, consistency, grounding, knowledge, logic, structure or tools. Repeatable. Default: "
+        "what the settings say; without settings, what is given allows.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print the report as JSON."),
     html: Path | None = typer.Option(
@@ -67,14 +76,17 @@ def check(
     """
     from groundrails.exchange import Exchange
 
-    answer = _answer(response, response_file)
+    answer = "" if tool_calls and response is None and response_file is None else _answer(response, response_file)
+    form = _form(schema, tool_calls, tools)
     passages = _passages(evidence, [_typed(text) for text in evidence_text])
     samples = (*map(_typed, sample), *_samples_in(samples_file))
     question = _typed(prompt) if prompt is not None else None
     if html is not None:
         _refuse_unwritable(html)
-    guard, names = _prepared(config, checks, passages, samples, needs_claims=debug_claims)
-    report = _checked(guard, names, Exchange.of(answer, evidence=passages, prompt=question, samples=samples))
+    possible = _possible_checks(passages, samples, form, has_answer=bool(answer))
+    guard, names = _prepared(config, checks, possible, needs_claims=debug_claims)
+    exchange = Exchange.of(answer, evidence=passages, prompt=question, samples=samples, **form)
+    report = _checked(guard, names, exchange)
     redaction = guard.config.redaction
     if html is not None:
         _write_page(html, report, answer, guard.config, debug_claims)
@@ -91,8 +103,7 @@ def check(
 def _prepared(
     config: Path | None,
     checks: Sequence[str],
-    passages: Sequence[Passage],
-    samples: Sequence[str],
+    possible: list[str] | None,
     *,
     needs_claims: bool,
 ) -> tuple[Guard, list[str] | None]:
@@ -103,7 +114,7 @@ def _prepared(
     for name in checks:
         get_check(name)  # an unknown name is wrong usage, not an unverified report
     guard = Guard(config)
-    names = list(checks) or (None if config else _possible_checks(passages, samples))
+    names = list(checks) or (None if config else possible)
     if needs_claims and "claims" not in (guard.config.checks if names is None else names):
         raise CliError(
             "--debug-claims shows what the check 'claims' does, which is not among the checks: --check claims"
@@ -151,11 +162,37 @@ def _write_page(file: Path, report: Report, answer: str, settings: GuardConfig, 
         raise CliError(f"cannot write {str(file)!r}: {error.strerror}; give another path") from None
 
 
-def _possible_checks(passages: Sequence[Passage], samples: Sequence[str]) -> list[str] | None:
-    """Without settings: compare with samples if some are given, with evidence if some is given."""
-    if not samples:
+def _possible_checks(
+    passages: Sequence[Passage], samples: Sequence[str], form: Mapping[str, Any], *, has_answer: bool
+) -> list[str] | None:
+    """Without settings: compare with what is given; None if that is evidence alone, or nothing."""
+    given = {"consistency": samples, "structure": form.get("response_schema"), "tools": form.get("tool_calls")}
+    names = [name for name, what in given.items() if what is not None and what != ()]
+    if not names:
         return None
-    return ["grounding", "claims", "consistency"] if passages else ["consistency"]
+    return ["grounding", "claims", *names] if passages and has_answer else names
+
+
+def _form(schema: Path | None, tool_calls: Path | None, tools: Path | None) -> dict[str, Any]:
+    """The arguments of an exchange that say what the answer must look like, and what it wants to call."""
+    form: dict[str, Any] = {}
+    if schema is not None:
+        form["response_schema"] = _json_in(schema, dict, "a JSON Schema, which is an object")
+    if tool_calls is not None:
+        form["tool_calls"] = _json_in(tool_calls, list, "a JSON list of calls")
+    if tools is not None:
+        form["tools"] = _json_in(tools, list, "a JSON list of tools")
+    return form
+
+
+def _json_in(file: Path, kind: type, wanted: str) -> Any:
+    try:
+        value = json.loads(_text_of(file))
+    except (ValueError, RecursionError) as error:
+        raise CliError(f"cannot read {str(file)!r}: {error}; expected {wanted}") from None
+    if not isinstance(value, kind):
+        raise CliError(f"{str(file)!r} holds a {type(value).__name__}; expected {wanted}")
+    return value
 
 
 def _answer(response: str | None, file: str | None) -> str:

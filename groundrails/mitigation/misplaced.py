@@ -13,6 +13,8 @@ from groundrails.text.values import Name, Values, values_of
 
 MAX_LEAD_WORDS = 2
 """Words before a sentence's first name if that is its subject: "The Halden bridge", "In the Halden bridge"."""
+MIN_SHARED = 2
+"""Words that a sentence with another number of that unit shares with the correction, to be about the same thing."""
 
 
 class Value(NamedTuple):
@@ -43,7 +45,8 @@ def misplaced_values(text: str, old: str, passages: Sequence[Passage]) -> list[s
 
     A value is bound to what its sentence says. It is misplaced if another sentence of the evidence, with another value
     of that kind, shares more words with the correction than every sentence that has the value: "opened in 1974" beside
-    "opened in 1932" and "tolls were abolished in 1974". Values that no sentence has are not looked at here.
+    "opened in 1932" and "tolls were abolished in 1974". So is a number that the evidence has in another unit only, "412
+    lanes" beside "412 metres" and "4 lanes".
     """
     found = values_of(text)
     values = frozenset(_values(found))
@@ -59,7 +62,9 @@ def misplaced_values(text: str, old: str, passages: Sequence[Passage]) -> list[s
 def _is_misplaced(value: Value, frame: frozenset[str], values: frozenset[Value], told: Sequence[_Told]) -> bool:
     having = [one.shared(frame) for one in told if value in one.values]
     others = [one.shared(frame) for one in told if one.has_another(value, values)]
-    return bool(having) and max(others, default=0) > max(having)
+    if not having:
+        return value.kind != "name" and max(others, default=0) >= MIN_SHARED
+    return max(others, default=0) > max(having)
 
 
 def _told(text: str) -> Iterable[_Told]:
@@ -104,5 +109,6 @@ def _values(found: Values) -> Iterable[Value]:
     for quantity in found.quantities:
         yield Value(f"{quantity.kind} {quantity.unit}".strip(), f"{quantity.value:g}")
     for moment in found.moments:
-        yield Value(moment.part, moment.value)
+        if moment.part != "date":  # year, month and day stand beside it; one of them may be left out
+            yield Value(moment.part, moment.value)
     yield from (_named(name) for name in found.names if _is_name(name))

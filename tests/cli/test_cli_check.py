@@ -190,3 +190,44 @@ def test_redaction_hides_the_repaired_text(groundrails: Run, repairing: Any) -> 
     done = groundrails("check", "-r", WRONG, "-t", SOURCE, "-c", repairing[0])
     assert "repair repaired" in done.out
     assert "business days" not in done.out + done.err
+
+
+def written_json(folder: Path, name: str, value: Any) -> Path:
+    (folder / name).write_text(json.dumps(value))
+    return folder / name
+
+
+def test_an_answer_is_held_against_a_schema(groundrails: Run, tmp_path: Path) -> None:
+    schema = written_json(tmp_path, "schema.json", {"properties": {"status": {"enum": ["open", "closed"]}}})
+    fits = groundrails("check", "-r", '{"status": "open"}', "--schema", schema)
+    assert (fits.code, fits.err) == (0, "")
+    broken = groundrails("check", "-r", '{"status": "lost"}', "--schema", schema)
+    assert broken.code == 1
+    assert 'at /status: "lost" is not one of ["open", "closed"]' in " ".join(broken.out.split())
+
+
+def test_tool_calls_are_checked_without_an_answer(groundrails: Run, tmp_path: Path) -> None:
+    tools = written_json(tmp_path, "tools.json", [{"name": "refund", "parameters": {"required": ["order"]}}])
+    good = written_json(tmp_path, "good.json", [{"name": "refund", "arguments": {"order": "A1"}}])
+    bad = written_json(tmp_path, "bad.json", [{"name": "refund", "arguments": {}}, {"name": "drop", "arguments": {}}])
+    assert groundrails("check", "--tool-calls", good, "--tools", tools).code == 0
+    done = groundrails("check", "--tool-calls", bad, "--tools", tools)
+    assert done.code == 1
+    assert "'order' is a required property" in done.out and "there is no tool 'drop'" in done.out
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "told"),
+    [
+        ("--schema", "[1]", "holds a list; expected a JSON Schema"),
+        ("--schema", "{", "expected a JSON Schema"),
+        ("--tool-calls", "{}", "holds a dict; expected a JSON list of calls"),
+        ("--tools", "nothing", "expected a JSON list of tools"),
+    ],
+)
+def test_a_file_of_another_form_is_wrong_usage(
+    groundrails: Run, tmp_path: Path, option: str, text: str, told: str
+) -> None:
+    (tmp_path / "given.json").write_text(text)
+    done = groundrails("check", "-r", "x", option, tmp_path / "given.json")
+    assert done.code == 2 and told in done.err

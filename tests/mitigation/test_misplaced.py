@@ -14,7 +14,9 @@ PASSAGES = [
         "Lund, an engineer from Oslo. Tolls were abolished in 1974 by Mira Stein.",
     ),
     Passage(
-        id="2", text="The Vik bridge is 300 metres long. It was opened by the king in 1951 and designed by Ida Falk."
+        id="2",
+        text="The Vik bridge is 300 metres long. It was opened by the king in 1951 and designed by Ida Falk. The Vik "
+        "bridge closed on 4 May 1990, the Vik road on 5 June 1991.",
     ),
 ]
 
@@ -27,6 +29,7 @@ PASSAGES = [
         ("The Vik bridge is 412 metres long.", "The Vik bridge is 250 metres long.", ["412"]),
         ("The Halden bridge is 300 metres long.", "The Halden bridge is 250 metres long.", ["300"]),
         ("The Halden bridge was designed by Ida Falk.", "The Halden bridge was designed by Tom Brandt.", ["falk"]),
+        ("The Halden bridge is 1974 metres long.", "The Halden bridge is 300 metres long.", ["1974"]),
         ("Tolls on the Halden bridge were abolished in 1932.", "Tolls were abolished in 1988.", ["1932"]),
     ],
 )
@@ -45,6 +48,7 @@ def test_a_value_of_another_fact_is_misplaced(text: str, old: str, misplaced: li
         ("In 1974 the tolls of the Halden bridge were abolished.", "In 1988 the tolls were abolished."),
         ("The Vik bridge is 300 metres long.", "The Vik bridge is 412 metres long."),
         ("The Vik bridge was opened in 1951.", "The Vik bridge was opened in 1932."),
+        ("The Vik bridge closed in May 1990.", "The Vik bridge closed in 1980."),
         ("The evidence does not say who paid.", "Tom Brandt paid."),
     ],
 )
