@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from groundrails.exchange import Exchange
-from groundrails.scoring.base import ClaimScore, MeasureResult, Statement, clipped, result_of, unmeasured
-from groundrails.scoring.encoder import TextEncoder, default_encoder
-from groundrails.scoring.samples import readable_samples, sentences_of
+from groundrails.scoring.base import ClaimScore, clipped
+from groundrails.scoring.by_encoder import EncoderMeasure
+from groundrails.scoring.samples import sentences_of
 
 if TYPE_CHECKING:
-    from groundrails.checks.base import CheckContext
-    from groundrails.scoring.encoder import Vectors
+    from groundrails.scoring.encoder import TextEncoder, Vectors
 
 UNRELATED_F1: Mapping[str, float] = {"groundrails-embedding-minilm-l6": 0.15, "groundrails-nli-minilm-l6": 0.47}
 """BERTScore F1 of two sentences that have nothing in common, by encoder: means over 1,200 random pairs of MultiNLI
@@ -35,33 +33,21 @@ def bertscore_f1(candidate: Vectors, reference: Vectors) -> float:
     return 0.0 if precision + recall <= 0 else 2 * precision * recall / (precision + recall)
 
 
-class BertScoreMeasure:
+class BertScoreMeasure(EncoderMeasure):
     """S(i) = 1 - mean over samples of max over the sample's sentences of BERTScore(claim i, sentence).
 
     SelfCheckGPT with BERTScore (arXiv 2303.08896, section 5.1; NeMo Guardrails has it as a TODO). Differences: token
     vectors are those of the encoder inside the package (all-MiniLM-L6-v2, last layer) instead of RoBERTa-large.
-
-    Args:
-        encoder: gives token vectors; the embedded one if None.
     """
 
     name = "bertscore"
-    version = "1"
 
-    def __init__(self, encoder: TextEncoder | None = None) -> None:
-        self._encoder = encoder
-
-    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
-        """Score each claim against the samples."""
-        encoder = self._encoder or default_encoder()
-        drawn = await readable_samples(exchange, context, encoder.languages)
-        if not drawn.texts:
-            return unmeasured(self, claims, drawn.reason)
-        values = await context.nli.run(_consistencies, encoder, [claim.text for claim in claims], drawn.texts)
+    def _scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
         floor = UNRELATED_F1.get(encoder.name, 0.0)
-        scores = [_claim_score(value, floor) for value in values]
-        version = f"{self.version}+{encoder.name}@{encoder.version}"
-        return result_of(self, scores, version=version, details={"samples": len(drawn.texts), "unrelated_f1": floor})
+        return [_claim_score(value, floor) for value in _consistencies(encoder, claims, samples)]
+
+    def _details(self, encoder: TextEncoder) -> dict[str, float]:
+        return {"unrelated_f1": UNRELATED_F1.get(encoder.name, 0.0)}
 
 
 def _consistencies(encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[float]:

@@ -5,41 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from groundrails.exchange import Exchange
-from groundrails.scoring.base import ClaimScore, MeasureResult, Statement, clipped, result_of, unmeasured
-from groundrails.scoring.encoder import TextEncoder, default_encoder
-from groundrails.scoring.samples import readable_samples, sentences_of
+from groundrails.scoring.base import ClaimScore, clipped
+from groundrails.scoring.by_encoder import EncoderMeasure
+from groundrails.scoring.samples import sentences_of
 
 if TYPE_CHECKING:
-    from groundrails.checks.base import CheckContext
+    from groundrails.scoring.encoder import TextEncoder
 
 
-class EmbeddingMeasure:
+class EmbeddingMeasure(EncoderMeasure):
     """1 - mean over samples of the highest cosine between the claim and a sentence of the sample.
 
     ChainCheck and uqlm compare whole answers in this way; sentences let one wrong one stand out. A cosine below 0
     counts as 0. Weak where one word decides: "in 1887" and "in 1889" are near neighbours.
-
-    Args:
-        encoder: gives sentence vectors; the embedded one if None.
     """
 
     name = "embedding"
-    version = "1"
 
-    def __init__(self, encoder: TextEncoder | None = None) -> None:
-        self._encoder = encoder
-
-    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
-        """Score each claim against the samples."""
-        encoder = self._encoder or default_encoder()
-        drawn = await readable_samples(exchange, context, encoder.languages)
-        if not drawn.texts:
-            return unmeasured(self, claims, drawn.reason)
-        cosines = await context.nli.run(_cosines, encoder, [claim.text for claim in claims], drawn.texts)
-        scores = [ClaimScore(score=clipped(1.0 - cosine), details={"cosine": cosine}) for cosine in cosines]
-        version = f"{self.version}+{encoder.name}@{encoder.version}"
-        return result_of(self, scores, version=version, details={"samples": len(drawn.texts)})
+    def _scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
+        cosines = _cosines(encoder, claims, samples)
+        return [ClaimScore(score=clipped(1.0 - cosine), details={"cosine": cosine}) for cosine in cosines]
 
 
 def _cosines(encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[float]:
