@@ -108,6 +108,19 @@ async def test_without_flag_nothing_is_checked(server: ReplayServer) -> None:
     assert not any(is_sampling(request) for request in server.requests)
 
 
+async def test_flag_holds_for_one_answer(server: ReplayServer) -> None:
+    """Two answers in a turn: the flag that the input rail sets is gone after the first."""
+    from nemoguardrails import LLMRails, RailsConfig
+
+    colang = SAYS.replace("{first}", PLANTED).replace("{second}", PLANTED).replace("  check claims\n", "")
+    flags = "\nflow input rails $input_text\n  global $check_grounding\n  $check_grounding = True\n"
+    yaml = YAML.format(base_url=server.base_url, more=WARN.replace("activation: always, ", ""))
+    app = LLMRails(RailsConfig.from_content(colang_content=colang + flags, yaml_content=yaml))
+    message = await _ask(app)
+    assert [event["report"]["status"] for event in _events(message, "HallucinationReport")] == ["hallucinated"]
+    assert message["content"].count(PLANTED) == 2 and message["content"].count(WARNING) == 1
+
+
 async def test_rails_exception_arrives_as_event(server: ReplayServer) -> None:
     app = _app(server, "check grounding", more="enable_rails_exceptions: true\n")
     script(server, PLANTED)
