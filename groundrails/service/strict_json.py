@@ -30,7 +30,7 @@ def parse(body: bytes, max_depth: int) -> Any:
     except UnicodeDecodeError as error:
         raise Problem(400, "not_utf8", f"the body is not UTF-8 (byte {error.start})") from None
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_doubles)
     except json.JSONDecodeError as error:
         raise Problem(400, "not_json", f"the body is not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:
@@ -39,6 +39,14 @@ def parse(body: bytes, max_depth: int) -> Any:
         raise Problem(400, "not_json", f"the body holds a number that cannot be read: {error}") from None
     _require_sound(value, max_depth, check_surrogates="\\u" in text)
     return value
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; with a key given twice, what stands before this service may have read the other value."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise Problem(400, "not_json", "an object of the body has a key twice")
+    return found
 
 
 def _refuse_constant(name: str) -> NoReturn:

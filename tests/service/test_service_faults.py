@@ -44,6 +44,7 @@ def deep(levels: int) -> bytes:
         (b"", 422, "invalid"),
         (b"{", 400, "not_json"),
         (b'{"response": NaN}', 400, "not_json"),
+        (b'{"response": "It is right.", "response": "It is wrong."}', 400, "not_json"),
         (b'{"response": "x", "schema": {"a": ' + b"9" * 10_000 + b"}}", 400, "not_json"),
         (b"null", 422, "invalid"),
     ],
