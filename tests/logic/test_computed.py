@@ -63,6 +63,8 @@ WRONG_FORMULAS = [
 ]
 FINE_FORMULAS = [
     "2 + 2 = 4 = 4.0",
+    "0x10 = 16",
+    "0x10 + 0b11 = 19",
     "12 * 5 = 60 minutes = 1 hour",
     "1/2 = 0.5 = 50%",
     "x = 4 + 1 = 5",

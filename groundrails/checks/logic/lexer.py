@@ -70,6 +70,7 @@ _TOKEN = re.compile(
     | (?P<equal_words>\b(?:{_EQUAL_WORDS})\b)
     | (?P<number_words>\b{NUMBER_WORDS}\b)
     | (?P<currency>[{re.escape(CURRENCIES)}]|\\\$|\b(?:USD|EUR|GBP)\b)
+    | (?P<coded>(?<![\w.])0[xbo][0-9a-f]+\b)
     | (?P<times_x>(?<![^\W\d])x(?=\s*[\d(√{re.escape(CURRENCIES)}]))
     | (?P<digits>(?:(?<![\w.])|(?<=\dx))(?:{DIGITS}))
     | (?P<relation><=|>=|!=|≤|≥|≠|<|>)
@@ -165,6 +166,8 @@ def _token(text: str, match: re.Match[str], kind: str) -> Iterator[Token]:
         yield Token("open" if kind == "open" else "close", "(" if kind == "open" else ")", start, end)
     elif kind in ("percent", "texpercent"):
         yield Token("unknown", "%", start, end)
+    elif kind == "coded":
+        yield Token("unknown", match[0], match.start(), match.end())  # 0x10 is sixteen
     elif kind in ("word", "times_x"):
         yield Token("word", lower, start, end)
     elif kind == "line":
