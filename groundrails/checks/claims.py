@@ -27,7 +27,7 @@ from groundrails.checks.grounding import Judged as Verdict
 from groundrails.checks.grounding import claim_of as claim_of_reading
 from groundrails.checks.grounding import finding_of, readable_evidence
 from groundrails.checks.grounding import judged_reading as verdict_on
-from groundrails.checks.hypotheses import Hypothesis, hypotheses
+from groundrails.checks.hypotheses import Hypothesis, hypotheses, question_of
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Exchange, Passage
 from groundrails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label, Severity
@@ -125,9 +125,10 @@ async def _plan(exchange: Exchange, context: CheckContext) -> _Plan:
     classifier = model if settings.classifier == "llm" else None
     if model is None and "llm" in (settings.extractor, settings.classifier):
         return _stop("no_model: claims.extractor or claims.classifier is 'llm', and there is no model", [])
-    extracted = await context.nli.run(extract_claims, exchange.response)
+    found = await context.nli.run(extract_claims, exchange.response)
+    extracted = await context.nli.run(_that_say_something, found, exchange.user_input)
     if not extracted:
-        return _Plan([])
+        return _stop("no_question: a bare yes or no says nothing without its question", found) if found else _Plan([])
     if not exchange.evidence:
         return _stop("no_evidence: nothing to check the claims against", extracted)
     spans = list(dict.fromkeys(claim.sentence for claim in extracted))
@@ -141,6 +142,13 @@ async def _plan(exchange: Exchange, context: CheckContext) -> _Plan:
         return _Plan(extracted, exchange.evidence, (), extractor, classifier)
     judge = named if settings.classifier == "auto" else None
     return _Plan(extracted, readable.passages, readable.unread, extractor, None, judge)
+
+
+def _that_say_something(extracted: list[ExtractedClaim], user_input: str) -> list[ExtractedClaim]:
+    """The claims without those that are a bare yes or no to a question that nobody knows."""
+    if question_of(user_input):
+        return extracted
+    return [claim for claim in extracted if not is_bare_reply(claim.sentence.text)]
 
 
 def _is_named(context: CheckContext) -> bool:

@@ -50,6 +50,19 @@ async def test_without_evidence_even_one_character_is_not_clean(guard: Callable[
     assert (report.status, report.hallucination_score) == ("unverified", None)
 
 
+@pytest.mark.parametrize("answer", ["Yes.", "No", "No, it is not.", "Yes. It does!"])
+async def test_a_bare_yes_or_no_to_an_unknown_question_is_not_clean(guard: Callable[..., Guard], answer: str) -> None:
+    report = await guard(checks=("grounding", "claims")).check(answer, evidence=EVIDENCE)
+    assert report.checks["claims"].status == "unverified" and report.decision != "allow"
+    assert "no_question" in report.checks["claims"].reason
+
+
+async def test_beside_other_claims_a_bare_yes_to_an_unknown_question_is_none(guard: Callable[..., Guard]) -> None:
+    report = await guard().check("Yes, it does. The Eiffel Tower is located in Paris.", evidence=EVIDENCE)
+    assert [claim.text for claim in report.claims] == ["The Eiffel Tower is located in Paris."]
+    assert report.status == "grounded"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
