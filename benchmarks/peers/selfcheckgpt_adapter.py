@@ -1,7 +1,7 @@
 """SelfCheckGPT 0.1.7 in its own environment, its NLI variant over a stub model or one behind HTTP. Run by run.py.
 
 It compares sentences with samples of the same model; the evidence of a row stands for its one sample. It gives scores
-and no verdict: a mean of the sentences above a half counts as flagged. Sentences are split at full stops.
+and no verdict: in F1 a mean of the sentences above a half counts as flagged. Sentences are split at full stops.
 """
 
 from __future__ import annotations
@@ -85,13 +85,15 @@ def said(one: dict[str, Any]) -> str:
         if one["nli"]:
             value = score(StubModel(one["nli"]), one["answer"], one["evidence"])
         else:
-            if not one["judge"]:
+            if one["judge"]:
+                os.environ["OPENAI_API_KEY"] = "any"
+            else:
                 os.environ.pop("OPENAI_API_KEY", None)
             checker = SelfCheckAPIPrompt(model="replay")
             value = float(checker.predict(sentences(one["answer"]), [one["evidence"]]).mean())
     except Exception as error:
         return f"raised {type(error).__name__}"
-    return "flagged" if value > 0.5 else "passed"
+    return f"score {value:.2f}"
 
 
 async def stall() -> tuple[float, float]:
