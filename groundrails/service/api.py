@@ -21,6 +21,8 @@ from groundrails.service.strict_json import parsed
 
 T = TypeVar("T")
 
+MAX_SEQ = 2**63 - 1
+"""Of a row; databases hold no larger number."""
 FAILURE = {
     "content": {
         "application/json": {
@@ -133,14 +135,14 @@ async def stream(request: Request, body: CheckBody) -> StreamingResponse:
 async def history(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
-    before: Annotated[int | None, Query(ge=1, description="`next` of the page before")] = None,
+    before: Annotated[int | None, Query(ge=1, le=MAX_SEQ, description="`next` of the page before")] = None,
     status: Status | None = None,
     decision: Decision | None = None,
     flow: str | None = None,
     agent: str | None = None,
     model: str | None = None,
-    since: Annotated[float | None, Query(description="Seconds since 1970")] = None,
-    until: Annotated[float | None, Query(description="Seconds since 1970")] = None,
+    since: Annotated[float | None, Query(description="Seconds since 1970", allow_inf_nan=False)] = None,
+    until: Annotated[float | None, Query(description="Seconds since 1970", allow_inf_nan=False)] = None,
     min_score: Annotated[float | None, Query(ge=0, le=1)] = None,
 ) -> JSONResponse:
     """A page of summaries, without texts; `next` is the `before` of the following page."""

@@ -192,3 +192,24 @@ def test_ids_of_strangers_find_nothing(http: httpx.Client, identity: str) -> Non
     reply = http.get(f"/v1/reports/{identity}")
     assert reply.status_code == 404
     assert "root:" not in reply.text
+
+
+@pytest.mark.parametrize(
+    "asked", ["before=99999999999999999999999", "before=0", "since=nan", "until=inf", "limit=0", "min_score=nan"]
+)
+def test_numbers_that_no_database_holds_are_refused(http: httpx.Client, asked: str) -> None:
+    reply = http.get(f"/v1/history?{asked}")
+    error = reply.json()["error"]
+    assert (reply.status_code, error["code"]) == (422, "invalid")
+    assert error["message"].startswith(f"query.{asked.partition('=')[0]}")
+
+
+@pytest.mark.parametrize(
+    "asked", ["flow=%00&agent=%ff", "flow=' OR 1=1--", "since=1e308", "model=%F0%9F%98%80", "status=grounded"]
+)
+def test_filters_of_strangers_find_what_they_name_and_nothing_else(http: httpx.Client, asked: str) -> None:
+    http.post("/v1/check", json=GOOD).raise_for_status()
+    reply = http.get(f"/v1/history?{asked}")
+    assert reply.status_code == 200
+    assert all(row["status"] == "grounded" for row in reply.json()["reports"])
+    assert reply.json()["reports"] == [] or asked == "status=grounded"
