@@ -1,0 +1,41 @@
+"""The suite of attacks that ships, against the engine as installed.
+
+    python benchmarks/redteam.py
+
+Prints JSON and writes the table into docs/benchmarks.md. The attacks were generated from four made-up documents
+(tests/evaluation/redteam_evidence) and not chosen by what the engine does with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tables import publish
+
+from groundrails import Guard
+from groundrails.evaluation.redteam.running import attack_all
+from groundrails.evaluation.redteam.scoring import scores
+from groundrails.evaluation.redteam.suite import SHIPPED, read_suite
+from groundrails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget
+from groundrails.evaluation.redteam.told import score_told
+
+
+def main() -> None:
+    """Attack and write the table."""
+    target = EngineTarget(Guard(), checks=WITHOUT_SETTINGS)
+    found = scores(asyncio.run(attack_all(read_suite(SHIPPED), target)))
+    rows: list[tuple[str, ...]] = [("", "score", "false answers caught", "true answers passed")]
+    rows += [(name.replace("_", " "), *_cells(one)) for name, one in found["categories"].items()]
+    rows.append(("**all**", *_cells({**found["score"], **found["counts"]})))
+    rows += [(f"*{name.replace('_', ' ')}*", score_told(one), "", "") for name, one in found["dimensions"].items()]
+    publish("redteam", rows, found)
+
+
+def _cells(one: dict[str, Any]) -> tuple[str, str, str]:
+    caught = f"{one['false_caught']} of {one['false_planted']}"
+    return score_told(one), caught, f"{one['true_passed']} of {one['true_planted']}"
+
+
+if __name__ == "__main__":
+    main()
