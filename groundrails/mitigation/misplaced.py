@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -112,3 +113,24 @@ def _values(found: Values) -> Iterable[Value]:
         if moment.part != "date":  # year, month and day stand beside it; one of them may be left out
             yield Value(moment.part, moment.value)
     yield from (_named(name) for name in found.names if _is_name(name))
+
+
+_LIMIT = re.compile(
+    r"\b(?P<limit>before|after|until|over|under|above|below|(?:more|less|fewer|greater) than)\s+"
+    r"(?:the\s+(?:year\s+)?)?[$£€]?(?P<number>\d[\d,]*(?:\.\d+)?)",
+    re.IGNORECASE,
+)
+
+
+def made_limits(text: str, passages: Sequence[Passage]) -> list[str]:
+    """Values that a corrected sentence makes a limit, where the evidence states them outright: "before 1932" for "in
+    1932". The word has to stand in a sentence of the evidence that has the number."""
+    found = [(match["limit"].lower(), match["number"], match[0]) for match in _LIMIT.finditer(text)]
+    if not found:
+        return []
+    sentences = [span.text.lower() for passage in passages for span in split_sentences(passage.text)]
+    return [
+        whole
+        for limit, number, whole in found
+        if not any(limit in sentence and number in sentence for sentence in sentences)
+    ]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from groundrails.errors import LlmReplyError, told
-from groundrails.exchange import Exchange
+from groundrails.exchange import Exchange, Passage
 from groundrails.llm.parsing import ask, parse_json
-from groundrails.mitigation.misplaced import misplaced_values
+from groundrails.mitigation.misplaced import made_limits, misplaced_values
 from groundrails.mitigation.pieces import Piece
 from groundrails.nli.base import ENTAILMENT
 from groundrails.nli.windows import content_terms
@@ -199,7 +199,7 @@ def _first_problem(
         kinds = {finding.kind for finding in pieces[place].findings}
         if not kinds & VALUES_FROM_ELSEWHERE and (new := _new_values(text, given)):
             return told("new_value: the correction has a number or name that nothing given has", ", ".join(new))
-        if not kinds & VALUES_FROM_ELSEWHERE and (moved := misplaced_values(text, old, exchange.evidence)):
+        if not kinds & VALUES_FROM_ELSEWHERE and (moved := _out_of_place(text, old, exchange.evidence)):
             return told("misplaced_value: the evidence says this value of something else", ", ".join(moved))
     return None
 
@@ -210,6 +210,10 @@ def _new_values(text: str, given: str) -> list[str]:
     words = given.lower()
     new = [number for number in _NUMBER.findall(text) if _bare(number) not in numbers]
     return new + [word for name in values_of(text).names for word in name.words if word not in words]
+
+
+def _out_of_place(text: str, old: str, evidence: Sequence[Passage]) -> list[str]:
+    return misplaced_values(text, old, evidence) or made_limits(text, evidence)
 
 
 def _bare(number: str) -> str:

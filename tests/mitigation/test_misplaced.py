@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundrails.exchange import Passage
-from groundrails.mitigation.misplaced import misplaced_values
+from groundrails.mitigation.misplaced import made_limits, misplaced_values
 
 PASSAGES = [
     Passage(
@@ -58,3 +58,22 @@ def test_a_value_in_its_own_place_is_not(text: str, old: str) -> None:
 
 def test_without_evidence_nothing_is_misplaced() -> None:
     assert misplaced_values("It opened in 1974.", "It opened in 1911.", []) == []
+
+
+LIMITS = [
+    Passage(id="1", text="The bridge opened in 1932. It carries more than 40,000 cars a day. It closed before 1990.")
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("The bridge opened before 1932.", ["before 1932"]),
+        ("It carries under 40,000 cars a day.", ["under 40,000"]),
+        ("The bridge opened in 1932.", []),
+        ("It carries more than 40,000 cars a day.", []),
+        ("The bridge closed before 1990.", []),
+    ],
+)
+def test_a_value_is_no_limit_unless_the_evidence_makes_it_one(text: str, made: list[str]) -> None:
+    assert made_limits(text, LIMITS) == made
