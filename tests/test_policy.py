@@ -130,3 +130,17 @@ def test_streaming_can_only_allow_or_block(label: str, fallback: str, decision: 
 def test_severest() -> None:
     assert severest(["warn", "raise", "block"]) == "raise"
     assert severest([]) == "allow"
+
+
+@pytest.mark.parametrize(("check", "decision"), [("verification", "raise"), ("grounding", "warn")])
+def test_a_rule_may_name_the_chain_of_verification(check: str, decision: str) -> None:
+    config = GuardConfig.load({"policies": [{"when": {"check": "verification"}, "then": "raise"}]})
+    assert decide([finding(check=check)], "hallucinated", config).decision == decision
+
+
+def test_an_unverified_answer_may_be_escalated() -> None:
+    config = GuardConfig.load({"on_unverified": "escalate"})
+    assert decide([], "unverified", config).decision == "escalate"
+    assert decide([], "unverified", config, is_streaming=True).decision == "block"
+    assert decide([], "unverified", config, cap="warn").decision == "warn"
+    assert decide([], "grounded", config).decision == "allow"
