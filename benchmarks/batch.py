@@ -28,8 +28,10 @@ def job(folder: Path, engine: str, *options: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "groundrails", "batch", "in.jsonl", f"{engine}.jsonl", "--json", "--engine", engine,
          *options],
-        cwd=folder, capture_output=True, text=True, check=True, env={**os.environ, "DO_NOT_TRACK": "1"},
+        cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "DO_NOT_TRACK": "1"},
     )  # fmt: skip
+    if done.returncode != 0:
+        raise SystemExit(f"groundrails batch --engine {engine} ended with {done.returncode}:\n{done.stderr[-4000:]}")
     seconds = time.perf_counter() - started
     run = json.loads(done.stdout)["this_run"]
     lines = (folder / f"{engine}.jsonl").read_text(encoding="utf-8").count("\n")
