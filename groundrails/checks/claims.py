@@ -12,15 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groundrails.checks.base import CheckContext
-from groundrails.checks.claim_llm import (
-    JUDGE_SCORES,
-    MAX_COMPARED_CHARACTERS,
-    Extraction,
-    Judged,
-    claims_a_call,
-    classify_with_model,
-    extract_with_model,
-)
+from groundrails.checks.claim_extraction import Extraction, extract_with_model
+from groundrails.checks.claim_llm import JUDGE_SCORES, Judged, claims_a_call, classify_with_model
+from groundrails.checks.claim_proof import MAX_COMPARED_CHARACTERS
 from groundrails.checks.error_types import error_types
 from groundrails.checks.evidence_nli import Reading, Readings, read_claims
 from groundrails.checks.grounding import Judged as Verdict

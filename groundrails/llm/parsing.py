@@ -202,6 +202,25 @@ def parse_object(reply: str, model: type[M]) -> M:
         raise LlmReplyError(f"the reply's JSON does not fit {model.__name__.strip('_')}: {problems}") from None
 
 
+def items_of(value: Any, key: str, model: type[M], *, as_text: str | None = None) -> list[M]:
+    """The items of a list under `key`, of a bare list, or a single object, as far as they fit the model.
+
+    Args:
+        as_text: the field that an item which is a mere string stands for.
+    """
+    if isinstance(value, dict):
+        inner = value.get(key)
+        value = inner if isinstance(inner, list) else [value]
+    found = []
+    for item in value:
+        given = {as_text: item} if as_text is not None and isinstance(item, str) else item
+        try:
+            found.append(model.model_validate(given))
+        except ValidationError:
+            continue
+    return found
+
+
 def _unclear(text: str, expected: str) -> LlmReplyError:
     """An error that describes the reply without repeating it: it may quote what was judged."""
     first = re.match(r"[A-Za-zÀ-ÿ]{1,20}\b", text)

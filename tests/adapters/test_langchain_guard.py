@@ -166,7 +166,10 @@ async def test_raise(server: ReplayServer, guard: Guard) -> None:
     with pytest.raises(ResponseBlockedError):
         for piece in chain.stream(INPUT):
             seen.append(piece)
-    assert seen == []
+    with pytest.raises(ResponseBlockedError):
+        async for piece in chain.astream(INPUT):
+            seen.append(piece)
+    assert seen == []  # not a word of the answer left before the check
 
     error = caught.value
     assert isinstance(error, GroundrailsError) and error.report.claims[0].label == "contradicted"
