@@ -15,6 +15,7 @@ from groundrails.checks.base import CheckContext
 from groundrails.checks.claim_extraction import Extraction, extract_with_model
 from groundrails.checks.claim_llm import JUDGE_SCORES, Judged, claims_a_call, classify_with_model
 from groundrails.checks.claim_proof import MAX_COMPARED_CHARACTERS
+from groundrails.checks.claim_summary import UNSUPPORTED, claim_metrics, distributions, listed
 from groundrails.checks.error_types import error_types
 from groundrails.checks.evidence_nli import Reading, Readings, read_claims
 from groundrails.checks.grounding import Judged as Verdict
@@ -24,7 +25,7 @@ from groundrails.checks.grounding import judged_reading as verdict_on
 from groundrails.checks.hypotheses import Hypothesis, hypotheses, question_of
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Exchange, Passage
-from groundrails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label, Severity
+from groundrails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label
 from groundrails.scoring.asking import planned_calls
 from groundrails.scoring.cascade import is_unsure
 from groundrails.scoring.verdict import ClaimVerdict, VerdictModel, logit, sigmoid
@@ -34,13 +35,8 @@ from groundrails.text.claims import ExtractedClaim, extract_claims
 if TYPE_CHECKING:
     from groundrails.llm.session import LlmSession
 
-LABELS: tuple[Label, ...] = ("supported", "partially_supported", "contradicted", "absent", "unevaluatable")
-UNSUPPORTED: tuple[Label, ...] = ("partially_supported", "contradicted", "absent")
-SEVERITIES: dict[Label, Severity] = {"contradicted": "high", "absent": "medium", "partially_supported": "low"}
 ENTAILED = 0.5
 """P(entailment) from which a bare yes or no is supported: then it is likelier than both others together."""
-MAX_LISTED = 500
-"""More extracted claims are not listed one by one in the details."""
 
 
 class ClaimsCheck:
@@ -62,7 +58,7 @@ class ClaimsCheck:
         """
         plan = await _plan(exchange, context)
         if plan.result is not None:
-            details = {"extracted": _extracted(plan.extracted)} if plan.extracted else {}
+            details = {"extracted": listed(plan.extracted)} if plan.extracted else {}
             return plan.result.model_copy(update={"version": self.version, "details": details})
         extraction = await _extract(exchange, plan, context)
         if not extraction.claims:
@@ -406,61 +402,13 @@ def _status(claims: Sequence[Claim], plan: _Plan) -> tuple[CheckStatus, str]:
     return "grounded", "all claims supported"
 
 
-def claim_metrics(claims: Sequence[Claim], context: CheckContext) -> dict[str, float]:
-    """Scores over all claims of a response. People read them; the decision looks at the claims themselves.
-
-    `unsupported_claim_rate` is HalluMeasure's: the share of claims with another label than `supported`, those that
-    could not be evaluated included. `groundedness` is the share of supported ones among those that could be.
-    `severity_weighted_faithfulness` is 1 minus the mean severity weight of those (0 for supported), `faithfulness` the
-    mean probability that a claim is supported.
-    """
-    counts = Counter(claim.label for claim in claims)
-    total, known = len(claims), len(claims) - counts["unevaluatable"]
-    weights = context.config.scoring.severity
-    lost = sum(getattr(weights, SEVERITIES[label]) * counts[label] for label in UNSUPPORTED)
-    metrics = {
-        "claims": float(total),
-        "unsupported_claims": float(total - counts["supported"]),
-        "unverified_claims": float(counts["unevaluatable"]),
-        "unsupported_claim_rate": (total - counts["supported"]) / total,
-        **{f"claims_{label}": float(counts[label]) for label in LABELS},
-    }
-    if known:
-        metrics["groundedness"] = counts["supported"] / known
-        metrics["severity_weighted_faithfulness"] = 1.0 - lost / known
-        metrics["faithfulness"] = sum(1.0 - claim.score for claim in claims if claim.score is not None) / known
-    return metrics
-
-
-def _extracted(claims: Sequence[ExtractedClaim]) -> list[dict[str, Any]]:
-    """The claims as they were before any verdict; offsets count in the response."""
-    return [
-        {
-            "text": claim.text,
-            "span": [claim.span.start, claim.span.end],
-            "sentence": [claim.sentence.start, claim.sentence.end],
-            "extractor": claim.extractor,
-        }
-        for claim in claims[:MAX_LISTED]
-    ]
-
-
 def _details(claims: Sequence[Claim], extraction: Extraction, exchange: Exchange, plan: _Plan) -> dict[str, Any]:
     """Distributions over labels, error types and contradicted evidence, and what the extraction left out."""
-    contradicted = Counter(
-        (quote.passage_id, quote.span.text) for c in claims if c.label == "contradicted" for quote in c.evidence
-    )
     return {
         "extractor": "llm" if plan.extractor else "offline",
         "classifier": "llm" if plan.classifier else "cascade" if plan.judge else "offline",
-        "labels": dict(Counter(claim.label for claim in claims)),
-        "error_types": dict(Counter(name for claim in claims for name in claim.error_types)),
-        "contradicted_evidence": [
-            {"passage_id": passage, "sentence": text, "claims": count}
-            for (passage, text), count in contradicted.most_common(20)
-        ],
-        "turns": sum(message.role == "user" for message in exchange.prompt),
-        "extracted": _extracted(extraction.claims),
+        **distributions(claims, exchange),
+        "extracted": listed(extraction.claims),
         "dropped_claims": extraction.dropped[:50],
         "uncovered_sentences": extraction.uncovered,
         "extraction_failures": list(extraction.failures),
