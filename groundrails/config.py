@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -90,6 +91,12 @@ OnUnverified = Literal["allow", "warn", "escalate", "block", "raise"]
 Activation = Literal["per_response", "always", "shadow"]
 
 
+def _http_url(value: str | None) -> str | None:
+    if value is not None and not (value.startswith(("http://", "https://")) and urlsplit(value).hostname):
+        raise ValueError("expected a URL such as http://localhost:8080")
+    return value
+
+
 class EvidenceSettings(Section):
     """Where evidence comes from inside NeMo: the first place that has any wins, and the report names it."""
 
@@ -129,6 +136,11 @@ class NliSettings(Section):
     languages: tuple[str, ...] = ("en",)
     """ISO 639-1 codes the backend knows; `("*",)` for a multilingual model. Text in others is unverified."""
 
+    @field_validator("url")
+    @classmethod
+    def _is_http(cls, value: str | None) -> str | None:
+        return _http_url(value)
+
     @model_validator(mode="after")
     def _backend_has_its_address(self) -> NliSettings:
         needed = {"transformers": "model", "remote": "url"}.get(self.backend)
@@ -161,6 +173,11 @@ class LlmEndpoint(Section):
     """The key itself; never printed."""
     timeout_s: float = Field(default=30.0, gt=0)
     """Seconds to wait for a reply."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_http(cls, value: str | None) -> str | None:
+        return _http_url(value)
 
 
 class CacheSettings(Section):

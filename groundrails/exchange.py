@@ -210,7 +210,10 @@ def as_passages(evidence: EvidenceInput) -> tuple[Passage, ...]:
     if evidence is None:
         return ()
     passages = (_as_passage(item, place) for place, item in enumerate(_flat(evidence), start=1))
-    return tuple(p for p in passages if p.text.strip())
+    try:
+        return tuple(p for p in passages if p.text.strip())
+    except RecursionError:
+        raise InputError("evidence is nested without end; give a list of texts, passages or documents") from None
 
 
 def _flat(evidence: Any) -> Iterator[Any]:
@@ -254,7 +257,10 @@ def _evidence_text(value: Any) -> str | None:
 
 def _attributes(item: Any) -> dict[str, Any]:
     names = (*_TEXT_KEYS, *_ID_KEYS, *_SOURCE_KEYS, "metadata")
-    return {name: getattr(item, name) for name in names if hasattr(item, name)}
+    try:
+        return {name: getattr(item, name) for name in names if hasattr(item, name)}
+    except Exception as error:  # boundary to the user's own class, whose properties may do anything
+        raise InputError(f"evidence of type {type(item).__name__} cannot be read: {type(error).__name__}") from error
 
 
 def _first_text(keys: Sequence[str], *places: Mapping[str, Any]) -> str | None:

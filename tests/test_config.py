@@ -21,6 +21,11 @@ BAD: dict[str, tuple[Any, list[str]]] = {
     "wrong word": ({"activation": "alway"}, ["activation: 'alway'", "did you mean 'always'?"]),
     "wrong fail mode": ({"on_unverified": "blok"}, ["on_unverified: 'blok'", "did you mean 'block'?"]),
     "wrong backend": ({"nli": {"backend": "onnx"}}, ["nli.backend: 'onnx'", "'embedded'", "'transformers'"]),
+    "address without a scheme": (
+        {"nli": {"backend": "remote", "url": "localhost"}},
+        ["nli.url", "expected a URL such as http://"],
+    ),
+    "model's address without a host": ({"llm": {"base_url": "http://"}}, ["llm.base_url: 'http://'", "expected a URL"]),
     "backend without its address": ({"nli": {"backend": "remote"}}, ["nli", "needs the key 'url'"]),
     "backend without its model": ({"nli": {"backend": "transformers"}}, ["needs the key 'model'"]),
     "wrong type": ({"nli": {"batch_size": "many"}}, ["nli.batch_size: 'many'", "integer"]),

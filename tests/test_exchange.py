@@ -134,3 +134,21 @@ def test_values_are_immutable_and_refuse_unknown_fields() -> None:
 def test_exchange_round_trips_through_json() -> None:
     exchange = Exchange.of("A \x00\u202e東", evidence=["E"], prompt="P?", samples=["S"])
     assert Exchange.model_validate_json(exchange.model_dump_json()) == exchange
+
+
+def test_evidence_without_end_is_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(InputError, match="nested without end"):
+        as_passages(endless)
+
+
+def test_evidence_whose_properties_fail_is_refused() -> None:
+    class Broken:
+        @property
+        def page_content(self) -> str:
+            raise RuntimeError("the words of a document")
+
+    with pytest.raises(InputError, match="Broken cannot be read: RuntimeError") as caught:
+        as_passages([Broken()])
+    assert "words" not in str(caught.value)

@@ -16,6 +16,7 @@ from groundrails.exchange import Exchange, Passage, Sample, Span
 from groundrails.llm.parsing import AGREEMENT_REPAIR, ask, parse_agreement
 from groundrails.llm.session import LlmSession
 from groundrails.report import Quote
+from groundrails.scoring.languages import unknown_language
 from groundrails.scoring.ngram import UnigramModel, words
 from groundrails.scoring.verdict import VerdictModel
 from groundrails.scoring.words import stem_of
@@ -30,6 +31,7 @@ MAX_PAIRED_SENTENCES = 12
 OTHER_ANSWER_DRIFT = 0.8
 """Least drift of a short answer that shares no word with a sample that is a short answer too."""
 JUDGE_TASK = "self_check_hallucination"
+_YES_OR_NO = {"yes": True, "yeah": True, "yep": True, "no": False, "nope": False, "nah": False}
 
 
 class Vote(NamedTuple):
@@ -55,6 +57,24 @@ class Votes(NamedTuple):
 def sample_passages(samples: Sequence[Sample]) -> list[Passage]:
     """Samples as evidence, named `sample-1` and so on."""
     return [Passage(id=f"sample-{n}", text=sample.text, source="sample") for n, sample in enumerate(samples, start=1)]
+
+
+def comparable(samples: Sequence[Sample], languages: Sequence[str] | None) -> tuple[list[Sample], str]:
+    """The samples that an answer can be compared with, and why the others are none. Blocks.
+
+    A refusal or a question back says nothing about what was claimed, and NLI is no judge of a language that it does not
+    know: both would pass for agreement. `languages` are those of the NLI model; None if another method compares.
+    """
+    found: list[Sample] = []
+    reasons: list[str] = []
+    for sample in samples:
+        if not claim_sentences(sample.text):
+            reasons.append("no_claims")
+        elif languages is not None and (reason := unknown_language(clean(sample.text[:5_000]), languages)):
+            reasons.append(reason)
+        else:
+            found.append(sample)
+    return found, ", ".join(f"{reasons.count(reason)} {reason}" for reason in dict.fromkeys(reasons))
 
 
 async def nli_votes(
@@ -110,11 +130,19 @@ def _nli_vote(sentence: str, reading: Reading, sample: str) -> Vote:
 
 def _short_answer_drift(answer: str, sample: str, not_entailed: float, contradiction: float) -> float:
     """Drift of an answer that is no sentence. The question stands in both texts, so words decide where they can."""
+    says, says_other = _YES_OR_NO.get(_first_word(answer)), _YES_OR_NO.get(_first_word(sample))
+    if says is not None and says_other is not None:
+        return 0.0 if says == says_other else 1.0
     told, others = _told(answer), _told(sample)
-    if told <= others and contradiction < CONTRADICTS_FROM:
+    if told and told <= others and contradiction < CONTRADICTS_FROM:
         return 0.0
     is_other_answer = is_short_answer(clean(sample)) and not told & others and not _same_initials(answer, sample)
     return max(not_entailed, OTHER_ANSWER_DRIFT) if is_other_answer else not_entailed
+
+
+def _first_word(text: str) -> str:
+    found = re.search(r"\w+", clean(text))
+    return found[0].lower() if found else ""
 
 
 def _same_initials(first: str, second: str) -> bool:

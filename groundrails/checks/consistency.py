@@ -9,6 +9,7 @@ from groundrails.checks.agreement import (
     CONTRADICTS_FROM,
     Vote,
     Votes,
+    comparable,
     judge_votes,
     ngram_votes,
     nli_votes,
@@ -67,15 +68,15 @@ class ConsistencyCheck:
         if settings.agreement == "judge" and context.judge is None:
             return self._unverified("no_model: agreement by judge needs a model")
         wanted = await context.nli.run(wanted_samples, settings, sentences)
-        if exchange.samples:
-            compared = await _compare(exchange, sentences, exchange.samples, context)
-        else:
-            if reason := _cannot_draw(context.sampler):
-                return self._unverified(reason)
-            try:
+        if not exchange.samples and (reason := _cannot_draw(context.sampler)):
+            return self._unverified(reason)
+        try:
+            if exchange.samples:
+                compared = await _compare(exchange, sentences, exchange.samples, context)
+            else:
                 compared = await _draw_and_compare(exchange, sentences, wanted, context)
-            except _NoSamplesError as error:
-                return self._unverified(f"no_samples: {error}", {"samples_wanted": wanted})
+        except _NoSamplesError as error:
+            return self._unverified(f"no_samples: {error}", {"samples_wanted": wanted})
         return await self._result(exchange, sentences, compared, wanted, context)
 
     def _unverified(self, reason: str, details: dict[str, Any] | None = None) -> CheckResult:
@@ -134,7 +135,7 @@ class _Compared(NamedTuple):
 
 
 class _NoSamplesError(Exception):
-    """Not one sample could be drawn."""
+    """Not one sample could be drawn, or compared with the answer."""
 
 
 def drift_of(row: Sequence[Vote]) -> float:
@@ -206,13 +207,21 @@ async def _compare(
     exchange: Exchange, sentences: list[Span], samples: Sequence[Sample], context: CheckContext
 ) -> _Compared:
     agreement = context.config.consistency.agreement
+    languages = context.nli.languages if agreement == "nli" else None
+    given, (samples, why) = len(samples), await context.nli.run(comparable, samples, languages)
+    if not samples:
+        raise _NoSamplesError(f"none of {given} can be compared with the answer ({why})")
+    votes = await _votes(exchange, sentences, samples, context)
+    return _Compared(tuple(samples), votes._replace(unread=votes.unread + given - len(samples)))
+
+
+async def _votes(exchange: Exchange, sentences: list[Span], samples: Sequence[Sample], context: CheckContext) -> Votes:
+    agreement = context.config.consistency.agreement
     if agreement == "judge" and context.judge is not None:
-        votes = await judge_votes(sentences, samples, exchange.response, context, context.judge)
-    elif agreement == "ngram":
-        votes = await context.nli.run(ngram_votes, sentences, samples, exchange.response)
-    else:
-        votes = await nli_votes(exchange, sentences, samples, context)
-    return _Compared(tuple(samples), votes)
+        return await judge_votes(sentences, samples, exchange.response, context, context.judge)
+    if agreement == "ngram":
+        return await context.nli.run(ngram_votes, sentences, samples, exchange.response)
+    return await nli_votes(exchange, sentences, samples, context)
 
 
 def _details(

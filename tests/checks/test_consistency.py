@@ -215,3 +215,42 @@ async def test_fewer_samples_than_asked_go_on_with_a_note(guard: MakeGuard, serv
     report = await guard(settings).check(SAME, prompt=PROMPT)
     details = report.checks["consistency"].details
     assert report.status == "grounded" and details["samples"] == 2 and details["samples_wanted"] == 3
+
+
+@pytest.mark.parametrize("agreement", ["nli", "ngram"])
+@pytest.mark.parametrize(
+    "samples", [["I don't know.", "I'm sorry, I can't help with that."], ["Which bridge?", "\x00"]]
+)
+async def test_samples_that_say_nothing_confirm_nothing(guard: MakeGuard, samples: list[str], agreement: str) -> None:
+    settings = {"checks": ["consistency"], "consistency": {"agreement": agreement}}
+    report = await guard(settings).check("The bridge of Porto Lindo was opened in 1999.", samples=samples)
+    assert (report.status, report.decision) == ("unverified", "warn")
+    assert report.reason == "no_samples: none of 2 can be compared with the answer (2 no_claims)"
+
+
+async def test_a_sample_in_another_language_has_no_vote(guard: MakeGuard) -> None:
+    french = "Le pont du port de la ville a été inauguré en 1962 par le maire, Ana Ruiz."
+    check = guard({"checks": ["consistency"]}).check
+    answer = "The bridge of Porto Lindo was opened in 1999."
+    report = await check(answer, samples=[french])
+    assert report.status == "unverified" and "(1 language: fr)" in report.reason
+    other = "The bridge of Porto Lindo was opened in 1962."
+    report = await check(answer, samples=[french, other, "I don't know."])
+    assert report.status == "hallucinated"
+    assert report.checks["consistency"].details["samples_unread"] == 2
+    assert report.checks["consistency"].details["samples"] == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "samples", "status"),
+    [
+        ("Yes.", ["No.", "No."], "hallucinated"),
+        ("No", ["Yes, it is."], "hallucinated"),
+        ("No, it is not.", ["Yes", "Yes."], "hallucinated"),
+        ("Yes.", ["Yes, of course.", "Yeah"], "grounded"),
+        ("No.", ["No, it is closed.", "Nope."], "grounded"),
+    ],
+)
+async def test_yes_and_no(guard: MakeGuard, answer: str, samples: list[str], status: str) -> None:
+    report = await guard({"checks": ["consistency"]}).check(answer, samples=samples, prompt="Is the bridge open?")
+    assert report.status == status, report.checks["consistency"].details
