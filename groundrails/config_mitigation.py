@@ -120,6 +120,8 @@ class AnswerabilitySettings(Section):
 
     min_relevance: float = Field(default=0.25, ge=0.0, le=1.0)
     """Likeness of a passage to the question from which it is relevant (cosine of the embedded sentence encoder)."""
+    min_coverage: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Share of the question's telling words that the relevant passages together have to hold; 0: it is only told."""
     domain: tuple[str, ...] = ()
     """What the app is about, in a few phrases; unset: every question is in its domain."""
     min_domain_match: float = Field(default=0.2, ge=0.0, le=1.0)

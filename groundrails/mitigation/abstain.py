@@ -25,6 +25,7 @@ _MISSING = {
     "low_self_consistency": "Several attempts at an answer contradicted each other.",
     "low_retrieval_quality": "The sources that were found say little about the question.",
     "no_relevant_evidence": "None of the sources says anything about the question.",
+    "low_coverage": "The sources that were found cover only a part of the question.",
     "out_of_domain": "The question lies outside what I am set up to answer.",
     "stale_evidence": "The sources about it are out of date.",
     "not_measured": "Nothing could be measured that would tell how reliable an answer is.",
@@ -35,6 +36,7 @@ _HELPS = {
     "no_evidence": "provide a document that covers it",
     "low_retrieval_quality": "name the document or topic more precisely",
     "no_relevant_evidence": "provide a document that covers it, or ask in other words",
+    "low_coverage": "ask about one thing at a time, or provide a document that covers the rest",
     "out_of_domain": "ask about " + "{domain}",
     "stale_evidence": "provide a newer source",
 }

@@ -1,4 +1,4 @@
-"""Abstaining before generation (control stack 20.3.4, phase 1): no relevant evidence, out of domain, stale.
+"""Abstaining before generation (control stack 20.3.4, phase 1): no relevant evidence, low coverage, out of domain, stale.
 
 What needs no facts (a greeting, thanks) is answered in any case.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from groundrails.config_mitigation import AnswerabilitySettings
 from groundrails.exchange import Passage
 from groundrails.mitigation.abstain import message_for
-from groundrails.mitigation.relevance import Relevant, likeness, relevances
+from groundrails.mitigation.relevance import Relevant, likeness, relevances, shared_terms
 from groundrails.nli.windows import content_terms
 from groundrails.report import Abstention
 
@@ -44,6 +44,9 @@ def answerability(
     parts["retrieval_quality"] = max((one.relevance for one in found), default=0.0)
     if not found:
         return _abstained("no_relevant_evidence", parts, settings)
+    parts["coverage"] = shared_terms(question, "\n".join(one.passage.text for one in found))
+    if parts["coverage"] < settings.min_coverage:
+        return _abstained("low_coverage", parts, settings)
     if settings.max_age_days is not None:
         age_days = freshest_age_days(found, settings, now or datetime.now(timezone.utc))
         if age_days is not None and age_days > settings.max_age_days:

@@ -130,6 +130,15 @@ def test_questions_the_evidence_can_and_cannot_answer(question: str, reason: str
     assert found.action == ("abstain" if reason else "answer")
 
 
+@pytest.mark.parametrize(("min_coverage", "reasons"), [(0.0, ()), (0.5, ()), (0.9, ("low_coverage",))])
+def test_evidence_that_covers_only_a_part_of_the_question(min_coverage: float, reasons: tuple[str, ...]) -> None:
+    question = "When did the Halden bridge open, and who paid the painters?"
+    found = answerability(question, PASSAGES, AnswerabilitySettings(min_coverage=min_coverage))
+    assert found.reasons == reasons
+    assert 0.5 <= found.parts["coverage"] < 0.9
+    assert ("cover only a part" in found.message) is bool(reasons)
+
+
 def test_without_evidence_no_question_of_fact_is_answered() -> None:
     assert answerability("When did it open?", (), AnswerabilitySettings()).reasons == ("no_relevant_evidence",)
 
