@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from groundrails.config_monitoring import MonitoringSettings
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from groundrails.store.store import Store
 
 DAY_S = 86_400.0
+MAX_REPORTS = 50_000
+"""Newest reports that charts and windows are of: any store can be looked at in a second or two and some 50 MB."""
 BREAKDOWNS: tuple[queries.GroupBy, ...] = ("flow", "agent", "model", "stakes")
 
 
@@ -52,15 +55,19 @@ class View(NamedTuple):
     """Spearman's, of hallucination score and retrieval quality, over the window; None if too few have both."""
 
 
-def view_of(store: Store, settings: MonitoringSettings) -> View:
-    """Look at the store.
+def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MAX_REPORTS) -> View:
+    """Look at the store: the newest `max_reports`, and the oldest ones that the chart learns from.
 
     Raises:
         StoreError: it cannot be read.
     """
     engine = store.engine
-    rows = list(queries.summaries(engine))
+    older = queries.seq_before_newest(engine, max_reports)
+    rows = list(queries.summaries(engine, after_seq=older))
     scored = [row for row in rows if row.hallucination_score is not None]
+    if older:
+        known_good = (row for row in queries.summaries(engine) if row.hallucination_score is not None)
+        scored = [row for row in islice(known_good, settings.cusum.baseline_size) if row.seq <= older] + scored
     recent, known = _recent(store, settings), changes(store)
     return View(
         window=window_of(rows[-settings.window :]),

@@ -216,6 +216,13 @@ def summaries(engine: Engine, where: Filter = EVERYTHING, *, after_seq: int = 0)
         after_seq = rows[-1][0]
 
 
+def seq_before_newest(engine: Engine, count: int) -> int:
+    """`seq` of the report before the newest `count`; 0 if there are no more than these."""
+    query = select(ReportRow.seq).order_by(ReportRow.seq.desc()).offset(count).limit(1)
+    with reading(engine) as connection:
+        return int(connection.execute(query).scalar() or 0)
+
+
 def _filtered(query: Select[Any], where: Filter) -> Select[Any]:
     for name in ("status", "decision", "stakes", "flow", "agent", "model"):
         wanted = getattr(where, name)

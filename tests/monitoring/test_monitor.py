@@ -108,6 +108,19 @@ def test_a_change_without_a_rise_or_with_few_reports_is_no_regression(store: Sto
     assert view_of(store, SETTINGS).regressions == ()
 
 
+def test_of_a_long_history_the_chart_keeps_its_baseline_and_reads_the_newest(
+    store: Store, passing: list[float]
+) -> None:
+    put(store, passing, 0.1, 200)
+    put(store, passing, 0.4, 100, seed=1)
+    put(store, passing, 0.1, 150, seed=2)
+    whole, cut = view_of(store, SETTINGS), view_of(store, SETTINGS, max_reports=120)
+    assert whole.cusum.chart is not None and cut.cusum.chart == whole.cusum.chart
+    assert [shift.direction for shift in whole.cusum.shifts] and not cut.cusum.is_shifted
+    assert len(cut.cusum.line) == 120 and cut.window == whole.window
+    assert all(shift.direction != "up" for shift in cut.cusum.shifts)
+
+
 def test_while_all_is_well_nothing_alarms(store: Store, passing: list[float]) -> None:
     put(store, passing, 0.1, 600)
     view = view_of(store, SETTINGS)
