@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from groundrails.evaluation.redteam import on_guard
-from groundrails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, EXPECTED
+from groundrails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, EXPECTED, Attack, right
 from groundrails.evaluation.redteam.corpus import Corpus, Document
 from groundrails.evaluation.redteam.generation import GENERATORS, attacks_from
+from groundrails.evaluation.redteam.live import with_citations
 from groundrails.evaluation.redteam.on_context import chain_of
 from groundrails.evaluation.redteam.swaps import swapped
 from groundrails.text.claimable import clean
@@ -135,3 +136,15 @@ def test_every_disguise_keeps_the_false_words() -> None:
     for for_false, for_true in on_guard.DISGUISES.values():
         assert "Halden bridge opened in 1875" in for_false("The Halden bridge opened in 1875.")
         assert "Halden bridge opened in 1932" in for_true("The Halden bridge opened in 1932.")
+
+
+def test_where_an_app_has_to_cite_each_statement_names_the_source_of_the_truth() -> None:
+    attack = Attack.of(
+        "scale_stress", "Q?", ("Other.", "The Halden bridge opened in 1932."), (right("x"),),
+        true_statement="The Halden bridge opened in 1932.",
+    )  # fmt: skip
+    assert with_citations("The Halden bridge opened in 1875. It is long.", attack) == (
+        "The Halden bridge opened in 1875 [2]. It is long [2]."
+    )
+    assert with_citations("The sources do not mention it.", attack) == "The sources do not mention it."
+    assert with_citations('{"a": 1}', attack) == '{"a": 1}'

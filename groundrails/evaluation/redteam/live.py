@@ -14,6 +14,8 @@ from groundrails.evaluation.redteam.attacks import Attack, Probe
 from groundrails.evaluation.redteam.outcomes import Outcome
 from groundrails.evaluation.redteam.targets import ATTACK_CAUSES
 from groundrails.report import Report
+from groundrails.text.claimable import makes_claim
+from groundrails.text.sentences import split_sentences
 
 TURN_TIMEOUT_S = 120.0
 _VERDICTS = {"passed": "passed"}
@@ -66,10 +68,12 @@ class AppTarget:
         context = self._context(() if probe.without_evidence else attack.evidence)
         if attack.response_schema is not None:
             context["response_schema"] = attack.response_schema
+        cites = "citations" in self.checks and attack.category != "citation_manipulation"
+        answer = with_citations(probe.answer, attack) if cites else probe.answer
         messages = [
             {"role": "context", "content": context},
             {"role": "user", "content": attack.query},
-            {"role": "assistant", "content": probe.answer},
+            {"role": "assistant", "content": answer},
         ]
         with recorded(self._app) as reports:
             try:
@@ -78,7 +82,7 @@ class AppTarget:
             except Exception as error:  # boundary to NeMo and to the user's own actions
                 return Outcome("failed", reason_of(error))
         shown = _shown(result)
-        return _outcome(effect_on(probe.answer, shown), reports, None)
+        return _outcome(effect_on(answer, shown), reports, None)
 
     async def asked(self, attack: Attack) -> Outcome:
         """What the user reads after the question; an input rail that stops has recognised the attack."""
@@ -102,6 +106,18 @@ class AppTarget:
         effect = "blocked" if is_withheld else "warned" if _is_warned(reports) else "passed"
         is_named = "input" in stopped if self._has_input_rails else None
         return _outcome(effect, reports, is_named)._replace(text="" if is_withheld else text)
+
+
+def with_citations(answer: str, attack: Attack) -> str:
+    """The answer as an app that has to cite would write it: each statement names the source that holds the true one.
+
+    Without it `check citations` would find fault with every answer, whatever it says.
+    """
+    place = next((n for n, text in enumerate(attack.evidence, start=1) if attack.true_statement in text), 1)
+    for span in reversed(split_sentences(answer)):
+        if span.text.endswith(".") and makes_claim(span.text):
+            answer = f"{answer[: span.end - 1]} [{place}]{answer[span.end - 1 :]}"
+    return answer
 
 
 def _shown(result: Any) -> dict[str, Any]:
