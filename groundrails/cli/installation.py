@@ -90,4 +90,19 @@ def load_config(folder: Path) -> Any:
             warnings.simplefilter("ignore")  # deprecations of the user's config are not this command's subject
             return RailsConfig.from_path(str(folder))
     except Exception as error:  # boundary to NeMo's parsers, which raise anything
-        raise CliError(f"{type(error).__name__}: {error}") from None
+        raise CliError(_without_settings(folder) or f"{type(error).__name__}: {error}") from None
+
+
+def _without_settings(folder: Path) -> str | None:
+    """Which file is empty or no mapping: NeMo breaks on one without naming it."""
+    import yaml
+
+    for file in sorted([*folder.rglob("*.yml"), *folder.rglob("*.yaml")]):
+        try:
+            data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            continue  # NeMo's own message names the line
+        if not isinstance(data, dict):
+            found = "is empty" if data is None else f"holds a {type(data).__name__}"
+            return f"{str(file)!r} {found}; expected settings such as `models: [...]`"
+    return None

@@ -319,3 +319,11 @@ def test_check_knowledge_is_proven_with_a_source_that_stands_in(groundrails: Run
 def test_a_folder_without_yaml_is_wrong_usage(groundrails: Run, tmp_path: Path, files: dict[str, str]) -> None:
     done = groundrails("doctor", written(tmp_path, files))
     assert (done.code, "no YAML file in" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(("text", "said"), [("", "is empty"), ("# nothing\n", "is empty"), ("- a\n", "holds a list")])
+@pytest.mark.parametrize("command", ["doctor", "init"])
+def test_a_file_without_settings_is_named(groundrails: Run, tmp_path: Path, command: str, text: str, said: str) -> None:
+    done = groundrails(command, written(tmp_path / "app", {"config.yml": text}))
+    assert done.code == 2
+    assert f"config.yml' {said}; expected settings" in done.err
