@@ -76,6 +76,9 @@ class Envelope:
             return
         try:
             await self.app(scope, _replayed(body, receive), request.send)
+        except asyncio.CancelledError:  # the server stops, and has waited as long as it may; the request ends here
+            if request.status == 0:
+                await request.refuse(503, "stopping", "the service stops before this request has ended; send it again")
         except Exception as error:  # a fault of ours: the caller gets an id to name, the log the place
             log.error("request failed: %s", place_of(error))
             if request.status == 0:

@@ -199,16 +199,42 @@ def test_a_check_that_takes_too_long_ends_with_504(serve: Callable[..., Service]
             assert "event: error" in stream.read().decode()
 
 
+def wait_for_requests(running: Service, count: int) -> None:
+    """Wait until so many are under way: what has not been accepted when a server stops was never its to answer."""
+    end = time.monotonic() + 60
+    with running.client() as client:
+        while time.monotonic() < end:
+            if f"groundrails_requests_under_way {count:.1f}" in client.get("/metrics").text:
+                return
+            time.sleep(0.02)
+    raise AssertionError(f"never {count} requests under way")
+
+
 def test_a_stop_lets_requests_under_way_end(serve: Callable[..., Service]) -> None:
-    running = serve()
+    running = serve({"service": {"drain_s": 200}})  # however slow the machine is
     with concurrent.futures.ThreadPoolExecutor(8) as pool, running.client() as client:
         work = [pool.submit(client.post, "/v1/check", json=LONG) for _ in range(8)]
-        time.sleep(0.15)
+        wait_for_requests(running, 8)
         running.process.send_signal(signal.SIGTERM)
         replies = [each.result() for each in work]
     assert {reply.status_code for reply in replies} == {200}
     assert running.process.wait(30) == 0
     assert "stopped" in running.log.read_text(encoding="utf-8")
+
+
+def test_what_has_not_ended_when_the_drain_is_over_is_told_to_come_back(serve: Callable[..., Service]) -> None:
+    running = serve({"service": {"drain_s": 0}})
+    endless = {
+        "response": " ".join(f"Rhenium melts at {n} degrees in oven {n}." for n in range(2000)),
+        "evidence": FACT,
+    }
+    with concurrent.futures.ThreadPoolExecutor(4) as pool, running.client() as client:
+        work = [pool.submit(client.post, "/v1/check", json=endless) for _ in range(4)]
+        wait_for_requests(running, 4)
+        running.process.send_signal(signal.SIGTERM)
+        replies = [each.result() for each in work]
+    assert {(reply.status_code, reply.json()["error"]["code"]) for reply in replies} == {(503, "stopping")}
+    assert running.process.wait(60) == 0
 
 
 def test_without_its_model_file_the_service_lives_but_is_not_ready(
