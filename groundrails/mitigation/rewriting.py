@@ -194,7 +194,8 @@ def _first_problem(
             return "new_address: the correction brings in a web or mail address that nothing given has"
         if _repeats(text, others):
             return "repeats: the correction holds a sentence that stands elsewhere in the answer"
-        if problem := _made_up(text, old, known) or _denies_alone(text, old, exchange):
+        problem = _made_up(text, old, known) or _leaves_topic(text, pieces[place]) or _denies_alone(text, old, exchange)
+        if problem:
             return problem
         kinds = {finding.kind for finding in pieces[place].findings}
         if not kinds & VALUES_FROM_ELSEWHERE and (new := _new_values(text, given)):
@@ -255,6 +256,15 @@ def _made_up(text: str, old: str, known: set[str]) -> str | None:
             return "off_topic: the correction neither states nor leaves open what the sentence was about"
         elif len(sentence) > MAX_UNKNOWN_CHARACTERS:
             return "off_topic: the correction says at length that it says nothing"
+    return None
+
+
+def _leaves_topic(text: str, piece: Piece) -> str | None:
+    """Why a new claim may not stand: none of its words is in the sentence it replaces, or in the evidence on that."""
+    quotes = [quote.span.text for finding in piece.findings for quote in finding.evidence]
+    about = content_terms("\n".join([piece.text, *quotes]))
+    if makes_claim(text) and about and not content_terms(text) & about:
+        return "off_topic: the correction speaks of something else than the sentence that it replaces"
     return None
 
 

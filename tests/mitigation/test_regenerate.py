@@ -140,6 +140,7 @@ ALL_NEW = "The Halden bridge is a marvel. It opened in 1932. It is 999 metres lo
         pytest.param(rewrites("It opened in 1932 with 8 lanes."), "refused", "new_value", id="a new number"),
         pytest.param(rewrites("It was opened in 1932 by Ana Ruiz."), "refused", "new_value", id="a new name"),
         pytest.param(rewrites("It opened before 1932."), "refused", "misplaced_value", id="a value made a limit"),
+        pytest.param(rewrites("Tolls were abolished in 1974."), "refused", "off_topic", id="another fact, a true one"),
         pytest.param(rewrites("It opened in 1974."), "refused", "misplaced_value", id="the value of another fact"),
         pytest.param(
             rewrites("It is not true that it opened in 1932."), "refused", "denies", id="denies what the evidence says"
