@@ -12,6 +12,8 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
+from groundrails.errors import SettingsError
+
 _PIECE = re.compile(r"\S+\s*|\s+")
 
 
@@ -30,12 +32,27 @@ async def stream(
 
         async for piece in groundrails.stream(rails, messages=[{"role": "user", "content": "..."}]):
             print(piece, end="")
+
+    Raises:
+        SettingsError: the app has no groundrails in it, so that nothing would be checked.
     """
+    _require_plugin(rails)
     result = await rails.generate_async(
         prompt=prompt, messages=None if messages is None else list(messages), options=options, state=state
     )
     for piece in _pieces(_message_of(result)):
         yield piece
+
+
+def _require_plugin(rails: Any) -> None:
+    from groundrails.adapters.nemo_plugin import plugin_of
+
+    runtime = getattr(rails, "runtime", None)  # a wrapper around an LLMRails may not show it
+    if runtime is not None and plugin_of(getattr(runtime, "llm_task_manager", None)) is None:
+        raise SettingsError(
+            "groundrails is not set up in this app, so answers would be streamed unchecked: add `groundrails/plugin` "
+            "to import_paths and a rail to rails.output.flows (groundrails init does both)"
+        )
 
 
 def _message_of(result: Any) -> Mapping[str, Any]:

@@ -6,7 +6,18 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, is_sampling, script, user
+from nemo_apps import (
+    CLEAN,
+    EMBEDDINGS,
+    EVIDENCE,
+    PLANTED,
+    QUESTION,
+    app_yaml,
+    is_sampling,
+    make_app,
+    script,
+    user,
+)
 from nemo_modes import DIALOG
 
 from groundrails.testing import ReplayServer
@@ -75,3 +86,14 @@ async def test_flag_that_is_visibly_off_is_off(app: Callable[..., Any], server: 
     script(server, PLANTED)
     messages = user({"evidence": EVIDENCE, "check_grounding": False})
     assert await _text(rails.stream_async(messages=messages)) == PLANTED
+
+
+async def test_groundrails_stream_refuses_an_app_that_checks_nothing(server: ReplayServer) -> None:
+    import groundrails
+    from groundrails.errors import SettingsError
+
+    bare = make_app(app_yaml(server.base_url, "rails: {}\n").replace("import_paths: [groundrails/plugin]", ""))
+    script(server, PLANTED)
+    with pytest.raises(SettingsError, match="not set up in this app"):
+        await _text(groundrails.stream(bare, messages=user({"evidence": EVIDENCE})))
+    assert not server.requests
