@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groundrails.checks.hypotheses import Hypothesis
+from groundrails.checks.near_copies import shows_cause
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Passage, Span
 from groundrails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Pair
@@ -330,9 +331,26 @@ def _readings(plan: _Plan, known: dict[Pair, NliScores], thresholds: Thresholds,
             for place, (candidate, pair) in enumerate(zip(claim.candidates, pairs, strict=True))
             if pair in known
         }
-        alone = seen[claim.alone] if claim.alone is not None else None
-        found.append(_reading(claim, list(seen.values()), alone, thresholds))
+        believed = {place: _believed(claim, one) for place, one in seen.items()}
+        alone = believed[claim.alone] if claim.alone is not None else None
+        found.append(_reading(claim, list(believed.values()), alone, thresholds))
     return found
+
+
+def _believed(claim: _Chosen, seen: Seen) -> Seen:
+    """What is believed of the scores: a contradiction for which the words show no cause is left out of them.
+
+    With a question before a short answer most words are the question's, and near to a sentence whatever the answer is.
+    """
+    is_answer = claim.hypothesis.own != claim.hypothesis.text
+    if is_answer or seen.nli.contradiction < seen.nli.entailment or not seen.aboutness:
+        return seen
+    told = words_of(clean(seen.sentence(claim.words).text))
+    if shows_cause(claim.words, told, missing_words=claim.lacks["missing_words"]):
+        return seen
+    others = seen.nli.entailment + seen.nli.neutral
+    share = seen.nli.entailment / others if others else 0.0
+    return seen._replace(nli=NliScores(entailment=share, neutral=1.0 - share, contradiction=0.0))
 
 
 def _is_cleared(wide: Seen, alone: Seen | None) -> bool:

@@ -10,7 +10,6 @@ from groundrails.checks.contradictions import Clash, clashes_with_prompt, self_c
 from groundrails.checks.error_types import error_types
 from groundrails.checks.evidence_nli import Reading, Readings, Seen, read_claims
 from groundrails.checks.hypotheses import hypotheses
-from groundrails.checks.near_copies import shows_cause
 from groundrails.checks.other_values import EXACT_KINDS, other_values
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Exchange, Passage, Span
@@ -180,8 +179,7 @@ def judged_reading(reading: Reading, model: VerdictModel, settings: GroundingSet
         verdict = _lowered(verdict, COPY_SCORE)
     is_sure = verdict.score >= bar and not reading.is_copy
     needed = _given(settings.contradiction_threshold, model.thresholds.contradiction)
-    against = reading.contradiction >= (needed if is_sure else max(needed, model.thresholds.conflict))
-    if against and shows_cause(reading):
+    if reading.contradiction >= (needed if is_sure else max(needed, model.thresholds.conflict)):
         return Judged("contradicted", _lifted(verdict, max(reading.contradiction, bar)))
     near = reading.nearest or reading.support
     others = other_values(reading, near) if near and not reading.is_copy else frozenset()

