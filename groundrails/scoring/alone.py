@@ -39,8 +39,7 @@ async def measure(
     from groundrails.guard import Guard
 
     chosen = get_measure(name)
-    given = {"evidence": evidence, "prompt": prompt, "samples": samples}
-    exchange = Exchange.of(response, **given, logprobs=logprobs or ())
+    exchange = Exchange.of(response, evidence=evidence, prompt=prompt, samples=samples, logprobs=logprobs or ())
     own = guard or Guard()
     try:
         context, _ = own.context(exchange)

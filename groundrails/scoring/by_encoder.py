@@ -29,7 +29,7 @@ class EncoderMeasure:
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
         """Score each claim against the samples."""
-        encoder = self._encoder or default_encoder()
+        encoder: TextEncoder = self._encoder or default_encoder()
         drawn = await readable_samples(exchange, context, encoder.languages)
         if not drawn.texts:
             return unmeasured(self, claims, drawn.reason)

@@ -63,7 +63,7 @@ class OnnxEncoder:
         ModelFileError: a file is missing or damaged.
     """
 
-    languages = ("en",)
+    languages: tuple[str, ...] = ("en",)
 
     def __init__(self, folder: str | Path | None = None, *, threads: int | None = None) -> None:
         self._folder = Path(folder) if folder is not None else _default_folder()
