@@ -28,15 +28,12 @@ from groundrails.exchange import Exchange, Passage
 from groundrails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label
 from groundrails.scoring.asking import planned_calls
 from groundrails.scoring.cascade import is_unsure
-from groundrails.scoring.verdict import ClaimVerdict, VerdictModel, logit, sigmoid
+from groundrails.scoring.verdict import ClaimVerdict, VerdictModel, sigmoid
 from groundrails.text.claimable import is_bare_reply
 from groundrails.text.claims import ExtractedClaim, extract_claims
 
 if TYPE_CHECKING:
     from groundrails.llm.session import LlmSession
-
-ENTAILED = 0.5
-"""P(entailment) from which a bare yes or no is supported: then it is likelier than both others together."""
 
 
 class ClaimsCheck:
@@ -259,18 +256,8 @@ def _judged_together(
     settings: GroundingSettings,
 ) -> list[_Read]:
     both = zip([*whole, *extracted], readings, strict=True)
-    found = [_Read(claim, reading, _verdict(claim, reading, model, settings)) for claim, reading in both]
+    found = [_Read(claim, one, verdict_on(one, model, settings, claim.sentence.text)) for claim, one in both]
     return _settled(found[: len(whole)], found[len(whole) :], model)
-
-
-def _verdict(claim: ExtractedClaim, reading: Reading, model: VerdictModel, settings: GroundingSettings) -> Verdict:
-    """The verdict on one claim; a bare yes or no has no words to look for, so that entailment alone decides."""
-    judged = verdict_on(reading, model, settings)
-    if judged.label != "supported" or reading.entailment >= ENTAILED or not is_bare_reply(claim.sentence.text):
-        return judged
-    lift = logit(1.0 - reading.entailment) - judged.verdict.logit
-    verdict = ClaimVerdict(1.0 - reading.entailment, {**judged.verdict.parts, "not_entailed": lift})
-    return Verdict("contradicted" if reading.contradiction > reading.entailment else "absent", verdict)
 
 
 def _settled(whole: Sequence[_Read], parts: Sequence[_Read], model: VerdictModel) -> list[_Read]:

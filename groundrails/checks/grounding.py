@@ -9,17 +9,19 @@ from groundrails.checks.base import CheckContext
 from groundrails.checks.contradictions import Clash, clashes_with_prompt, self_contradictions
 from groundrails.checks.error_types import error_types
 from groundrails.checks.evidence_nli import Reading, Readings, Seen, read_claims
-from groundrails.checks.hypotheses import hypotheses
+from groundrails.checks.hypotheses import hypotheses, question_of
 from groundrails.checks.other_values import EXACT_KINDS, other_values
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Exchange, Passage, Span
 from groundrails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label, Quote, Severity
 from groundrails.scoring.languages import unknown_language
 from groundrails.scoring.verdict import ClaimVerdict, VerdictModel, logit
-from groundrails.text.claimable import claim_sentences, clean
+from groundrails.text.claimable import claim_sentences, clean, is_bare_reply
 
 COPY_SCORE = 0.02
 """Highest score of a sentence that stands word by word in the evidence, unless another passage contradicts it."""
+ENTAILED = 0.5
+"""P(entailment) from which a bare yes or no is supported: then it is likelier than both others together."""
 SUPPORTED_LABELS = ("supported", "unevaluatable")
 _SEVERITY: dict[str, Severity] = {"contradicted": "high", "absent": "medium", "partially_supported": "low"}
 
@@ -45,9 +47,13 @@ class GroundingCheck:
         Raises:
             NliError: the NLI backend failed.
         """
-        sentences = await context.nli.run(claim_sentences, exchange.response)
-        if not sentences:
+        found = await context.nli.run(claim_sentences, exchange.response)
+        if not found:
             return CheckResult(name=self.name, status="grounded", reason="no_claims", score=0.0, version=self.version)
+        sentences = await context.nli.run(_that_say_something, found, exchange.user_input)
+        if not sentences:
+            reason = "no_question: a bare yes or no says nothing without its question"
+            return CheckResult(name=self.name, status="unverified", reason=reason, version=self.version)
         readable = await context.nli.run(readable_evidence, exchange, sentences, context.nli.languages)
         if readable.reason:
             return CheckResult(name=self.name, status="unverified", reason=readable.reason, version=self.version)
@@ -76,7 +82,7 @@ class GroundingCheck:
         model, settings = VerdictModel.load(), context.config.grounding
         texts = await context.nli.run(hypotheses, sentences, exchange.user_input)
         readings = await read_claims(texts, readable.passages, context.nli, settings, model.thresholds)
-        judged = await context.nli.run(_judged, readings.claims, model, settings)
+        judged = await context.nli.run(_judged, readings.claims, sentences, model, settings)
         version = _method_version(self, context)
         claims = await context.nli.run(_claims_of, sentences, readings.claims, judged, version)
         supported = frozenset(claim.span for claim in claims if claim.label in SUPPORTED_LABELS)
@@ -116,6 +122,13 @@ class GroundingCheck:
         return [_inside_finding(c, self.name, version) for c in clashes.inside] + [
             _prompt_finding(c, self.name, version) for c in clashes.with_prompt
         ]
+
+
+def _that_say_something(sentences: list[Span], user_input: str) -> list[Span]:
+    """All but a bare yes or no whose question is unknown."""
+    if question_of(user_input):
+        return sentences
+    return [sentence for sentence in sentences if not is_bare_reply(sentence.text)]
 
 
 class Readable(NamedTuple):
@@ -167,12 +180,28 @@ class Judged(NamedTuple):
     """The window that gives another value, where that made the claim contradicted."""
 
 
-def _judged(readings: Sequence[Reading], model: VerdictModel, settings: GroundingSettings) -> list[Judged]:
-    return [judged_reading(reading, model, settings) for reading in readings]
+def _judged(
+    readings: Sequence[Reading], sentences: Sequence[Span], model: VerdictModel, settings: GroundingSettings
+) -> list[Judged]:
+    both = zip(readings, sentences, strict=True)
+    return [judged_reading(reading, model, settings, sentence.text) for reading, sentence in both]
 
 
-def judged_reading(reading: Reading, model: VerdictModel, settings: GroundingSettings) -> Judged:
-    """The label of one claim and its calibrated verdict."""
+def judged_reading(reading: Reading, model: VerdictModel, settings: GroundingSettings, sentence: str = "") -> Judged:
+    """The label of one claim and its calibrated verdict.
+
+    Args:
+        sentence: the sentence of the answer that makes the claim; a bare yes or no has no words to look for, so that
+            entailment alone supports it.
+    """
+    judged = _by_words_and_nli(reading, model, settings)
+    if judged.label != "supported" or reading.entailment >= ENTAILED or not is_bare_reply(sentence):
+        return judged
+    label: Label = "contradicted" if reading.contradiction > reading.entailment else "absent"
+    return Judged(label, _lifted(judged.verdict, 1.0 - reading.entailment, "not_entailed"))
+
+
+def _by_words_and_nli(reading: Reading, model: VerdictModel, settings: GroundingSettings) -> Judged:
     verdict = model.claim(reading.features)
     bar = _given(settings.max_unsupported_score, model.thresholds.unsupported)
     if reading.is_copy:

@@ -9,8 +9,9 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from groundrails.config import NliSettings
@@ -30,8 +31,12 @@ GATHER_S = 0.001
 """How long an idle worker waits for the other callers of the same moment before it starts."""
 IDLE_S = 10.0
 """An idle worker thread ends after so long; the next request starts another."""
-CPU_THREADS = 2
+CPU_THREADS = 1
 """Threads of `run`. They hold the interpreter lock, so more of them would only keep the event loop waiting longer."""
+LET_IN_S = 0.0002
+"""Pause before a piece of work while more of them wait. A thread that wants the interpreter lock waits `switchinterval`
+(5 ms) before it is given up, and begins to wait anew whenever the lock is let go of for a moment in between: many pieces
+of 4 ms one after the other kept the event loop out for all of them together."""
 
 
 class _Request:
@@ -142,7 +147,8 @@ class NliService:
 
     async def run(self, fn: Callable[..., T], *args: object) -> T:
         """Result of `fn(*args)`, run in a thread: for work that would hold up the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(_cpu_pool(), fn, *args)
+        with _locks.waiting():
+            return await asyncio.get_running_loop().run_in_executor(_cpu_pool(), _considerately, fn, *args)
 
     async def load(self) -> None:
         """Load the model now instead of at its first use.
@@ -312,11 +318,31 @@ class _Locks:
     def renew(self) -> None:
         self.registry = threading.Lock()
         self.pool: ThreadPoolExecutor | None = None
+        self.work = 0
+        """Pieces of work that are waiting or running."""
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Counts one piece of work."""
+        with self.registry:
+            self.work += 1
+        try:
+            yield
+        finally:
+            with self.registry:
+                self.work -= 1
 
 
 _locks = _Locks()
 _shared: dict[str, NliService] = {}
 _services: weakref.WeakSet[NliService] = weakref.WeakSet()
+
+
+def _considerately(fn: Callable[..., T], *args: object) -> T:
+    """`fn(*args)`, after a moment for the event loop if there is other work before or behind it."""
+    if _locks.work > 1:
+        time.sleep(LET_IN_S)
+    return fn(*args)
 
 
 def _cpu_pool() -> ThreadPoolExecutor:

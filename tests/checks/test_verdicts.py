@@ -115,3 +115,19 @@ RETURNS = (
 async def test_a_number_counts_only_where_it_belongs(answer: str, status: str) -> None:
     report = await Guard({"checks": ["grounding"]}).check(answer, evidence=[RETURNS])
     assert report.status == status, report.claims
+
+
+@pytest.mark.parametrize(
+    ("answer", "prompt", "status"),
+    [
+        ("No", "Is the Eiffel Tower in Paris?", "hallucinated"),
+        ("No, it is not.", "Is the Eiffel Tower in Paris?", "hallucinated"),
+        ("Yes", "Is the Eiffel Tower in Paris?", "grounded"),
+        ("Yes", "", "unverified"),
+    ],
+)
+async def test_a_bare_reply_is_judged_with_its_question(answer: str, prompt: str, status: str) -> None:
+    evidence = ["The Eiffel Tower stands in Paris. It was completed in 1889."]
+    report = await Guard({"checks": ["grounding"]}).check(answer, prompt=prompt, evidence=evidence)
+    assert report.status == status, report.claims
+    assert status != "unverified" or report.reason.startswith("no_question")
