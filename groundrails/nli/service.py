@@ -35,8 +35,8 @@ CPU_THREADS = 1
 """Threads of `run`. They hold the interpreter lock, so more of them would only keep the event loop waiting longer."""
 LET_IN_S = 0.0002
 """Pause before a piece of work while more of them wait. A thread that wants the interpreter lock waits `switchinterval`
-(5 ms) before it is given up, and begins to wait anew whenever the lock is let go of for a moment in between: many pieces
-of 4 ms one after the other kept the event loop out for all of them together."""
+(5 ms) before it is given up, and begins to wait anew whenever the lock is let go of for a moment in between: many
+pieces of 4 ms one after the other kept the event loop out for all of them together."""
 
 
 class _Request:

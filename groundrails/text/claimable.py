@@ -110,6 +110,11 @@ _FINITE = re.compile(
     r"plays|played)\b"
     r"|n['’]t\b|\b(?:it|he|she|that|there)['’]s\b"
 )
+_PAST_TENSE = re.compile(
+    r"\b(?!(?i:the|a|an|his|her|its|their|our|my|your|of|and|or|most|more|very|so|as|by|un\w+|\w+ly)\b)"
+    r"\w+ [a-z]{3,}ed\b"
+)
+"""A word that can be a subject, then a regular past tense: "The bridge opened in 1932"."""
 _CLOSERS = "\"'”’»)]*_ \t\r\n"
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
@@ -188,7 +193,8 @@ def is_short_answer(sentence: str) -> bool:
     if not words or len(words) > MAX_SHORT_ANSWER_WORDS:
         return False
     is_yes_or_no = words[0].lower() in ("yes", "no", "yeah", "nope") and len(words) <= 3
-    return is_yes_or_no or is_bare_reply(sentence) or not _FINITE.search(sentence.lower())
+    has_verb = _FINITE.search(sentence.lower()) or _PAST_TENSE.search(sentence)
+    return is_yes_or_no or is_bare_reply(sentence) or not has_verb
 
 
 _BARE_REPLY = re.compile(
@@ -228,4 +234,6 @@ def _is_plain(text: str) -> bool:
 def _shown(char: str) -> str:
     if char.isspace() or char == "\x00":
         return " "
+    if "！" <= char <= "～":
+        return chr(ord(char) - ord("！") + ord("!"))  # full-width forms: "１４" is 14
     return "" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co") else char

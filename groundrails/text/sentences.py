@@ -231,11 +231,13 @@ def _bounded(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     for piece in _pieces(text, start, end):
         piece_cost = _tokens(piece[2])
         if cost + piece_cost > MAX_SENTENCE_TOKENS and piece[0] > begin:
-            cut = _clause_border(text, begin, piece[0]) or max(word_border, begin + 1)
+            cut = _clause_border(text, begin, piece[0]) or (word_border if word_border > begin else piece[0])
             yield _stripped(text, begin, cut)
             begin, cost = cut, sum(_tokens(p[2]) for p in _pieces(text, cut, piece[0]))
         cost += piece_cost
-        word_border = piece[1]
+        # Not inside brackets of one word: "[1]" cut in two is a citation no more, and "1]" no claim.
+        if piece[2] not in "([{" and text[piece[1] : piece[1] + 1] not in (")", "]", "}"):
+            word_border = piece[1]
     yield _stripped(text, begin, end)
 
 

@@ -146,12 +146,27 @@ def test_reasoning_keeps_offsets() -> None:
     assert all(text[p.start : p.end] == p.text for p in parts)
 
 
-@pytest.mark.parametrize("answer", ["Lyon.", "1889", "In May 1889", "Yes", "No, never", "The United States of America"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Lyon.",
+        "1889",
+        "In May 1889",
+        "Yes",
+        "No, never",
+        "The United States of America",
+        "Manchester United",
+        "Opened in 1932",
+    ],
+)
 def test_short_answer_needs_its_question(answer: str) -> None:
     assert is_short_answer(answer)
 
 
-@pytest.mark.parametrize("answer", ["Lyon is big.", "It was built.", "She won", "He can't", "", "a b c d e f g"])
+@pytest.mark.parametrize(
+    "answer",
+    ["Lyon is big.", "It was built.", "She won", "He can't", "The bridge opened in 1884.", "", "a b c d e f g"],
+)
 def test_sentence_stands_alone(answer: str) -> None:
     assert not is_short_answer(answer)
 
@@ -179,3 +194,11 @@ def test_hostile_text_takes_linear_time(unit: str) -> None:
     started = time.perf_counter()
     claim_sentences(unit * (100_000 // len(unit)))
     assert time.perf_counter() - started < 10.0  # backtracking would take hours
+
+
+def test_citation_marks_in_a_row_are_no_claim_however_many() -> None:
+    assert claim_sentences("[1]" * 3_000) == []
+
+
+def test_full_width_digits_are_digits() -> None:
+    assert clean("It cost １４ million.") == "It cost 14 million."
