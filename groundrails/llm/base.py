@@ -55,6 +55,7 @@ class ClientAround:
 
     def __init__(self, inner: LlmClient) -> None:
         self.model = inner.model
+        self.server: str = getattr(inner, "server", "")
         self._inner = inner
 
     @property

@@ -205,7 +205,8 @@ async def ask_cached(
         LlmReplyError: no reply could be read.
         LlmError: the provider failed.
     """
-    parameters = {"temperature": 0.0, "max_tokens": max_tokens, "json_schema": json_schema}
+    server: str = getattr(session.client, "server", "")  # two servers may give different models one name
+    parameters = {"temperature": 0.0, "max_tokens": max_tokens, "json_schema": json_schema, "server": server}
     key = cache_key(session.client.model, prompt_version, messages, parameters)
     kept = await cache.get(key) if cache is not None else None
     if kept is not None:

@@ -27,7 +27,7 @@ class LangchainClient(LearningClient):
     """
 
     def __init__(self, llm: BaseLanguageModel[Any]) -> None:
-        super().__init__(_name(llm), supports_n="n" in type(llm).model_fields)
+        super().__init__(_name(llm), supports_n="n" in type(llm).model_fields, server=_server(llm))
         self._llm = llm
         self._takes_schema = bool(TAKES_SCHEMA & {cls.__name__ for cls in type(llm).__mro__})
 
@@ -94,6 +94,11 @@ def _usage(result: Any, generations: Sequence[Any]) -> tuple[int, int]:
         return total.get("prompt_tokens") or 0, total.get("completion_tokens") or 0
     used = getattr(getattr(generations[0], "message", None), "usage_metadata", None) if generations else None
     return (used["input_tokens"], used["output_tokens"]) if used else (0, 0)
+
+
+def _server(llm: Any) -> str:
+    names = (getattr(llm, name, None) for name in ("azure_endpoint", "openai_api_base", "anthropic_api_url", "base_url"))
+    return next((name for name in names if isinstance(name, str) and name), type(llm).__name__)
 
 
 def _name(llm: Any) -> str:

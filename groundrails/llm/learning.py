@@ -20,8 +20,10 @@ class LearningClient:
     it. A refused or ignored `n` turns `supports_n` off.
     """
 
-    def __init__(self, model: str, *, supports_n: bool) -> None:
+    def __init__(self, model: str, *, supports_n: bool, server: str = "") -> None:
         self.model = model
+        self.server = server
+        """Address that answers, without secrets; part of the key of kept replies. Empty for the provider's own."""
         self.supports_n = supports_n
         self._refused: set[str] = set()
 

@@ -62,6 +62,7 @@ def _openai_client(model: OpenAIChatModel) -> OpenAIClient:
         headers=theirs._custom_headers,
         sends_key=bool(theirs._api_key),
         owns_connection=theirs._owns_client,
+        server=str(theirs._base_url),
     )
     if is_openai_reasoning_model(model.model_name):
         client.refuses("temperature", "stop", "max_tokens")

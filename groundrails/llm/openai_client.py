@@ -39,6 +39,7 @@ class OpenAIClient(LearningClient):
         headers: further headers of every request.
         sends_key: False leaves out the `Authorization` header, where another one carries the key.
         owns_connection: False leaves what `connect` made open when its loop ends.
+        server: address that answers; two servers may give a model the same name.
     """
 
     def __init__(
@@ -50,8 +51,9 @@ class OpenAIClient(LearningClient):
         headers: Mapping[str, str] | None = None,
         sends_key: bool = True,
         owns_connection: bool = True,
+        server: str = "",
     ) -> None:
-        super().__init__(model, supports_n=True)
+        super().__init__(model, supports_n=True, server=server)
         self._connections = _PerLoop(connect, closes=owns_connection)
         self._parameters = dict(parameters or {})
         self._headers = dict(headers or {})
@@ -67,7 +69,7 @@ class OpenAIClient(LearningClient):
         """
         if not endpoint.model:
             raise SettingsError("llm.base_url is set but llm.model is not; name the model that the server offers")
-        return cls(endpoint.model, lambda: _connect(endpoint))
+        return cls(endpoint.model, lambda: _connect(endpoint), server=endpoint.base_url or "")
 
     def refuses(self, *parameters: str) -> OpenAIClient:
         """Tell in advance which parameters the model refuses, so that no request is spent on learning it."""

@@ -240,10 +240,21 @@ async def test_an_incomplete_reply_is_not_kept(server: ReplayServer) -> None:
 async def test_a_kept_reply_that_is_no_longer_readable_is_asked_for_again(server: ReplayServer) -> None:
     server.say("7")
     cache, session = MemoryCache(10, DAY_S), session_of(server)
-    key = cache_key("replay", "1", PROMPT, {"temperature": 0.0, "max_tokens": None, "json_schema": None})
+    parameters = {"temperature": 0.0, "max_tokens": None, "json_schema": None, "server": session.client.server}
+    key = cache_key("replay", "1", PROMPT, parameters)
     await cache.put(key, "seven")
     assert await asked(cache, session) == 7
     assert session.usage().saved_calls == 0
+
+
+async def test_two_servers_with_one_model_name_share_no_replies(server: ReplayServer) -> None:
+    cache = MemoryCache(10, DAY_S)
+    server.say("7")
+    with ReplayServer() as other:
+        other.say("8")
+        found = [await asked(cache, session_of(one)) for one in (server, other, server)]
+    assert found == [7, 8, 7]
+    assert (len(server.requests), len(other.requests)) == (1, 1)
 
 
 # ---- settings
