@@ -97,7 +97,8 @@ def _usage(result: Any, generations: Sequence[Any]) -> tuple[int, int]:
 
 
 def _server(llm: Any) -> str:
-    names = (getattr(llm, name, None) for name in ("azure_endpoint", "openai_api_base", "anthropic_api_url", "base_url"))
+    places = ("azure_endpoint", "openai_api_base", "anthropic_api_url", "base_url")
+    names = (getattr(llm, name, None) for name in places)
     return next((name for name in names if isinstance(name, str) and name), type(llm).__name__)
 
 
