@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groundrails.checks.hypotheses import Hypothesis
-from groundrails.checks.near_copies import shows_cause
+from groundrails.checks.near_copies import shows_cause, shows_swap
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Passage, Span
 from groundrails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Pair
@@ -369,11 +369,28 @@ def _index_of(window: Window, known: dict[Window, WordIndex]) -> WordIndex:
     return known[window]
 
 
+def _is_denied(claim: _Chosen, alone: Seen | None, thresholds: Thresholds) -> bool:
+    """True if the sentence that the claim is about, read alone, has another value or name in its place.
+
+    Among other sentences a small model loses it: "The firm sits in Oslo" is entailed by "The firm sits in Drammen. Its
+    director lives in Oslo."
+    """
+    return (
+        alone is not None
+        and alone.aboutness >= thresholds.aboutness
+        and alone.nli.contradiction >= thresholds.contradiction
+        and not claim.is_copy
+        and shows_swap(claim.words, words_of(clean(alone.window.text)))
+    )
+
+
 def _reading(claim: _Chosen, seen: list[Seen], alone: Seen | None, thresholds: Thresholds) -> Reading:
-    support = max(seen, key=lambda s: s.nli.entailment, default=None)
+    is_denied = _is_denied(claim, alone, thresholds)
+    speaking = [s for s in seen if s is alone or not (is_denied and alone and _holds(s.window, alone.window))]
+    support = max(speaking, key=lambda s: s.nli.entailment, default=None)
     nearest = max(seen, key=lambda s: (s.aboutness, s.nli.entailment), default=None)
     bar = max(thresholds.aboutness, claim.bar)
-    about = [s for s in seen if s.aboutness >= bar and not _is_cleared(s, alone)]
+    about = [s for s in seen if (s.aboutness >= bar and not _is_cleared(s, alone)) or (is_denied and s is alone)]
     against = max(about, key=lambda s: s.nli.contradiction, default=None)
     values = {
         "entailment": logit(support.nli.entailment) if support else -MAX_LOGIT,

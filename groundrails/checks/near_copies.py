@@ -46,10 +46,14 @@ def shows_cause(claim: Words, told: Words, *, missing_words: float = 0.0) -> boo
     return (
         missing_words > 0
         or _conditions(claim.running) != _conditions(_counterpart(claim, told))
-        or _has_other_value(claim, told)
-        or _has_other_name(claim, told)
+        or shows_swap(claim, told)
         or not _keeps_order(claim, told)
     )
+
+
+def shows_swap(claim: Words, told: Words) -> bool:
+    """True if each of the two has a number of one kind, a date or a name that the other lacks."""
+    return _has_other_value(claim, told) or _has_other_name(claim, told)
 
 
 def _counterpart(claim: Words, told: Words) -> tuple[str, ...]:

@@ -59,3 +59,19 @@ def test_a_near_copy_is_contradicted_only_for_a_cause(claim: str, sentence: str,
 def test_the_engine_blocks_what_is_changed_and_not_what_is_cut(evidence: str, answer: str, decision: str) -> None:
     report = Guard({"checks": ["grounding"]}).check_sync(answer, evidence=[evidence])
     assert report.decision == decision, [(c.label, c.nli, c.parts) for c in report.claims]
+
+
+SEAT = "The bridge was opened in 1932. The company has its seat in Drammen. Its director lives in Oslo."
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ("The company has its seat in Oslo.", "hallucinated"),  # a name of another sentence
+        ("The company has its seat in Drammen.", "grounded"),
+        ("Its director lives in Oslo.", "grounded"),
+    ],
+)
+def test_a_name_counts_only_where_it_belongs(answer: str, status: str) -> None:
+    report = Guard({"checks": ["grounding"]}).check_sync(answer, evidence=[SEAT])
+    assert report.status == status, [(c.label, c.nli, c.parts) for c in report.claims]
