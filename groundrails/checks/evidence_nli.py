@@ -311,7 +311,8 @@ def _nearest_sentence(words: Words, windows: list[Window]) -> Window | None:
         for window in windows
         for span in _sentences_of(window.text)
     )
-    return max(sentences, key=lambda sentence: _shared(words, sentence.text), default=None)
+    # Of equally near ones what states something: a question says nothing that could support or contradict.
+    return max(sentences, key=lambda s: (_shared(words, s.text), not s.text.endswith("?")), default=None)
 
 
 _words = lru_cache(maxsize=8_000)(words_of)
@@ -331,9 +332,8 @@ def _readings(plan: _Plan, known: dict[Pair, NliScores], thresholds: Thresholds,
             for place, (candidate, pair) in enumerate(zip(claim.candidates, pairs, strict=True))
             if pair in known
         }
-        believed = {place: _believed(claim, one) for place, one in seen.items()}
-        alone = believed[claim.alone] if claim.alone is not None else None
-        found.append(_reading(claim, list(believed.values()), alone, thresholds))
+        alone = seen[claim.alone] if claim.alone is not None else None
+        found.append(_reading(claim, list(seen.values()), alone, thresholds))
     return found
 
 
@@ -385,12 +385,15 @@ def _is_denied(claim: _Chosen, alone: Seen | None, thresholds: Thresholds) -> bo
 
 
 def _reading(claim: _Chosen, seen: list[Seen], alone: Seen | None, thresholds: Thresholds) -> Reading:
+    cleared = {id(s.window) for s in seen if _is_cleared(s, alone)}
+    alone = _believed(claim, alone) if alone is not None else None
+    seen = [alone if alone and s.window is alone.window else _believed(claim, s) for s in seen]
     is_denied = _is_denied(claim, alone, thresholds)
     speaking = [s for s in seen if s is alone or not (is_denied and alone and _holds(s.window, alone.window))]
     support = max(speaking, key=lambda s: s.nli.entailment, default=None)
     nearest = max(seen, key=lambda s: (s.aboutness, s.nli.entailment), default=None)
     bar = max(thresholds.aboutness, claim.bar)
-    about = [s for s in seen if (s.aboutness >= bar and not _is_cleared(s, alone)) or (is_denied and s is alone)]
+    about = [s for s in seen if (s.aboutness >= bar and id(s.window) not in cleared) or (is_denied and s is alone)]
     against = max(about, key=lambda s: s.nli.contradiction, default=None)
     values = {
         "entailment": logit(support.nli.entailment) if support else -MAX_LOGIT,
