@@ -33,6 +33,8 @@ IDLE_S = 10.0
 """An idle worker thread ends after so long; the next request starts another."""
 CPU_THREADS = 1
 """Threads of `run`. They hold the interpreter lock, so more of them would only keep the event loop waiting longer."""
+LET_IN_EVERY_S = 0.003
+"""Work in a row that goes on without a pause: less than `switchinterval`, and long enough for many short pieces."""
 LET_IN_S = 0.0002
 """Pause before a piece of work while more of them wait. A thread that wants the interpreter lock waits `switchinterval`
 (5 ms) before it is given up, and begins to wait anew whenever the lock is let go of for a moment in between: many
@@ -318,6 +320,8 @@ class _Locks:
     def renew(self) -> None:
         self.registry = threading.Lock()
         self.pool: ThreadPoolExecutor | None = None
+        self.let_in_at = 0.0
+        """When the last pause ended, on the monotonic clock."""
         self.work = 0
         """Pieces of work that are waiting or running."""
 
@@ -340,8 +344,9 @@ _services: weakref.WeakSet[NliService] = weakref.WeakSet()
 
 def _considerately(fn: Callable[..., T], *args: object) -> T:
     """`fn(*args)`, after a moment for the event loop if there is other work before or behind it."""
-    if _locks.work > 1:
+    if _locks.work > 1 and time.monotonic() - _locks.let_in_at >= LET_IN_EVERY_S:
         time.sleep(LET_IN_S)
+        _locks.let_in_at = time.monotonic()
     return fn(*args)
 
 

@@ -213,7 +213,7 @@ def test_two_jobs_do_not_share_an_output() -> None:
 
 
 def test_interrupted_by_hand_it_says_so_and_goes_on_later() -> None:
-    count = 300
+    count = 1_500
     write_jsonl(Path("in.jsonl"), [{"id": n, **GOOD} for n in range(count)])
     process = subprocess.Popen(command("in.jsonl", "out.jsonl"), stderr=subprocess.PIPE)
     wait_for_growth(process, 0)
