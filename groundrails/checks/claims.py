@@ -22,14 +22,13 @@ from groundrails.checks.grounding import Judged as Verdict
 from groundrails.checks.grounding import claim_of as claim_of_reading
 from groundrails.checks.grounding import finding_of, readable_evidence
 from groundrails.checks.grounding import judged_reading as verdict_on
-from groundrails.checks.hypotheses import Hypothesis, hypotheses, question_of
+from groundrails.checks.hypotheses import Hypothesis, hypotheses, lacks_its_question
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Exchange, Passage
 from groundrails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label
 from groundrails.scoring.asking import planned_calls
 from groundrails.scoring.cascade import is_unsure
 from groundrails.scoring.verdict import ClaimVerdict, VerdictModel, sigmoid
-from groundrails.text.claimable import is_bare_reply
 from groundrails.text.claims import ExtractedClaim, extract_claims
 
 if TYPE_CHECKING:
@@ -132,10 +131,7 @@ async def _plan(exchange: Exchange, context: CheckContext) -> _Plan:
 
 
 def _that_say_something(extracted: list[ExtractedClaim], user_input: str) -> list[ExtractedClaim]:
-    """The claims without those that are a bare yes or no to a question that nobody knows."""
-    if question_of(user_input):
-        return extracted
-    return [claim for claim in extracted if not is_bare_reply(claim.sentence.text)]
+    return [claim for claim in extracted if not lacks_its_question(claim.sentence.text, user_input)]
 
 
 def _is_named(context: CheckContext) -> bool:

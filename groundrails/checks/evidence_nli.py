@@ -369,31 +369,27 @@ def _index_of(window: Window, known: dict[Window, WordIndex]) -> WordIndex:
     return known[window]
 
 
-def _is_denied(claim: _Chosen, alone: Seen | None, thresholds: Thresholds) -> bool:
-    """True if the sentence that the claim is about, read alone, has another value or name in its place.
+def _denier(claim: _Chosen, alone: Seen | None, thresholds: Thresholds) -> Window | None:
+    """The sentence that the claim is about, if read alone it has another value or name in its place.
 
     Among other sentences a small model loses it: "The firm sits in Oslo" is entailed by "The firm sits in Drammen. Its
     director lives in Oslo."
     """
-    return (
-        alone is not None
-        and alone.aboutness >= thresholds.aboutness
-        and alone.nli.contradiction >= thresholds.contradiction
-        and not claim.is_copy
-        and shows_swap(claim.words, words_of(clean(alone.window.text)))
-    )
+    if alone is None or claim.is_copy or alone.aboutness < thresholds.aboutness:
+        return None
+    is_against = alone.nli.contradiction >= thresholds.contradiction
+    return alone.window if is_against and shows_swap(claim.words, words_of(clean(alone.window.text))) else None
 
 
 def _reading(claim: _Chosen, seen: list[Seen], alone: Seen | None, thresholds: Thresholds) -> Reading:
-    cleared = {id(s.window) for s in seen if _is_cleared(s, alone)}
-    alone = _believed(claim, alone) if alone is not None else None
-    seen = [alone if alone and s.window is alone.window else _believed(claim, s) for s in seen]
-    is_denied = _is_denied(claim, alone, thresholds)
-    speaking = [s for s in seen if s is alone or not (is_denied and alone and _holds(s.window, alone.window))]
+    cleared = {s.window for s in seen if _is_cleared(s, alone)}
+    seen = [_believed(claim, s) for s in seen]
+    denier = _denier(claim, alone, thresholds)
+    speaking = [s for s in seen if denier is None or s.window == denier or not _holds(s.window, denier)]
     support = max(speaking, key=lambda s: s.nli.entailment, default=None)
     nearest = max(seen, key=lambda s: (s.aboutness, s.nli.entailment), default=None)
     bar = max(thresholds.aboutness, claim.bar)
-    about = [s for s in seen if (s.aboutness >= bar and id(s.window) not in cleared) or (is_denied and s is alone)]
+    about = [s for s in seen if (s.aboutness >= bar and s.window not in cleared) or s.window == denier]
     against = max(about, key=lambda s: s.nli.contradiction, default=None)
     values = {
         "entailment": logit(support.nli.entailment) if support else -MAX_LOGIT,

@@ -9,7 +9,7 @@ from groundrails.checks.base import CheckContext
 from groundrails.checks.contradictions import Clash, clashes_with_prompt, self_contradictions
 from groundrails.checks.error_types import error_types
 from groundrails.checks.evidence_nli import Reading, Readings, Seen, read_claims
-from groundrails.checks.hypotheses import hypotheses, question_of
+from groundrails.checks.hypotheses import hypotheses, lacks_its_question
 from groundrails.checks.other_values import EXACT_KINDS, other_values
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Exchange, Passage, Span
@@ -125,10 +125,7 @@ class GroundingCheck:
 
 
 def _that_say_something(sentences: list[Span], user_input: str) -> list[Span]:
-    """All but a bare yes or no whose question is unknown."""
-    if question_of(user_input):
-        return sentences
-    return [sentence for sentence in sentences if not is_bare_reply(sentence.text)]
+    return [sentence for sentence in sentences if not lacks_its_question(sentence.text, user_input)]
 
 
 class Readable(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from groundrails.exchange import Span
-from groundrails.text.claimable import clean, is_short_answer
+from groundrails.text.claimable import clean, is_bare_reply, is_short_answer
 from groundrails.text.sentences import split_sentences
 
 MAX_QUESTION_WORDS = 30
@@ -46,6 +46,11 @@ def _hypothesis(sentence: str, question: str) -> Hypothesis:
     sentence = _ANSWER_LABEL.sub("", sentence) or sentence
     has_question = question and is_short_answer(sentence)
     return Hypothesis(f"{question} {sentence}" if has_question else sentence, sentence)
+
+
+def lacks_its_question(sentence: str, user_input: str) -> bool:
+    """True for a bare yes or no whose question is unknown: it says nothing that could be checked."""
+    return is_bare_reply(sentence) and not question_of(user_input)
 
 
 def question_of(user_input: str) -> str:

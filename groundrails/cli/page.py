@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groundrails.cli.render import marks
 from groundrails.cli.terminal import visible
+from groundrails.html import templates_of
 
 if TYPE_CHECKING:
     from groundrails.report import Redaction, Report
@@ -47,16 +48,9 @@ def page(
         expose_evidence: without it no words of the evidence are in the page.
         debug_claims: adds what was extracted, if the check `claims` ran.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=FileSystemLoader(FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_of(FOLDER)
     style = (FOLDER / "page.css").read_text(encoding="utf-8")
     return environment.get_template("page.html.j2").render(
         report=_harmless(report.plain(max_bytes=2**62, redaction=redaction, expose_evidence=expose_evidence)),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from groundrails import __version__
+from groundrails.html import templates_of
 from groundrails.service import views
 
 FOLDER = Path(__file__).resolve().parent
@@ -16,15 +17,7 @@ FOLDER = Path(__file__).resolve().parent
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(FOLDER / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_of(FOLDER / "templates")
     environment.filters |= {"moment": views.moment, "words": lambda text: str(text).replace("_", " ")}
     return environment
 

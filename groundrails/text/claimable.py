@@ -139,7 +139,11 @@ def makes_claim(sentence: str) -> bool:
 
 
 _NUMBERING = re.compile(r"\(?(?:step |part |section )?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.):]")
-_LOADED_QUESTION = re.compile(r"^(?:did|do) you know (?:that|the|it|he|she|they|there)\b")
+_LOADED_QUESTION = re.compile(
+    r"^(?:did|do) you know (?:that|the|it|he|she|they|there)\b"
+    r"|^(?:is|are|was|were|do|does|did|has|have|had)n't (?!(?:you|that|this|it|we|i|there)\b)"
+)
+"""Questions that state what they ask: "Isn't the tower in Lyon?"."""
 _TAG_QUESTION = re.compile(
     r",\s*(?:is|are|was|were|do|does|did|has|have|had|can|will|would)(?:n't| not)?\s+\w+\s*[?？]$|,\s*(?:right|"
     r"correct|no)\s*\?$"

@@ -12,6 +12,9 @@ NO_CLAIM = """
 Hello!
 Hi there, thanks for asking!
 Good morning, how are you?
+Isn't that great?
+Don't you want to know more?
+Isn't there anything else I can do?
 Thank you for your question.
 You're welcome!
 Great question!
@@ -78,6 +81,8 @@ I can't say when it was built because the tower was destroyed in 1944.
 The passage does not end at the castle; it leads to the river.
 The tower is in Lyon, isn't it?
 Did you know that the tower was built in 1901?
+Isn't the tower in Lyon?
+Didn't Eiffel build the tower in 1901?
 Here are the three winners: Ann, Bob and Cy.
 The tower, built in 1999 in Berlin, has the following features:
 There is no bridge in Lyon.

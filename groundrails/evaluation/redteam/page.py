@@ -11,6 +11,7 @@ from typing import Any
 from groundrails.cli.terminal import visible
 from groundrails.evaluation.redteam.told import TITLES, category_rows, dimension_rows, score_told, summary, wanted
 from groundrails.evaluation.report import page as evaluation_page
+from groundrails.html import templates_of
 
 FOLDER = Path(__file__).resolve().parent
 BAR_WIDTH = 160
@@ -19,16 +20,9 @@ BAR_WIDTH = 160
 
 def page(data: Mapping[str, Any]) -> str:
     """The page: escaped, with control and bidirectional characters spelled out."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=FileSystemLoader(FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_of(FOLDER)
     style = (evaluation_page.FOLDER / "page.css").read_text(encoding="utf-8")
     rows = zip(category_rows(data), wanted(data).values(), strict=True)
     return environment.get_template("page.html.j2").render(

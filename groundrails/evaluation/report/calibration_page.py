@@ -12,16 +12,16 @@ from groundrails.evaluation.fitting import Calibration
 from groundrails.evaluation.report import charts
 from groundrails.evaluation.report.page import FOLDER
 from groundrails.evaluation.report.wording import SHORT, told
+from groundrails.html import templates_of
 
 SHOWN = ("log_loss", "brier", "ece", "auroc")
 
 
 def calibration_page(calibration: Calibration) -> str:
     """The page."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined)
+    environment = templates_of(FOLDER)
     style = (FOLDER / "page.css").read_text(encoding="utf-8")
     return environment.get_template("calibration.html.j2").render(
         about=visible(f"Fitted on {calibration.settings['calibration']['fitted_on']}; "

@@ -13,22 +13,16 @@ from groundrails.evaluation.report import charts
 from groundrails.evaluation.report.markdown import about, compared
 from groundrails.evaluation.report.wording import BASELINE_NAMES, MAIN, SHORT, conservative, number, told, undefined
 from groundrails.evaluation.report.worst import Item
+from groundrails.html import templates_of
 
 FOLDER = Path(__file__).resolve().parent
 
 
 def page(results: Mapping[str, Any], worst: Sequence[Item] = ()) -> str:
     """The page. Texts of others are data: escaped, with control and bidirectional characters spelled out."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=FileSystemLoader(FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_of(FOLDER)
     style = (FOLDER / "page.css").read_text(encoding="utf-8")
     return environment.get_template("page.html.j2").render(
         run=_harmless(results["run"]),
