@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -9,3 +11,10 @@ class Section(BaseModel):
     """Base of all settings: immutable, unknown keys refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+def http_url(value: str | None) -> str | None:
+    """The value, if it is unset or an address of HTTP; else a `ValueError` that shows one."""
+    if value is not None and not (value.startswith(("http://", "https://")) and urlsplit(value).hostname):
+        raise ValueError("expected a URL such as http://localhost:8080")
+    return value

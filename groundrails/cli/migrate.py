@@ -79,11 +79,12 @@ def _require_valid(file: Path, text: str) -> None:
     """Say what is wrong with the settings besides their version: this command moves keys, it mends no values."""
     import yaml
 
-    from groundrails.config import GuardConfig, _groundrails_part
+    from groundrails.config import GuardConfig
+    from groundrails.config_reading import groundrails_part
     from groundrails.errors import SettingsError
 
     try:
-        GuardConfig.load(_groundrails_part(yaml.safe_load(text), whole=True))
+        GuardConfig.load(groundrails_part(yaml.safe_load(text), whole=True))
     except SettingsError as error:
         raise CliError(f"{file}: the settings are not valid, before and after: {error}") from None
 
