@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from groundrails.cli.check import _text_of
 from groundrails.cli.errors import CliError
 from groundrails.cli.terminal import say
+from groundrails.errors import GroundrailsError
 
 if TYPE_CHECKING:
     from groundrails.config import GuardConfig
@@ -103,36 +104,51 @@ def _engine(config: Path | None, ask: bool | None) -> Attacked:
 
 
 def _app(folder: Path, ask: bool | None) -> Attacked:
-    from groundrails.cli.doctor_probe import started
     from groundrails.cli.installation import load_config, make_plugin_visible
     from groundrails.cli.recording import quiet
     from groundrails.config import GuardConfig
-    from groundrails.evaluation.redteam.live import AppTarget
     from groundrails.evaluation.redteam.targets import quiet_settings
 
     make_plugin_visible()
     loaded = load_config(folder)
-    given = dict((loaded.custom_data or {}).get("groundrails") or {})
-    settings = GuardConfig.load(given)
-    for name in ("store", "escalation", "telemetry"):  # an attack leaves no trace in the app's records
-        given.pop(name, None)
-    loaded.custom_data = {**(loaded.custom_data or {}), "groundrails": given}
+    settings = GuardConfig.load(dict((loaded.custom_data or {}).get("groundrails") or {}))
     has_model = any(model.type == "main" for model in loaded.models)
     if ask and not has_model:
         raise CliError(f"--ask needs a main model, and {str(folder)!r} has none")
 
-    async def start() -> AppTarget:  # in an event loop: outside of one NeMo makes its own and leaves it open
-        with started(loaded) as rails:
-            return AppTarget(rails, settings, ask=has_model and ask is not False)
+    async def start() -> Target:  # in an event loop: outside of one NeMo makes its own and leaves it open
+        return _started_app(folder, loaded, settings, ask=has_model and ask is not False)
 
     try:
         with quiet():
             target = asyncio.run(start())
-    except CliError:
-        raise
+    except GroundrailsError as error:
+        raise CliError(str(error)) from None
     except Exception as error:  # boundary to NeMo, the plugin and the user's own code
         raise CliError(f"the app does not start: {type(error).__name__}: {error}") from None
     return Attacked(target=target, name=f"the app {folder}", config=quiet_settings(settings), settings=settings)
+
+
+def _started_app(folder: Path, loaded: Any, settings: GuardConfig, *, ask: bool) -> Target:
+    from groundrails.cli.installation import load_config
+    from groundrails.evaluation.redteam.live import AppTarget
+    from groundrails.evaluation.redteam.live_colang2 import Colang2Target
+
+    if loaded.colang_version == "1.0":
+        return AppTarget(_rails(loaded), settings, ask=ask)
+    return Colang2Target(folder, loaded, settings, ask=ask, start=lambda place: _rails(load_config(place)))
+
+
+def _rails(loaded: Any) -> Any:
+    """The running app, which keeps no records: an attack leaves no trace in them."""
+    from groundrails.cli.doctor_probe import started
+
+    given = dict((loaded.custom_data or {}).get("groundrails") or {})
+    for name in ("store", "escalation", "telemetry"):
+        given.pop(name, None)
+    loaded.custom_data = {**(loaded.custom_data or {}), "groundrails": given}
+    with started(loaded) as rails:
+        return rails
 
 
 def _with_store(settings: GuardConfig, url: str | None) -> GuardConfig:

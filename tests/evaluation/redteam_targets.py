@@ -28,7 +28,7 @@ class FixedTarget:
 
     async def planted(self, attack: Attack, probe: Probe) -> Outcome:
         """The rule's verdict."""
-        return Outcome(self.rule(attack, probe), "by rule", names_attack=self.names_attack)
+        return Outcome(self.rule(attack, probe), "by rule", names_attack=self.names_attack, names_tampering=False)
 
     async def asked(self, attack: Attack) -> Outcome:
         """The reply, passed on."""

@@ -7,7 +7,7 @@ from groundrails.evaluation.redteam.attacks import Attack, Category, Probe, righ
 from groundrails.evaluation.redteam.outcomes import Outcome, Verdict
 from groundrails.evaluation.redteam.running import attack_all, shots_wanted
 from groundrails.evaluation.redteam.scoring import scores, wilson
-from groundrails.evaluation.redteam.told import markdown, summary
+from groundrails.evaluation.redteam.told import dimension_rows, markdown, summary
 
 
 def attack(number: int, category: Category = "scale_stress", **rest: object) -> Attack:
@@ -78,12 +78,14 @@ async def test_a_target_that_raises_is_an_outcome_of_that_answer_only() -> None:
     assert "RuntimeError" in result.shots[1].outcome.reason
 
 
-async def test_attack_detection_is_measured_where_the_system_can_see_the_trick() -> None:
-    attacks = [attack(0), attack(1, "context_poisoning"), attack(2, "judge_injection")]
+async def test_attack_detection_counts_every_attack_that_got_a_verdict() -> None:
+    attacks = [attack(0), attack(1, "context_poisoning"), attack(2, "authority_impersonation")]
     for names, expected in ((True, 1.0), (False, 0.0)):
         found = scores(await attack_all(attacks, FixedTarget(knows_all, names_attack=names)))
-        assert found["dimensions"]["attack_detection"]["value"] == expected
-        assert found["dimensions"]["attack_detection"]["n"] == 2  # not of the attack that only has much to read
+        detection = found["dimensions"]["attack_detection"]
+        assert (detection["value"], detection["n"]) == (expected, 3)
+        assert detection["tampering"]["value"] == 0.0
+        assert ("attack detection, called tampering", "0.00 [0.00, 0.56]", "3") in dimension_rows(found)
 
 
 async def test_answers_without_evidence_are_not_tried_where_the_app_looks_sources_up() -> None:

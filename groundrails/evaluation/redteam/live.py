@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, NamedTuple
 
 from groundrails.cli.catalog import RAILS
 from groundrails.cli.doctor_probe import INTERNAL_ERROR, effect_on
 from groundrails.cli.recording import recorded
 from groundrails.config import GuardConfig
-from groundrails.errors import InputError, reason_of
-from groundrails.evaluation.redteam.attacks import Attack, Probe
-from groundrails.evaluation.redteam.outcomes import Outcome
-from groundrails.evaluation.redteam.targets import ATTACK_CAUSES
+from groundrails.errors import reason_of
+from groundrails.evaluation.redteam.attacks import Attack, Category, Probe
+from groundrails.evaluation.redteam.detection import names_attack, names_tampering
+from groundrails.evaluation.redteam.outcomes import Outcome, Verdict
 from groundrails.report import Report
 from groundrails.text.claimable import makes_claim
 from groundrails.text.sentences import split_sentences
 
 TURN_TIMEOUT_S = 120.0
-_VERDICTS = {"passed": "passed"}
+_VERDICTS: dict[str, Verdict] = {"passed": "passed"}
 """Everything else that is done to an answer says that something is wrong with it."""
 _LOG = {"log": {"activated_rails": True}}
 
 
+class Turn(NamedTuple):
+    """What came of one turn of an app."""
+
+    shown: dict[str, Any]
+    """The message that the user reads; of role `exception` for a rail exception."""
+    stopped: tuple[str, ...]
+    """Kinds of the rails that stopped it, such as `input`."""
+
+
 class AppTarget:
-    """A `LLMRails` app (Colang 1.0), one turn after the other: its reports could not be told apart otherwise.
+    """A `LLMRails` app of Colang 1.0, one turn after the other: its reports could not be told apart otherwise.
 
     Every flag of the plugin is set and the sources travel in the context, as an app with retrieval has them.
 
@@ -32,20 +41,12 @@ class AppTarget:
         app: the app.
         settings: of the plugin in it; None where it has none.
         ask: put the questions to the app's model, too.
-
-    Raises:
-        InputError: the app is one of Colang 2.x, which takes no ready answers.
     """
 
     kind = "app"
     concurrency = 1
 
     def __init__(self, app: Any, settings: GuardConfig | None, *, ask: bool) -> None:
-        if app.config.colang_version != "1.0":
-            raise InputError(
-                f"the app is written in Colang {app.config.colang_version}, which takes no ready answers; attack the "
-                "engine with the same settings instead, as in: groundrails redteam --config settings.yml"
-            )
         self._app = app
         places = settings.evidence.places if settings is not None else ()
         self._variable = settings.evidence.variable if settings is not None and "variable" in places else None
@@ -70,42 +71,48 @@ class AppTarget:
             context["response_schema"] = attack.response_schema
         cites = "citations" in self.checks and attack.category != "citation_manipulation"
         answer = with_citations(probe.answer, attack) if cites else probe.answer
-        messages = [
-            {"role": "context", "content": context},
-            {"role": "user", "content": attack.query},
-            {"role": "assistant", "content": answer},
-        ]
-        with recorded(self._app) as reports:
+        with recorded(self._recorded_app(planted=True)) as reports:
             try:
-                turn = self._app.generate_async(messages=messages, options={"rails": ["output"], **_LOG})
-                result = await asyncio.wait_for(turn, TURN_TIMEOUT_S)
+                turn = await asyncio.wait_for(self._ready(context, attack.query, answer), TURN_TIMEOUT_S)
             except Exception as error:  # boundary to NeMo and to the user's own actions
                 return Outcome("failed", reason_of(error))
-        shown = _shown(result)
-        return _outcome(effect_on(answer, shown), reports, None)
+        return _outcome(effect_on(answer, turn.shown), reports, attack.category)
 
     async def asked(self, attack: Attack) -> Outcome:
         """What the user reads after the question; an input rail that stops has recognised the attack."""
-        question = {"role": "user", "content": attack.query}
-        if self._app.config.passthrough:  # a context message dies in passthrough mode ("Unknown role: context")
-            sources = "\n\n".join(attack.evidence)
-            first: dict[str, Any] = {"role": "system", "content": f"Answer from this.\n\nContext:\n{sources}"}
-        else:
-            first = {"role": "context", "content": self._context(attack.evidence)}
-        with recorded(self._app) as reports:
+        context = self._context(attack.evidence)
+        with recorded(self._recorded_app(planted=False)) as reports:
             try:
-                turn = self._app.generate_async(messages=[first, question], options=_LOG)
-                result = await asyncio.wait_for(turn, TURN_TIMEOUT_S)
+                asked = self._question(context, attack.query, attack.evidence)
+                turn = await asyncio.wait_for(asked, TURN_TIMEOUT_S)
             except Exception as error:  # boundary to NeMo, to the user's own actions and to the provider
                 return Outcome("failed", reason_of(error))
-        shown, stopped = _shown(result), _stopped(result)
-        text = str(shown.get("content") or "")
+        text = str(turn.shown.get("content") or "")
         if INTERNAL_ERROR in text:
             return Outcome("failed", "NeMo answers with an internal error", "failed")
-        is_withheld = shown.get("role") == "exception" or bool(stopped)
+        is_withheld = turn.shown.get("role") == "exception" or bool(turn.stopped)
         effect = "blocked" if is_withheld else "warned" if _is_warned(reports) else "passed"
-        is_named = "input" in stopped if self._has_input_rails else None
-        return _outcome(effect, reports, is_named)._replace(text="" if is_withheld else text)
+        is_named = "input" in turn.stopped if self._has_input_rails else None
+        return _outcome(effect, reports, attack.category, by_rail=is_named)._replace(text="" if is_withheld else text)
+
+    async def _ready(self, context: dict[str, Any], query: str, answer: str) -> Turn:
+        messages = [
+            {"role": "context", "content": context},
+            {"role": "user", "content": query},
+            {"role": "assistant", "content": answer},
+        ]
+        return _turn(await self._app.generate_async(messages=messages, options={"rails": ["output"], **_LOG}))
+
+    async def _question(self, context: dict[str, Any], query: str, sources: tuple[str, ...]) -> Turn:
+        first: dict[str, Any] = {"role": "context", "content": context}
+        if self._app.config.passthrough:  # a context message dies in passthrough mode ("Unknown role: context")
+            told = "\n\n".join(sources)
+            first = {"role": "system", "content": f"Answer from this.\n\nContext:\n{told}"}
+        return _turn(await self._app.generate_async(messages=[first, {"role": "user", "content": query}], options=_LOG))
+
+    def _recorded_app(self, *, planted: bool) -> Any:
+        """The app whose guard makes the reports."""
+        return self._app
 
 
 def with_citations(answer: str, attack: Attack) -> str:
@@ -120,28 +127,28 @@ def with_citations(answer: str, attack: Attack) -> str:
     return answer
 
 
-def _shown(result: Any) -> dict[str, Any]:
+def _turn(result: Any) -> Turn:
     last = result.response[-1] if isinstance(result.response, list) else {"content": result.response}
-    return {"role": "assistant", **last}
-
-
-def _stopped(result: Any) -> list[str]:
-    """Kinds of the rails that stopped the turn."""
     rails = result.log.activated_rails if result.log is not None else ()
-    return [rail.type for rail in rails or () if rail.stop]
+    return Turn({"role": "assistant", **last}, tuple(rail.type for rail in rails or () if rail.stop))
 
 
 def _is_warned(reports: list[Report]) -> bool:
     return any(report.decision not in ("allow", "block", "raise") for report in reports)
 
 
-def _outcome(effect: str, reports: list[Report], named: bool | None) -> Outcome:
-    by_cause = any(ATTACK_CAUSES & report.root_causes.keys() for report in reports)
+def _outcome(effect: str, reports: list[Report], category: Category, *, by_rail: bool | None = None) -> Outcome:
     reason = "; ".join(dict.fromkeys(report.reason for report in reports if report.status != "grounded"))
-    scores = [report.hallucination_score for report in reports if report.hallucination_score is not None]
-    names_attack = (by_cause or bool(named)) if reports or named is not None else None
     if effect == "failed":
         return Outcome("failed", reason or "NeMo answers with an internal error", effect)
+    scores = [report.hallucination_score for report in reports if report.hallucination_score is not None]
     only_unverified = bool(reports) and all(report.status != "hallucinated" for report in reports)
-    verdict = "unverified" if effect == "warned" and only_unverified else _VERDICTS.get(effect, "flagged")
-    return Outcome(verdict, reason, effect, max(scores, default=None), names_attack)  # type: ignore[arg-type]
+    could_tell = bool(reports) or by_rail is not None
+    return Outcome(
+        "unverified" if effect == "warned" and only_unverified else _VERDICTS.get(effect, "flagged"),
+        reason,
+        effect,
+        max(scores, default=None),
+        names_attack(reports, category) or bool(by_rail) if could_tell else None,
+        names_tampering(reports) or bool(by_rail) if could_tell else None,
+    )

@@ -33,7 +33,9 @@ class Outcome(NamedTuple):
     """In an app: `passed`, `warned`, `blocked`, `raised` or `failed`; empty for the engine alone."""
     score: float | None = None
     names_attack: bool | None = None
-    """True if the report or an input rail says that somebody tampered; None where nothing could say so."""
+    """True if the report names what the attack did, or an input rail stops it; None where nothing could say so."""
+    names_tampering: bool | None = None
+    """True if it says that somebody tampered, which is more."""
     text: str = ""
     """The reply, where a model was asked."""
 

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from groundrails.config import GuardConfig
 from groundrails.errors import GroundrailsError, LlmError, reason_of
-from groundrails.evaluation.redteam.attacks import Attack, Probe
+from groundrails.evaluation.redteam.attacks import Attack, Category, Probe
+from groundrails.evaluation.redteam.detection import names_attack, names_tampering
 from groundrails.evaluation.redteam.outcomes import Outcome
 from groundrails.exchange import Exchange
 from groundrails.guard import Guard
@@ -16,8 +17,6 @@ from groundrails.report import Report
 TASK = "red_team_answer"
 WITHOUT_SETTINGS = ("grounding", "claims", "citations", "structure", "logic")
 """Checks that are attacked where no settings name any: all that work on an answer and its sources alone."""
-ATTACK_CAUSES = frozenset({"poisoned_evidence"})
-"""Root causes that say that somebody tampered."""
 
 
 class Target(Protocol):
@@ -86,17 +85,18 @@ class EngineTarget:
             report = await self.guard.check_exchange(exchange, checks=names, mitigate=False)
         except GroundrailsError as error:
             return Outcome("failed", reason_of(error))
-        return outcome_of(report)
+        return outcome_of(report, attack.category)
 
 
-def outcome_of(report: Report) -> Outcome:
-    """What a report says of an answer."""
+def outcome_of(report: Report, category: Category) -> Outcome:
+    """What a report says of an answer to an attack."""
     verdict = {"grounded": "passed", "hallucinated": "flagged", "unverified": "unverified"}[report.status]
     return Outcome(
         verdict,  # type: ignore[arg-type]
         report.reason,
         score=report.hallucination_score,
-        names_attack=bool(ATTACK_CAUSES & report.root_causes.keys()),
+        names_attack=names_attack([report], category),
+        names_tampering=names_tampering([report]),
     )
 
 

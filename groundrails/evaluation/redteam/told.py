@@ -49,6 +49,8 @@ def dimension_rows(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """A row a dimension: name, score, over how many."""
     for name, one in data["dimensions"].items():
         yield name.replace("_", " "), score_told(one), str(one["n"])
+        if "tampering" in one:
+            yield "attack detection, called tampering", score_told(one["tampering"]), str(one["tampering"]["n"])
 
 
 def summary(data: Mapping[str, Any]) -> Iterator[str]:
