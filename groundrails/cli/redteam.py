@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from groundrails.cli.check import _refuse_unwritable
 from groundrails.cli.errors import EXIT_UNVERIFIED, CliError
 from groundrails.cli.progress import ProgressBar
 from groundrails.cli.redteam_target import Attacked, documents_in, opened
-from groundrails.cli.terminal import console, say, visible
+from groundrails.cli.redteam_written import Written
+from groundrails.cli.terminal import say
 
 if TYPE_CHECKING:
     from groundrails.evaluation.redteam.attacks import Attack, Category
@@ -73,34 +74,35 @@ def redteam(
 
     Exit code: 0 done, 1 below --min-score or fallen since the last run, 3 nothing could be told, 2 wrong usage.
     """
-    for file in (json_file, html, markdown, save_suite, propose, history):
+    written = Written(json_file, html, markdown, save_suite, propose)
+    for file in (*written.files, history):
         if file is not None:
             _refuse_unwritable(file)
     if config is not None and app is not None:
         raise CliError("give --config for the engine or --app for a whole app, not both")
-    every_s = _seconds(schedule, runs)
-    wanted, kept = _categories(categories), _static(suite, static)
-    number, worst = 0, 0
-    while True:
-        number += 1
+    options = {"categories": _categories(categories), "per_category": per_category, "seed": seed, "history": history,
+               "only_changes": only_changes, "max_drop": max_drop}  # fmt: skip
+    static_attacks = _static(suite, static)
+
+    def once() -> int:
         attacked = opened(config, app, ask=ask, store=store, history=history)  # anew: settings may have changed
-        run = _run(
-            attacked, documents_in(evidence, app), kept, categories=wanted, per_category=per_category, seed=seed,
-            history=history, only_changes=only_changes, max_drop=max_drop,
-        )  # fmt: skip
-        if save_suite is not None:
-            _save(save_suite, run)
-        _write(run, json_file=json_file, html=html, markdown=markdown)
-        _print(run)
-        _propose(run, propose)
-        attacked.tell(run)
-        code = _exit_code(run, min_score)
-        worst = max(worst, code)
-        if every_s is None:
-            return code
-        if runs is not None and number >= runs:
-            return worst
+        found = _run(attacked, documents_in(evidence, app), static_attacks, **options)
+        written.take(found)
+        attacked.tell(found)
+        return _exit_code(found, min_score)
+
+    return _repeated(once, _seconds(schedule, runs), runs)
+
+
+def _repeated(once: Callable[[], int], every_s: float | None, runs: int | None) -> int:
+    """The exit code of one run, or the worst of a schedule's; a schedule without an end runs until Ctrl-C."""
+    worst = once()
+    if every_s is None:
+        return worst
+    for _ in range(1, runs) if runs is not None else itertools.count():
         time.sleep(every_s)
+        worst = max(worst, once())
+    return worst
 
 
 def _seconds(schedule: str | None, runs: int | None) -> float | None:
@@ -144,58 +146,6 @@ def _run(attacked: Attacked, documents: Any, static: Sequence[Attack], **options
             return asyncio.run(run(plan, on_start=progress.start, on_shot=progress.step))
     finally:
         progress.stop()
-
-
-def _save(file: Path, run: Run) -> None:
-    from groundrails.evaluation.redteam.suite import write_suite
-
-    write_suite(file, [one.attack for one in run.results])
-
-
-def _write(run: Run, *, json_file: Path | None, html: Path | None, markdown: Path | None) -> None:
-    if json_file is not None:
-        json_file.write_text(json.dumps(run.data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    if markdown is not None:
-        from groundrails.evaluation.redteam.told import markdown as as_markdown
-
-        markdown.write_text(as_markdown(run.data), encoding="utf-8")
-    if html is not None:
-        from groundrails.evaluation.redteam.page import page
-
-        html.write_text(page(run.data), encoding="utf-8")
-
-
-def _print(run: Run) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from groundrails.evaluation.redteam.told import TITLES, category_rows, dimension_rows, summary
-
-    out, table = console(), Table(show_edge=False, pad_edge=False)
-    expected = TITLES.index("expected behaviour")  # stands in the files: a terminal is too narrow for it
-    for place, title in enumerate(TITLES):
-        if place != expected:
-            table.add_column(title, no_wrap=True)
-    for row in category_rows(run.data):
-        table.add_row(*(Text(cell) for place, cell in enumerate(row) if place != expected))
-    out.print(table)
-    for name, score, n in dimension_rows(run.data):
-        out.print(Text(f"{name}: {score} (n = {n})"))
-    for line in summary(run.data):
-        out.print(Text(visible(line, one_line=True)))
-
-
-def _propose(run: Run, file: Path | None) -> None:
-    from groundrails.evaluation.redteam import suite
-
-    failures = suite.new_failures(run.results)
-    if not failures:
-        return
-    if file is None:
-        say(f"{len(failures)} new attacks show a weakness; --propose FILE keeps them for your suite")
-        return
-    fresh = suite.propose(file, failures)
-    say(f"{fresh} new attacks proposed in {str(file)!r}: look at them, then add that file by --suite")
 
 
 def _exit_code(run: Run, min_score: float | None) -> int:
