@@ -10,6 +10,7 @@ GroundrailsError
 ├── StoreError             the store cannot be opened, written or read; `.retryable`
 ├── ReviewError            a review cannot be found, or not be decided or released as asked
 │   └── ReviewConflictError   somebody else has decided it first; `.state`, `.reviewer`
+├── ClusterError           a cluster of workers could not be started, or gave up
 ├── KnowledgeError         a source of knowledge could not be asked
 ├── NliError               an NLI backend failed; `.retryable`
 └── LlmError               an LLM provider failed; `.retryable`
@@ -94,6 +95,10 @@ class ReviewConflictError(ReviewError):
         super().__init__(message)
         self.state = state
         self.reviewer = reviewer
+
+
+class ClusterError(GroundrailsError):
+    """A cluster of workers could not be started, or gave up; what it has done is kept."""
 
 
 class KnowledgeError(GroundrailsError):

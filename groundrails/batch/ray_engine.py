@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -16,12 +19,14 @@ from typing import Any
 from groundrails.batch.output import Result
 from groundrails.batch.rows import Row
 from groundrails.batch.runner import DEFAULT_CONCURRENCY, checked
-from groundrails.errors import MissingExtraError
+from groundrails.errors import ClusterError, GroundrailsError, MissingExtraError
 
 WAVE_ROWS = 50_000
 """Rows given to Ray at once: the driver holds them in memory, and each wave starts its actors anew."""
 BLOCK_ROWS = 64
 """Rows of one call of an actor; what a dying worker has to do again."""
+MAX_REASON = 300
+"""Characters told of an error of Ray's."""
 
 
 class Checker:
@@ -71,24 +76,36 @@ class RayEngine:
             raise MissingExtraError("--engine ray", "ray", "ray") from None
 
     async def results(self, rows: Iterable[Row]) -> AsyncIterator[Result]:
-        """A result for each row, in their order."""
-        self._start()
+        """A result for each row, in their order.
+
+        Raises:
+            ClusterError: Ray could not be started, or gave up.
+        """
+        with _errors_as_ours("Ray could not be started"):
+            self._start()
         upcoming = iter(rows)
         while wave := list(islice(upcoming, self.wave_rows)):
             results = self._wave(wave)
-            while (text := await asyncio.to_thread(next, results, None)) is not None:
+            while (text := await _next_of(results)) is not None:
                 yield Result(*json.loads(text))
 
     def _start(self) -> None:
         import ray
 
-        if not ray.is_initialized():
-            cpus = None if self.address else self.workers  # one cannot tell a cluster that runs how big it is
-            ray.init(address=self.address, num_cpus=cpus, log_to_driver=False, include_dashboard=False)
+        if ray.is_initialized():
+            return
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if self.address:
+            ray.init(address=self.address, **quiet)
+            return
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else the cluster reports its use to Ray's makers
+        # Whoever may talk to a cluster can run code on it: since 2.59 Ray gives its local clusters a token by itself.
+        ray.init(address="local", num_cpus=self.workers, include_dashboard=False, **quiet)
 
     def _wave(self, rows: list[Row]) -> Iterator[str]:
         import ray.data
 
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
         ray.data.DataContext.get_current().execution_options.preserve_order = True
         ray.data.DataContext.get_current().enable_progress_bars = False
         texts = [{"row": json.dumps(vars(row), default=str)} for row in rows]
@@ -99,8 +116,23 @@ class RayEngine:
             batch_size=BLOCK_ROWS,
             concurrency=self.workers,
             num_cpus=1,
-            max_restarts=-1,
-            max_task_retries=-1,
-        )
+        )  # Ray Data starts an actor that died again, and gives it its blocks again, as often as it takes
         for row in data.iter_rows():
             yield row["result"]
+
+
+async def _next_of(results: Iterator[str]) -> str | None:
+    with _errors_as_ours("Ray could not go on"):
+        return await asyncio.to_thread(next, results, None)
+
+
+@contextmanager
+def _errors_as_ours(what: str) -> Iterator[None]:
+    try:
+        yield
+    except GroundrailsError:
+        raise
+    except Exception as error:  # boundary to Ray, whose failures are of many types; the last line names the cause
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = f"{type(error).__name__}: {lines[-1][:MAX_REASON]}" if lines else type(error).__name__
+        raise ClusterError(f"{what}: {reason}; the same command again goes on with the rows that are left") from error

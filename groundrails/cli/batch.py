@@ -74,7 +74,8 @@ def batch(
             say(f"{len(out.done)} rows are done already; going on")
         with _progress(row_count(source, kind), len(out.done)) as tell, exporting(settings.telemetry):
             try:
-                done = asyncio.run(run_job(rows_of(source, kind), chosen, out, tell))
+                with contextlib.redirect_stdout(sys.stderr):  # Ray prints to it, where the results may go
+                    done = asyncio.run(run_job(rows_of(source, kind), chosen, out, tell))
             except KeyboardInterrupt:
                 say("interrupted; run the same command again to go on")
                 return EXIT_INTERRUPTED

@@ -8,59 +8,90 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
-ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'groundrails[ray]'")
-psutil = pytest.importorskip("psutil", reason="finding the workers needs psutil")
+from groundrails.batch.output import lines_of
 
-from groundrails.batch.output import lines_of  # noqa: E402
+if sys.platform != "linux":
+    pytest.importorskip("ray", reason="Ray is installed for tests on Linux only")
 
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 ROWS = 800
+START_S = 240
+"""Seconds until both workers have written a quarter, at most; on two quiet cores it takes some fifteen."""
+END_S = 240
 
 
-def rows() -> list[dict[str, object]]:
-    return [
+def write_rows() -> None:
+    rows = [
         {"id": f"r{n}", "response": f"Rhenium melts at {3186 if n % 2 else 1200} degrees Celsius.", "evidence": FACT}
         for n in range(ROWS)
     ]
+    Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "{broken\n", encoding="utf-8")
 
 
-def start(output: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "groundrails", "batch", "in.jsonl", output, "--engine", "ray", "--workers", "2"],
-        stderr=subprocess.PIPE,
-    )
+@contextmanager
+def job() -> Iterator[subprocess.Popen[bytes]]:
+    """The command at work; whatever it started has ended with the block."""
+    command = ["groundrails", "batch", "in.jsonl", "out.jsonl", "--engine", "ray", "--workers", "2"]
+    with (
+        Path("errors.txt").open("wb") as errors,
+        subprocess.Popen([sys.executable, "-m", *command], stderr=errors) as process,
+    ):
+        try:
+            yield process
+        finally:
+            for left in (*children_of(process), *([process] if process.poll() is None else [])):
+                left.kill()
+
+
+def children_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
 
 
 def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
     """Actors of ours: Ray names the process after the class."""
-    return [
-        child.pid
-        for child in psutil.Process(process.pid).children(recursive=True)
-        if "MapWorker" in " ".join(child.cmdline())
-    ]
+    found = []
+    for child in children_of(process):
+        try:
+            if "MapWorker" in " ".join(child.cmdline()):
+                found.append(child.pid)
+        except psutil.Error:  # it ended meanwhile
+            continue
+    return found
 
 
+def written() -> int:
+    return Path("out.jsonl").read_bytes().count(b"\n") if Path("out.jsonl").exists() else 0
+
+
+def told() -> str:
+    return Path("errors.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.timeout(START_S + END_S + 60)
 def test_a_killed_worker_costs_time_but_no_row() -> None:
-    Path("in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()) + "{broken\n", encoding="utf-8")
-    process = start("out.jsonl")
-    deadline = time.monotonic() + 200
-    while time.monotonic() < deadline:  # half-way: both workers are there and lines come
-        workers = workers_of(process)
-        size = Path("out.jsonl").stat().st_size if Path("out.jsonl").exists() else 0
-        if len(workers) == 2 and size > 100_000:
-            break
-        assert process.poll() is None, process.communicate()[1].decode()
-        time.sleep(0.1)
-    else:
-        process.kill()
-        pytest.fail(f"never saw two workers at work: {workers}")
-    os.kill(workers[0], signal.SIGKILL)
-    _, errors = process.communicate(timeout=250)
-    assert process.returncode == 3, errors.decode()  # the broken row
+    write_rows()
+    with job() as process:
+        deadline = time.monotonic() + START_S
+        while (before := written()) < ROWS // 4 or len(workers := workers_of(process)) < 2:
+            assert process.poll() is None, told()
+            assert time.monotonic() < deadline, f"{before} rows after {START_S} s, workers {workers_of(process)}"
+            time.sleep(0.1)
+        os.kill(workers[0], signal.SIGKILL)
+        assert written() < ROWS, "the job had ended before a worker was killed"
+        process.wait(END_S)
+    assert process.returncode == 3, told()  # the broken row
+    assert "A worker died or was killed" in told()
+    assert "Warning" not in told()
     lines = list(lines_of(Path("out.jsonl")))
     assert [line["id"] for line in lines] == [f"r{n}" for n in range(ROWS)]
     assert [line["report"]["status"] for line in lines] == ["hallucinated", "grounded"] * (ROWS // 2)
