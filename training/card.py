@@ -145,11 +145,15 @@ def _wikibio(results: Mapping[str, Any]) -> Table:
     return ["score", "AUC-PR not factual", "AUC-PR factual", "Pearson"], rows
 
 
-def _features(results: Mapping[str, Any]) -> Table:
-    rows = []
-    for name, part in results["ablation"].items():
-        rows.append([name, *(_cell({"value": value}) for value in part.values())])
-    return ["left out of the verdict", *next(iter(results["ablation"].values()))], rows
+def _without(part: str, told: str) -> Callable[[Mapping[str, Any]], Table]:
+    """A line for each thing that was left out or changed, a column for each measure."""
+
+    def make(results: Mapping[str, Any]) -> Table:
+        variants = results[part].get("variants", results[part])
+        rows = [[name, *(_cell({"value": value}) for value in figures.values())] for name, figures in variants.items()]
+        return [told, *next(iter(variants.values()))], rows
+
+    return make
 
 
 def _vectors(results: Mapping[str, Any]) -> Table:
@@ -198,7 +202,9 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], Table]] = {
     "f1": _bench("f1"),
     "balanced-accuracy": _bench("balanced_accuracy"),
     "wikibio": _wikibio,
-    "ablation": _features,
+    "ablation": _without("ablation", "left out of the verdict"),
+    "reading": _without("reading", "the reading"),
+    "training-ablation": _without("training_ablation", "training"),
     "vectors": _vectors,
     "speed": _speed,
     "export": _export,

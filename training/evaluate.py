@@ -23,15 +23,17 @@ from groundrails.nli.embedded import EmbeddedModel
 from groundrails.nli.model_file import MODEL_FOLDER
 from groundrails.scoring.encoder import ENCODER_FOLDER
 from groundrails.scoring.verdict import CLAIM_FEATURES
+from training import ablation
 from training.card import write_card
 from training.common import read_rows
 from training.reading import CachedModel, ReadRow
 from training.speed import measure
 from training.vectors import compare
-from training.verdict import NEVER_FITTED, Fitted, fit, read_all
+from training.verdict import fit, left_out_fit, read_all
 
 console = Console(stderr=True)
 RESAMPLES = 300
+ABLATION_ROWS = 300  # of a set, for the rules of the reading
 NLI_ONLY = ("entailment", "contradiction")
 WORDS_ONLY = tuple(name for name in CLAIM_FEATURES if name not in NLI_ONLY)
 Metric = Callable[[np.ndarray, np.ndarray], float]
@@ -111,19 +113,6 @@ def split_scores(rows: Sequence[ReadRow], names: Sequence[str]) -> np.ndarray:
         for place in np.flatnonzero(halves == half):
             scores[place] = fitted.response_logit(rows[place])
     return scores
-
-
-def left_out_fit(sets: dict[str, list[ReadRow]], target: str, names: Sequence[str]) -> Fitted:
-    """Weights fitted on the other sets, rows about the target's documents left out."""
-    documents = {row.document for row in sets[target]}
-    others = [
-        row
-        for name, part in sets.items()
-        if name not in (target, *NEVER_FITTED)
-        for row in part
-        if row.document not in documents
-    ]
-    return fit(others, names)
 
 
 def chosen_elsewhere(rows: Sequence[ReadRow], scores: np.ndarray, metric: Metric) -> np.ndarray:
@@ -251,32 +240,6 @@ def consistency(texts: Sequence[str], samples: Sequence[str], model: CachedModel
     return found
 
 
-ABLATIONS: dict[str, tuple[str, ...]] = {
-    "nothing": (),
-    "entailment": ("entailment",),
-    "contradiction": ("contradiction",),
-    "missing words": ("missing_words", "missing_near"),
-    "word pairs": ("missing_bigrams",),
-    "numbers, dates, names": ("missing_numbers", "missing_dates", "missing_names"),
-    "scattered words, negation": ("scattered", "negation"),
-}
-
-
-def ablation(sets: dict[str, list[ReadRow]], most: int = 500) -> dict[str, Any]:
-    """AUROC of each set, left out of the fit, when the verdict lacks some features; at most `most` rows a set."""
-    some = {name: rows[:most] for name, rows in sets.items()}
-    found: dict[str, Any] = {}
-    for dropped, lacking in ABLATIONS.items():
-        names = [name for name in CLAIM_FEATURES if name not in lacking]
-        found[dropped] = {}
-        for target, rows in some.items():
-            fitted = left_out_fit(some, target, names)
-            scores = np.asarray([fitted.response_logit(row) for row in rows])
-            labels = np.asarray([row.is_hallucinated for row in rows], float)
-            found[dropped][target] = round(auroc(labels, scores), 4)
-    return found
-
-
 def facts(work_dir: Path, folder: Path) -> dict[str, Any]:
     """What the earlier steps wrote down about themselves."""
     files = {
@@ -287,7 +250,7 @@ def facts(work_dir: Path, folder: Path) -> dict[str, Any]:
     return {name: json.loads(path.read_text()) for name, path in files.items() if path.exists()}
 
 
-PARTS = ("bench", "ablation", "wikibio", "nli", "vectors", "speed")
+PARTS = ("bench", "ablation", "reading", "wikibio", "nli", "vectors", "speed")
 
 
 def main() -> None:
@@ -308,7 +271,8 @@ def main() -> None:
         sets = read_all(arguments.data, arguments.work_dir, model, arguments.limit)
     steps: dict[str, Callable[[], Any]] = {
         "bench": lambda: bench(sets),
-        "ablation": lambda: ablation(sets),
+        "ablation": lambda: ablation.features(sets),
+        "reading": lambda: ablation.reading(arguments.data, arguments.work_dir, model, ABLATION_ROWS),
         "wikibio": lambda: wikibio(arguments.data, model),
         "nli": lambda: nli_accuracy(arguments.data, model),
         "vectors": lambda: compare(arguments.data, ENCODER_FOLDER),

@@ -48,6 +48,8 @@ class Recipe:
     device: str = "auto"
     threads: int = 2
     start: str | None = None  # checkpoint of an earlier run whose averaged weights this run begins with
+    teacher: str | None = None  # checkpoint of an earlier run whose averaged weights this run also learns from
+    taught: float = 0.5  # share of the loss that is the teacher's, if there is one
 
 
 class CrossEncoder(nn.Module):
@@ -143,6 +145,12 @@ def loss_of(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
     return ((1 - smoothing) * picked + smoothing * spread).mean()
 
 
+def distilled(logits: Tensor, taught: Tensor) -> Tensor:
+    """Cross-entropy with a teacher's chances instead of labels, less the teacher's own entropy: 0 where both agree."""
+    chances = torch.log_softmax(logits.float(), dim=-1)
+    return nn.functional.kl_div(chances, torch.softmax(taught.float(), dim=-1), reduction="batchmean")
+
+
 class Schedule:
     """Learning-rate factor by step, with the decay set off by time or by step."""
 
@@ -202,8 +210,11 @@ class Run:
         ]
         self.model = new_model().to(self.device)
         if recipe.start:
-            weights = torch.load(recipe.start, map_location=self.device, weights_only=True)["average"]
-            self.model.load_state_dict(weights)
+            self.model.load_state_dict(self._weights_of(recipe.start))
+        self.teacher: CrossEncoder | None = None
+        if recipe.teacher:
+            self.teacher = new_model().to(self.device).requires_grad_(False)
+            self.teacher.load_state_dict(self._weights_of(recipe.teacher))
         # The fused attention kernel's backward pass is slow on processors.
         self.model.encoder.set_attn_implementation("eager" if self.device.type == "cpu" else "sdpa")
         # Compiled, softmax, norms and GELU are fused: they cost more than the products in a model this small.
@@ -214,6 +225,9 @@ class Run:
         self.step, self.elapsed_s = 0, 0.0
         if (self.folder / "checkpoint.pt").exists():
             self._load()
+
+    def _weights_of(self, checkpoint: str) -> dict[str, Tensor]:
+        return torch.load(checkpoint, map_location=self.device, weights_only=True)["average"]
 
     def save(self) -> None:
         state = {
@@ -246,7 +260,10 @@ class Run:
             group["lr"] = self.recipe.rate * factor
         with torch.autocast(self.device.type, torch.bfloat16, enabled=has_bf16(self.device)):
             logits = self.compiled(**inputs)
+            taught = self.teacher(**inputs) if self.teacher else None
         loss = loss_of(logits, labels.to(self.device), self.recipe.smoothing)
+        if taught is not None:
+            loss = (1 - self.recipe.taught) * loss + self.recipe.taught * distilled(logits, taught)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
@@ -344,6 +361,8 @@ def main() -> None:
         ("threads", int),
         ("device", str),
         ("start", str),
+        ("teacher", str),
+        ("taught", float),
     ):
         parser.add_argument(f"--{name}", type=kind)
     arguments = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}

@@ -209,6 +209,19 @@ def thresholds_of(rows: Sequence[ReadRow], fitted: Fitted, model: VerdictModel) 
     }
 
 
+def left_out_fit(sets: dict[str, list[ReadRow]], target: str, names: Sequence[str] = CLAIM_FEATURES) -> Fitted:
+    """Weights fitted on the other sets, rows about the target's documents left out."""
+    documents = {row.document for row in sets[target]}
+    others = [
+        row
+        for name, part in sets.items()
+        if name not in (target, *NEVER_FITTED)
+        for row in part
+        if row.document not in documents
+    ]
+    return fit(others, names)
+
+
 def read_all(data: Path, work_dir: Path, model: CachedModel, limit: int | None) -> dict[str, list[ReadRow]]:
     """Every fitted set, read by the engine's own code."""
     found = {}

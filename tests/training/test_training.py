@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import random
 from pathlib import Path
 
@@ -14,13 +15,13 @@ pytest.importorskip("transformers")
 pytest.importorskip("sklearn")
 pytest.importorskip("onnx")
 
-from training import augment, conversation, graph, kinds  # noqa: E402
+from training import ablation, augment, conversation, graph, kinds  # noqa: E402
 from training.card import write_card  # noqa: E402
 from training.common import LABEL_IDS, NOT_ENTAILED, Pair  # noqa: E402
 from training.evaluate import auroc, with_interval  # noqa: E402
 from training.export import build  # noqa: E402
 from training.reading import ReadRow  # noqa: E402
-from training.train import CrossEncoder, Recipe, Schedule, loss_of  # noqa: E402
+from training.train import CrossEncoder, Recipe, Schedule, distilled, loss_of  # noqa: E402
 from training.verdict import fit  # noqa: E402
 
 PASSAGE = (
@@ -36,6 +37,49 @@ def test_two_way_loss_does_not_care_which_of_the_two_labels() -> None:
     entailed = loss_of(torch.tensor([[3.0, 0.0, -1.0]]), labels, 0.05)
     assert float(neutral) == pytest.approx(float(contradicted))
     assert float(entailed) > float(neutral) + 1
+
+
+def test_a_teacher_who_agrees_teaches_nothing() -> None:
+    sure = torch.tensor([[4.0, 0.0, -2.0], [0.0, 1.0, 3.0]])
+    assert float(distilled(sure, sure + 7.0)) == pytest.approx(0.0, abs=1e-6)
+    assert float(distilled(sure, sure.flip(-1))) > 0.5
+
+
+def test_an_ablation_goes_on_where_it_stopped_and_knows_its_teacher(tmp_path: Path) -> None:
+    ran: list[list[str]] = []
+
+    def run(arguments: list[str]) -> None:
+        ran.append(arguments)
+        if arguments[0] == "evaluate":
+            folder = Path(arguments[arguments.index("--work-dir") + 1])
+            folder.mkdir(parents=True)
+            measured = {"left_out": {"auroc": {"value": 0.75}}}
+            evaluated = {"bench": {"summeval": measured}, "nli": {"mnli": {"accuracy": {"value": 0.5}}}}
+            (folder / "evaluation.json").write_text(json.dumps(evaluated))
+
+    only = ["everything", "without copies", "with self-distillation"]
+    found = ablation.training(Path("data"), tmp_path, 5, only[:2], run)
+    assert found["variants"]["without copies"] == {"mnli": 0.5, "summeval": 0.75, "mean": 0.75}
+    assert [step for step, *_ in ran] == ["prepare", "train", "export", "evaluate"] * 2
+    assert ran[4][-2:] == ["--without", "copies"]
+    ran.clear()
+    ablation.training(Path("data"), tmp_path, 5, only, run)
+    assert [step for step, *_ in ran] == ["prepare", "train", "export", "evaluate"]
+    assert Path(ran[1][-1]) == tmp_path / "ablation" / "everything" / "run" / "checkpoint.pt"
+
+
+def test_a_rule_is_changed_for_the_time_of_a_measurement_only() -> None:
+    from groundrails.checks import evidence_nli
+
+    before = evidence_nli.FAR_SHARE
+    with ablation.changed(evidence_nli, {"FAR_SHARE": 0.0}):
+        assert evidence_nli.FAR_SHARE == 0.0
+    assert before == evidence_nli.FAR_SHARE
+    for changes in ablation.READING.values():
+        with ablation.changed(evidence_nli, changes):
+            pass
+    with pytest.raises(AttributeError), ablation.changed(evidence_nli, {"NO_SUCH_RULE": 1}):
+        pass
 
 
 def test_rate_warms_up_stays_and_decays_with_time() -> None:
@@ -214,7 +258,7 @@ def _reporter(hypothesis: str) -> str:
     return words[0]
 
 
-@pytest.mark.parametrize("step", ["prepare", "train", "export", "verdict", "evaluate"])
+@pytest.mark.parametrize("step", ["prepare", "train", "export", "verdict", "evaluate", "ablation"])
 def test_every_step_shows_its_arguments(
     step: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
