@@ -14,7 +14,8 @@ import numpy as np
 from groundrails.evaluation import metrics
 from groundrails.evaluation.metrics import Bools, Floats, Interval, UndefinedMetricError
 from groundrails.evaluation.outcomes import Outcome
-from groundrails.evaluation.resampling import ends, fast, weight_blocks
+from groundrails.evaluation.resampling import ends, resamples_for, weight_blocks
+from groundrails.evaluation.weighted import WEIGHTED
 
 
 class Said(NamedTuple):
@@ -77,8 +78,7 @@ def _difference(name: str, labels: Bools, first: Floats, second: Floats, groups:
         value = metric(labels, second) - metric(labels, first)
     except UndefinedMetricError as error:
         return Interval(None, reason=str(error))
-    drawn = [
-        fast(metric)(block, labels, second) - fast(metric)(block, labels, first)
-        for block in weight_blocks(labels.size, groups, metrics.DEFAULT_RESAMPLES, 0)
-    ]
+    of_first, of_second = (WEIGHTED[metric](labels, one) for one in (first, second))
+    blocks = weight_blocks(labels.size, groups, resamples_for(labels.size), 0)
+    drawn = [of_second(block) - of_first(block) for block in blocks]
     return ends(value, np.concatenate(drawn), metrics.DEFAULT_CONFIDENCE)

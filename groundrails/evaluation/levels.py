@@ -11,7 +11,7 @@ from groundrails.evaluation import metrics
 from groundrails.evaluation.columns import Columns, Units, floats
 from groundrails.evaluation.metrics import Bools, Floats, Interval, UndefinedMetricError
 from groundrails.evaluation.outcomes import Overlap
-from groundrails.evaluation.resampling import joint_intervals, ratio_interval, ratio_of_ratios_interval
+from groundrails.evaluation.resampling import joint_intervals, ratio_interval, ratio_intervals, ratio_of_ratios_interval
 
 Metrics = dict[str, dict[str, Any]]
 Table = NDArray[Any]
@@ -36,21 +36,22 @@ def claim_metrics(columns: Columns, *, seed: int = 0) -> Metrics:
     ones = np.ones(labels.size)
     found = {
         "claims": Interval(float(labels.size), float(labels.size), float(labels.size)),
-        "claim_clean_flagging_rate": ratio_interval(
-            flags & ~labels, ~labels, groups=groups, seed=seed, reason="no claim of a clean response"
-        ),
-        "claim_hallucinated_flagging_rate": ratio_interval(
-            flags & labels, labels, groups=groups, seed=seed, reason="no claim of a hallucinated response"
+        **ratio_intervals(
+            {
+                "claim_clean_flagging_rate": (flags & ~labels, ~labels, "no claim of a clean response"),
+                "claim_hallucinated_flagging_rate": (flags & labels, labels, "no claim of a hallucinated response"),
+                "factual_accuracy_rate": (~flags, ones, "no claim"),
+            },
+            groups=groups,
+            seed=seed,
         ),
         "claim_discrimination_ratio": ratio_of_ratios_interval(
             (flags & labels, labels), (flags & ~labels, ~labels), groups=groups, seed=seed
         ),
-        "factual_accuracy_rate": ratio_interval(~flags, ones, groups=groups, seed=seed),
     }
     scored = np.isfinite(scores)
-    found["claim_auroc"] = metrics.bootstrap_interval(
-        labels[scored], scores[scored], metrics.auroc, groups=list(groups[scored]), seed=seed
-    )
+    wanted = {"claim_auroc": (metrics.auroc, scores[scored])}
+    found.update(joint_intervals(wanted, labels[scored], groups=groups[scored], seed=seed))
     return {**{name: one.as_dict() for name, one in found.items()}, **_gold_claims(columns, seed)}
 
 
@@ -79,16 +80,13 @@ def sentence_metrics(columns: Columns, *, seed: int = 0) -> Metrics:
         return {}
     found = _flag_intervals("sentence", labels, flags, groups, seed)
     scored = np.isfinite(scores)
-    truth, values, documents = labels[scored], scores[scored], list(groups[scored])
-    for name, metric, turned in (
-        ("sentence_auroc", metrics.auroc, False),
-        ("sentence_auprc", metrics.auprc, False),
-        ("sentence_auprc_factual", metrics.auprc, True),
-    ):
-        interval = metrics.bootstrap_interval(
-            ~truth if turned else truth, -values if turned else values, metric, groups=documents, seed=seed
-        )
-        found[name] = interval.as_dict()
+    truth, values, documents = labels[scored], scores[scored], groups[scored]
+    wanted = {"sentence_auroc": (metrics.auroc, values), "sentence_auprc": (metrics.auprc, values)}
+    intervals = joint_intervals(wanted, truth, groups=documents, seed=seed)
+    intervals |= joint_intervals(
+        {"sentence_auprc_factual": (metrics.auprc, -values)}, ~truth, groups=documents, seed=seed
+    )
+    found.update((name, one.as_dict()) for name, one in intervals.items())
     found["sentences"] = Interval(float(labels.size), float(labels.size), float(labels.size)).as_dict()
     return found
 
@@ -99,15 +97,14 @@ def span_metrics(columns: Columns, *, seed: int = 0) -> Metrics:
     for unit, rows in columns.overlaps.items():
         if not rows:
             continue
-        groups = [group for group, _ in rows]
+        groups = np.array([group for group, _ in rows])
         hit, wrong, missed = (np.array([one[place] for _, one in rows], dtype=np.float64) for place in range(3))
         ratios = {
             "precision": (hit, hit + wrong, "no span was marked"),
             "recall": (hit, hit + missed, "no response has a hallucinated span"),
             "f1": (2 * hit, 2 * hit + wrong + missed, "no span anywhere"),
         }
-        for name, (above, below, reason) in ratios.items():
-            interval = ratio_interval(above, below, groups=groups, seed=seed, reason=reason)
+        for name, interval in ratio_intervals(ratios, groups=groups, seed=seed).items():
             found[f"span_{unit}_{name}"] = interval.as_dict()
     return found
 

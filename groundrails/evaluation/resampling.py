@@ -1,7 +1,7 @@
-"""Bootstrap intervals, vectorised: a resample is a row of weights, and each metric is computed for a block of them.
+"""Bootstrap intervals: a resample is a row of weights, and each metric is computed for a block of them (`weighted`).
 
-Drawing n rows with replacement is the same as giving each row the number of times it was drawn. Sums over weights are
-matrix products, so 1000 resamples of 1000 rows take a fraction of a second. With groups, whole documents are drawn.
+Drawing n rows with replacement is the same as giving each row the number of times it was drawn. Scores are sorted once,
+and sums over weights are matrix products. With groups, whole documents are drawn.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from groundrails.evaluation import metrics
 from groundrails.evaluation.metrics import Bools, Floats, Interval, UndefinedMetricError
+from groundrails.evaluation.weighted import WEIGHTED, ratio
 
-BLOCK_CELLS = 1_000_000
-"""Weights held at once: 8 MB, whatever the number of rows."""
+BLOCK_CELLS = 250_000
+"""Weights held at once: 2 MB, which stays in a processor's cache; one resample at least."""
 Groups: TypeAlias = "Sequence[Any] | NDArray[Any]"
 """The document of each row."""
-Weighted = Callable[[Floats, Bools, Floats], Floats]
-"""Weights (block, rows), labels and scores to one value a resample; NaN where the metric is undefined."""
 
 
 def weight_blocks(rows: int, groups: Groups | None, resamples: int, seed: int) -> Iterator[Floats]:
@@ -30,10 +29,10 @@ def weight_blocks(rows: int, groups: Groups | None, resamples: int, seed: int) -
     units = rows if index is None else int(index.max()) + 1
     per_block = max(1, BLOCK_CELLS // max(rows, units))
     for start in range(0, resamples, per_block):
-        drawn = generator.integers(0, units, size=(min(per_block, resamples - start), units))
-        offsets = np.arange(len(drawn))[:, None] * units
-        counts = np.bincount((drawn + offsets).ravel(), minlength=len(drawn) * units).reshape(len(drawn), units)
-        yield (counts if index is None else counts[:, index]).astype(np.float64)
+        counts = np.empty((min(per_block, resamples - start), units))
+        for row in counts:
+            row[:] = np.bincount(generator.integers(0, units, size=units, dtype=np.int32), minlength=units)
+        yield counts if index is None else np.take(counts, index, axis=1)
 
 
 def _numbered(groups: Groups) -> NDArray[np.intp]:
@@ -60,10 +59,10 @@ def interval(
         return Interval(None, reason=str(error))
     if groups is not None and len(groups) != truth.size:
         raise ValueError(f"groups must have one entry a row, got {len(groups)} for {truth.size} rows")
-    quick = _FAST.get(metric)
     blocks = weight_blocks(truth.size, groups, resamples, seed)
-    if quick is not None:
-        drawn = np.concatenate([quick(block, truth, values) for block in blocks])
+    if metric in WEIGHTED:
+        of_weights = WEIGHTED[metric](truth, values)
+        drawn = np.concatenate([of_weights(block) for block in blocks])
     else:
         drawn = np.array([_slow(metric, truth, values, weights) for block in blocks for weights in block])
     return ends(value, drawn, confidence)
@@ -89,109 +88,9 @@ def _slow(metric: Callable[[Any, Any], float], labels: Bools, scores: Floats, we
         return float("nan")
 
 
-def _ratio(above: Floats, below: Floats) -> Floats:
-    out = np.full(above.shape, np.nan)
-    np.divide(above, below, out=out, where=below > 0)
-    return out
-
-
-def _tied_sums(weights: Floats, labels: Bools, scores: Floats) -> tuple[Floats, Floats]:
-    """Weight of hallucinated and clean rows at each distinct score, from the highest down; shape (block, scores)."""
-    order = np.argsort(-scores, kind="stable")
-    ranked = scores[order]
-    starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
-    sorted_weights, truth = weights[:, order], labels[order].astype(np.float64)
-    bad = np.add.reduceat(sorted_weights * truth, starts, axis=1)
-    return bad, np.add.reduceat(sorted_weights, starts, axis=1) - bad
-
-
-def _auroc(weights: Floats, labels: Bools, scores: Floats) -> Floats:
-    bad, good = _tied_sums(weights, labels, scores)
-    above = np.cumsum(bad, axis=1) - bad / 2
-    return _ratio((above * good).sum(axis=1), bad.sum(axis=1) * good.sum(axis=1))
-
-
-def _auprc(weights: Floats, labels: Bools, scores: Floats) -> Floats:
-    bad, good = _tied_sums(weights, labels, scores)
-    hits, seen = np.cumsum(bad, axis=1), np.cumsum(bad + good, axis=1)
-    precision = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
-    values = _ratio((bad * precision).sum(axis=1), bad.sum(axis=1))
-    values[good.sum(axis=1) == 0] = np.nan
-    return values
-
-
-def _brier(weights: Floats, labels: Bools, scores: Floats) -> Floats:
-    return _ratio(weights @ (scores - labels) ** 2, weights.sum(axis=1))
-
-
-def _binned_gap(weights: Floats, labels: Bools, scores: Floats, places: NDArray[np.intp]) -> Floats:
-    gaps = np.zeros((labels.size, metrics.DEFAULT_BINS))
-    gaps[np.arange(labels.size), places] = scores - labels
-    return _ratio(np.abs(weights @ gaps).sum(axis=1), weights.sum(axis=1))
-
-
-def _ece(weights: Floats, labels: Bools, scores: Floats) -> Floats:
-    return _binned_gap(weights, labels, scores, metrics.bin_of(scores, metrics.DEFAULT_BINS, "width"))
-
-
-def _ece_by_mass(weights: Floats, labels: Bools, scores: Floats) -> Floats:
-    return _binned_gap(weights, labels, scores, metrics.bin_of(scores, metrics.DEFAULT_BINS, "mass"))
-
-
-def _counts(weights: Floats, labels: Bools, scores: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    flagged = scores >= 0.5
-    cells = np.stack([labels & flagged, ~labels & flagged, labels & ~flagged, ~labels & ~flagged], axis=1)
-    counts = weights @ cells.astype(np.float64)
-    return counts[:, 0], counts[:, 1], counts[:, 2], counts[:, 3]
-
-
-def _precision(weights: Floats, labels: Bools, scores: Floats) -> Floats:
-    tp, fp, _, _ = _counts(weights, labels, scores)
-    return _ratio(tp, tp + fp)
-
-
-def _recall(weights: Floats, labels: Bools, scores: Floats) -> Floats:
-    tp, _, fn, _ = _counts(weights, labels, scores)
-    return _ratio(tp, tp + fn)
-
-
-def _f1(weights: Floats, labels: Bools, scores: Floats) -> Floats:
-    tp, fp, fn, _ = _counts(weights, labels, scores)
-    values = _ratio(2 * tp, 2 * tp + fp + fn)
-    values[tp + fn == 0] = np.nan
-    return values
-
-
-def _balanced_accuracy(weights: Floats, labels: Bools, scores: Floats) -> Floats:
-    tp, fp, fn, tn = _counts(weights, labels, scores)
-    return (_ratio(tp, tp + fn) + _ratio(tn, tn + fp)) / 2
-
-
-_FAST: dict[Callable[..., float], Weighted] = {
-    metrics.auroc: _auroc,
-    metrics.auprc: _auprc,
-    metrics.brier: _brier,
-    metrics.ece: _ece,
-    metrics.ece_by_mass: _ece_by_mass,
-    metrics.precision: _precision,
-    metrics.recall: _recall,
-    metrics.f1: _f1,
-    metrics.balanced_accuracy: _balanced_accuracy,
-}
-
-
 def resamples_for(rows: int, most: int = metrics.DEFAULT_RESAMPLES) -> int:
     """`most` up to 20,000 rows, then fewer, at least a fifth: the more rows, the steadier an interval."""
     return int(min(most, max(most // 5, most * 20_000 // max(rows, 1))))
-
-
-def fast(metric: Callable[[Any, Any], float]) -> Weighted:
-    """The vectorised form of a metric.
-
-    Raises:
-        KeyError: it has none.
-    """
-    return _FAST[metric]
 
 
 def joint_intervals(
@@ -218,10 +117,10 @@ def joint_intervals(
             found[name] = Interval(None, reason=str(error))
     count = resamples or resamples_for(truth.size)
     drawn: dict[str, list[Floats]] = {name: [] for name in values}
+    prepared = {name: WEIGHTED[metric](truth, scores) for name, (metric, scores) in wanted.items() if name in values}
     for block in weight_blocks(truth.size, groups, count, seed):
-        for name in values:
-            metric, scores = wanted[name]
-            drawn[name].append(_FAST[metric](block, truth, scores))
+        for name, of_weights in prepared.items():
+            drawn[name].append(of_weights(block))
     for name, value in values.items():
         found[name] = ends(value, np.concatenate(drawn[name]), metrics.DEFAULT_CONFIDENCE)
     return {name: found[name] for name in wanted}
@@ -235,15 +134,42 @@ def ratio_of_ratios_interval(
     seed: int = 0,
 ) -> Interval:
     """Ratio of two ratios of sums with its interval; None where the second is 0."""
-    columns = [np.asarray(one, dtype=np.float64) for one in (*first, *second)]
-    above, above_of, below, below_of = (float(column.sum()) for column in columns)
+    columns = np.stack([np.asarray(one, dtype=np.float64) for one in (*first, *second)], axis=1)
+    above, above_of, below, below_of = columns.sum(axis=0)
     if above_of <= 0 or below_of <= 0 or below <= 0:
         return Interval(None, reason="nothing to divide by")
-    drawn = []
-    for block in weight_blocks(columns[0].size, groups, resamples_for(columns[0].size), seed):
-        sums = [block @ column for column in columns]
-        drawn.append(_ratio(_ratio(sums[0], sums[1]), _ratio(sums[2], sums[3])))
-    return ends(above / above_of / (below / below_of), np.concatenate(drawn), metrics.DEFAULT_CONFIDENCE)
+    rows = len(columns)
+    sums = np.concatenate([block @ columns for block in weight_blocks(rows, groups, resamples_for(rows), seed)]).T
+    drawn = ratio(ratio(sums[0], sums[1]), ratio(sums[2], sums[3]))
+    return ends(above / above_of / (below / below_of), drawn, metrics.DEFAULT_CONFIDENCE)
+
+
+def ratio_intervals(
+    wanted: Mapping[str, tuple[ArrayLike, ArrayLike, str]],
+    *,
+    groups: Groups | None = None,
+    resamples: int | None = None,
+    seed: int = 0,
+) -> dict[str, Interval]:
+    """Sums over sums with their intervals, such as flagged claims over claims, all over the same resamples.
+
+    Args:
+        wanted: name -> numerators and denominators of the rows, and the reason that is told where the latter are 0.
+    """
+    columns = {name: np.stack([np.asarray(one, dtype=np.float64) for one in pair[:2]], axis=1)
+               for name, pair in wanted.items()}  # fmt: skip
+    found = {name: Interval(None, reason=pair[2]) for name, pair in wanted.items()}
+    usable = [name for name, column in columns.items() if len(column) and column[:, 1].sum() > 0]
+    if not usable:
+        return found
+    table = np.concatenate([columns[name] for name in usable], axis=1)
+    count = resamples or resamples_for(len(table))
+    sums = np.concatenate([block @ table for block in weight_blocks(len(table), groups, count, seed)])
+    for place, name in enumerate(usable):
+        above, below = columns[name].sum(axis=0)
+        drawn = ratio(sums[:, 2 * place], sums[:, 2 * place + 1])
+        found[name] = ends(above / below, drawn, metrics.DEFAULT_CONFIDENCE)
+    return found
 
 
 def ratio_interval(
@@ -255,13 +181,8 @@ def ratio_interval(
     seed: int = 0,
     reason: str = "nothing to divide by",
 ) -> Interval:
-    """Sum of `above` over sum of `below` with its interval, such as flagged claims over claims, rows as units."""
-    top, bottom = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
-    if bottom.size == 0 or bottom.sum() <= 0:
-        return Interval(None, reason=reason)
-    count = resamples or resamples_for(top.size)
-    drawn = [_ratio(block @ top, block @ bottom) for block in weight_blocks(top.size, groups, count, seed)]
-    return ends(float(top.sum() / bottom.sum()), np.concatenate(drawn), metrics.DEFAULT_CONFIDENCE)
+    """One of `ratio_intervals`."""
+    return ratio_intervals({"": (above, below, reason)}, groups=groups, resamples=resamples, seed=seed)[""]
 
 
 def statistic_interval(

@@ -16,7 +16,7 @@ from groundrails.evaluation import baselines, levels, metrics
 from groundrails.evaluation.columns import Columns, floats
 from groundrails.evaluation.curves import curves_of
 from groundrails.evaluation.metrics import Bools, Floats, Interval
-from groundrails.evaluation.resampling import joint_intervals, ratio_interval, statistic_interval
+from groundrails.evaluation.resampling import joint_intervals, ratio_intervals, statistic_interval
 
 Metrics = dict[str, dict[str, Any]]
 SLOW_RESAMPLES = 200
@@ -96,8 +96,11 @@ def _cost(columns: Columns, seed: int) -> Metrics:
         )
         for share in (50, 95)
     }  # fmt: skip
-    found["llm_calls"] = ratio_interval(floats(columns.llm_calls), ones, groups=groups, seed=seed)
-    found["tokens"] = ratio_interval(floats(columns.tokens), ones, groups=groups, seed=seed)
+    means = {
+        "llm_calls": (floats(columns.llm_calls), ones, "no rows"),
+        "tokens": (floats(columns.tokens), ones, "no rows"),
+    }
+    found.update(ratio_intervals(means, groups=groups, seed=seed))
     return {name: one.as_dict() for name, one in found.items()}
 
 
@@ -118,13 +121,10 @@ def _abstention(columns: Columns, seed: int) -> Metrics:
         "leak_rate": (truth & passed, truth, "no hallucinated row"),
         "abstention_precision": (truth & ~verified, ~verified, "no unverified row"),
     }
-    found = {
-        name: ratio_interval(above, below, groups=groups, seed=seed, reason=reason).as_dict()
-        for name, (above, below, reason) in ratios.items()
-    }
+    found = {name: one.as_dict() for name, one in ratio_intervals(ratios, groups=groups, seed=seed).items()}
     scored = verified & np.isfinite(floats(columns.scores))
     table = np.stack([truth[scored], flagged[scored], floats(columns.scores)[scored]], axis=1).astype(np.float64)
-    area = statistic_interval(levels.risk_coverage_area, table, groups=list(groups[scored]), resamples=SLOW_RESAMPLES)
+    area = statistic_interval(levels.risk_coverage_area, table, groups=groups[scored], resamples=SLOW_RESAMPLES)
     found["risk_coverage_area"] = area.as_dict()
     return found
 
@@ -133,7 +133,7 @@ def _correlations(columns: Columns, seed: int) -> Metrics:
     """Of the score with the data set's grade, or with the label where there is none."""
     scores, grades = floats(columns.scores), floats(columns.grades)
     scored = columns.verified & np.isfinite(scores)
-    table, groups = np.stack([scores[scored], grades[scored]], axis=1), list(floats(columns.groups)[scored])
+    table, groups = np.stack([scores[scored], grades[scored]], axis=1), floats(columns.groups)[scored]
     return {
         name: statistic_interval(statistic, table, groups=groups, resamples=SLOW_RESAMPLES, seed=seed).as_dict()
         for name, statistic in (("pearson", levels.pearson), ("spearman", levels.spearman), ("kendall", levels.kendall))

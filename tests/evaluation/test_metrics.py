@@ -10,7 +10,8 @@ from sklearn import metrics as sk
 
 from groundrails.errors import MissingExtraError
 from groundrails.evaluation import metrics as m
-from groundrails.evaluation.resampling import _FAST, weight_blocks
+from groundrails.evaluation.resampling import weight_blocks
+from groundrails.evaluation.weighted import WEIGHTED
 
 # By hand: bad scores .9 .4, clean .4 .1; pairs .9>.4, .9>.1, .4=.4 (half), .4>.1 -> 3.5 of 4.
 LABELS, SCORES = [1, 1, 0, 0], [0.9, 0.4, 0.4, 0.1]
@@ -125,7 +126,7 @@ def test_as_scikit_learn_with_ties_and_extremes(rows: list[tuple[bool, float]]) 
 
 # Left out: ece_by_mass, whose bins stay those of the whole sample, so that one resample differs a little.
 @pytest.mark.parametrize(
-    "metric", [one for one in _FAST if one is not m.ece_by_mass], ids=lambda metric: metric.__name__
+    "metric", [one for one in WEIGHTED if one is not m.ece_by_mass], ids=lambda metric: metric.__name__
 )
 def test_each_resample_of_the_fast_bootstrap_is_the_metric_itself(metric: object) -> None:
     generator = np.random.default_rng(3)
@@ -134,7 +135,7 @@ def test_each_resample_of_the_fast_bootstrap_is_the_metric_itself(metric: object
     if metric in (m.precision, m.recall, m.f1, m.balanced_accuracy):
         scores = (scores >= 0.5).astype(float)
     weights = next(weight_blocks(40, None, 25, seed=5))
-    fast = _FAST[metric](weights, labels, scores)  # type: ignore[index]
+    fast = WEIGHTED[metric](labels, scores)(weights)  # type: ignore[index]
     for row, value in zip(weights, fast, strict=True):
         chosen = np.repeat(np.arange(40), row.astype(int))
         assert value == pytest.approx(metric(labels[chosen], scores[chosen]))  # type: ignore[operator]
