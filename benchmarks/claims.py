@@ -33,12 +33,15 @@ from groundrails.testing import ReplayRequest, ReplayServer
 from groundrails.text.claims import extract_claims
 
 WORDS = "the harbour was extended by two basins and a lock that larger ships can use at any state of the tide ".split()  # noqa: SIM905
-EVIDENCE = " ".join(WORDS[n % len(WORDS)] for n in range(600)).capitalize() + "."
-ANSWER = " ".join(f"The basin number {n} of the harbour was opened in {1900 + n}." for n in range(10))
+CLAIMS = 10
+SENTENCES = [f"The basin number {n} of the harbour was opened in {1900 + n}." for n in range(CLAIMS)]
+ANSWER = " ".join(SENTENCES)
+FILLER = " ".join(WORDS[n % len(WORDS)] for n in range(50)).capitalize() + "."
+EVIDENCE = " ".join(f"{sentence} {FILLER}" for sentence in SENTENCES)
+"""Some 600 words; what decides about each claim stands in another place."""
 SLOW_S = 0.5
 CONCURRENT = 8
 RUNS = 5
-CLAIMS = 10
 CHAINCHECK_CALLS = 1 + CLAIMS
 CHAINCHECK_STALL_MS = 1000 * SLOW_S * CONCURRENT
 """Its model runs on the event loop: the loop stands still for all eight."""
@@ -69,10 +72,19 @@ class SlowNli:
 
 
 def judge(request: ReplayRequest) -> str:
-    """Says `absent` of every claim."""
-    numbers = re.findall(r"^(\d+)\. ", request.last_user_text.split("<claims>")[1], re.MULTILINE)
-    verdict = {"facts": "one fact", "quote": "", "comparison": "not told", "label": "absent", "error_types": ["other"]}
-    return json.dumps({"verdicts": [{"claim": int(number), **verdict} for number in numbers]})
+    """Says `supported` of each claim that stands in the evidence it was sent, and quotes it; `absent` of the others."""
+    evidence, claims = request.last_user_text.split("<claims>")
+    numbered = re.findall(r"^(\d+)\. (.*)$", claims, re.MULTILINE)
+    return json.dumps({"verdicts": [{"claim": int(n), **verdict(text, evidence)} for n, text in numbered]})
+
+
+def verdict(claim: str, evidence: str) -> dict[str, Any]:
+    """What the stand-in for a model says about one claim."""
+    if claim in evidence:
+        found = {"quote": claim, "comparison": "the same", "label": "supported", "error_types": []}
+    else:
+        found = {"quote": "", "comparison": "not told", "label": "absent", "error_types": ["other"]}
+    return {"facts": "one fact", **found}
 
 
 def tokens(*texts: str) -> int:

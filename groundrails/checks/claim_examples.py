@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
@@ -17,8 +18,10 @@ from groundrails.report import ErrorType, Label
 SHIPPED = Path(__file__).with_name("claim_examples.yml")
 MAX_EXAMPLES = 8
 """Examples in one prompt: more cost tokens in every call and change little."""
-EXAMPLES_A_CLAIM = 4
-"""Nearest examples that a claim gets which is asked about alone."""
+LEAST_EXAMPLES = 4
+"""Examples of a user's file in a prompt about a few claims."""
+EXAMPLES_A_CLAIM = 2
+"""Examples that a claim gets which is asked about alone: the nearest one, and the nearest of another label."""
 
 
 class Example(Value):
@@ -69,27 +72,50 @@ def _read(file: Path, changed: int) -> tuple[Example, ...]:
     return examples
 
 
-def examples_for(claims: Sequence[str], path: str | None) -> str:
-    """The examples to show for these claims, as text. Blocks: a user's file is ranked by the embedded encoder.
+def examples_for(claims: Sequence[str], path: str | None, *, is_alone: bool = False) -> str:
+    """The examples to show for these claims, as text. Blocks: they are ranked by the embedded encoder.
 
     Each claim's nearest example comes before any claim's second. Where the encoder cannot be loaded, the file's first
     ones are taken.
+
+    Args:
+        is_alone: one claim is asked about in many calls, each of which pays for its examples: few are shown, of
+            different labels.
     """
     examples = load_examples(path)
-    if path is not None:
-        limit = min(MAX_EXAMPLES, max(EXAMPLES_A_CLAIM, len(claims)))
-        examples = _nearest(claims, examples)[:limit] if len(examples) > limit else examples
+    if is_alone:
+        examples = _of_different_labels(_nearest(claims, examples))
+    elif path is not None and len(examples) > (limit := min(MAX_EXAMPLES, max(LEAST_EXAMPLES, len(claims)))):
+        examples = _nearest(claims, examples)[:limit]
     return "\n\n".join(example.shown() for example in examples[:MAX_EXAMPLES])
+
+
+def _of_different_labels(ranked: tuple[Example, ...]) -> tuple[Example, ...]:
+    """The nearest example of each label, then the others: two of one label would tell the model what to answer.
+
+    One that cannot be evaluated shows no comparison, so it comes after the others.
+    """
+    first: dict[Label, Example] = {}
+    for example in sorted(ranked, key=lambda example: example.label == "unevaluatable"):
+        first.setdefault(example.label, example)
+    return tuple(dict.fromkeys([*first.values(), *ranked]))[:EXAMPLES_A_CLAIM]
 
 
 def _nearest(claims: Sequence[str], examples: tuple[Example, ...]) -> tuple[Example, ...]:
     from groundrails.scoring.encoder import default_encoder
 
     try:
-        encoder = default_encoder()
-        vectors = encoder.sentence_vectors([*claims, *(example.claim for example in examples)])
+        vectors = default_encoder().sentence_vectors(list(claims))
+        known = _vectors(examples)
     except GroundrailsError:  # examples help the model; without a ranking any of them do
         return examples
-    ranked = (-(vectors[: len(claims)] @ vectors[len(claims) :].T)).argsort(axis=1, kind="stable")
+    ranked = (-(vectors @ known.T)).argsort(axis=1, kind="stable")
     order = dict.fromkeys(int(place) for rank in ranked.T for place in rank)
     return tuple(examples[place] for place in order)
+
+
+@lru_cache(maxsize=8)
+def _vectors(examples: tuple[Example, ...]) -> Any:
+    from groundrails.scoring.encoder import default_encoder
+
+    return default_encoder().sentence_vectors([example.claim for example in examples])

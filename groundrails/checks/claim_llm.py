@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from pydantic import model_validator
 
 from groundrails.checks.claim_examples import examples_for
-from groundrails.checks.claim_proof import is_order, objections_to, sentence_of
+from groundrails.checks.claim_proof import is_nearest, is_order, objections_to, sentence_of
 from groundrails.errors import LlmReplyError
 from groundrails.exchange import Passage
 from groundrails.llm.parsing import items_of, parse_json
@@ -28,7 +28,13 @@ from groundrails.scoring.asking import (
     list_schema,
 )
 from groundrails.scoring.base import Statement
-from groundrails.scoring.evidence import find_quote, is_about
+from groundrails.scoring.evidence import (
+    MAX_PROMPT_CHARACTERS,
+    NEAR_CHARACTERS,
+    find_quote,
+    fit_into,
+    is_about,
+)
 
 if TYPE_CHECKING:
     from groundrails.checks.base import CheckContext
@@ -134,12 +140,24 @@ async def classify_with_model(
 ) -> list[Judged]:
     """The model's label for each claim, in their order.
 
-    Claims without a verdict that can be trusted are asked about once more; after that they are `unevaluatable`.
+    A claim that is asked about alone is read beside the evidence near to it. What that does not support is asked about
+    once more, beside all of it; so are claims without a verdict that can be trusted, which are `unevaluatable` after
+    that.
     """
-    judged = await _pass(range(len(claims)), claims, passages, context, session, number=1)
-    again = [place for place, one in judged.items() if not one.is_trusted and not one.reason.startswith("judge_failed")]
-    judged |= await _pass(again, claims, passages, context, session, number=2)
+    is_alone = claims_a_call(context.config.claims) == 1
+    limit = NEAR_CHARACTERS if is_alone else MAX_PROMPT_CHARACTERS
+    judged = await _pass(range(len(claims)), claims, passages, context, session, number=1, limit=limit)
+    saw_all = not is_alone or fit_into(passages, limit)
+    again = [place for place, one in judged.items() if _needs_second_look(one, saw_all=saw_all)]
+    second = await _pass(again, claims, passages, context, session, number=2)
+    judged |= {place: one for place, one in second.items() if one.is_trusted or not judged[place].is_trusted}
     return [judged[place] for place in range(len(claims))]
+
+
+def _needs_second_look(one: Judged, *, saw_all: bool) -> bool:
+    if not one.is_trusted:
+        return not one.reason.startswith("judge_failed")
+    return not saw_all and one.label in ("absent", "partially_supported")
 
 
 async def _pass(
@@ -150,6 +168,7 @@ async def _pass(
     session: LlmSession,
     *,
     number: int,
+    limit: int = MAX_PROMPT_CHARACTERS,
 ) -> dict[int, Judged]:
     if not places:
         return {}
@@ -160,18 +179,33 @@ async def _pass(
         parse=_read_verdicts,
         schema=_VERDICT_SCHEMA,
         repair=_VERDICT_REPAIR,
-        extra=lambda texts: {"examples": examples_for(texts, settings.examples)},
+        extra=lambda texts: {"examples": examples_for(texts, settings.examples, is_alone=not is_batch)},
     )
     size = claims_a_call(settings)
     note = SECOND_LOOK if number > 1 else ""
     replies = await ask_about(
-        question, places, claims, passages, context, session, seed=number, batch_claims=size, note=note
+        question,
+        places,
+        claims,
+        passages,
+        context,
+        session,
+        seed=number,
+        batch_claims=size,
+        evidence_characters=limit,
+        note=note,
     )
-    judged = {place: _judged(place, replies, claims[place], passages) for place in places}
+    judged = await context.nli.run(_all_judged, places, replies, claims, passages)
     quotes = {place: one.quote for place, one in judged.items() if one.label == "supported" and one.quote is not None}
     for place, code in (await objections_to(quotes, claims, passages, context)).items():
         judged[place] = _untrusted(code, replies.answers[place])
     return judged
+
+
+def _all_judged(
+    places: Sequence[int], replies: Replies[Verdict], claims: Sequence[Statement], passages: Sequence[Passage]
+) -> dict[int, Judged]:
+    return {place: _judged(place, replies, claims[place], passages) for place in places}
 
 
 def _judged(place: int, replies: Replies[Verdict], claim: Statement, passages: Sequence[Passage]) -> Judged:
@@ -188,7 +222,7 @@ def _judged(place: int, replies: Replies[Verdict], claim: Statement, passages: S
         if quote is None:
             return _untrusted("invented_quote" if verdict.quote.strip() else "no_quote", verdict)
         sentence = sentence_of(quote, passages)
-        if not is_about(sentence, claim.text):
+        if not is_about(sentence, claim.text) and not is_nearest(quote, claim.text, passages):
             return _untrusted("quote_about_something_else", verdict)
         if is_order(sentence) and not is_order(claim.text):
             return _untrusted("quote_is_an_instruction", verdict)

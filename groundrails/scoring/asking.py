@@ -14,7 +14,7 @@ from groundrails.errors import GroundrailsError, LlmReplyError, reason_of
 from groundrails.exchange import Exchange, Message, Passage
 from groundrails.llm.cache import ask_cached
 from groundrails.scoring.base import Statement
-from groundrails.scoring.evidence import excerpts_for
+from groundrails.scoring.evidence import MAX_PROMPT_CHARACTERS, excerpts_for
 
 if TYPE_CHECKING:
     from groundrails.checks.base import CheckContext
@@ -101,17 +101,22 @@ async def ask_about(
     *,
     seed: int,
     batch_claims: int = BATCH_CLAIMS,
+    evidence_characters: int = MAX_PROMPT_CHARACTERS,
     note: str = "",
 ) -> Replies[A]:
     """Ask about the claims at `places`, all batches at the same time. A batch that fails takes no other with it.
 
     Args:
+        evidence_characters: of longer evidence what is nearest to the claims goes into a prompt.
         note: goes below the prompt; see `SECOND_LOOK`.
     """
     order = shuffled(places, claims, seed)
     batches = [order[first : first + batch_claims] for first in range(0, len(order), batch_claims)]
     found = await asyncio.gather(
-        *(_ask_batch(question, batch, claims, passages, context, session, note) for batch in batches)
+        *(
+            _ask_batch(question, batch, claims, passages, context, session, evidence_characters, note)
+            for batch in batches
+        )
     )
     answers = {place: answer for replies in found for place, answer in replies.answers.items()}
     return Replies(answers, {place: reason for replies in found for place, reason in replies.reasons.items()})
@@ -137,10 +142,11 @@ async def _ask_batch(
     passages: Sequence[Passage],
     context: CheckContext,
     session: LlmSession,
+    evidence_characters: int,
     note: str,
 ) -> Replies[A]:
     asked = [claims[place] for place in batch]
-    excerpts = await context.nli.run(excerpts_for, asked, passages)
+    excerpts = await context.nli.run(excerpts_for, asked, passages, evidence_characters)
 
     def parse(text: str) -> Mapping[int, A]:
         return _by_place(question.parse(text), batch)

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 MAX_PROMPT_CHARACTERS = 24_000
 """Evidence that goes into one prompt, some 6,000 tokens; what is left out is chosen by shared words and reported."""
 EXCERPT_WORDS = 200
+NEAR_CHARACTERS = 900
+"""Evidence that goes with a claim which is asked about alone: what is near to it, some 200 tokens."""
+NEAR_WORDS = 40
+NEAR_OVERLAP_WORDS = 0
+"""Excerpts around a single claim are short, so that several places of the evidence fit in."""
 _WORD = re.compile(r"\w+")
 _LOOSE = re.compile(r"[\W_]+")
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
@@ -70,18 +75,24 @@ def excerpts_for(
     claims: Sequence[Statement], passages: Sequence[Passage], limit: int = MAX_PROMPT_CHARACTERS
 ) -> Excerpts:
     """All passages if they fit into `limit` characters, else the windows that share most with the claims, in order."""
-    windows = build_windows(passages, 0, _word_offsets, window_tokens=EXCERPT_WORDS)
-    if sum(len(passage.text) for passage in passages) <= limit:
+    words, overlap = (EXCERPT_WORDS, None) if limit > NEAR_CHARACTERS else (NEAR_WORDS, NEAR_OVERLAP_WORDS)
+    windows = build_windows(passages, 0, _word_offsets, window_tokens=words, overlap_tokens=overlap)
+    if fit_into(passages, limit):
         return Excerpts(tuple(passages), coverage(windows, windows))
-    kept = _best_windows(claims, windows, limit)
+    kept = _best_windows(claims, windows, limit, words)
     excerpts = tuple(window.passage.model_copy(update={"text": window.text}) for window in kept)
     return Excerpts(excerpts, coverage(windows, kept))
 
 
-def _best_windows(claims: Sequence[Statement], windows: Sequence[Window], limit: int) -> list[Window]:
+def fit_into(passages: Sequence[Passage], limit: int) -> bool:
+    """True if the passages have at most `limit` characters, so that nothing of them is left out."""
+    return sum(len(passage.text) for passage in passages) <= limit
+
+
+def _best_windows(claims: Sequence[Statement], windows: Sequence[Window], limit: int, words: int) -> list[Window]:
     """Windows in evidence order; each claim gets its best one before any gets its second."""
     index = WindowIndex(windows)
-    per_claim = [index.select(claim.text, max(1, limit // (EXCERPT_WORDS * 5))) for claim in claims]
+    per_claim = [index.select(claim.text, max(1, limit // (words * 5))) for claim in claims]
     kept: set[Window] = set()
     room = limit
     for rank in range(max(map(len, per_claim), default=0)):

@@ -310,3 +310,58 @@ def test_a_file_of_examples_that_is_none_is_named(
     with pytest.raises(SettingsError) as refused:
         guard(classifier="llm", examples=str(file))
     assert problem in str(refused.value) and "mine.yml" in str(refused.value)
+
+
+# ---- evidence near a claim
+
+
+FAR = " ".join(f"The report of week {n} lists the ferries that were late and says why." for n in range(40))
+
+
+async def test_a_claim_alone_is_read_beside_the_evidence_near_to_it(guard: Make, server: ReplayServer) -> None:
+    server.default(replies(verdict()))
+    evidence = f"{FAR} {EVIDENCE} {FAR}"
+    report = await guard(classifier="llm", calls="per_claim").check(TRUE, evidence=evidence)
+    assert (report.status, report.llm.calls) == ("grounded", 1)
+    sent = server.requests[0].last_user_text
+    assert "It is located in Paris." in sent and len(sent) < 1_200 < len(evidence)
+
+
+async def test_what_the_near_evidence_lacks_is_looked_for_in_all_of_it(guard: Make, server: ReplayServer) -> None:
+    """A judge that sees a part of the evidence may say absent of what another part decides in other words."""
+    claim, proof = "The Eiffel Tower is closed on Mondays.", "Visitors may go up the tower when the week begins, too."
+    near = " ".join(f"The Eiffel Tower is the subject of lecture {n}; it is closed to guests." for n in range(30))
+
+    def judge(request: ReplayRequest) -> str:
+        found = proof in request.last_user_text
+        return replies(verdict(label="contradicted", quote=proof) if found else verdict(label="absent", quote=""))
+
+    server.default(judge)
+    report = await guard(classifier="llm", calls="per_claim").check(claim, evidence=f"{near} {FAR} {proof} {FAR}")
+    assert [proof in request.last_user_text for request in server.requests] == [False, True]
+    assert report.claims[0].label == "contradicted"
+
+
+async def test_what_all_the_evidence_lacks_is_absent_after_two_calls(guard: Make, server: ReplayServer) -> None:
+    server.default(replies(verdict(label="absent", quote="")))
+    report = await guard(classifier="llm", calls="per_claim").check(WRONG, evidence=f"{EVIDENCE} {FAR}")
+    assert (report.claims[0].label, report.llm.calls) == ("absent", 2)
+    lengths = [len(request.last_user_text) for request in server.requests]
+    assert lengths[0] < 1_200 and lengths[1] > len(FAR)
+
+
+async def test_ten_claims_one_by_one_cost_less_than_their_evidence_sent_ten_times(
+    guard: Make, server: ReplayServer
+) -> None:
+    claims = [f"The ferry number {n} was late by {n} hours." for n in range(2, 12)]
+
+    def judge(request: ReplayRequest) -> str:
+        claim = request.last_user_text.split("<claims>")[1].split("1. ")[1].split("\n")[0]
+        return replies(verdict(quote=claim))
+
+    server.default(judge)
+    evidence = " ".join([*claims, FAR])
+    report = await guard(classifier="llm", calls="per_claim").check(" ".join(claims), evidence=evidence)
+    assert [claim.label for claim in report.claims] == ["supported"] * 10
+    assert report.llm.calls == 10
+    assert sum(len(request.prompt_text) for request in server.requests) < 10 * len(evidence)
