@@ -183,6 +183,24 @@ def _first_line(thing: Any) -> str:
     return (inspect.getdoc(thing) or "").splitlines()[0]
 
 
+def default_decisions() -> str:
+    """What each kind of finding leads to without a policy, as the engine decides it."""
+    from groundrails.policy import NONEXISTENT_SOURCE, default_decision
+    from groundrails.report import Finding, FindingKind
+
+    finer: dict[str, list[dict[str, Any]]] = {
+        "unsupported_claim": [{"label": name} for name in ("contradicted", "absent", "partially_supported")],
+        "citation_violation": [{"violation": NONEXISTENT_SOURCE}, {"violation": "any other"}],
+    }
+    rows = ["| finding | default |", "|---|---|"]
+    for kind in get_args(FindingKind):
+        for more in finer.get(kind, [{}]):
+            finding = Finding.model_construct(kind=kind, **more)
+            named = "".join(f", {key} `{value}`".replace("`any other`", "any other") for key, value in more.items())
+            rows.append(f"| `{kind}`{named} | {default_decision(finding)} |")
+    return "\n".join(rows)
+
+
 def rails_table() -> str:
     """Flow, flag, action, check, message and exception of each rail."""
     from groundrails.cli.catalog import RAILS
@@ -300,6 +318,7 @@ def sizing() -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "settings": settings_table,
+    "default_decisions": default_decisions,
     "rails": rails_table,
     "prompts": prompts_table,
     "help": help_texts,

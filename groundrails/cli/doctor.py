@@ -64,6 +64,7 @@ def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row],
         CliError: NeMo cannot load the config.
     """
     from groundrails.adapters.nemo_install import import_path_problem
+    from groundrails.cli.doctor_needs import unmet_needs
     from groundrails.cli.doctor_probe import copied
     from groundrails.cli.doctor_static import Problem, Source, static_problems
     from groundrails.cli.installation import load_config, make_plugin_visible, stale_files
@@ -89,6 +90,7 @@ def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row],
         if refused is not None:
             return [], [*problems, refused]
         problems += static_problems(source, settings.activation, flags_in_app=flags_in_app)
+        problems += unmet_needs(source, settings)
         rows, found = asyncio.run(_probe(source, settings, live=live))
     return rows, [*problems, *found, *_let_through(rows, settings)]
 

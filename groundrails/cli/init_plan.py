@@ -64,12 +64,17 @@ def _default_flows(folder: Path, config: Any, texts: dict[Path, str]) -> list[st
     there = [flow for flow in _configured(config, texts) if flow in RAILS]
     if there:
         return there
-    mentions = any("relevant_chunks" in text or "$evidence" in text for text in texts.values())
-    if mentions or config.docs or config.rails.retrieval.flows:
+    if gives_evidence(config, texts):
         say("the config has evidence: adding 'check grounding' (--flow chooses)")
         return ["check grounding"]
     say("the config has no evidence of its own: adding 'self check hallucination' (--flow chooses)")
     return ["self check hallucination"]
+
+
+def gives_evidence(config: Any, texts: dict[Path, str]) -> bool:
+    """True if the app has a knowledge base, a retrieval rail, or a file that speaks of evidence."""
+    mentions = any("relevant_chunks" in text or "$evidence" in text for text in texts.values())
+    return mentions or bool(config.docs) or bool(config.rails.retrieval.flows)
 
 
 def _configured(config: Any, texts: dict[Path, str]) -> list[str]:

@@ -32,6 +32,8 @@ from groundrails.cli.errors import EXIT_USAGE
 from groundrails.cli.terminal import say
 from groundrails.errors import GroundrailsError
 
+PROGRAM = "groundrails"
+"""Its name in usage lines, also as `python -m groundrails`."""
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 """What a shell shows for a program that SIGPIPE ended: whoever read the output went away (`groundrails ... | head`)."""
@@ -91,7 +93,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
 
 def _exit_code(arguments: Sequence[str] | None) -> int:
     try:
-        result = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        result = app(args=list(arguments) if arguments is not None else None, prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
     except GroundrailsError as error:
         say(str(error))

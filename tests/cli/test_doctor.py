@@ -310,9 +310,44 @@ def test_tool_rails_are_proven_with_calls(groundrails: Run, tmp_path: Path, more
 
 def test_check_knowledge_is_proven_with_a_source_that_stands_in(groundrails: Run, tmp_path: Path) -> None:
     flow = "rails: {output: {flows: [check knowledge]}}\n"
-    folder = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + ALWAYS + flow})
+    own = "{sources: {ids: {kind: callable, function: 'builtins:bool'}}, entities: {ids: {sources: [ids]}}}"
+    settings = f"custom_data: {{groundrails: {{activation: always, knowledge: {own}}}}}\n"
+    folder = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + settings + flow})
     code, rows, _ = examined(groundrails, folder)
     assert code == 0 and {row["planted"] for row in rows} == {"blocked"}
+
+
+UNMET = {
+    "check knowledge without sources": ({"config.yml": SOUND.replace("grounding", "knowledge")}, "no_sources", 1),
+    "check structure without a schema": ({"config.yml": SOUND.replace("grounding", "structure")}, "no_schema", 0),
+    "check grounding without evidence": ({"config.yml": SOUND}, "no_evidence", 0),
+    "self check without a model": (
+        {"config.yml": SOUND.replace(MODELS, "models: []\n").replace("check grounding", "self check hallucination")},
+        "no_model",
+        0,
+    ),
+    "dialog without offline embeddings": (
+        {"config.yml": MODELS + IMPORT + BOTH, "flows.co": DIALOG},
+        "embeddings_download",
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "problem", "code"), UNMET.values(), ids=UNMET.keys())
+def test_what_a_rail_needs_and_does_not_get_is_named(
+    groundrails: Run, tmp_path: Path, files: dict[str, str], problem: str, code: int
+) -> None:
+    exit_code, rows, problems = examined(groundrails, written(tmp_path / "app", files))
+    assert problem in problems
+    assert exit_code == code and all(row["fires"] for row in rows)
+
+
+def test_a_config_with_all_that_its_rails_need_has_no_problem(groundrails: Run, tmp_path: Path) -> None:
+    models = MODELS + "  - {type: embeddings, engine: groundrails, model: embedded}\n"
+    files = {"config.yml": models + IMPORT + BOTH, "flows.co": DIALOG, "kb/bridge.md": "# Bridge\n\nIt opened.\n"}
+    code, _, problems = examined(groundrails, written(tmp_path / "app", files))
+    assert (code, problems) == (0, set())
 
 
 @pytest.mark.parametrize("files", [{}, {"notes.txt": "models: []"}])

@@ -243,6 +243,32 @@ async def test_the_error_of_a_broken_stream_is_no_claim(app: Callable[..., Any])
         assert pieces[-1].startswith(last)
 
 
+PROVIDER_ERROR = '{"error": {"message": "The provider hung up.", "type": "server_error"}}'
+
+
+@pytest.mark.parametrize(
+    ("answer", "last"),
+    [
+        (PLANTED.rstrip("."), '{"error": {"message": "Blocked by check grounding rails."'),
+        (CLEAN.rstrip("."), PROVIDER_ERROR),
+        ("The Harbour Bridge of Porto", PROVIDER_ERROR),
+    ],
+    ids=["contradicted", "supported", "no statement yet"],
+)
+async def test_what_a_cut_stream_leaves_of_a_sentence_is_checked_as_it_stands(
+    app: Callable[..., Any], answer: str, last: str
+) -> None:
+    """The user has it before them, so it counts as said; docs/rails.md."""
+
+    async def cut() -> AsyncIterator[str]:
+        for word in answer.split(" "):
+            yield f"{word} "
+        yield PROVIDER_ERROR
+
+    pieces = [piece async for piece in _streaming(app).stream_async(messages=ASKED, generator=cut())]
+    assert pieces[-1].startswith(last)
+
+
 async def test_cancellation_stops_the_turn_and_the_next_one_is_checked(
     app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
