@@ -11,6 +11,7 @@ import pytest
 from groundrails.evaluation import baselines, levels
 from groundrails.evaluation.columns import columns_of
 from groundrails.evaluation.compare import comparison, said
+from groundrails.evaluation.delong import delong
 from groundrails.evaluation.metrics import UndefinedMetricError
 from groundrails.evaluation.outcomes import (
     Outcome,
@@ -22,6 +23,7 @@ from groundrails.evaluation.outcomes import (
     read_outcome,
     word_overlap,
 )
+from groundrails.evaluation.report.markdown import compared
 from groundrails.evaluation.results import method_metrics
 from groundrails.evaluation.rows import GoldSentence, Row
 
@@ -147,14 +149,25 @@ def test_mcnemar_by_hand() -> None:
     found = comparison(said(first, "m"), said(second, "m"), ("a", "b"))
     assert (found["rows"], found["only_first_right"], found["only_second_right"]) == (7, 1, 5)
     assert found["p_mcnemar"] == pytest.approx(2 * 7 / 64)
-    assert found["differences"]["auroc"]["value"] is None  # one class
+    assert found["differences"]["auroc"]["value"] is None and found["p_delong"] is None  # one class
     assert found["differences"]["f1"]["value"] == pytest.approx(12 / 13 - 4 / 9)
+
+
+def test_the_p_value_of_two_aurocs_stands_in_the_comparison_and_in_words() -> None:
+    labels = "1111100000"
+    first, second = said(outcomes("hhhhhggggg", labels), "m"), said(outcomes("hhggghhggg", labels), "m")
+    found = comparison(first, second, ("a", "b"))
+    ids = list(first)
+    scores = [[run[one].score for one in ids] for run in (first, second)]
+    assert found["p_delong"] == delong([first[one].label for one in ids], *scores).p < 0.05
+    assert f"DeLong p = {found['p_delong']:.4f}" in compared(found)
 
 
 def test_a_run_against_itself_has_no_p_value() -> None:
     same = said(outcomes("hgu", "101"), "m")
     found = comparison(same, same, ("a", "a"))
     assert found["p_mcnemar"] is None and found["differences"]["f1"]["value"] == 0.0
+    assert found["p_delong"] is None  # one clean row
 
 
 def test_the_300_rows_are_balanced_and_no_word_list_or_length_tells_them_apart(repository: Path) -> None:

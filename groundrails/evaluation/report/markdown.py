@@ -61,6 +61,8 @@ def compared(comparison: Mapping[str, Any]) -> str:
     )
     p = comparison["p_mcnemar"]
     chance = "no row differs" if p is None else f"McNemar p = {p:.4f}"
+    if comparison["p_delong"] is not None:
+        chance += f"; AUROC: DeLong p = {comparison['p_delong']:.4f}, rows taken as independent"
     return (
         f"{comparison['second']} against {comparison['first']} on {comparison['rows']} common rows: {differences}; "
         f"right only here {comparison['only_second_right']}, only there {comparison['only_first_right']} ({chance})"
