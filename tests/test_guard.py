@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from groundrails import Guard, Report
-from groundrails.config import GuardConfig
+from groundrails.config import CHECKS, GuardConfig
 from groundrails.errors import InputError, SettingsError
 from groundrails.exchange import Exchange
 from groundrails.report import CheckResult
@@ -215,6 +215,24 @@ async def test_several_checks_one_report() -> None:
     assert set(report.checks) == {"grounding", "consistency"} == set(report.timings_ms) - {"total"}
     assert report.status == "unverified" and "no_model" in report.reason
     assert report.checks["grounding"].status == "grounded"
+
+
+async def test_the_report_of_every_check_survives_json_and_its_spans_are_verbatim() -> None:
+    guard = Guard({"checks": [*CHECKS], "scoring": {"measures": ["nli", "ngram"]}})
+    response = "The shop pays refunds within 20 days [1]. It opened in 1932 [7]. 2 * 412 = 825."
+    report = await guard.check(
+        response,
+        evidence="The shop pays refunds within 5 days. It opened in 1911.",
+        samples=["The shop pays refunds within 3 days."],
+        prompt="How fast are refunds?",
+        schema={"type": "object"},
+        tool_calls=[{"name": "pay", "arguments": {"amount": 1}}],
+        tools=[{"name": "refund"}],
+    )
+    assert Report.model_validate_json(report.model_dump_json()) == report
+    assert {f.check for f in report.findings} >= {"claims", "citations", "consistency", "logic", "structure", "tools"}
+    spans = [item.span for item in (*report.claims, *report.findings) if item.span and item.span.end]
+    assert spans and all(response[span.start : span.end] == span.text for span in spans)
 
 
 async def test_timings_and_version_are_told() -> None:

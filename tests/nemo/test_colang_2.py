@@ -92,6 +92,17 @@ async def test_planted_hallucination_is_blocked_and_clean_answer_passes(
         assert [event["report"]["status"] for event in _events(message, "HallucinationReport")] == [status]
 
 
+async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
+    server: ReplayServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = _app(server, "check grounding", flag=False, more=ALWAYS.replace("always", "shadow"))
+    script(server, PLANTED)
+    assert (await _ask(app))["content"] == PLANTED
+    app.runtime.llm_task_manager.groundrails_plugin.wait_for_shadow(20)
+    (told,) = [line for line in caplog.messages if "check grounding (shadow, answer not altered)" in line]
+    assert "hallucinated, decision block" in told
+
+
 async def test_warning_is_appended_and_the_answer_stays(server: ReplayServer) -> None:
     app = _app(server, "hallucination warning")
     script(server, PLANTED)

@@ -63,9 +63,23 @@ async def test_without_flag_nothing_is_checked(app: Callable[..., Any], server: 
     assert not any(is_sampling(request) for request in server.requests)
 
 
+@pytest.mark.parametrize("mode", [name for name in MODES if name != "groundrails.stream"])
+async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
+    app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture, mode: str
+) -> None:
+    row = MODES[mode]
+    rails = _app(app, row, "check grounding", "shadow")
+    _script(server, row, PLANTED)
+    seen = await row.ask(rails, Turn(PLANTED, QUESTION, {"evidence": EVIDENCE}))
+    assert (seen.text, seen.is_caught) == (PLANTED, False)
+    rails.runtime.llm_task_manager.groundrails_plugin.wait_for_shadow(20)
+    told = [line for line in caplog.messages if "check grounding (shadow, answer not altered)" in line]
+    assert told and all("hallucinated, decision block" in line for line in told)
+
+
 def _app(app: Callable[..., Any], row: Mode, flow: str, activation: str) -> Any:
     flag_flows = "[set flags]" if activation == "flag" else "[]"
-    yaml = row.yaml.format(flow=flow, flag_flows=flag_flows) + (ALWAYS if activation == "always" else "")
+    yaml = row.yaml.format(flow=flow, flag_flows=flag_flows) + ("" if activation == "flag" else ALWAYS.replace("always", activation))
     flag = f"${FLAG_OF[flow]} = True" if activation == "flag" else "$no_flag = True"
     colang = row.colang.replace("{flag}", flag)
     return app(yaml, colang, more_models=EMBEDDINGS if row.more_models else "")
