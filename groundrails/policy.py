@@ -79,7 +79,7 @@ def _by_protocol(finding: Finding, protocol: ProtocolSettings) -> Ruling:
 
 
 def default_decision(finding: Finding) -> Decision:
-    """What happens to a finding that no rule matches (DESIGN, decision)."""
+    """What happens to a finding that no rule matches."""
     if finding.kind in BLOCKED_BY_DEFAULT or finding.label == "contradicted":
         return "block"
     if finding.kind == "citation_violation" and finding.violation == NONEXISTENT_SOURCE:

@@ -66,7 +66,7 @@ DECISIONS: tuple[Decision, ...] = ("allow", "annotate", "warn", "regenerate", "a
 SEVERITIES: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 REPORT_SCHEMA_VERSION = 1
 MAX_PLAIN_BYTES = 32_000
-"""Upper bound of `Report.plain()`, so that `$hallucination_report` stays fit for `output_vars` (DESIGN, report)."""
+"""Upper bound of `Report.plain()`, so that `$hallucination_report` stays fit for `output_vars`."""
 JUDGED_BY_MODEL = "llm:"
 """How the `method` of a claim begins whose label and reason are a language model's; the model's name follows."""
 

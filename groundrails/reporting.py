@@ -99,7 +99,7 @@ def _abstention(
 
 
 def overall_status(results: Sequence[CheckResult]) -> tuple[Status, str]:
-    """Status and reason of a report: any hallucinated check wins; else any unverified one; else grounded (DESIGN)."""
+    """Status and reason of a report: any hallucinated check wins; else any unverified one; else grounded."""
     for wanted in ("hallucinated", "unverified", "grounded"):
         named = [result for result in results if result.status == wanted]
         if named:

@@ -1,4 +1,4 @@
-"""The engine: status, score and decision by the rules of the design; event loops, cancellation, failures."""
+"""The engine: status, score and decision by the rules of docs/architecture.md; event loops, cancellation, failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Item by item: in every mode a planted hallucination is caught and a clean answer passes (issue: the mode matrix)."""
+"""In every mode a planted hallucination is caught and a clean answer passes."""
 
 from __future__ import annotations
 
