@@ -18,6 +18,7 @@ from typing import TypeVar
 from groundrails.checks.comparison import WORD, Evidence, Sentence, read_evidence, stem_of, stems_of
 from groundrails.checks.wording import worded_errors
 from groundrails.report import ErrorType, Label
+from groundrails.text.same_values import as_told, names_another
 from groundrails.text.values import Moment, Name, Quantity, Values, bare_word, is_function_word, is_title, values_of
 
 MIN_SHARED = 0.5
@@ -43,6 +44,7 @@ def error_types(claim_text: str, evidence_text: str, label: Label) -> tuple[Erro
     """
     if label in ("supported", "unevaluatable"):
         return ()
+    claim_text = as_told(claim_text, (evidence_text,))
     evidence = read_evidence(evidence_text)
     values = values_of(claim_text)
     nearest = evidence.nearest(claim_text, values)
@@ -51,6 +53,8 @@ def error_types(claim_text: str, evidence_text: str, label: Label) -> tuple[Erro
         or _misplaced(claim_text, values, evidence, nearest)
         or _slightly_off(values, nearest)
     )
+    if names_another(claim_text, nearest.text):
+        found.add("entity")
     found |= worded_errors(claim_text, evidence, nearest, found)
     return tuple(name for name in _ORDER if name in found) or ("other",)
 

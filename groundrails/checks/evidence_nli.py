@@ -17,6 +17,7 @@ from groundrails.report import NliScores, Quote
 from groundrails.scoring.verdict import MAX_LOGIT, Thresholds, logit
 from groundrails.scoring.words import WordIndex, Words, aboutness, features, stem_of, words_of
 from groundrails.text.claimable import clean, is_short_answer
+from groundrails.text.same_values import as_told
 from groundrails.text.sentences import pieces, split_sentences
 
 if TYPE_CHECKING:
@@ -103,7 +104,10 @@ class _Candidate(NamedTuple):
 class _Chosen(NamedTuple):
     """The windows that may decide one claim, and its words."""
 
+    said: str
+    """The claim as it was given."""
     hypothesis: Hypothesis
+    """The same with the evidence's words for equal values: the evidence has "1.5 km", the claim "1,500 m"."""
     words: Words
     candidates: list[_Candidate]
     alone: int | None
@@ -300,7 +304,9 @@ def _choose(hypotheses: list[Hypothesis], evidence: _Evidence, limit: int, quest
     return [_chosen(h, evidence.finder.select(h.text, limit, question), evidence) for h in hypotheses]
 
 
-def _chosen(hypothesis: Hypothesis, windows: list[Window], evidence: _Evidence) -> _Chosen:
+def _chosen(said: Hypothesis, windows: list[Window], evidence: _Evidence) -> _Chosen:
+    own_words = as_told(said.own, [window.text for window in windows])
+    hypothesis = Hypothesis(said.text.removesuffix(said.own) + own_words, own_words)
     words = _words(hypothesis.text)
     alone = _nearest_sentence(words, windows)
     every = windows if alone is None or alone in windows else [*windows, alone]
@@ -312,7 +318,7 @@ def _chosen(hypothesis: Hypothesis, windows: list[Window], evidence: _Evidence) 
     lacks = features(own, evidence.words, _index_of(nearest.window, evidence.near) if nearest else WordIndex([]))
     place = every.index(alone) if alone is not None else None
     is_copy = not is_answer and evidence.words.has_sentence(hypothesis.own)
-    return _Chosen(hypothesis, words, candidates, place, lacks, is_copy)
+    return _Chosen(said.text, hypothesis, words, candidates, place, lacks, is_copy)
 
 
 def _nearest_sentence(words: Words, windows: list[Window]) -> Window | None:
@@ -404,7 +410,7 @@ def _reading(claim: _Chosen, seen: list[Seen], alone: Seen | None, thresholds: T
         **claim.lacks,
     }
     missing = tuple(kind for kind, name in _MISSING_KINDS.items() if claim.lacks[name] > 0)
-    return Reading(claim.hypothesis.text, claim.words, values, support, against, nearest, missing, claim.is_copy)
+    return Reading(claim.said, claim.words, values, support, against, nearest, missing, claim.is_copy)
 
 
 def nli_scores(row: Scores) -> NliScores:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from groundrails.scoring.words import Number, Words, stem_of, words_of
 from groundrails.text.claimable import clean
+from groundrails.text.same_values import tells_other
 from groundrails.text.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -31,15 +32,16 @@ def other_values(reading: Reading, seen: Seen) -> frozenset[str]:
     only leaves the value out tells no other one.
     """
     own = reading.words
-    if not (reading.missing or own.numbers):
-        return frozenset()
     frame = _stems(own) - _name_stems(own)
-    told = _same_frame(own, frame, seen.window.text)
+    sentence = _same_frame(own, frame, seen.window.text)
+    told, is_told_otherwise = sentence.words, tells_other(reading.hypothesis, sentence.text)
+    if not (reading.missing or own.numbers or is_told_otherwise):
+        return frozenset()
     share = len(frame & _stems(told)) / len(frame) if frame else 0.0
     if share <= SAME_FRAME_SHARE:
         return frozenset()
     moved = number_kinds(own, told) & number_kinds(told, own) - {"", "year"}
-    if moved and share >= MOVED_VALUE_SHARE and "number" not in reading.missing:
+    if is_told_otherwise or (moved and share >= MOVED_VALUE_SHARE and "number" not in reading.missing):
         return frozenset({"number"})
     others = {
         "entity": bool(_name_stems(told) - _stems(own)),
@@ -49,14 +51,14 @@ def other_values(reading: Reading, seen: Seen) -> frozenset[str]:
     return frozenset(kind for kind in reading.missing if others[kind])
 
 
-def _same_frame(own: Words, frame: set[str], text: str) -> Words:
-    """Words of the sentence that shares most with the claim beside names; a name alone is in many sentences."""
+def _same_frame(own: Words, frame: set[str], text: str) -> _Sentence:
+    """The sentence that shares most with the claim beside names; a name alone is in many sentences."""
     stems = _stems(own)
-    told = max(_sentences_of(text), key=lambda sentence: (len(frame & sentence.stems), len(stems & sentence.stems)))
-    return told.words
+    return max(_sentences_of(text), key=lambda sentence: (len(frame & sentence.stems), len(stems & sentence.stems)))
 
 
 class _Sentence(NamedTuple):
+    text: str
     words: Words
     stems: frozenset[str]
 
@@ -65,7 +67,8 @@ class _Sentence(NamedTuple):
 def _sentences_of(text: str) -> tuple[_Sentence, ...]:
     """The sentences of a window, read once for all claims that it is held against."""
     texts = [sentence.text for sentence in split_sentences(text)] or [text]
-    return tuple(_Sentence(words, frozenset(_stems(words))) for words in (words_of(clean(part)) for part in texts))
+    read = ((part, words_of(part)) for part in map(clean, texts))
+    return tuple(_Sentence(part, words, frozenset(_stems(words))) for part, words in read)
 
 
 def _name_stems(told: Words) -> set[str]:

@@ -58,6 +58,14 @@ def values_of(text: str) -> Values:
     return Values(tuple(quantities), tuple(moments), tuple(_names(text, taken)))
 
 
+def quantities_of(text: str) -> list[Quantity]:
+    """The quantities of a text alone, in order, with "an hour and a half" and "half a mile" as one each."""
+    mixed = list(_mixed(text))
+    moments = [(moment.start, moment.end) for moment in _moments(text)]
+    plain = _quantities(_masked(text, [*((q.start, q.end) for q in mixed), *moments]))
+    return sorted([*mixed, *plain], key=lambda quantity: quantity.start)
+
+
 def _masked(text: str, taken: list[Stretch]) -> str:
     """The text with the taken stretches blanked out, offsets unchanged."""
     pieces, last = [], 0
@@ -249,6 +257,12 @@ _FRACTION = re.compile(
     r"|\b(?P<half>half|halves)\b",
     re.IGNORECASE,
 )
+_MIXED = re.compile(
+    rf"\b(?P<whole>an?|\d{{1,3}}|{_NUMBER_WORD})\s(?P<unit>[a-z]+)\sand\sa\s(?:half|quarter)\b"
+    rf"|\b(?P<whole2>\d{{1,3}}|{_NUMBER_WORD})\sand\sa\shalf\s(?P<unit2>[a-z]+)\b"
+    r"|\b(?P<part>half|quarter)\s(?:of\s)?an?\s(?P<unit3>[a-z]+)\b",
+    re.IGNORECASE,
+)
 _PERCENT = re.compile(r"\s?(?:%|per\s?cent\b|percent(?:age\spoints?)?\b|pc\b)", re.IGNORECASE)
 _UNIT_NAMES = {
     "metre": "metre metres meter meters m",
@@ -321,6 +335,18 @@ def _quantities(text: str) -> Iterator[Quantity]:
             yield quantity
 
 
+def _mixed(text: str) -> Iterator[Quantity]:
+    """Measures with a fraction in words: "an hour and a half", "two and a half years", "half a mile"."""
+    for match in _MIXED.finditer(text):
+        whole = (match["whole"] or match["whole2"] or "").lower()
+        count = 0.0 if not whole else 1.0 if whole in ("a", "an") else _SMALL.get(whole) or float(whole)
+        share = {"half": 0.5, "quarter": 0.25}[(match["part"] or "half").lower()]
+        unit = (match["unit"] or match["unit2"] or match["unit3"]).lower()
+        if unit in _UNITS and len(unit) > 2:
+            about = _is_about(text, match.start())
+            yield Quantity("measure", count + share, _UNITS[unit], about, *match.span())
+
+
 def _fraction(match: re.Match[str]) -> float:
     if match["half"]:
         return 0.5
@@ -351,8 +377,20 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
         if value == 1.0 and not _counts(text, match):
             return None
         return _with_unit(text, value, None, about, start, end)
-    value = float(match["digits"].replace(",", "")) * _SCALE.get((match["scale"] or "").lower(), 1.0)
-    return _with_unit(text, value, match["currency"], about, start, end)
+    value, scale = float(match["digits"].replace(",", "")), (match["scale"] or "").lower()
+    if scale == "m" and not match["currency"] and _is_metres(text, match):
+        return Quantity("measure", value, "metre", about, start, end)
+    return _with_unit(text, value * _SCALE.get(scale, 1.0), match["currency"], about, start, end)
+
+
+_MEASURED = re.compile(
+    r"\s(?:long|high|tall|wide|deep|thick|away|from|above|below|race|sprint|dash|pool|run|freestyle)\b"
+)
+
+
+def _is_metres(text: str, match: re.Match[str]) -> bool:
+    """True for "1,500 m" and "100m sprint"; "3m people" are millions."""
+    return text[match.end() - 2].isspace() or _MEASURED.match(text, match.end()) is not None
 
 
 def _ordinal(text: str, match: re.Match[str]) -> Quantity | None:

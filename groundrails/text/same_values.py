@@ -1,0 +1,153 @@
+"""One value said in two ways: 1.5 km and 1,500 m, a dozen and twelve, half and 50 %, World War II and 2.
+
+A small model, and word evidence, compare numbers as they are written. So a claim is read with the words that the
+evidence has for the same value (`as_told`), and of a value that no conversion makes equal it is known that it is
+another one (`tells_other`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from groundrails.text.measures import are_comparable, are_equal, measure_of
+from groundrails.text.numbered_names import NumberedName, numbered_names
+from groundrails.text.values import Quantity, quantities_of
+
+CACHED_TEXTS = 2_000
+_BOUND = re.compile(
+    r"\b(?:over|more than|at least|at most|under|less than|up to|fewer than|above|below|exceed\w*|within|every|each|per)"
+    r"\s(?:an?\s)?$",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"\w[-–]$|\d[.,]\s$")
+"""Before a number that is a part of something else: "CoV-3", the "4" of a tokeniser's "2. 4 miles"."""
+_FILLING = re.compile(r"[\s,-]+")
+_COMPARISON = re.compile(r"(?:\bas|\bas (?:much|many|long|big))$", re.IGNORECASE)
+_LINKING = re.compile(r"\s(?:of|the|as)(?:\s\w+)?$", re.IGNORECASE)
+
+
+class _Told(NamedTuple):
+    """A quantity with the words that tell it."""
+
+    quantity: Quantity
+    text: str
+    is_bound: bool
+    """True for a border ("at least 90 minutes") or a rate, which is no value."""
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def _quantities(text: str) -> tuple[_Told, ...]:
+    return tuple(
+        _Told(q, text[q.start : q.end], _BOUND.search(text[max(0, q.start - 16) : q.start]) is not None)
+        for q in quantities_of(text)
+        if q.kind in ("count", "percent", "money", "measure") and not _PART.search(text[max(0, q.start - 3) : q.start])
+    )
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def _names(text: str) -> tuple[NumberedName, ...]:
+    return tuple(numbered_names(text))
+
+
+def as_told(claim: str, texts: Iterable[str]) -> str:
+    """The claim with the evidence's words for the values that are the same: "1,500 m long" as "1.5 km long".
+
+    A value that the evidence has in the claim's own words, or has not at all, stays as it is.
+
+    Args:
+        texts: parts of the evidence, nearest first.
+    """
+    ours = [told for told in _quantities(claim) if told.quantity.value != 1.0 or told.quantity.kind != "count"]
+    names = _names(claim)
+    if not ours and not names:
+        return claim
+    parts = list(texts)
+    changes = [*_changed_quantities(ours, parts), *_changed_names(names, parts)]
+    for start, end, words in sorted(changes, reverse=True):
+        claim = claim[:start] + words + claim[end:]
+    return claim
+
+
+def _changed_quantities(ours: Sequence[_Told], texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    for own in ours:
+        if _COMPARISON.search(own.text):
+            continue
+        every = [told for text in texts for told in _quantities(text)]
+        if any(_plain(told.text) == _plain(own.text) for told in every):
+            continue
+        same = next((told for told in every if _is_same(own, told)), None)
+        if same is not None:
+            q = own.quantity
+            linking = _LINKING.search(own.text) if q.kind == "percent" else None
+            after = (" of" + linking[0].removeprefix(" of")) if linking else ""
+            yield q.start, q.end, _core(same.text) + after
+
+
+def _core(text: str) -> str:
+    return _LINKING.sub("", text)
+
+
+def _plain(text: str) -> str:
+    """Without what makes no other spelling: "4-year" and "4 years", "$1,500" and "$ 1500"."""
+    return _FILLING.sub("", _core(text).lower()).removesuffix("s")
+
+
+def _is_same(own: _Told, told: _Told) -> bool:
+    a, b = own.quantity, told.quantity
+    if _COMPARISON.search(told.text):
+        return False
+    if measure_of(a) is not None and measure_of(b) is not None and _spelled_apart(own, told):
+        return are_equal(a, b, own.text, told.text)
+    return a.kind == b.kind and a.unit == b.unit and a.value == b.value
+
+
+def _changed_names(ours: Sequence[NumberedName], texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    told = [name for text in texts for name in _names(text)]
+    for own in ours:
+        same = [name for name in told if name.key == own.key and name.number == own.number]
+        if same and all(name.style != own.style for name in same):
+            yield own.start, own.end, same[0].worded_after(own)
+
+
+def tells_other(claim: str, text: str) -> bool:
+    """True if the text has, in another unit or spelling, another value of a kind for which it lacks the claim's.
+
+    Values in one unit and one spelling are for others to compare; a border ("at least 90 minutes") tells no value.
+    """
+    return _tells_other_measure(claim, text) or names_another(claim, text)
+
+
+def _tells_other_measure(claim: str, text: str) -> bool:
+    ours = [told for told in _quantities(claim) if measure_of(told.quantity) is not None]
+    if not ours:
+        return False
+    there = [told for told in _quantities(text) if measure_of(told.quantity) is not None]
+    spare = [told for told in there if not any(_is_same(own, told) for own in ours)]
+    return any(
+        not own.is_bound
+        and not any(_is_same(own, told) for told in there)
+        and any(
+            not told.is_bound and are_comparable(own.quantity, told.quantity) and _spelled_apart(own, told)
+            for told in spare
+        )
+        for own in ours
+    )
+
+
+def _spelled_apart(own: _Told, told: _Told) -> bool:
+    if own.quantity.kind == "percent":
+        return any(c.isdigit() for c in own.text) != any(c.isdigit() for c in told.text)
+    return own.quantity.unit != told.quantity.unit
+
+
+def names_another(claim: str, text: str) -> bool:
+    """True if the text has a name of the claim with another number, in another spelling: World War 1 for War II."""
+    ours, there = _names(claim), _names(text)
+    return any(
+        all(name.number != own.number for name in there if name.key == own.key)
+        and any(name.key == own.key and name.style != own.style for name in there)
+        for own in ours
+    )
