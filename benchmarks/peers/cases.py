@@ -14,6 +14,8 @@ FALSE = "The Eiffel Tower was completed in 1958 and stands in Lyon."
 _HALLS = [f"The hall number {number} of the museum was opened in {1900 + number}." for number in range(10)]
 TEN = " ".join(_HALLS)
 TEN_EVIDENCE = " ".join([*_HALLS[:9], "The hall number 9 of the museum was opened in 1850."])
+SLOW = "Take your time with text"
+"""In an answer about which the stub LLM thinks as long as the slow NLI model."""
 CONTRADICTION, ENTAILMENT, NEUTRAL = (0.98, 0.01, 0.01), (0.01, 0.98, 0.01), (0.02, 0.02, 0.96)
 """What a stub NLI model says, as contradiction, entailment, neutral."""
 

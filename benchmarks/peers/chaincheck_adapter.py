@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import statistics
 import sys
 import time
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ import chaincheck  # noqa: E402
 IMPORT_S = time.perf_counter() - before
 from cases import CASES, TEN, TEN_EVIDENCE, done, rows_in, stub_scores  # noqa: E402
 from chaincheck.methods import nli as peer_nli  # noqa: E402
+from measuring import MODEL_S, scores_over_http, stall, timed  # noqa: E402
 
 
 class StubModel:
@@ -35,9 +33,7 @@ class StubModel:
         pairs = [tuple(pair) for pair in pairs]
         if not self.url:
             return np.array(stub_scores(self.kind, pairs))
-        request = urllib.request.Request(self.url, json.dumps(pairs).encode(), {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return np.array(json.load(answer))
+        return np.array(scores_over_http(self.url, pairs))
 
 
 def use(model: StubModel) -> None:
@@ -60,29 +56,6 @@ async def said(one: dict[str, Any]) -> str:
         return f"raised {type(error).__name__}"
 
 
-async def stall() -> tuple[float, float]:
-    """Longest stop of the event loop and seconds in all, with 8 checks at once and a model that takes 0.5 s."""
-    use(StubModel("entailment", wait_s=0.5))
-    worst = 0.0
-
-    async def watch() -> None:
-        nonlocal worst
-        while True:
-            begin = time.perf_counter()
-            await asyncio.sleep(0.001)
-            worst = max(worst, time.perf_counter() - begin - 0.001)
-
-    watcher = asyncio.create_task(watch())
-    await asyncio.sleep(0.05)
-    worst, begin = 0.0, time.perf_counter()
-    await asyncio.gather(
-        *(chaincheck.detect(f"{TEN} Text {n}.", context=TEN_EVIDENCE, methods=["nli"]) for n in range(8))
-    )
-    seconds = time.perf_counter() - begin
-    watcher.cancel()
-    return worst * 1000, seconds
-
-
 async def main() -> None:
     """All measurements."""
     os.environ.pop("OPENAI_API_KEY", None)
@@ -90,14 +63,11 @@ async def main() -> None:
     rows = rows_in(sys.argv[1])
     use(StubModel("entailment"))
     await chaincheck.detect("The first call loads what is loaded once.", context=TEN_EVIDENCE, methods=["nli"])
-    times = []
-    for row in rows:
-        begin = time.perf_counter()
-        await chaincheck.detect(row["response"], context=row["evidence"][0], methods=["nli"])
-        times.append((time.perf_counter() - begin) * 1000)
-    found["overhead_ms"] = statistics.median(times)
-    found["responses_per_s"] = len(rows) / (sum(times) / 1000)
-    found["stall_ms"], found["eight_checks_s"] = await stall()
+    found |= await timed(
+        rows, lambda row: chaincheck.detect(row["response"], context=row["evidence"][0], methods=["nli"])
+    )
+    use(StubModel("entailment", wait_s=MODEL_S))
+    found |= await stall(lambda n: chaincheck.detect(f"{TEN} Text {n}.", context=TEN_EVIDENCE, methods=["nli"]))
     use(StubModel("", url=sys.argv[2]))
     found["scores"] = []
     for row in rows:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import statistics
 import sys
 import time
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from groundrails import Guard  # noqa: E402
 IMPORT_S = time.perf_counter() - before
 import numpy as np  # noqa: E402
 from cases import CASES, TEN, TEN_EVIDENCE, done, rows_in, stub_scores  # noqa: E402
+from measuring import MODEL_S, stall, timed  # noqa: E402
 
 
 class StubNli:
@@ -57,41 +57,17 @@ async def said(one: dict[str, Any], llm: dict[str, Any]) -> str:
     return {"grounded": "passed", "hallucinated": "flagged"}.get(report.status, report.status)
 
 
-async def stall() -> tuple[float, float]:
-    """Longest stop of the event loop and seconds in all, with 8 checks at once and a model that takes 0.5 s."""
-    guard, worst = Guard(GROUNDING, nli=StubNli("entailment", 0.5)), 0.0
-    await guard.check(TEN, evidence=TEN_EVIDENCE)  # loads what is loaded once
-
-    async def watch() -> None:
-        nonlocal worst
-        while True:
-            begin = time.perf_counter()
-            await asyncio.sleep(0.001)
-            worst = max(worst, time.perf_counter() - begin - 0.001)
-
-    watcher = asyncio.create_task(watch())
-    await asyncio.sleep(0.05)
-    worst, begin = 0.0, time.perf_counter()
-    await asyncio.gather(*(guard.check(f"{TEN} Text {n} is here.", evidence=TEN_EVIDENCE) for n in range(8)))
-    seconds = time.perf_counter() - begin
-    watcher.cancel()
-    return worst * 1000, seconds
-
-
 async def main() -> None:
     """All measurements."""
     llm = {"model": "replay", "base_url": sys.argv[3], "api_key": "any", "max_retries": 0}
     found: dict[str, Any] = {"import_s": IMPORT_S, "cases": {name: await said(one, llm) for name, one in CASES.items()}}
     rows = rows_in(sys.argv[1])
-    guard, times = Guard(GROUNDING, nli=StubNli("entailment")), []
+    guard = Guard(GROUNDING, nli=StubNli("entailment"))
     await guard.check("The first call loads what is loaded once.", evidence=TEN_EVIDENCE)
-    for row in rows:
-        begin = time.perf_counter()
-        await guard.check(row["response"], evidence=row["evidence"])
-        times.append((time.perf_counter() - begin) * 1000)
-    found["overhead_ms"] = statistics.median(times)
-    found["responses_per_s"] = len(rows) / (sum(times) / 1000)
-    found["stall_ms"], found["eight_checks_s"] = await stall()
+    found |= await timed(rows, lambda row: guard.check(row["response"], evidence=row["evidence"]))
+    slow = Guard(GROUNDING, nli=StubNli("entailment", MODEL_S))
+    await slow.check(TEN, evidence=TEN_EVIDENCE)  # loads what is loaded once
+    found |= await stall(lambda n: slow.check(f"{TEN} Text {n} is here.", evidence=TEN_EVIDENCE))
     guard, found["scores"] = Guard(GROUNDING), []
     for row in rows:
         report = await guard.check(row["response"], evidence=row["evidence"])

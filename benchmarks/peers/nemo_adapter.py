@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -16,7 +15,8 @@ before = time.perf_counter()
 from nemoguardrails import LLMRails, RailsConfig  # noqa: E402
 
 IMPORT_S = time.perf_counter() - before
-from cases import CASES, TEN, TEN_EVIDENCE, done, rows_in  # noqa: E402
+from cases import CASES, SLOW, TEN, TEN_EVIDENCE, done, rows_in  # noqa: E402
+from measuring import stall, timed  # noqa: E402
 
 CONFIG = """
 models:
@@ -53,13 +53,8 @@ async def main() -> None:
     found["cases"] = {name: await shown(app, one["answer"], one["evidence"]) for name, one in judged.items()}
     rows = rows_in(sys.argv[1])[:40]
     await shown(app, "The first call loads what is loaded once.", TEN_EVIDENCE)
-    times = []
-    for row in rows:
-        begin = time.perf_counter()
-        await shown(app, row["response"], row["evidence"][0])
-        times.append((time.perf_counter() - begin) * 1000)
-    found["overhead_ms"] = statistics.median(times)
-    found["responses_per_s"] = len(rows) / (sum(times) / 1000)
+    found |= await timed(rows, lambda row: shown(app, row["response"], row["evidence"][0]))
+    found |= await stall(lambda n: shown(app, f"{TEN} {SLOW} {n}.", TEN_EVIDENCE))
     done(found)
 
 

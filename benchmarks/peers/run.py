@@ -4,9 +4,10 @@
 
 Makes `DIR/<peer>` with a virtual environment for each peer (ChainCheck without torch). The NLI model of all of them
 is replaced by the stub, or by the embedded model of groundrails behind HTTP, so that they judge with the same
-model. The LLM is a server on loopback that answers at once. `--sizes` also makes an environment with everything
-that `pip install` of a peer brings, measures it, and keeps the sizes in sizes.json. Prints JSON and writes the
-table into docs/benchmarks.md; what others publish stands below it, from published.json.
+model. The LLM is a server on loopback that answers at once. `--sizes` also downloads the wheels
+that `pip install` of each peer would bring (gigabytes; installs none), adds up what is in them, and keeps the sizes in
+sizes.json. Prints JSON and writes the table into docs/benchmarks.md; what others publish stands below it, from
+published.json.
 """
 
 from __future__ import annotations
@@ -16,18 +17,23 @@ import json
 import os
 import random
 import re
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
+import time
+import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+from cases import SLOW  # noqa: E402
+from measuring import MODEL_S  # noqa: E402
 from tables import machine, publish  # noqa: E402
 
 from groundrails.config import NliSettings  # noqa: E402
@@ -69,6 +75,8 @@ PEERS = {
 def llm(request: ReplayRequest) -> str:
     """Answers in the shape each asks for; a case's prose where it is about the false answer."""
     text = request.last_user_text
+    if SLOW in text:
+        time.sleep(MODEL_S)
     if "Eiffel" in text:
         return "Sure! I think this is not supported at all."
     if "JSON array:" in text:
@@ -80,10 +88,6 @@ def llm(request: ReplayRequest) -> str:
     if "yes or no" in text:
         return "no"
     return json.dumps({"label": "unsupported", "confidence": 0.9, "evidence": "none"})
-
-
-BARE = ("pip", "setuptools", "pkg_resources", "_distutils_hack", "distutils-precedence.pth")
-"""What stands in an environment before anything is installed."""
 
 
 class ModelServer:
@@ -124,15 +128,23 @@ def python_of(name: str | None, installs: list[list[str]], work: Path) -> str:
 
 
 def install_sizes(work: Path) -> dict[str, Any]:
-    """Megabytes and packages that `pip install` of each peer brings, the interpreter and pip left out."""
+    """What `pip install` of each peer brings into an empty environment: the wheels that pip chooses, unpacked.
+
+    Nothing is installed: a wheel's own list says how large its files are. Caches that Python writes come on top.
+    """
     found: dict[str, Any] = {"machine": machine()}
+    local = ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL")  # PyPI alone, as a user of it has it
+    environment = {key: value for key, value in os.environ.items() if key not in local}
+    environment["PIP_CONFIG_FILE"] = os.devnull
     for name, packages in WHOLE.items():
-        python = python_of("whole-" + re.sub(r"\W+", "-", name), [packages], work)
-        code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-        folder = Path(subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip())
-        own = [one for one in folder.rglob("*") if one.is_file() and one.relative_to(folder).parts[0] not in BARE]
-        installed = [one for one in folder.glob("*.dist-info") if not one.name.startswith(("pip-", "setuptools-"))]
-        found[name] = {"mb": sum(one.stat().st_size for one in own) / 1e6, "packages": len(installed)}
+        folder = work / ("wheels-" + re.sub(r"\W+", "-", name))
+        command = [sys.executable, "-m", "pip", "wheel", "-q", "-w", str(folder), *packages]
+        subprocess.run(command, check=True, env=environment)
+        wheels = list(folder.glob("*.whl"))
+        unpacked = sum(one.file_size for file in wheels for one in zipfile.ZipFile(file).infolist())
+        found[name] = {"mb": unpacked / 1e6, "packages": len(wheels),
+                       "download_mb": sum(file.stat().st_size for file in wheels) / 1e6}  # fmt: skip
+        shutil.rmtree(folder)
     return found
 
 
@@ -219,7 +231,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "groundrails-peers")
     parser.add_argument("--rows", type=int, default=60, help="of the 300 rows, drawn at random (default 60)")
-    parser.add_argument("--sizes", action="store_true", help="install each peer whole and measure that; gigabytes")
+    parser.add_argument("--sizes", action="store_true", help="measure what pip installs of each; gigabytes")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()]

@@ -9,13 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import json
 import os
 import re
-import statistics
 import sys
 import time
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +26,7 @@ from transformers import DebertaV2Tokenizer  # noqa: E402
 
 IMPORT_S = time.perf_counter() - before
 from cases import CASES, TEN, TEN_EVIDENCE, done, rows_in, stub_scores  # noqa: E402
+from measuring import MODEL_S, scores_over_http, stall, timed  # noqa: E402
 
 
 class Pair(dict[str, Any]):
@@ -57,9 +55,7 @@ class StubModel:
     def _scores(self, pair: tuple[str, str]) -> tuple[float, float, float]:
         if not self.url:
             return stub_scores(self.kind, [pair])[0]
-        request = urllib.request.Request(self.url, json.dumps([pair]).encode(), {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return tuple(json.load(answer)[0])  # type: ignore[return-value]
+        return tuple(scores_over_http(self.url, [pair])[0])  # type: ignore[return-value]
 
 
 def nli(model: StubModel) -> SelfCheckNLI:
@@ -96,29 +92,18 @@ def said(one: dict[str, Any]) -> str:
     return f"score {value:.2f}"
 
 
-async def stall() -> tuple[float, float]:
-    """Longest stop of the event loop and seconds in all, with 8 checks at once and a model that takes 0.5 s."""
-    model, worst = StubModel("entailment", wait_s=0.5), 0.0
+async def figures(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """What all peers are measured by; there is no asynchronous call."""
+    quick, slow = StubModel("entailment"), StubModel("entailment", wait_s=MODEL_S)
 
-    async def watch() -> None:
-        nonlocal worst
-        while True:
-            begin = time.perf_counter()
-            await asyncio.sleep(0.001)
-            worst = max(worst, time.perf_counter() - begin - 0.001)
+    async def row_of(row: dict[str, Any]) -> None:
+        score(quick, row["response"], row["evidence"][0])
 
-    async def check() -> None:
-        score(model, TEN, TEN_EVIDENCE)  # there is no asynchronous call
+    async def of_ten(_: int) -> None:
+        score(slow, TEN, TEN_EVIDENCE)
 
-    watcher = asyncio.create_task(watch())
-    await asyncio.sleep(0.05)
-    worst, begin = 0.0, time.perf_counter()
-    await asyncio.gather(*(check() for _ in range(8)))
-    await asyncio.sleep(0)
-    seconds = time.perf_counter() - begin
-    await asyncio.sleep(0.01)
-    watcher.cancel()
-    return worst * 1000, seconds
+    score(quick, TEN, TEN_EVIDENCE)
+    return {**await timed(rows, row_of), **await stall(of_ten)}
 
 
 def unigram(rows: list[dict[str, Any]]) -> list[float]:
@@ -145,15 +130,8 @@ def main() -> dict[str, Any]:
     found["cases"]["NLI variant as installed"] = (
         "runs" if hasattr(DebertaV2Tokenizer, "batch_encode_plus") else "raises AttributeError"
     )
-    rows, model, times = rows_in(sys.argv[1]), StubModel("entailment"), []
-    score(model, TEN, TEN_EVIDENCE)
-    for row in rows:
-        begin = time.perf_counter()
-        score(model, row["response"], row["evidence"][0])
-        times.append((time.perf_counter() - begin) * 1000)
-    found["overhead_ms"] = statistics.median(times)
-    found["responses_per_s"] = len(rows) / (sum(times) / 1000)
-    found["stall_ms"], found["eight_checks_s"] = asyncio.run(stall())
+    rows = rows_in(sys.argv[1])
+    found |= asyncio.run(figures(rows))
     real = StubModel("", url=sys.argv[2])
     values = [score(real, row["response"], row["evidence"][0]) for row in rows]
     found["scores"] = [[value > 0.5, value] for value in values]
