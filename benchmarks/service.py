@@ -27,9 +27,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import psutil
 from tables import machine, publish
+from wire import Wire
 
 from groundrails import Guard
 from groundrails.exchange import Exchange
@@ -105,16 +105,14 @@ def figures(times: list[float], seconds: float) -> dict[str, float]:
 async def compare(url: str, seconds: float, rounds: int) -> list[dict[str, Any]]:
     """Engine and service, in turns, at each number of clients."""
     guard = Guard()
-    limits = httpx.Limits(max_connections=max(CLIENTS))
     rows = []
-    async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits, trust_env=False) as client:
+    async with Wire(url) as client:
 
         async def to_engine(body: dict[str, Any]) -> None:
             (await guard.check_exchange(Exchange.of(body["response"], evidence=body["evidence"]))).plain()
 
         async def to_service(body: dict[str, Any]) -> None:
-            reply = await client.post("/v1/check", json=body)
-            assert reply.status_code == 200, reply.text
+            await client.post("/v1/check", body)
 
         await measured(to_engine, 8, 2)
         await measured(to_service, 8, 2)
@@ -130,11 +128,10 @@ async def compare(url: str, seconds: float, rounds: int) -> list[dict[str, Any]]
 
 async def soak(url: str, pid: int, seconds: float) -> dict[str, Any]:
     """Memory of the service while 8 clients keep it busy, and how it moves over the second half."""
-    async with httpx.AsyncClient(base_url=url, timeout=120, trust_env=False) as client:
+    async with Wire(url) as client:
 
         async def send(body: dict[str, Any]) -> None:
-            reply = await client.post("/v1/check", json=body)
-            assert reply.status_code == 200, reply.text
+            await client.post("/v1/check", body)
 
         seen, started = [], time.perf_counter()
         for _ in range(PARTS):
@@ -188,13 +185,11 @@ async def peers(servers: dict[str, tuple[str, str]], seconds: float, rounds: int
 
 async def at_server(url: str, path: str, clients: int, seconds: float) -> list[float]:
     """Latencies at one server, over connections of their own: servers close those that rest for a few seconds."""
-    limits = httpx.Limits(max_connections=clients)
-    async with httpx.AsyncClient(timeout=120, limits=limits, trust_env=False) as client:
+    async with Wire(url) as client:
 
         async def send(body: dict[str, Any]) -> None:
             theirs = {"response": body["response"], "context": " ".join(body["evidence"]), "methods": ["nli"]}
-            reply = await client.post(url + path, json=body if path.startswith("/v1") else theirs)
-            assert reply.status_code == 200, reply.text
+            await client.post(path, body if path.startswith("/v1") else theirs)
 
         return await measured(send, clients, seconds)
 

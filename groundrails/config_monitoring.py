@@ -99,6 +99,8 @@ class AlertSettings(Section):
     """Mailed for each alert; unset: nobody is."""
     repeat_h: float = Field(default=24.0, gt=0)
     """Hours until an alert that stays open is told again."""
+    gate_window_h: float = Field(default=1.0, gt=0)
+    """Hours for which answers that failed the quality gate keep their alert open; each is told of once."""
 
 
 class MonitoringSettings(Section):

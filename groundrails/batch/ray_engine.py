@@ -25,6 +25,8 @@ WAVE_ROWS = 50_000
 """Rows given to Ray at once: the driver holds them in memory, and each wave starts its actors anew."""
 BLOCK_ROWS = 64
 """Rows of one call of an actor; what a dying worker has to do again."""
+STARTS = 3
+"""Of a cluster of our own: Ray gives a machine thirty seconds to start one, and a busy machine may need more."""
 MAX_REASON = 300
 """Characters told of an error of Ray's."""
 
@@ -91,6 +93,7 @@ class RayEngine:
 
     def _start(self) -> None:
         import ray
+        from tenacity import Retrying, stop_after_attempt
 
         if ray.is_initialized():
             return
@@ -100,7 +103,9 @@ class RayEngine:
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else the cluster reports its use to Ray's makers
         # Whoever may talk to a cluster can run code on it: since 2.59 Ray gives its local clusters a token by itself.
-        ray.init(address="local", num_cpus=self.workers, include_dashboard=False, **quiet)
+        for attempt in Retrying(stop=stop_after_attempt(STARTS), after=lambda _: ray.shutdown(), reraise=True):
+            with attempt:
+                ray.init(address="local", num_cpus=self.workers, include_dashboard=False, **quiet)
 
     def _wave(self, rows: list[Row]) -> Iterator[str]:
         import ray.data

@@ -69,7 +69,8 @@ def alert(
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
-    """Look for shifts and an exhausted budget, and tell whoever is to be told: log, webhook, mail.
+    """Look for shifts, regressions, an exhausted budget and answers that failed the quality gate, and tell whoever is
+    to be told: log, webhook, mail.
 
     Run it every few minutes, by cron for instance: one alert is told once, again after a day, and once it is over.
 

@@ -17,7 +17,7 @@ from groundrails.config_monitoring import AlertSettings, EmailSettings, Monitori
 from groundrails.environment import variable
 from groundrails.errors import SettingsError
 from groundrails.monitoring.budget import CONSEQUENCES
-from groundrails.monitoring.monitor import View
+from groundrails.monitoring.monitor import HOUR_S, GateFailures, View
 from groundrails.monitoring.regressions import Regression
 from groundrails.store.clock import iso
 from groundrails.store.engine import ALERTS, one_at_a_time, reading, writing
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("groundrails")
 
-HOUR_S = 3600.0
 ELSEWHERE = frozenset({"redteam"})
 """Alerts that another command than the monitor opens and closes."""
 SUBJECT = "alert:"
@@ -50,6 +49,8 @@ class Condition(NamedTuple):
     """One alert is open for each."""
     message: str
     data: dict[str, Any]
+    up_to: int = 0
+    """`seq` of the newest report that it is about, where each is to be told of; a newer one is told at once."""
 
 
 class Told(NamedTuple):
@@ -61,7 +62,8 @@ class Told(NamedTuple):
 
 
 def conditions_of(view: View, settings: MonitoringSettings) -> list[Condition]:
-    """What is wrong in a view: a shift upwards that is not over, a regression after a change, an exhausted budget."""
+    """What is wrong in a view: a shift upwards that is not over, a regression after a change, an exhausted
+    budget, answers that failed the quality gate."""
     found = []
     worst = [row.id for row in view.worst]
     cusum = view.cusum
@@ -81,7 +83,32 @@ def conditions_of(view: View, settings: MonitoringSettings) -> list[Condition]:
         spent = view.budget.share_spent or 0.0
         message = f"the error budget of {settings.budget.window_days:g} days is spent: {spent:.0%}"
         found.append(Condition("budget", message, {"worst": worst, "recommended": list(CONSEQUENCES)}))
+    if view.gate.count:
+        found.append(_failed_gate(view.gate, settings))
     return found
+
+
+def _failed_gate(failures: GateFailures, settings: MonitoringSettings) -> Condition:
+    """The output alerts of control stack 20.7.2: many at once are one message, and each is in one."""
+    count = "an answer" if failures.count == 1 else f"{failures.count} answers"
+    named = ", ".join(f"{row.id} (score {row.hallucination_score:.2f})" for row in failures.worst)
+    message = f"{count} failed the quality gate in the last {settings.alerts.gate_window_h:g} h"
+    outputs = [
+        {
+            "id": row.id,
+            "at": iso(row.created_at),
+            "severity": row.risk_level,
+            "stakes": row.stakes,
+            "decision": row.decision,
+            "hallucination_score": row.hallucination_score,
+            "composite_score": row.composite_score,
+        }
+        for row in failures.worst
+    ]
+    return Condition(
+        "quality_gate", f"{message}; the worst: {named}" if named else message, {"outputs": outputs},
+        up_to=failures.newest_seq,
+    )  # fmt: skip
 
 
 def _regressed(regression: Regression, worst: list[str]) -> Condition:
@@ -114,16 +141,16 @@ def tell(
         for condition in conditions:
             row = is_open.pop(condition.key, None)
             if row is None:
-                values = {"opened_at": now, "last_at": now, "count": 1, "data": as_json(condition.message)}
+                values = {"opened_at": now, "last_at": now, "count": 1, "data": _kept(condition)}
                 connection.execute(insert(AlertRow), {"key": condition.key, **values})
                 told.append(Told("opened", condition.key, condition.message))
-            elif now - row.last_at >= settings.repeat_h * HOUR_S:
-                changed = {"last_at": now, "count": AlertRow.count + 1, "data": as_json(condition.message)}
+            elif now - row.last_at >= settings.repeat_h * HOUR_S or condition.up_to > _read(row.data)[1]:
+                changed = {"last_at": now, "count": AlertRow.count + 1, "data": _kept(condition)}
                 connection.execute(update(AlertRow).where(AlertRow.id == row.id).values(**changed))
                 told.append(Told("repeated", condition.key, condition.message))
         for row in is_open.values():
             connection.execute(update(AlertRow).where(AlertRow.id == row.id).values(closed_at=now))
-            told.append(Told("recovered", row.key, f"over: {json.loads(row.data)}"))
+            told.append(Told("recovered", row.key, f"over: {_read(row.data)[0]}"))
         if settings.webhook is not None:
             for one in told:
                 data = next((c.data for c in conditions if c.key == one.key), {})
@@ -143,10 +170,21 @@ def open_alerts(store: Store) -> list[tuple[str, float, str]]:
     """The open alerts: key, since when, message."""
     with reading(store.engine) as connection:
         rows = connection.execute(select(AlertRow.key, AlertRow.opened_at, AlertRow.data).where(_OPEN))
-        return [(key, at, str(json.loads(data))) for key, at, data in rows]
+        return [(key, at, _read(data)[0]) for key, at, data in rows]
 
 
 _OPEN = AlertRow.closed_at.is_(None)
+
+
+def _kept(condition: Condition) -> str:
+    """What the store keeps of a condition: its words, and how far it has told."""
+    return as_json({"message": condition.message, "up_to": condition.up_to} if condition.up_to else condition.message)
+
+
+def _read(data: str) -> tuple[str, int]:
+    """Words and place of a kept condition."""
+    value = json.loads(data)
+    return (str(value["message"]), int(value["up_to"])) if isinstance(value, dict) else (str(value), 0)
 
 
 def _mail(told: Told, settings: EmailSettings) -> None:

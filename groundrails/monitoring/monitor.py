@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from groundrails.store.store import Store
 
 DAY_S = 86_400.0
+HOUR_S = 3600.0
 MAX_REPORTS = 50_000
 """Newest reports that charts and windows are of: any store can be looked at in a second or two and some 50 MB."""
 BREAKDOWNS: tuple[queries.GroupBy, ...] = ("flow", "agent", "model", "stakes")
@@ -38,6 +39,15 @@ class Window(NamedTuple):
     high: float | None
 
 
+class GateFailures(NamedTuple):
+    """Answers that failed the quality gate lately."""
+
+    count: int
+    newest_seq: int
+    """Of the newest of them; 0 if there is none."""
+    worst: tuple[Summary, ...]
+
+
 class View(NamedTuple):
     """What the monitor sees."""
 
@@ -46,6 +56,8 @@ class View(NamedTuple):
     changes: tuple[Change, ...]
     regressions: tuple[Regression, ...]
     budget: Budget
+    gate: GateFailures
+    """In the window of its alert."""
     worst: tuple[Summary, ...]
     """In the window of the budget, the highest score first."""
     breakdowns: dict[str, list[Count]]
@@ -75,6 +87,7 @@ def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MA
         changes=tuple(known),
         regressions=regressions(scored, known, settings.regression),
         budget=budget_now(store, settings),
+        gate=gate_failures(store, settings),
         worst=tuple(queries.worst(engine, recent, limit=settings.worst)) if settings.worst else (),
         breakdowns={name: queries.counts(engine, name, recent) for name in BREAKDOWNS},
         findings=queries.finding_counts(engine, "category", recent),
@@ -92,6 +105,20 @@ def budget_now(store: Store, settings: MonitoringSettings) -> Budget:
     return budget_of(
         (Scored(score, 1.0 / rate if rate > 0 else 1.0) for score, rate in rates),
         settings.budget,
+    )
+
+
+def gate_failures(store: Store, settings: MonitoringSettings) -> GateFailures:
+    """What failed the quality gate in the last `alerts.gate_window_h` hours (control stack 20.7.2, per output).
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    failed = Filter(since=store.clock.now() - settings.alerts.gate_window_h * HOUR_S, gate_passed=False)
+    return GateFailures(
+        queries.count(store.engine, failed),
+        queries.newest_seq(store.engine, failed),
+        tuple(queries.worst(store.engine, failed, limit=settings.worst)) if settings.worst else (),
     )
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi import Depends, Request
-from fastapi.security import APIKeyHeader, HTTPBearer
 
 from groundrails.service.keys import PERMISSIONS, Permission
 from groundrails.service.problems import Problem
 
 MAX_KEY_CHARACTERS = 512
 
-# Declared so that OpenAPI names both ways; read by `presented_key`, which answers with our own errors.
-BEARER = HTTPBearer(auto_error=False, description="`Authorization: Bearer KEY`")
-HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="`X-API-Key: KEY`")
+SCHEMES: dict[str, dict[str, Any]] = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer KEY`"},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "`X-API-Key: KEY`"},
+}
+"""How a key may be sent, as OpenAPI says it. Described here and not by FastAPI's own security classes: these are two
+more dependencies to solve at each request, and decide nothing."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,7 @@ def may(permission: Permission) -> Any:
     """
 
     # A coroutine, since FastAPI runs a plain function in a thread, which costs more than the function does.
-    async def checked(
-        request: Request, bearer: Annotated[Any, Depends(BEARER)], header: Annotated[Any, Depends(HEADER)]
-    ) -> Caller:
+    async def checked(request: Request) -> Caller:
         caller = caller_of(request)
         request.state.caller = caller.name
         if permission not in caller.permissions:
@@ -83,3 +83,13 @@ def may(permission: Permission) -> Any:
         return caller
 
     return Depends(checked)
+
+
+def with_keys_described(schema: dict[str, Any]) -> dict[str, Any]:
+    """The OpenAPI schema, which then says how keys are sent and which routes want one."""
+    schema.setdefault("components", {})["securitySchemes"] = SCHEMES
+    for path, operations in schema["paths"].items():
+        if path.startswith("/v1/") or path == "/metrics":
+            for operation in operations.values():
+                operation["security"] = [{name: []} for name in SCHEMES]
+    return schema

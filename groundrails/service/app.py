@@ -30,6 +30,7 @@ def create_app(guard: Guard) -> FastAPI:
     except ImportError:
         raise MissingExtraError("the service", "fastapi", "service") from None
     from groundrails.service import api, pages
+    from groundrails.service.access import with_keys_described
     from groundrails.service.checking import Checker
     from groundrails.service.keys import KeyRing
     from groundrails.service.limits import RateLimit
@@ -64,6 +65,8 @@ def create_app(guard: Guard) -> FastAPI:
     app.include_router(api.router)
     app.include_router(api.probes)
     app.include_router(pages.router)
+    describe = app.openapi
+    app.openapi = lambda: with_keys_described(describe())  # type: ignore[method-assign]  # FastAPI's own way to add
     _answer_failures(app)
     app.add_middleware(
         Envelope, settings=settings, needs_local_name=not app.state.keys, observe=metrics.observe_request

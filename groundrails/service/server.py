@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from groundrails.guard import Guard
 
 LISTEN_BACKLOG = 2048
+MAX_HEADER_BYTES = 64 * 1024
+"""Of a request that has not reached its body; a connection with more is closed."""
 
 
 def is_loopback(host: str) -> bool:
@@ -58,6 +60,7 @@ def serve(guard: Guard) -> None:
     bound = _bound(settings)
     log_to_stderr(telemetry.log_format)
     with bound, exporting(telemetry):
+        bound.listen(LISTEN_BACKLOG)  # before the line below: whoever waits for it connects at once
         host, port = bound.getsockname()[:2]
         for signum in (signal.SIGINT, signal.SIGTERM):
             # uvicorn stops at its own handlers and then raises the signal again for those it found: without ours the
@@ -69,9 +72,10 @@ def serve(guard: Guard) -> None:
 
 def _server(guard: Guard) -> uvicorn.Server:
     try:
+        import httptools  # noqa: F401
         import uvicorn
-    except ImportError:
-        raise MissingExtraError("the service", "uvicorn", "service") from None
+    except ImportError as error:
+        raise MissingExtraError("the service", error.name or "uvicorn", "service") from None
     from groundrails.service.app import create_app
 
     settings = guard.config.service
@@ -107,11 +111,12 @@ def _bound(settings: ServiceSettings) -> socket.socket:
 
 
 def _protocol(header_timeout_s: float) -> Any:
-    """uvicorn's HTTP/1.1, which also closes a connection whose request does not come (uvicorn waits for ever)."""
-    from uvicorn.protocols.http.h11_impl import H11Protocol
+    """uvicorn's HTTP/1.1, which also closes a connection whose request does not come, or whose headers do not end."""
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-    class TimedProtocol(H11Protocol):
+    class TimedProtocol(HttpToolsProtocol):
         _timer: asyncio.TimerHandle | None = None
+        _header_bytes = 0
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -123,6 +128,11 @@ def _protocol(header_timeout_s: float) -> Any:
             super().data_received(data)
             if not self._is_idle():
                 self._stop()
+                self._header_bytes = 0
+                return
+            self._header_bytes += len(data)
+            if self._header_bytes > MAX_HEADER_BYTES:
+                self._give_up()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop()

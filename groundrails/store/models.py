@@ -6,7 +6,7 @@ a hostile answer may hold. `seq` is the order of arrival, which a clock that jum
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Float, ForeignKey, Index, Integer, String, Text
+from sqlalchemy import BigInteger, Boolean, Float, ForeignKey, Index, Integer, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 NAME_LENGTH = 200
@@ -36,6 +36,7 @@ class ReportRow(Base):
     attribution_accuracy: Mapped[float | None] = mapped_column(Float(53))
     attribution_entailment: Mapped[float | None] = mapped_column(Float(53))
     retrieval_quality: Mapped[float | None] = mapped_column(Float(53))
+    gate_passed: Mapped[bool | None] = mapped_column(Boolean)
     risk_level: Mapped[str | None] = mapped_column(String(20))
     stakes: Mapped[str | None] = mapped_column(String(20))
     flow: Mapped[str | None] = mapped_column(String(NAME_LENGTH))

@@ -34,6 +34,7 @@ class Filter(NamedTuple):
     since: float | None = None
     until: float | None = None
     min_score: float | None = None
+    gate_passed: bool | None = None
 
 
 EVERYTHING = Filter()
@@ -146,6 +147,13 @@ def count(engine: Engine, where: Filter = EVERYTHING) -> int:
         return int(connection.execute(_filtered(select(func.count()).select_from(ReportRow), where)).scalar_one())
 
 
+def newest_seq(engine: Engine, where: Filter = EVERYTHING) -> int:
+    """`seq` of the newest report; 0 if there is none."""
+    with reading(engine) as connection:
+        query = _filtered(select(func.max(ReportRow.seq)), where)
+        return int(connection.execute(query).scalar() or 0)
+
+
 def counts(engine: Engine, by: GroupBy, where: Filter = EVERYTHING) -> list[Count]:
     """Reports by one of their columns, the most frequent value first."""
     column = getattr(ReportRow, by)
@@ -234,4 +242,6 @@ def _filtered(query: Select[Any], where: Filter) -> Select[Any]:
         query = query.where(ReportRow.created_at < where.until)
     if where.min_score is not None:
         query = query.where(ReportRow.hallucination_score >= where.min_score)
+    if where.gate_passed is not None:
+        query = query.where(ReportRow.gate_passed.is_(where.gate_passed))
     return query

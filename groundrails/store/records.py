@@ -47,6 +47,7 @@ def record_of(entry: Entry) -> Record:
         "faithfulness": report.metrics.get("faithfulness"),
         **{name: report.metrics.get(name) for name in ATTRIBUTION},
         "retrieval_quality": report.abstention.parts.get("retrieval_quality") if report.abstention else None,
+        "gate_passed": report.gate.passed if report.gate else None,
         "risk_level": report.risk_level,
         "stakes": report.stakes,
         "flow": plain_name(labels.flow),

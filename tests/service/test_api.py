@@ -134,6 +134,9 @@ def test_metrics_count_requests_and_verdicts(http: httpx.Client) -> None:
 
 def test_openapi_has_every_route_with_an_example(http: httpx.Client) -> None:
     described = http.get("/openapi.json").json()
+    assert set(described["components"]["securitySchemes"]) == {"bearer", "header"}
+    needing = {path for path, item in described["paths"].items() if any("security" in o for o in item.values())}
+    assert needing == set(described["paths"]) - {"/healthz", "/readyz"}
     routes = {"/v1/check", "/v1/batch", "/v1/stream", "/v1/history", "/v1/reports/{report_id}", "/healthz", "/readyz"}
     assert routes | {"/metrics"} <= set(described["paths"])
     schemas = described["components"]["schemas"]

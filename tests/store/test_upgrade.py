@@ -16,7 +16,7 @@ from groundrails.store import Store, queries
 from groundrails.store.engine import _engine, open_engine, parsed_url, reading, writing
 from groundrails.store.records import Entry, record_of
 
-NEW = ("attribution_existence", "attribution_accuracy", "attribution_entailment", "retrieval_quality")
+NEW = ("attribution_existence", "attribution_accuracy", "attribution_entailment", "retrieval_quality", "gate_passed")
 """Columns of reports that the first version did not have."""
 
 
