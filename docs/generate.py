@@ -243,12 +243,14 @@ def _commands() -> list[str]:
 def redteam_categories() -> str:
     """The attacks, by what their makers say of them."""
     from groundrails.evaluation.redteam.attacks import EXPECTED
+    from groundrails.evaluation.redteam.detection import NAMED_BY
     from groundrails.evaluation.redteam.generation import GENERATORS
 
-    lines = ["| category | attack | expected |", "|---|---|---|"]
+    lines = ["| category | attack | expected | named by |", "|---|---|---|---|"]
     for name, maker in GENERATORS.items():
         told = (inspect.getdoc(maker) or "").rstrip(".")
-        lines.append(f"| `{name}` | {told} | {EXPECTED[name].replace('_', ' ')} |")
+        named = ", ".join(f"`{one}`" for one in sorted(NAMED_BY[name])) or "-"
+        lines.append(f"| `{name}` | {told} | {EXPECTED[name].replace('_', ' ')} | {named} |")
     return "\n".join(lines)
 
 
