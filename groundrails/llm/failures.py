@@ -101,7 +101,7 @@ def _param(error: BaseException) -> str | None:
 
 def _names(words: str, name: str) -> bool:
     quoted = rf"""['"`]{re.escape(name)}['"`]"""
-    ruled = rf"(?<![\w.]){re.escape(name)}\s*(?:[=><]|must|is not|is unsupported|parameter|should)"
+    ruled = rf"(?<![\w.]){re.escape(name)}\s*(?:[:=><]|must|forces|is not|is unsupported|parameter|should)"
     return re.search(f"{quoted}|{ruled}", words) is not None
 
 

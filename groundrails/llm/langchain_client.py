@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
 
 TAKES_SCHEMA = frozenset({"BaseChatOpenAI"})
 """Base classes of models that take OpenAI's `response_format` as it is: langchain-openai's, and all made from them."""
+REPLY_TOOL = "reply"
+"""Name of the one tool, with the schema as its parameters, that other models are made to call."""
 
 
 class LangchainClient(LearningClient):
     """An `LlmClient` over a LangChain model; its own retries and callbacks stay in force.
 
-    Several completions in one request need a model class with a field `n`, a reply under a schema one of
-    `TAKES_SCHEMA`; the others get the schema's form from the prompt.
+    Several completions in one request need a model class with a field `n`. A reply under a schema comes from the classes
+    of `TAKES_SCHEMA` by `response_format`, from others with tools (Anthropic's) as the arguments of a tool that they
+    have to call; the rest, and those that refuse both, get the schema's form from the prompt.
     """
 
     def __init__(self, llm: BaseLanguageModel[Any]) -> None:
@@ -47,12 +51,29 @@ class LangchainClient(LearningClient):
             "temperature": temperature,
             "max_tokens": max_tokens,
             "response_format": schema,
+            **({} if self._takes_schema or json_schema is None else self._reply_tool(json_schema)),
         }
 
         async def request(fields: dict[str, Any]) -> LlmReply:
             return _reply(await self._generate(messages, fields), self.model)
 
         return await self._asked(wanted, request)
+
+    def _reply_tool(self, json_schema: dict[str, Any]) -> dict[str, Any]:
+        """The parameters that make the model call `REPLY_TOOL`, in its provider's words; empty if it has no tools."""
+        bind = getattr(self._llm, "bind_tools", None)
+        if bind is None or "tools" in self._refused:
+            return {}
+        function = {"name": REPLY_TOOL, "description": "Gives the reply.", "parameters": json_schema}
+        try:
+            bound = bind([{"type": "function", "function": function}], tool_choice=REPLY_TOOL)
+        except (NotImplementedError, TypeError, ValueError):  # no tools, or none that it can be made to call
+            return {}
+        return dict(getattr(bound, "kwargs", {}))
+
+    def _fields(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        fields = super()._fields(wanted)
+        return fields if "tools" in fields else {k: v for k, v in fields.items() if k != "tool_choice"}
 
     async def _generate(self, messages: Sequence[Message], fields: dict[str, Any]) -> Any:
         from langchain_core.prompt_values import ChatPromptValue
@@ -81,10 +102,21 @@ def _reply(result: Any, model: str) -> LlmReply:
 
 def _completion(generation: Any) -> Completion:
     message = getattr(generation, "message", None)
-    text = content_text(message.content) if message is not None else generation.text
+    text = _text(message) if message is not None else generation.text
     info = getattr(generation, "generation_info", None) or getattr(message, "response_metadata", None) or {}
     reason = info.get("finish_reason") or info.get("stop_reason")
     return Completion(text=text, finish_reason=reason if isinstance(reason, str) else None)
+
+
+def _text(message: Any) -> str:
+    """Arguments of the call to `REPLY_TOOL` as JSON, whole or cut off; without one the words of the message."""
+    for call in getattr(message, "tool_calls", None) or ():
+        if call["name"] == REPLY_TOOL:
+            return json.dumps(call["args"], ensure_ascii=False)
+    for call in getattr(message, "invalid_tool_calls", None) or ():
+        if call["name"] == REPLY_TOOL and call["args"]:
+            return str(call["args"])
+    return content_text(message.content)
 
 
 def _usage(result: Any, generations: Sequence[Any]) -> tuple[int, int]:

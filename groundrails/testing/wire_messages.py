@@ -1,4 +1,4 @@
-"""Anthropic's Messages protocol as bytes: bodies, server-sent events, errors. Text and reasoning; no tools."""
+"""Anthropic's Messages protocol as bytes: bodies, server-sent events, errors. Text, reasoning and calls of tools."""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ def message_events(request: ReplayRequest, reply: Reply) -> Iterator[str]:
     start = {**_head(request), "content": [], "usage": {"input_tokens": prompt_tokens, "output_tokens": 0}}
     yield _event("message_start", {"message": start})
     for index, block in enumerate(_blocks(reply)):
+        if block["type"] == "tool_use":
+            yield from _tool_events(index, block)
+            continue
         key = "thinking" if block["type"] == "thinking" else "text"
         yield _event("content_block_start", {"index": index, "content_block": {**block, key: ""}})
         for piece in re.findall(r"\s*\S+|\s+$", block[key]):
@@ -46,6 +49,13 @@ def message_events(request: ReplayRequest, reply: Reply) -> Iterator[str]:
     delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
     yield _event("message_delta", {"delta": delta, "usage": {"output_tokens": completion_tokens}})
     yield _event("message_stop", {})
+
+
+def _tool_events(index: int, block: dict[str, Any]) -> Iterator[str]:
+    yield _event("content_block_start", {"index": index, "content_block": {**block, "input": {}}})
+    partial = {"type": "input_json_delta", "partial_json": json.dumps(block["input"], ensure_ascii=False)}
+    yield _event("content_block_delta", {"index": index, "delta": partial})
+    yield _event("content_block_stop", {"index": index})
 
 
 def message_error(status: int, message: str) -> dict[str, Any]:
@@ -68,11 +78,15 @@ def _head(request: ReplayRequest) -> dict[str, Any]:
 def _blocks(reply: Reply) -> list[dict[str, Any]]:
     thinking = [{"type": "thinking", "thinking": reply.reasoning, "signature": ""}] if reply.reasoning else []
     text = reply.texts[0] if reply.texts else None
-    return thinking + ([{"type": "text", "text": text}] if text else [])
+    calls = [
+        {"type": "tool_use", "id": call.get("id", f"toolu_{place}"), "name": call["name"], "input": call["arguments"]}
+        for place, call in enumerate(reply.tool_calls, start=1)
+    ]
+    return thinking + ([{"type": "text", "text": text}] if text else []) + calls
 
 
 def _stop_reason(reply: Reply) -> str:
-    reason = reply.finish_reason or "stop"
+    reason = reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
     return _STOP_REASONS.get(reason, reason)
 
 

@@ -100,6 +100,66 @@ async def test_judge_of_claims(server: ReplayServer) -> None:
     assert report.llm.prompt_tokens > 0
 
 
+VERDICT = {
+    "claim": 1,
+    "facts": "completed in 1889",
+    "quote": "The Eiffel Tower was completed in 1889.",
+    "comparison": "the same",
+    "label": "supported",
+    "error_types": [],
+}
+
+
+async def test_a_schema_is_the_tool_that_has_to_be_called(server: ReplayServer) -> None:
+    server.reply(tool_calls=[{"name": "reply", "arguments": {"verdicts": [VERDICT]}}], when=lambda _: True)
+    guard = Guard({"checks": ["claims"], "claims": {"classifier": "llm"}}, judge=anthropic(server))
+    report = await guard.check(ANSWER, evidence=EVIDENCE)
+    assert (report.status, report.llm.calls) == ("grounded", 1)
+    body = server.requests[0].body
+    assert body["tool_choice"] == {"type": "tool", "name": "reply"}
+    (tool,) = body["tools"]
+    assert tool["name"] == "reply"
+    labels = tool["input_schema"]["properties"]["verdicts"]["items"]["properties"]["label"]["enum"]
+    assert labels == ["supported", "partially_supported", "contradicted", "absent", "unevaluatable"]
+
+
+async def test_arguments_that_break_the_schema_are_repaired_once_and_then_unverified(server: ReplayServer) -> None:
+    broken = {"verdicts": [{**VERDICT, "label": "plausible"}]}
+    server.reply(tool_calls=[{"name": "reply", "arguments": broken}], when=lambda _: True)
+    guard = Guard({"checks": ["claims"], "claims": {"classifier": "llm"}}, judge=anthropic(server))
+    report = await guard.check(ANSWER, evidence=EVIDENCE)
+    assert (report.status, len(server.requests)) == ("unverified", 2)
+    assert "judge_failed" in report.reason
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Thinking may not be enabled when tool_choice forces tool use.", "tool_choice: type 'tool' is not supported"],
+)
+async def test_a_model_that_cannot_be_made_to_call_is_asked_without(server: ReplayServer, message: str) -> None:
+    server.reply(status=400, message=message, when=lambda request: "tool_choice" in request.body)
+    server.default(json.dumps({"verdicts": [VERDICT]}))
+    guard = Guard({"checks": ["claims"], "claims": {"classifier": "llm"}}, judge=anthropic(server))
+    for answer in (ANSWER, "It was completed in 1889, the Eiffel Tower."):
+        assert (await guard.check(answer, evidence=EVIDENCE)).status == "grounded"
+    assert ["tool_choice" in request.body for request in server.requests] == [True, False, False]
+    assert all("tools" in request.body for request in server.requests)
+
+
+async def test_a_model_without_tools_gets_the_form_from_the_prompt(server: ReplayServer) -> None:
+    server.reply(status=400, message="tools: not supported by this model", when=lambda request: "tools" in request.body)
+    server.default(json.dumps({"verdicts": [VERDICT]}))
+    guard = Guard({"checks": ["claims"], "claims": {"classifier": "llm"}}, judge=anthropic(server))
+    assert (await guard.check(ANSWER, evidence=EVIDENCE)).status == "grounded"
+    assert [("tools" in r.body, "tool_choice" in r.body) for r in server.requests] == [(True, True), (False, False)]
+
+
+async def test_free_text_is_asked_for_without_tools(server: ReplayServer) -> None:
+    server.say("In Paris.")
+    await client_of(server).complete(PROMPT)
+    assert "tools" not in server.requests[0].body
+
+
 async def test_failing_samples_leave_the_answer_unverified(server: ReplayServer) -> None:
     server.reply(status=529, when=lambda _: True)
     settings = {"checks": ["consistency"], "llm": {"max_retries": 0}}
