@@ -25,6 +25,7 @@ from groundrails.checks.citation.quotations import is_verbatim, likeness
 from groundrails.checks.citation.sources import Sources
 from groundrails.checks.citation.verification import Question, Verification, claims_of, verify
 from groundrails.checks.grounding import Readable, readable_evidence
+from groundrails.config_citations import CitationLevel
 from groundrails.exchange import Exchange, Span
 from groundrails.report import CheckResult, CheckStatus, Claim, Finding
 from groundrails.scoring.verdict import VerdictModel
@@ -65,7 +66,7 @@ class CitationsCheck:
             findings += [*misquoted, *_not_entailed(read, sources, wrong)]
         version = self._version(context, settings.level)
         findings = [finding.model_copy(update={"version": version}) for finding in _in_order(findings)]
-        status, reason = _status(findings, read, answer)
+        status, reason = _status(findings, read, answer, settings.level)
         claims = [claim.model_copy(update={"version": version}) for claim in _claims(read, sources)]
         return CheckResult(
             name=self.name,
@@ -226,13 +227,24 @@ def _in_order(findings: Sequence[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: (finding.span.start if finding.span else 0, finding.violation or ""))
 
 
-def _status(findings: Sequence[Finding], read: _Read, answer: CitedAnswer) -> tuple[CheckStatus, str]:
+HELD = {
+    "soft": "all cited sources exist; level 'soft' does not read them",
+    "required": "every claim cites a source that exists; level 'required' does not read them",
+    "verified": "all citations hold",
+    "strict": "all citations hold",
+}
+"""What an answer without a violation is said to have shown, by level."""
+
+
+def _status(
+    findings: Sequence[Finding], read: _Read, answer: CitedAnswer, level: CitationLevel
+) -> tuple[CheckStatus, str]:
     if findings:
         counts = Counter(finding.violation for finding in findings)
         return "hallucinated", ", ".join(f"{count} {name}" for name, count in counts.items())
     if read.unread:
         return "unverified", read.unread
-    return "grounded", "all citations hold" if answer.citations else "no_claims"
+    return "grounded", HELD[level] if answer.citations else "no_claims"
 
 
 def _score(findings: Sequence[Finding], read: _Read) -> float | None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from groundrails.store.store import Store
 
 MAX_PAGE = 1000
+ID_LENGTH = 32
+"""Characters of a whole id (`store.new_id`)."""
 MAX_EDIT = 200_000
 """Characters of a reviewer's text."""
 _ITEM = tuple(getattr(ReviewRow, name) for name in Item._fields)
@@ -100,7 +102,10 @@ class ReviewQueue:
         with reading(self._engine) as connection:
             found = _find(connection, review_id)
             query = select(*_ITEM, ReviewRow.package, ReviewRow.note, ReviewRow.edited).where(ReviewRow.id == found)
-            *fields, package, note, edited = connection.execute(query).one()
+            row = connection.execute(query).one_or_none()
+            if row is None:
+                raise _no_such(found)
+            *fields, package, note, edited = row
             query_events = select(*(getattr(ReviewEventRow, name) for name in Event._fields))
             events = connection.execute(
                 query_events.where(ReviewEventRow.review_id == found).order_by(ReviewEventRow.id)
@@ -178,7 +183,9 @@ class ReviewQueue:
         now = self._clock.now()
         with writing(self._engine) as connection:
             found = _find(connection, review_id)
-            row = connection.execute(select(ReviewRow).where(ReviewRow.id == found)).one()
+            row = connection.execute(select(ReviewRow).where(ReviewRow.id == found)).one_or_none()
+            if row is None:
+                raise _no_such(found)
             if row.state not in RELEASABLE:
                 raise ReviewError(f"review {found} is {row.state}; only an approved or edited answer can be released")
             text = _decided_text(row)
@@ -198,7 +205,7 @@ class ReviewQueue:
         now = self._clock.now()
         with writing(self._engine) as connection:
             found = _find(connection, review_id)
-            wanted = _item(connection, found).version if version is None else version
+            wanted = _version(connection, found) if version is None else version
             # The condition decides, not the look before it: PostgreSQL lets two transactions look at once.
             done = connection.execute(
                 update(ReviewRow)
@@ -206,13 +213,27 @@ class ReviewQueue:
                 .values(**changes, version=wanted + 1, decided_at=now)
             )
             if done.rowcount != 1:
-                raise _conflict(Item(*connection.execute(select(*_ITEM).where(ReviewRow.id == found)).one()), wanted)
+                raise _conflict(_item(connection, found), wanted)
             _note(connection, found, now, event, changes.get("reviewer"), wanted + 1)
             return _item(connection, found)
 
 
 def _item(connection: Connection, review_id: str) -> Item:
-    return Item(*connection.execute(select(*_ITEM).where(ReviewRow.id == review_id)).one())
+    row = connection.execute(select(*_ITEM).where(ReviewRow.id == review_id)).one_or_none()
+    if row is None:
+        raise _no_such(review_id)
+    return Item(*row)
+
+
+def _version(connection: Connection, review_id: str) -> int:
+    found = connection.execute(select(ReviewRow.version).where(ReviewRow.id == review_id)).scalar_one_or_none()
+    if found is None:
+        raise _no_such(review_id)
+    return int(found)
+
+
+def _no_such(review_id: str) -> ReviewError:
+    return ReviewError(f"there is no review {review_id!r}; see: groundrails review list")
 
 
 def _conflict(item: Item, version: int) -> ReviewConflictError:
@@ -236,16 +257,19 @@ def _refuse_incomplete(verdict: str, reviewer: str, text: str | None) -> None:
 
 
 def _find(connection: Connection, review_id: str) -> str:
-    """The id that begins so; people type the first characters of it."""
+    """The id that begins so; people type the first characters of it. A whole one is returned as it is: a search for a
+    beginning may read the whole table, and programs, which have whole ids, decide many."""
     wanted = review_id.strip()
     if not wanted.isalnum() or not wanted.isascii():
-        raise ReviewError(f"there is no review {review_id!r}; see: groundrails review list")
+        raise _no_such(review_id)
+    if len(wanted) == ID_LENGTH:
+        return wanted
     query = select(ReviewRow.id).where(ReviewRow.id.startswith(wanted)).limit(2)
     ids = list(connection.execute(query).scalars())
     if len(ids) == 1:
         return ids[0]
     if not ids:
-        raise ReviewError(f"there is no review {review_id!r}; see: groundrails review list")
+        raise _no_such(review_id)
     raise ReviewError(f"several reviews begin with {review_id!r}; give more of its id")
 
 

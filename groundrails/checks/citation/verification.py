@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from groundrails.checks.base import CheckContext
+from groundrails.checks.citation.doubts import minded_for_wording
 from groundrails.checks.citation.sources import Sources
 from groundrails.checks.citation.statements import Statement
 from groundrails.checks.evidence_nli import Reading, read_claims
 from groundrails.checks.grounding import Judged, claim_of, judged_reading
 from groundrails.checks.hypotheses import Hypothesis, hypotheses
+from groundrails.checks.near_copies import shows_swap
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Span
 from groundrails.nli.base import ENTAILMENT
 from groundrails.report import Claim
-from groundrails.scoring.verdict import VerdictModel
-from groundrails.scoring.words import WordIndex
+from groundrails.scoring.verdict import ClaimVerdict, VerdictModel, logit
+from groundrails.scoring.words import WordIndex, words_of
 from groundrails.text.claimable import clean
 
 MAX_SINGLES = 6
@@ -27,6 +29,8 @@ MIN_ENTAILMENT_UNNAMED = 0.8
 bridge" of the bridge in its title."""
 MIN_ENTAILMENT_REWORDED = 0.5
 """P(entailment) from which a cited passage supports a claim in other words: likelier than all else together."""
+CLEARED_SHARE = 0.9
+"""Share of the score from which a claim is unsupported that one gets which only its wording made doubtful."""
 _WORDING = ("missing_words", "missing_near", "missing_bigrams")
 """Features of the verdict model that say how a claim is worded, not what it says."""
 MIN_RESTATED = 0.5
@@ -121,7 +125,19 @@ async def _judged(
     model, settings = VerdictModel.load(), context.config.grounding
     readings = await read_claims(texts, sources.passages(places), context.nli, settings, model.thresholds)
     claims = await context.nli.run(_with_known_names, readings.claims, sources, places)
-    return [Verification(_judged_cited(reading, model, settings), reading) for reading in claims]
+    judged = [_judged_cited(reading, model, settings) for reading in claims]
+    doubted = [n for n, one in enumerate(judged) if one.label != "supported" and one.other_value is None]
+    for n, clears in zip(doubted, await minded_for_wording([claims[n] for n in doubted], context.nli), strict=True):
+        if clears:
+            judged[n] = Judged("supported", _cleared(judged[n].verdict, model, settings))
+    return [Verification(one, reading) for one, reading in zip(judged, claims, strict=True)]
+
+
+def _cleared(verdict: ClaimVerdict, model: VerdictModel, settings: GroundingSettings) -> ClaimVerdict:
+    """The verdict on a claim in which no word is wrong: just short of doubt."""
+    bar = settings.max_unsupported_score
+    most = (model.thresholds.unsupported if bar is None else bar) * CLEARED_SHARE
+    return ClaimVerdict(most, {**verdict.parts, "only_wording": logit(most) - verdict.logit})
 
 
 def _judged_cited(reading: Reading, model: VerdictModel, settings: GroundingSettings) -> Judged:
@@ -147,11 +163,19 @@ def _with_known_names(readings: Sequence[Reading], sources: Sources, places: Seq
     changed = []
     for reading in readings:
         lacks = [name for name in reading.words.names if not cited.has_name(name)]
-        if lacks and _may_be_unnamed(reading) and all(map(sources.words.has_name, lacks)):
+        is_known = lacks and _may_be_unnamed(reading) and all(map(sources.words.has_name, lacks))
+        if is_known and not _names_another(reading):
             kept = tuple(kind for kind in reading.missing if kind != "entity")
             reading = reading._replace(features={**reading.features, "missing_names": 0.0}, missing=kept)
         changed.append(reading)
     return changed
+
+
+def _names_another(reading: Reading) -> bool:
+    """True if the sentence that decides has another name where the claim has its own."""
+    return reading.nearest is not None and shows_swap(
+        reading.words, words_of(clean(reading.nearest.sentence(reading.words).text))
+    )
 
 
 def _may_be_unnamed(reading: Reading) -> bool:

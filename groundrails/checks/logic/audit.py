@@ -1,20 +1,22 @@
 """The audit of a chain of reasoning: does each conclusion follow from the steps before it and the context?
 
-Offline, the NLI model reads each conclusion against the steps before it. It is sure of contradictions only: that a
-conclusion is not entailed says little, since answers leave out what everybody knows. A judge model, where the settings
-ask for one, decides whether each conclusion follows.
+A conclusion whose form shows that it does not follow ("All X are Y", "If P, then Q") is found exactly: `syllogisms`.
+The rest, offline, the NLI model reads against the steps before it. It is sure of contradictions only: that a conclusion
+is not entailed says little, since answers leave out what everybody knows. A judge model, where the settings ask for
+one, decides whether each conclusion follows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
 from groundrails.checks.base import CheckContext
 from groundrails.checks.logic.chains import Step
+from groundrails.checks.logic.syllogisms import Fault
 from groundrails.errors import LlmError, LlmReplyError, PromptError
 from groundrails.exchange import Exchange
 from groundrails.llm.parsing import ask, parse_json
@@ -109,6 +111,25 @@ def _entry(row: Any) -> _Entry:
         return _Entry.model_validate(row)
     except ValidationError:
         raise LlmReplyError("an entry of 'steps' is no verdict: it needs a step and valid: yes, no or unsure") from None
+
+
+# ---- by form
+
+BY_FORM = 0.97
+"""Probability that a conclusion with a wrong form is meant as it was read; the decision on the form is exact."""
+_FORM_REASONS = {
+    "contradicted": "by their form, the steps before it say otherwise",
+    "invalid": "by its form, it does not follow from the steps before it",
+}
+
+
+def with_forms(audit: Audit, steps: Sequence[Step], faults: Mapping[int, Fault]) -> Audit:
+    """The audit, with what the forms of the steps show in the place of what a model said of them."""
+    if not faults:
+        return audit
+    shown = {place: Verdict(steps[place], fault, _FORM_REASONS[fault], BY_FORM) for place, fault in faults.items()}
+    kept = [verdict for verdict in audit.verdicts if all(verdict.step != one.step for one in shown.values())]
+    return audit._replace(verdicts=tuple(sorted([*kept, *shown.values()], key=lambda v: v.step.span.start)))
 
 
 # ---- offline

@@ -18,7 +18,7 @@ from groundrails.text.sentences import split_sentences
 _CONCLUDES = re.compile(
     r"\W*(?:and\s+)?(?:therefore|thus|hence|so(?!\s+(?:far|much|many|long|called|that\b|as\b))|consequently|accordingly|as a result|it follows(?:\s+that)?|this "
     r"(?:means|implies|shows|proves)(?:\s+that)?|that (?:means|implies)(?:\s+that)?|which (?:means|implies)(?:\s+that)?|we (?:can )?"
-    r"(?:conclude|infer|deduce)(?:\s+that)?|in conclusion|the conclusion is(?:\s+that)?|from this,?(?:\s+(?:we|it))?\s*(?:conclude|infer|follows)?"
+    r"(?:conclude|infer|deduce)(?:\s+that)?|in conclusion|conclusion(?=:)|the conclusion is(?:\s+that)?|from this,?(?:\s+(?:we|it))?\s*(?:conclude|infer|follows)?"
     r"(?:\s+that)?)\b[\s,:]*(?:that\s+)?",
     re.IGNORECASE,
 )

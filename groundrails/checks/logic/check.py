@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from groundrails.checks.base import CheckContext
-from groundrails.checks.logic.audit import Audit, Verdict, audit_with_judge, audit_with_nli
+from groundrails.checks.logic.audit import Audit, Verdict, audit_with_judge, audit_with_nli, with_forms
 from groundrails.checks.logic.chains import Step, steps_of
 from groundrails.checks.logic.computed import MAX_CHARACTERS, computed_statements
 from groundrails.checks.logic.statements import Statement
+from groundrails.checks.logic.syllogisms import form_faults
 from groundrails.exchange import Exchange, Span
 from groundrails.report import CheckResult, CheckStatus, Finding
 from groundrails.scoring.languages import unknown_language
@@ -70,10 +71,12 @@ async def _audit(steps: Sequence[Step], exchange: Exchange, context: CheckContex
     if not any(step.is_conclusion for step in steps):
         return Audit()
     if context.config.logic.audit == "judge":
-        return await audit_with_judge(steps, exchange, context)
-    if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
+        audit = await audit_with_judge(steps, exchange, context)
+    elif reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
         return Audit(stopped_by=reason)
-    return await audit_with_nli(steps, context)
+    else:
+        audit = await audit_with_nli(steps, context)
+    return with_forms(audit, steps, await context.nli.run(form_faults, steps))
 
 
 def _of_statements(statements: Sequence[Statement], response: str) -> list[Finding]:
