@@ -60,13 +60,17 @@ def compared(comparison: Mapping[str, Any]) -> str:
         if metric["value"] is not None and metric["low"] is not None
     )
     p = comparison["p_mcnemar"]
-    chance = "no row differs" if p is None else f"McNemar p = {p:.4f}"
+    chance = "no row differs" if p is None else f"McNemar {_p(p)}"
     if comparison["p_delong"] is not None:
-        chance += f"; AUROC: DeLong p = {comparison['p_delong']:.4f}, rows taken as independent"
+        chance += f"; AUROC: DeLong {_p(comparison['p_delong'])}, rows taken as independent"
     return (
         f"{comparison['second']} against {comparison['first']} on {comparison['rows']} common rows: {differences}; "
         f"right only here {comparison['only_second_right']}, only there {comparison['only_first_right']} ({chance})"
     )
+
+
+def _p(p: float) -> str:
+    return f"p = {p:.4f}" if p >= 0.0001 else "p < 0.0001"
 
 
 def _cell(text: str) -> str:
