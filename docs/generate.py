@@ -318,6 +318,14 @@ def sizing() -> str:
     return "\n".join(lines)
 
 
+def severities() -> str:
+    """What the severity of each kind of finding comes to."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    import severity_tables
+
+    return severity_tables.severities()
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "default_decisions": default_decisions,
@@ -327,6 +335,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "eval_datasets": evaluation_datasets,
     "redteam_categories": redteam_categories,
     "sizing": sizing,
+    "severities": severities,
     **{
         f"bench_{name}": partial(benchmark, name)
         for name in ("latency", "scaling", "real_rows", "measures", "claims", "error_types")
