@@ -1,27 +1,17 @@
 """What the plugin's actions call: a turn of NeMo becomes an exchange, the guard checks it, a flow gets the verdict.
 
-NeMo calls an action in two ways. From a flow it injects the history, the context and registered parameters. From
-`stream_async` it calls the first `execute` of a flow directly, with a chunk as `bot_message`, the caller's last context
-message, no history and no registered parameters; the result must be a bare `RailOutcome` and can only allow or block.
+In a stream the result must be a bare `RailOutcome` and can only allow or block.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, get_args
 
-from groundrails.adapters.nemo_calls import (
-    AnswerCall,
-    answer_parser,
-    find_answer_call,
-    is_final_chunk,
-    logged_calls,
-    messages_of_events,
-    readable_messages,
-)
+from groundrails.adapters.nemo_action_call import ActionCall
+from groundrails.adapters.nemo_answerability import run_input_rail
+from groundrails.adapters.nemo_calls import answer_parser
 from groundrails.adapters.nemo_evidence import Evidence, EvidenceSources, find_evidence
 from groundrails.adapters.nemo_flags import is_asked_for
 from groundrails.adapters.nemo_log import log_report, log_shadow
@@ -29,11 +19,11 @@ from groundrails.adapters.nemo_outcome import NOT_ACTIVATED, SHADOW, Verdict, no
 from groundrails.adapters.nemo_plugin import NemoPlugin, Rail, plugin_of
 from groundrails.adapters.nemo_sampling import ParsingClient
 from groundrails.adapters.nemo_schema import NO_SCHEMA, lacks_schema, with_schema
-from groundrails.adapters.nemo_stream import CONTEXT_KEY, Stream, StreamedAnswer
+from groundrails.adapters.nemo_stream import StreamedAnswer
 from groundrails.adapters.nemo_turn import Turn, turn_key
 from groundrails.adapters.wording import withheld_text
 from groundrails.errors import GroundrailsError, InputError, place_of, reason_of
-from groundrails.exchange import Exchange, Labels, Message, Stakes, content_text
+from groundrails.exchange import Exchange, Labels, Message, Stakes
 from groundrails.report import Report
 
 log = logging.getLogger("groundrails")
@@ -61,99 +51,6 @@ REPORT_VARIABLE = "hallucination_report"
 STAKES_VARIABLE = "stakes"
 """Context variable that says what depends on the answer."""
 INCOMPLETE = "incomplete_sentence"
-SAME_MESSAGE_FROM = 60.0
-"""rapidfuzz's ratio above which two texts are one user message, as it came and as an input rail has left it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ActionCall:
-    """What NeMo handed to an action."""
-
-    context: Mapping[str, Any] = field(default_factory=dict)
-    events: Sequence[Any] | None = None
-    """None in a stream."""
-    bot_message: Any = None
-    llm: Any = None
-    llm_task_manager: Any = None
-
-    @property
-    def is_streaming(self) -> bool:
-        """True if NeMo's streaming calls the action, on a chunk."""
-        return self.events is None
-
-    @property
-    def stream(self) -> Stream | None:
-        """The stream that the chunk is part of; None outside of one."""
-        return self.context.get(CONTEXT_KEY) if self.is_streaming else None
-
-    @property
-    def is_last_chunk(self) -> bool:
-        """True if nothing follows the chunk."""
-        return self.stream.has_ended if self.stream else is_final_chunk(self.answer_call, self.answer) is True
-
-    @property
-    def answer(self) -> str:
-        """The answer, or the chunk of it."""
-        text = content_text(self.bot_message if self.bot_message is not None else self.context.get("bot_message"))
-        return text.removesuffix(self.stream.error) if self.stream else text
-
-    @property
-    def user_message(self) -> str:
-        """What the user said last."""
-        names = ("user_message", "last_user_message")
-        return next((text for name in names if (text := content_text(self.context.get(name)))), "")
-
-    @cached_property
-    def history(self) -> list[dict[str, Any]]:
-        """The events that are plain data: Colang 2.x has objects among them."""
-        return [event for event in self.events or () if isinstance(event, dict)]
-
-    @cached_property
-    def request(self) -> list[Any]:
-        """The caller's messages without the answer under check."""
-        from nemoguardrails.context import raw_llm_request
-
-        messages = self.stream.messages if self.stream else raw_llm_request.get()
-        items = list(messages) if isinstance(messages, (list, tuple)) else [messages] if messages else []
-        last = items[-1] if items and isinstance(items[-1], Mapping) else {}
-        items = items[:-1] if last.get("role") == "assistant" else items
-        return items if self.stream or self._is_of_this_turn(items) else []
-
-    def _is_of_this_turn(self, request: Sequence[Any]) -> bool:
-        """False for the request of an earlier turn: NeMo's event API leaves that in the async context."""
-        from rapidfuzz import fuzz
-
-        asked = [message.content for message in readable_messages(request) if message.role == "user"]
-        said = [message.content for message in messages_of_events(self.history) if message.role == "user"]
-        heard = [text for text in (self.user_message, *said[-1:]) if text]
-        return not asked or not heard or any(fuzz.ratio(asked[-1], text) >= SAME_MESSAGE_FROM for text in heard)
-
-    @cached_property
-    def answer_call(self) -> AnswerCall | None:
-        """The logged LLM call that wrote the answer."""
-        known = (self.context.get("_last_bot_prompt"), self.request)
-        return find_answer_call(
-            logged_calls(),
-            self.answer,
-            is_chunk=self.is_streaming,
-            known_prompts=known,
-            user_message=self.user_message,
-        )
-
-    @cached_property
-    def conversation(self) -> tuple[Message, ...]:
-        """What the user and the bot said, without the instructions and examples that NeMo's dialog prompts add."""
-        own_words = (Message(role="user", content=self.user_message),) if self.user_message else ()
-        logged = self.answer_call.prompt if self.answer_call else ()
-        sources = (readable_messages(self.request), messages_of_events(self.history), own_words, logged)
-        return next((found for found in sources if any(m.role == "user" for m in found)), ())
-
-    @cached_property
-    def written_from(self) -> tuple[Message, ...]:
-        """The prompt to draw samples with: the logged call, `_last_bot_prompt`, the request, the history."""
-        logged = self.answer_call.prompt if self.answer_call else ()
-        sources = (logged, readable_messages(self.context.get("_last_bot_prompt") or ()), self.conversation)
-        return next((found for found in sources if any(m.role == "user" for m in found)), ())
 
 
 async def run_rail(rail: Rail, *, flag: Any = None, **given: Any) -> Any:
@@ -175,8 +72,6 @@ async def run_rail(rail: Rail, *, flag: Any = None, **given: Any) -> Any:
             "groundrails is not set up in this app: its config.py did not run; add `groundrails/plugin` to import_paths"
         )
     if rail.is_input:
-        from groundrails.adapters.nemo_answerability import run_input_rail
-
         return await run_input_rail(rail, flag, call, plugin)
     turn = Turn("unknown")
     try:

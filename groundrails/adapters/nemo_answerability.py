@@ -19,7 +19,7 @@ from groundrails.mitigation.abstain import ABSTAIN_LEAD
 from groundrails.report import Abstention
 
 if TYPE_CHECKING:
-    from groundrails.adapters.nemo import ActionCall
+    from groundrails.adapters.nemo_action_call import ActionCall
     from groundrails.adapters.nemo_plugin import NemoPlugin, Rail
 
 log = logging.getLogger("groundrails")

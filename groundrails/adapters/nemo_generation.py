@@ -7,7 +7,7 @@ from typing import Any
 
 from nemoguardrails.actions.actions import ActionResult
 
-from groundrails.adapters.nemo import ActionCall
+from groundrails.adapters.nemo_action_call import ActionCall
 from groundrails.adapters.nemo_answerability import evidence_before
 from groundrails.adapters.nemo_plugin import plugin_of
 from groundrails.adapters.wording import UNVERIFIED_MESSAGE, bot_message

@@ -16,8 +16,8 @@ from groundrails.cli.errors import CliError
 from groundrails.cli.terminal import console, say, visible
 
 if TYPE_CHECKING:
-    from groundrails.cli.doctor_probe import Row
-    from groundrails.cli.doctor_static import Problem, Source
+    from groundrails.cli.doctor_rows import Row
+    from groundrails.cli.doctor_source import Problem, Source
 
 EXIT_FIRES = 0
 EXIT_DOES_NOT_FIRE = 1
@@ -66,7 +66,8 @@ def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row],
     from groundrails.adapters.nemo_install import import_path_problem
     from groundrails.cli.doctor_needs import unmet_needs
     from groundrails.cli.doctor_probe import copied
-    from groundrails.cli.doctor_static import Problem, Source, static_problems
+    from groundrails.cli.doctor_source import Problem, Source
+    from groundrails.cli.doctor_static import static_problems
     from groundrails.cli.installation import load_config, make_plugin_visible, stale_files
 
     problems: list[Problem] = []
@@ -97,7 +98,7 @@ def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row],
 
 def _let_through(rows: Sequence[Row], settings: Any) -> list[Problem]:
     """What a rail finds and the settings let pass: as configured, and yet worth saying."""
-    from groundrails.cli.doctor_static import Problem
+    from groundrails.cli.doctor_source import Problem
 
     flows = ", ".join(dict.fromkeys(row.flow for row in rows if row.fires and row.planted.effect == "passed"))
     if not flows:
@@ -109,7 +110,7 @@ def _let_through(rows: Sequence[Row], settings: Any) -> list[Problem]:
 
 
 def _settings(source: Source) -> tuple[Any, Problem | None]:
-    from groundrails.cli.doctor_static import Problem
+    from groundrails.cli.doctor_source import Problem
     from groundrails.config import GuardConfig
     from groundrails.errors import SettingsError
 
@@ -123,7 +124,7 @@ async def _probe(source: Source, settings: Any, *, live: bool) -> tuple[list[Row
     from groundrails.cli import doctor_standin as standin
     from groundrails.cli.doctor_actions import action_problems
     from groundrails.cli.doctor_probe import Prober
-    from groundrails.cli.doctor_static import Problem
+    from groundrails.cli.doctor_source import Problem
     from groundrails.testing import ReplayServer
 
     try:

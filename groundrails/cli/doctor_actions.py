@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from groundrails.cli.catalog import RAILS
-from groundrails.cli.doctor_probe import started
-from groundrails.cli.doctor_static import Problem, Source
+from groundrails.cli.doctor_rows import started
+from groundrails.cli.doctor_source import Problem, Source
 
 
 def action_problems(source: Source) -> list[Problem]:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from groundrails.cli.catalog import RAILS
+from groundrails.cli.doctor_source import Source, called_in_output_rails, custom_callers
 from groundrails.cli.doctor_standin import Plant
-from groundrails.cli.doctor_static import Source, called_in_output_rails, custom_callers
 
 FILE = "groundrails_doctor.co"
 _OWN_ENTRY = re.compile(r"^flow (main|input rails|output rails)\b", re.MULTILINE)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from groundrails.cli.catalog import RAILS, Rail
-from groundrails.cli.doctor_static import Problem, Source, custom_callers, flows_in
+from groundrails.cli.doctor_source import Problem, Source, custom_callers, flows_in
 
 _SETS = re.compile(r"^[ \t]*\$(\w+)[ \t]*=", re.MULTILINE)
 _SIMILAR_FROM = 0.8

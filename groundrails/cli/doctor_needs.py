@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from groundrails.cli.catalog import Rail
-from groundrails.cli.doctor_static import Problem, Source, configured_rails
+from groundrails.cli.doctor_source import Problem, Source, configured_rails
 from groundrails.cli.init_plan import gives_evidence
 from groundrails.config import GuardConfig
 

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from groundrails.cli.catalog import TOOL_FLOW
-from groundrails.cli.doctor_probe import TURN_TIMEOUT_S, Row, Seen, problem_with, started
+from groundrails.cli.doctor_rows import TURN_TIMEOUT_S, Row, Seen, problem_with, started
 from groundrails.cli.doctor_standin import CLEAN, HALLUCINATION
 from groundrails.cli.recording import recorded
 from groundrails.config import GuardConfig

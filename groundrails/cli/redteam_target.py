@@ -141,7 +141,7 @@ def _started_app(folder: Path, loaded: Any, settings: GuardConfig, *, ask: bool)
 
 def _rails(loaded: Any) -> Any:
     """The running app, which keeps no records: an attack leaves no trace in them."""
-    from groundrails.cli.doctor_probe import started
+    from groundrails.cli.doctor_rows import started
 
     given = dict((loaded.custom_data or {}).get("groundrails") or {})
     for name in ("store", "escalation", "telemetry"):

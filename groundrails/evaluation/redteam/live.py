@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, NamedTuple
 
 from groundrails.cli.catalog import RAILS
-from groundrails.cli.doctor_probe import INTERNAL_ERROR, effect_on
+from groundrails.cli.doctor_rows import INTERNAL_ERROR, effect_on
 from groundrails.cli.recording import recorded
 from groundrails.config import GuardConfig
 from groundrails.errors import reason_of

@@ -16,7 +16,7 @@ from typing import Any
 
 from groundrails.cli.catalog import RAILS
 from groundrails.cli.doctor_probe import NOT_COPIED
-from groundrails.cli.doctor_static import Source, called_in_output_rails
+from groundrails.cli.doctor_source import Source, called_in_output_rails
 from groundrails.config import GuardConfig
 from groundrails.errors import InputError
 from groundrails.evaluation.redteam.live import AppTarget, Turn
