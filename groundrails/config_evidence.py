@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from groundrails.config_base import Section
 
@@ -47,6 +47,12 @@ class GroundingSettings(Section):
     """Look for sentences of the answer that contradict each other."""
     prompt_divergence: bool = True
     """Look for sentences of the answer that contradict what the user said."""
+
+    @model_validator(mode="after")
+    def _windows_move_on(self) -> GroundingSettings:
+        if self.window_tokens and self.overlap_tokens and self.overlap_tokens >= self.window_tokens:
+            raise ValueError(f"overlap_tokens must be below window_tokens ({self.window_tokens})")
+        return self
 
 
 class ExposeSettings(Section):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from groundrails.config_base import Section
 from groundrails.config_problems import nearest
@@ -42,6 +42,12 @@ class When(Section):
     """Its score is at least this."""
     max_score: float | None = Field(default=None, ge=0.0, le=1.0)
     """Its score is at most this."""
+
+    @model_validator(mode="after")
+    def _can_hold(self) -> When:
+        if self.min_score is not None and self.max_score is not None and self.min_score > self.max_score:
+            raise ValueError(f"min_score ({self.min_score:g}) is above max_score ({self.max_score:g}): it never holds")
+        return self
 
     @field_validator("check")
     @classmethod

@@ -34,6 +34,14 @@ BAD: dict[str, tuple[Any, list[str]]] = {
         ["grounding.max_unsupported_score: 1.5", "less than"],
     ),
     "no sample": ({"consistency": {"samples": 0}}, ["consistency.samples: 0", "needs 1 to 100 samples"]),
+    "windows that do not move on": (
+        {"grounding": {"window_tokens": 32, "overlap_tokens": 32}},
+        ["grounding: ", "overlap_tokens must be below window_tokens (32)"],
+    ),
+    "a condition that never holds": (
+        {"policies": [{"when": {"min_score": 0.9, "max_score": 0.1}, "then": "block"}]},
+        ["policies[1].when", "min_score (0.9) is above max_score (0.1)"],
+    ),
     "a million samples": ({"consistency": {"samples": 1_000_000}}, ["1000000", "needs 1 to 100 samples"]),
     "wrong number of samples": ({"consistency": {"samples": "by_rsk"}}, ["consistency.samples: 'by_rsk'", "by_risk"]),
     "negative temperature": ({"consistency": {"temperature": -1}}, ["consistency.temperature: -1"]),
