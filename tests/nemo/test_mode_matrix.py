@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, WARNING, is_sampling
+from nemo_apps import BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, WARNING, is_sampling
 from nemo_modes import ALWAYS, FLAGS, MODES, Mode, Seen, Turn
 
 from groundrails.testing import ReplayServer
@@ -63,6 +63,27 @@ async def test_without_flag_nothing_is_checked(app: Callable[..., Any], server: 
     assert not any(is_sampling(request) for request in server.requests)
 
 
+@pytest.mark.parametrize("flow", list(FLAGS))
+@pytest.mark.parametrize("mode", ["general", "parallel", "passthrough", "dialog", "single call"])
+async def test_the_turns_after_a_block_are_checked_as_the_first(
+    app: Callable[..., Any], server: ReplayServer, mode: str, flow: str
+) -> None:
+    """One conversation: blocked, passed, blocked."""
+    row, seen = MODES[mode], []
+    rails = _app(app, row, flow, "always")
+    if mode == "passthrough":
+        history = [{"role": "system", "content": f"Context:\n{EVIDENCE}"}]
+    else:
+        history = [{"role": "context", "content": {"evidence": EVIDENCE}}]
+    for answer in (PLANTED, CLEAN, PLANTED):
+        _script(server, row, answer)
+        history.append({"role": "user", "content": QUESTION})
+        message = await rails.generate_async(messages=history)
+        history.append(message)
+        seen.append(message["content"])
+    assert seen == [BLOCKED, CLEAN, BLOCKED]
+
+
 @pytest.mark.parametrize("mode", [name for name in MODES if name != "groundrails.stream"])
 async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
     app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture, mode: str
@@ -79,7 +100,9 @@ async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
 
 def _app(app: Callable[..., Any], row: Mode, flow: str, activation: str) -> Any:
     flag_flows = "[set flags]" if activation == "flag" else "[]"
-    yaml = row.yaml.format(flow=flow, flag_flows=flag_flows) + ("" if activation == "flag" else ALWAYS.replace("always", activation))
+    yaml = row.yaml.format(flow=flow, flag_flows=flag_flows) + (
+        "" if activation == "flag" else ALWAYS.replace("always", activation)
+    )
     flag = f"${FLAG_OF[flow]} = True" if activation == "flag" else "$no_flag = True"
     colang = row.colang.replace("{flag}", flag)
     return app(yaml, colang, more_models=EMBEDDINGS if row.more_models else "")
