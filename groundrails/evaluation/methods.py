@@ -82,9 +82,10 @@ def _parts_of(result: CheckResult) -> list[Part]:
     if result.claims:
         return [Part(c.span.start, c.span.end, c.score, c.label in UNSUPPORTED) for c in result.claims]
     bad = {(f.span.start, f.span.end) for f in result.findings if f.span is not None}
+    sentences = result.details.get("sentences")
     return [
         Part(item["start"], item["end"], item["drift"], (item["start"], item["end"]) in bad)
-        for item in result.details.get("sentences") or ()
+        for item in (sentences if isinstance(sentences, list) else ())  # a check that could not start gives a count
         if isinstance(item, dict) and "drift" in item
     ]
 
