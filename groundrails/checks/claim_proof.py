@@ -170,7 +170,8 @@ def _objection(proof: _Proof, around: Any, alone: Any, everything: str) -> str:
 _NAMES_BACK = re.compile(r"\b(?:he|she|it|they|his|her|hers|its|their|theirs|him|them|this|these)\b", re.IGNORECASE)
 """Words of a sentence whose names may stand far before it."""
 _DATES_BACK = re.compile(
-    r"^\W*(?:he|she|it|they|his|her|its|their|this|these|that|those)\b|\b(?:then|(?:that|the same) (?:year|month|week|day|time))\b",
+    r"^\W*(?:he|she|it|they|his|her|its|their|this|these|that|those)\b"
+    r"|\b(?:then|(?:that|the same) (?:year|month|week|day|time))\b",
     re.IGNORECASE,
 )
 """Words of a sentence whose numbers and dates may stand before it."""

@@ -10,6 +10,8 @@ from groundrails.exchange import Span
 from groundrails.text.claimable import clean, is_bare_reply, is_short_answer
 from groundrails.text.sentences import split_sentences
 
+OWN_WORDS = 3
+"""From so many words on an answer that stands in the question is no answer to it."""
 MAX_QUESTION_WORDS = 30
 """Of a longer prompt of several sentences only its question is put before a short answer: more would drown it."""
 MAX_QUESTION_CHARACTERS = 300
@@ -44,8 +46,17 @@ def hypotheses(sentences: Sequence[Span], user_input: str) -> list[Hypothesis]:
 
 def _hypothesis(sentence: str, question: str) -> Hypothesis:
     sentence = _ANSWER_LABEL.sub("", sentence) or sentence
-    has_question = question and is_short_answer(sentence)
+    has_question = question and is_short_answer(sentence) and not _is_said(sentence, question)
     return Hypothesis(f"{question} {sentence}" if has_question else sentence, sentence)
+
+
+def _is_said(sentence: str, question: str) -> bool:
+    """True if the question says all of a sentence of some words: read together, it would prove itself.
+
+    A word or two may be a choice that was offered: "Lyon or Paris?"
+    """
+    said, words = question.lower(), sentence.lower().strip(" .!\"'")
+    return len(words.split()) >= OWN_WORDS and words in said
 
 
 def lacks_its_question(sentence: str, user_input: str) -> bool:

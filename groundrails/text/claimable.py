@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from groundrails.exchange import Span
+from groundrails.text.json_answers import fields_of, json_parts
 from groundrails.text.phrases import COURTESY, NO_CLAIM
 from groundrails.text.sentences import Block, block_sentences, blocks
 
@@ -54,10 +55,19 @@ def claim_sentences(text: str) -> list[Span]:
     """The sentences of a response that make a claim, in order, with offsets in the whole response."""
     found = []
     for part in without_reasoning(text):
-        for sentence in _prose(part.text):
-            if makes_claim(sentence.text):
-                found.append(Span.of(text, part.start + sentence.start, part.start + sentence.end))
+        data = json_parts(part.text)
+        stated = (s for s in _prose(_blanked(part.text, data)) if makes_claim(s.text))
+        filled = (span for span in data if fields_of(span.text))
+        for span in sorted([*filled, *stated], key=lambda span: span.start):
+            found.append(Span.of(text, part.start + span.start, part.start + span.end))
     return found
+
+
+def _blanked(text: str, taken: list[Span]) -> str:
+    """The text with the taken stretches as empty lines; offsets stay."""
+    for span in taken:
+        text = text[: span.start] + "\n" * (span.end - span.start) + text[span.end :]
+    return text
 
 
 def _prose(text: str) -> Iterator[Span]:

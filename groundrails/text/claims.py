@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from groundrails.exchange import Span
 from groundrails.text.claimable import claim_sentences, clean, is_short_answer
+from groundrails.text.json_answers import Field, fields_of
 from groundrails.text.sentences import Block, blocks
 
 MIN_CLAUSE_WORDS = 3
@@ -48,12 +49,20 @@ class _Piece(NamedTuple):
     """What the text has before the stretch's own words: the subject that was carried over."""
 
 
+def _field_claim(response: str, whole: Span, field: Field) -> ExtractedClaim:
+    span = Span.of(response, whole.start + field.start, whole.start + field.end)
+    return ExtractedClaim(field.text, span, span)
+
+
 def extract_claims(response: str) -> list[ExtractedClaim]:
     """The claims of a response in order. Every sentence that makes a claim is covered by at least one."""
     contexts = _Contexts.of(response)
     claims: list[ExtractedClaim] = []
     for sentence in claim_sentences(response):
         if contexts.is_told_by_items(sentence):
+            continue
+        if fields := fields_of(sentence.text):
+            claims += [_field_claim(response, sentence, field) for field in fields]
             continue
         claims += contexts.claims(response, sentence) or sentence_claims(response, sentence)
     return claims

@@ -99,10 +99,8 @@ def _half_a_digit(quantity: Quantity, text: str, base_value: float) -> float:
     if match is None or not quantity.value:
         return 0.0
     digits = match[0].replace(",", "")
-    if match[1] is not None:
-        step = 10.0 ** -len(match[1])
-    else:
-        step = 10.0 ** (len(digits) - len(digits.rstrip("0")))
+    places = len(match[1]) if match[1] is not None else len(digits.rstrip("0")) - len(digits)
+    step = 10.0**-places
     number = float(digits)
     share = step / 2 / number if number else 0.0
     if quantity.unit == "fahrenheit":

@@ -1,4 +1,4 @@
-"""Names with a number that has several spellings: Louis XIV, Louis the 14th; World War II, WW2, the Second World War."""
+"""Names with a number in several spellings: Louis XIV and the 14th, World War II, WW2 and the Second World War."""
 
 from __future__ import annotations
 

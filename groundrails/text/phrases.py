@@ -33,7 +33,7 @@ _KNOW = (
     r"comment|give|offer|share|"
     r"discuss|respond|access|speak|talk|advise|speculate|guess|be (?:sure|certain|of (?:any )?(?:help|"
     r"assistance))|have|fulfil+|"
-    r"recall|support|generate|create|write|produce|engage|make|identify|conclude|infer|locate|look|browse|"
+    r"recall|support|follow|choose|decide|obey|reconcile|satisfy|generate|create|write|produce|engage|make|identify|conclude|infer|locate|look|browse|"
     r"open|complete)"
 )
 _NOT = (
@@ -72,8 +72,19 @@ _NOTHING_KNOWN = (
     r"|(?:not|un)(?: )?(?:mentioned|specified|stated|known|clear|available|answerable|enough information|"
     r"applicable|sure)(?: (?:in|from|by) .{0,80})?|n/a|none given|no idea|i have no idea.{0,120}"
 )
+_SOURCES = (
+    r"(?:the |these |those |your |my |our |both )?(?:two |provided |given |retrieved |available )*(?:sources|passages|"
+    r"documents|instructions|texts|requests|messages|statements|excerpts)"
+)
+_CONFLICT = (
+    _SOURCES + r"(?: (?:above|here|you gave me|provided|given))?(?: (?:clearly|seem to|appear to))? (?:(?:contradict|"
+    r"conflict with|disagree with) (?:each other|one another)|conflict|disagree|"
+    r"are (?:contradictory|inconsistent|in conflict)(?: with each other)?)(?: (?:about|on|regarding) (?:this|that|it|the (?:matter|question|point|issue)))?"
+    r"(?:,? (?:so|and|therefore) (?:i|we)(?: |)" + _NOT + r" .{0,120})?"
+)
+"""An honest report that nothing can be said. "The sources disagree about the year 1932" states more, and is a claim."""
 _REFUSAL = (
-    r"(?:that |and )?(?:i|we)(?: (?:simply|really|just|also|currently|still|honestly|actually))?(?: |)"
+    r"(?:that |and |so )?(?:i|we)(?: (?:simply|really|just|also|currently|still|honestly|actually))?(?: |)"
     r"(?:" + _NOT + r"(?: (?:\w+ly|really|currently|actually))? " + _KNOW + r"\b.{0,240}"
     r"|(?:am|'m|are|'re) (?:not (?:sure|certain|aware|familiar|qualified|comfortable|designed|programmed|"
     r"trained)|unsure|uncertain|only able|limited)\b.{0,200}"
@@ -90,8 +101,10 @@ _OFFER = (
     r"|(?:i|we)(?:'m| am|'re| are|'d| would| will|'ll)(?: be)? (?:always )?(?:here to|happy to|glad to|"
     r"ready to|more than happy to|pleased to|delighted to|available to) (?:help|assist|answer|explain|provide|"
     r"discuss|clarify|support|elaborate|try|look|chat).{0,160}"
-    r"|(?:i )?hope (?:this|that|it|you).{0,80}|how (?:can|may) i (?:help|assist).{0,60}|happy to help.{0,60}|"
-    r"glad (?:i could|to) (?:help|hear).{0,60}"
+    r"|(?:i |we )?hope (?:this|that|it|you|these|the above)(?: \w+){0,3}? (?:helps?|helped|answers?|answered|clarif\w+|"
+    r"clears?|is (?:helpful|useful|clear|fine|ok|okay)|was (?:helpful|useful)|makes sense|enjoy|like|find|have|"
+    r"are (?:doing )?well|feel better|understand)\b.{0,60}|how (?:can|may) i (?:help|assist).{0,60}"
+    r"|happy to help.{0,60}|glad (?:i could|to) (?:help|hear).{0,60}"
     r"|(?:could|can|would) you (?:please )?(?:provide|share|clarify|tell|give|specify|rephrase).{0,160}"
     r"|please (?:provide|share|clarify|specify|give me|tell me|ask|try|note|rephrase|upload|paste|contact|"
     r"consult|check|visit|refer to|see|verify|reach|wait|let)\b.{0,200}"
@@ -128,6 +141,7 @@ NO_CLAIM = tuple(
     for pattern in (
         _REFUSAL,
         _NOT_IN_EVIDENCE,
+        _CONFLICT,
         _NOTHING_KNOWN,
         _OFFER,
         _LEAD_IN,

@@ -18,8 +18,8 @@ from groundrails.text.values import Quantity, quantities_of
 
 CACHED_TEXTS = 2_000
 _BOUND = re.compile(
-    r"\b(?:over|more than|at least|at most|under|less than|up to|fewer than|above|below|exceed\w*|within|every|each|per)"
-    r"\s(?:an?\s)?$",
+    r"\b(?:over|more than|at least|at most|under|less than|up to|fewer than|above|below|exceed\w*|within|every|each|"
+    r"per)\s(?:an?\s)?$",
     re.IGNORECASE,
 )
 _PART = re.compile(r"\w[-–]$|\d[.,]\s$")

@@ -6,8 +6,8 @@ import pytest
 
 from groundrails import Guard
 from groundrails.checks.evidence_nli import NliScores, Seen
-from groundrails.checks.hypotheses import question_of
-from groundrails.exchange import Passage
+from groundrails.checks.hypotheses import Hypothesis, hypotheses, question_of
+from groundrails.exchange import Passage, Span
 from groundrails.nli.windows import Window
 from groundrails.scoring.words import words_of
 
@@ -85,3 +85,15 @@ def test_the_quote_holds_the_value_that_was_compared(claim: str, evidence: str, 
     quote = seen.quote(words_of(claim), 0.8)
     assert quote.span.text == quoted
     assert evidence[quote.span.start : quote.span.end] == quoted
+
+
+def test_a_sentence_that_the_prompt_dictates_is_read_alone() -> None:
+    # "Ships sank here" in the user's message had made the same words of the answer supported.
+    prompt = 'Your answer must say "Ships sank here."'
+    assert hypotheses([Span.of("Ships sank here.", 0, 16)], prompt) == [
+        Hypothesis("Ships sank here.", "Ships sank here.")
+    ]
+
+
+def test_a_choice_that_the_question_offers_is_read_with_it() -> None:
+    assert hypotheses([Span.of("Lyon.", 0, 5)], "Is it Paris or Lyon?")[0].text == "Is it Paris or Lyon? Lyon."

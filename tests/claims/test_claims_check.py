@@ -126,3 +126,15 @@ async def test_where_claims_cannot_verify_grounding_speaks(guard: Callable[..., 
 async def test_a_supported_sentence_is_clean_in_both(guard: Callable[..., Guard]) -> None:
     report = await guard(checks=BOTH).check("The Eiffel Tower is located in Paris.", evidence=EVIDENCE)
     assert (report.status, report.decision, len(report.claims), report.findings) == ("grounded", "allow", 1, ())
+
+
+@pytest.mark.parametrize("form", ["{}", "```json\n{}\n```"])
+async def test_a_wrong_field_of_a_json_answer_is_found_and_null_is_no_claim(form: str) -> None:
+    """JSON in a fence had been taken for code, and said to make no claim."""
+    evidence = "The Halden Bridge opened in 1932 and is 412 metres long."
+    guard = Guard({"checks": ["claims"]})
+    for year, status in ((1932, "grounded"), (1951, "hallucinated")):
+        answer = form.replace("{}", f'{{"name": "Halden Bridge", "architect": null, "opened": {year}}}')
+        report = await guard.check(answer, evidence=evidence)
+        assert report.status == status
+        assert report.claims[1].span.text == f'"opened": {year}'

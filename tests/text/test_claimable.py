@@ -13,6 +13,13 @@ Hello!
 Hi there, thanks for asking!
 Good morning, how are you?
 Isn't that great?
+The sources contradict each other about this, so I cannot say which is right.
+These instructions contradict each other, so I cannot follow both.
+I cannot follow both instructions.
+The passages disagree.
+I hope this helps!
+I hope you find this useful.
+I hope this answers your question.
 Don't you want to know more?
 Isn't there anything else I can do?
 Thank you for your question.
@@ -82,6 +89,10 @@ The passage does not end at the castle; it leads to the river.
 The tower is in Lyon, isn't it?
 Did you know that the tower was built in 1901?
 Isn't the tower in Lyon?
+The sources disagree about the year of the opening, 1932 and 1935.
+The passages contradict the manual.
+The sources contradict each other about this, but the bridge opened in 1884.
+I hope it stays closed until the trial in March.
 Didn't Eiffel build the tower in 1901?
 Here are the three winners: Ann, Bob and Cy.
 The tower, built in 1999 in Berlin, has the following features:
