@@ -22,8 +22,8 @@ def without_doubles(results: Sequence[CheckResult]) -> list[CheckResult]:
     """The results, with what `grounding` says about claims left to `claims`, if `claims` ran to its end.
 
     A wrong claim then stands in a report once, with one finding; status and score rest on one verdict on it. Findings
-    of other kinds stay with `grounding`, and decide its status. If `claims` could not verify everything, both speak, unless
-    all that it left open is what no evidence decides: a matter of taste is no invention for `grounding` either.
+    of other kinds stay with `grounding`, and decide its status. If `claims` could not verify everything, both speak,
+    unless all that it left open is what no evidence decides: a matter of taste is no invention for `grounding` either.
     """
     results = _claims_once(results)
     finer = next((result for result in results if result.name == FINER), None)

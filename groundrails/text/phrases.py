@@ -77,9 +77,10 @@ _SOURCES = (
     r"documents|instructions|texts|requests|messages|statements|excerpts)"
 )
 _CONFLICT = (
-    _SOURCES + r"(?: (?:above|here|you gave me|provided|given))?(?: (?:clearly|seem to|appear to))? (?:(?:contradict|"
-    r"conflict with|disagree with) (?:each other|one another)|conflict|disagree|"
-    r"are (?:contradictory|inconsistent|in conflict)(?: with each other)?)(?: (?:about|on|regarding) (?:this|that|it|the (?:matter|question|point|issue)))?"
+    _SOURCES + r"(?: (?:above|here|you gave me|provided|given))?(?: (?:clearly|seem to|appear to))? "
+    r"(?:(?:contradict|conflict with|disagree with) (?:each other|one another)|conflict|disagree|"
+    r"are (?:contradictory|inconsistent|in conflict)(?: with each other)?)"
+    r"(?: (?:about|on|regarding) (?:this|that|it|the (?:matter|question|point|issue)))?"
     r"(?:,? (?:so|and|therefore) (?:i|we)(?: |)" + _NOT + r" .{0,120})?"
 )
 """An honest report that nothing can be said. "The sources disagree about the year 1932" states more, and is a claim."""
