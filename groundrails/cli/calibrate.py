@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from groundrails.cli.check import _refuse_unwritable
+from groundrails.cli.check_input import refuse_unwritable
 from groundrails.cli.errors import CliError
 from groundrails.cli.terminal import console, say
 
@@ -54,7 +54,7 @@ def calibrate(
     sklearn_metrics(), scipy_stats()
     for file in (out, json_file, html):
         if file is not None:
-            _refuse_unwritable(file)
+            refuse_unwritable(file)
     if target_precision is not None and target_recall is not None:
         raise CliError("--target-precision and --target-recall exclude each other; give one")
     names = [name.strip() for part in method for name in part.split(",") if name.strip()]

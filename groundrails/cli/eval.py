@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from groundrails.cli.check import _refuse_unwritable
+from groundrails.cli.check_input import refuse_unwritable
 from groundrails.cli.errors import EXIT_UNVERIFIED, CliError
 from groundrails.cli.progress import ProgressBar
 from groundrails.cli.terminal import console, say
@@ -59,7 +59,7 @@ def evaluate(
 
     for file in (json_file, html, markdown, run):
         if file is not None:
-            _refuse_unwritable(file)
+            refuse_unwritable(file)
     if origin not in ("files", "hub"):
         raise CliError(f"--from is {origin!r}; expected files or hub")
     with _run_file(run, json_file or html or markdown) as run_file:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from groundrails.cli.check import _refuse_unwritable
+from groundrails.cli.check_input import refuse_unwritable
 from groundrails.cli.errors import EXIT_UNVERIFIED, CliError
 from groundrails.cli.progress import ProgressBar
 from groundrails.cli.redteam_target import Attacked, documents_in, opened
@@ -77,7 +77,7 @@ def redteam(
     written = Written(json_file, html, markdown, save_suite, propose)
     for file in (*written.files, history):
         if file is not None:
-            _refuse_unwritable(file)
+            refuse_unwritable(file)
     if config is not None and app is not None:
         raise CliError("give --config for the engine or --app for a whole app, not both")
     options = {"categories": _categories(categories), "per_category": per_category, "seed": seed, "history": history,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groundrails.cli.check import _text_of
+from groundrails.cli.check_input import text_of
 from groundrails.cli.errors import CliError
 from groundrails.cli.terminal import say
 from groundrails.errors import GroundrailsError
@@ -70,7 +70,7 @@ def documents_in(paths: Sequence[Path], app: Path | None) -> list[Document]:
         files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES) if path.is_dir() else [path]
         if not files:
             raise CliError(f"no text file in {str(path)!r}; expected one of {', '.join(SUFFIXES)}")
-        found += [Document(str(file), _text_of(file)) for file in files]
+        found += [Document(str(file), text_of(file)) for file in files]
     return found
 
 
