@@ -338,7 +338,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "severities": severities,
     **{
         f"bench_{name}": partial(benchmark, name)
-        for name in ("latency", "scaling", "real_rows", "measures", "claims", "error_types")
+        for name in ("latency", "scaling", "real_rows", "measures", "claims", "claims_speed", "error_types")
     },
 }
 
