@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from groundrails.testing import ReplayRequest, ReplayServer
@@ -38,6 +39,51 @@ def app_yaml(base_url: str, yaml: str = "", *, more_models: str = "", flows: str
     """A `config.yml`; `yaml` is appended and holds its own `rails:` unless the flows are enough."""
     rails = "" if re.search(r"^\s*rails:", yaml, re.MULTILINE) else f"rails: {{output: {{flows: [{flows}]}}}}\n"
     return MODEL.format(base_url=base_url, more_models=more_models) + rails + textwrap.dedent(yaml)
+
+
+MODEL_2 = """
+colang_version: "2.x"
+models:
+  - type: main
+    engine: openai
+    model: gpt-4o-mini
+    parameters: {{base_url: "{base_url}"}}
+{more}
+"""
+COLANG_2 = """
+import core
+import guardrails
+import groundrails.plugin
+
+{rails}
+flow main
+  activate answer
+  activate fixed answer
+
+flow answer
+  user said something as $said
+  $text = $said.transcript
+  $answer = await PassthroughLLMAction(user_message=$text)
+  bot say $answer
+
+flow fixed answer
+  match NeverSent()
+"""
+
+
+def app_yaml_2(base_url: str, more: str = "") -> str:
+    """A `config.yml` for Colang 2.x."""
+    return MODEL_2.format(base_url=base_url, more=textwrap.dedent(more))
+
+
+def colang_2(*, output: str = "", input: str = "", flags: Sequence[str] = ()) -> str:
+    """A Colang 2.x app: its output rail, its input rail, and the flags that its input rails set."""
+    set_flags = [line for flag in flags for line in (f"global ${flag}", f"${flag} = True")]
+    before = [*set_flags, *([input] if input else [])]
+    rails = f"flow output rails $output_text\n  {output}\n\n" if output else ""
+    if before:
+        rails += "flow input rails $input_text\n" + "".join(f"  {line}\n" for line in before)
+    return COLANG_2.replace("{rails}", rails)
 
 
 def make_app(yaml: str, colang: str = "") -> Any:

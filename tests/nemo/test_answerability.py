@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import CLEAN, EVIDENCE, QUESTION, make_app, user
+from nemo_apps import CLEAN, EVIDENCE, QUESTION, app_yaml_2, colang_2, make_app, user
 
 from groundrails.testing import ReplayServer
 
@@ -66,33 +65,8 @@ async def test_evidence_that_cannot_be_read(
     assert (content == CLEAN) is is_answered
 
 
-COLANG_2 = """
-import core
-import guardrails
-import groundrails.plugin
-
-flow input rails $input_text
-  check answerability
-
-flow main
-  activate answer
-  activate fixed answer
-
-flow answer
-  user said something as $said
-  $text = $said.transcript
-  $answer = await PassthroughLLMAction(user_message=$text)
-  bot say $answer
-
-flow fixed answer
-  match NeverSent()
-"""
-
-
 async def test_colang_2(server: ReplayServer) -> None:
-    from test_colang_2 import YAML
-
-    rails = make_app(YAML.format(base_url=server.base_url, more=""), textwrap.dedent(COLANG_2))
+    rails = make_app(app_yaml_2(server.base_url), colang_2(input="check answerability"))
     server.default(CLEAN)
     assert (await ask(rails, QUESTION))["content"] == CLEAN
     server.reset()

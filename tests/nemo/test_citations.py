@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, EMBEDDINGS, EVIDENCE, QUESTION, WARNING, app_yaml, make_app, user
+from nemo_apps import BLOCKED, EMBEDDINGS, EVIDENCE, QUESTION, WARNING, app_yaml_2, colang_2, make_app, user
 from nemo_modes import MODES, Mode, Turn
 
 from groundrails.testing import ReplayServer
@@ -111,41 +110,11 @@ async def test_without_evidence_nothing_passes_as_clean(app: App, server: Replay
     assert "could not be verified" in message["content"]
 
 
-COLANG_2 = """
-import core
-import guardrails
-import groundrails.plugin
-
-flow output rails $output_text
-  check citations
-
-flow input rails $input_text
-  global $check_citations
-  $check_citations = True
-
-flow main
-  activate answer
-  activate fixed answer
-
-flow answer
-  user said something as $said
-  $text = $said.transcript
-  $answer = await PassthroughLLMAction(user_message=$text)
-  bot say $answer
-
-flow fixed answer
-  match NeverSent()
-"""
-
-
 @pytest.mark.parametrize("exceptions", [False, True])
 async def test_colang_2(server: ReplayServer, exceptions: bool) -> None:
     more = "enable_rails_exceptions: true\n" if exceptions else ""
-    yaml = f'colang_version: "2.x"\n{app_yaml(server.base_url)}{more}'
-    yaml = yaml.replace("import_paths: [groundrails/plugin]\n", "").replace(
-        "rails: {output: {flows: [check grounding]}}\n", ""
-    )
-    rails = make_app(yaml, textwrap.dedent(COLANG_2))
+    yaml = app_yaml_2(server.base_url, more)
+    rails = make_app(yaml, colang_2(output="check citations", flags=["check_citations"]))
     for answer, seen in ((MADE_UP, BLOCKED), (CLEAN, CLEAN)):
         server.reset()
         server.default(answer)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, WARNING, app_yaml, make_app, user
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, WARNING, app_yaml_2, colang_2, make_app, user
 from nemo_modes import MODES, Turn
 
 from groundrails.testing import ReplayServer
@@ -96,41 +95,11 @@ async def test_the_app_s_own_model_classifies_where_the_settings_say_so(
     assert seen in message["content"]
 
 
-COLANG_2 = """
-import core
-import guardrails
-import groundrails.plugin
-
-flow output rails $output_text
-  check claims
-
-flow input rails $input_text
-  global $check_claims
-  $check_claims = True
-
-flow main
-  activate answer
-  activate fixed answer
-
-flow answer
-  user said something as $said
-  $text = $said.transcript
-  $answer = await PassthroughLLMAction(user_message=$text)
-  bot say $answer
-
-flow fixed answer
-  match NeverSent()
-"""
-
-
 @pytest.mark.parametrize("exceptions", [False, True])
 async def test_colang_2(server: ReplayServer, exceptions: bool) -> None:
     more = "enable_rails_exceptions: true\n" if exceptions else ""
-    yaml = f'colang_version: "2.x"\n{app_yaml(server.base_url)}{more}'
-    yaml = yaml.replace("import_paths: [groundrails/plugin]\n", "").replace(
-        "rails: {output: {flows: [check grounding]}}\n", ""
-    )
-    rails = make_app(yaml, textwrap.dedent(COLANG_2))
+    yaml = app_yaml_2(server.base_url, more)
+    rails = make_app(yaml, colang_2(output="check claims", flags=["check_claims"]))
     server.default(PLANTED)
     message = await rails.generate_async(messages=user({"evidence": EVIDENCE}))
     events = {event["type"]: event for event in message.get("events", ())}

@@ -2,51 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, WARNING, is_sampling, script
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, WARNING, app_yaml_2, colang_2, is_sampling, script
 
 from groundrails.testing import ReplayServer
 
-YAML = """
-colang_version: "2.x"
-models:
-  - type: main
-    engine: openai
-    model: gpt-4o-mini
-    parameters: {{base_url: "{base_url}"}}
-{more}
-"""
-COLANG = """
-import core
-import guardrails
-import groundrails.plugin
-
-flow output rails $output_text
-  {flow}
-
-flow input rails $input_text
-  global $check_grounding
-  global $check_claims
-  global $check_hallucination
-  global $hallucination_warning
-  {flag}
-
-flow main
-  activate answer
-  activate fixed answer
-
-flow answer
-  user said something as $said
-  $text = $said.transcript
-  $answer = await PassthroughLLMAction(user_message=$text)
-  bot say $answer
-
-flow fixed answer
-  match NeverSent()
-"""
 FLAGS = {
     "check grounding": "check_grounding",
     "check claims": "check_claims",
@@ -60,9 +22,8 @@ _apps: dict[tuple[str, str], Any] = {}
 def _app(server: ReplayServer, flow: str, *, flag: bool = True, more: str = "") -> Any:
     from nemoguardrails import LLMRails, RailsConfig
 
-    setting = f"${FLAGS[flow]} = True" if flag else "$nothing = True"
-    colang = textwrap.dedent(COLANG).replace("{flow}", flow).replace("{flag}", setting)
-    key = (colang, yaml := YAML.format(base_url=server.base_url, more=more))
+    colang = colang_2(output=flow, flags=[FLAGS[flow]] if flag else [])
+    key = (colang, yaml := app_yaml_2(server.base_url, more))
     if key not in _apps:
         _apps[key] = LLMRails(RailsConfig.from_content(colang_content=colang, yaml_content=yaml))
     return _apps[key]
@@ -125,7 +86,7 @@ async def test_flag_holds_for_one_answer(server: ReplayServer) -> None:
 
     colang = SAYS.replace("{first}", PLANTED).replace("{second}", PLANTED).replace("  check claims\n", "")
     flags = "\nflow input rails $input_text\n  global $check_grounding\n  $check_grounding = True\n"
-    yaml = YAML.format(base_url=server.base_url, more=WARN.replace("activation: always, ", ""))
+    yaml = app_yaml_2(server.base_url, more=WARN.replace("activation: always, ", ""))
     app = LLMRails(RailsConfig.from_content(colang_content=colang + flags, yaml_content=yaml))
     message = await _ask(app)
     assert [event["report"]["status"] for event in _events(message, "HallucinationReport")] == ["hallucinated"]
@@ -196,7 +157,7 @@ async def test_answers_without_an_llm_call_keep_their_reports_apart(server: Repl
     from nemoguardrails import LLMRails, RailsConfig
 
     colang = SAYS.replace("{first}", PLANTED).replace("{second}", CLEAN)
-    yaml = YAML.format(base_url=server.base_url, more=WARN)
+    yaml = app_yaml_2(server.base_url, more=WARN)
     app = LLMRails(RailsConfig.from_content(colang_content=colang, yaml_content=yaml))
     for evidence, statuses in ((EVIDENCE, ["hallucinated", "grounded"]), ("", ["unverified", "unverified"])):
         messages = [{"role": "context", "content": {"evidence": evidence}}, {"role": "user", "content": QUESTION}]

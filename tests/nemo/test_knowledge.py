@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, app_yaml, make_app, user
+from nemo_apps import BLOCKED, app_yaml_2, colang_2, make_app, user
 from nemo_modes import MODES, Turn
 
 from groundrails.testing import ReplayServer
@@ -121,41 +120,11 @@ async def test_the_app_s_own_knowledge_base_is_a_source(
     assert told in (await rails.generate_async(messages=asked()))["content"]
 
 
-COLANG_2 = """
-import core
-import guardrails
-import groundrails.plugin
-
-flow output rails $output_text
-  check knowledge
-
-flow input rails $input_text
-  global $check_knowledge
-  $check_knowledge = True
-
-flow main
-  activate answer
-  activate fixed answer
-
-flow answer
-  user said something as $said
-  $text = $said.transcript
-  $answer = await PassthroughLLMAction(user_message=$text)
-  bot say $answer
-
-flow fixed answer
-  match NeverSent()
-"""
-
-
 @pytest.mark.parametrize("exceptions", [False, True])
 async def test_colang_2(server: ReplayServer, papers: Path, exceptions: bool) -> None:
     more = "enable_rails_exceptions: true\n" if exceptions else ""
-    yaml = f'colang_version: "2.x"\n{app_yaml(server.base_url, SETTINGS.format(path=papers))}{more}'
-    yaml = yaml.replace("import_paths: [groundrails/plugin]\n", "").replace(
-        "rails: {output: {flows: [check grounding]}}\n", ""
-    )
-    rails = make_app(yaml, textwrap.dedent(COLANG_2))
+    yaml = app_yaml_2(server.base_url, SETTINGS.format(path=papers) + more)
+    rails = make_app(yaml, colang_2(output="check knowledge", flags=["check_knowledge"]))
     server.default(MADE_UP)
     message = await rails.generate_async(messages=asked())
     events = {event["type"]: event for event in message.get("events", ())}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, is_sampling, make_app, user
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, app_yaml_2, colang_2, is_sampling, make_app, user
 
 import groundrails
 from groundrails.testing import ReplayRequest, ReplayServer
@@ -157,12 +156,9 @@ async def test_marks_in_the_form_of_the_settings(
 
 @pytest.mark.parametrize(("then", "expected"), [("regenerate", CLEAN), ("abstain", "I can't answer that reliably")])
 async def test_colang_2_gets_repair_and_abstention(server: ReplayServer, then: str, expected: str) -> None:
-    from test_colang_2 import COLANG, YAML
-
     policy = f"policies: [{{when: {{kind: unsupported_claim}}, then: {then}}}]"
     more = f"custom_data: {{groundrails: {{activation: always, {policy}}}}}\n"
-    colang = textwrap.dedent(COLANG).replace("{flow}", "check grounding").replace("{flag}", "$nothing = True")
-    rails = make_app(YAML.format(base_url=server.base_url, more=more), colang)
+    rails = make_app(app_yaml_2(server.base_url, more), colang_2(output="check grounding"))
     script(server, PLANTED, CLEAN)
     message = await rails.generate_async(messages=user({"evidence": EVIDENCE}))
     assert message["content"].startswith(expected)

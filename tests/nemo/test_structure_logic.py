@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, WARNING, app_yaml, make_app, user
+from nemo_apps import BLOCKED, WARNING, app_yaml, app_yaml_2, colang_2, make_app, user
 from nemo_modes import MODES, Turn
 
 from groundrails.testing import ReplayServer
@@ -216,33 +215,6 @@ async def test_the_app_s_own_model_audits_where_the_settings_say_so(
 
 # ---- Colang 2.x
 
-COLANG_2 = """
-import core
-import guardrails
-import groundrails.plugin
-
-flow output rails $output_text
-  {flow}
-
-flow input rails $input_text
-  global $check_structure
-  global $check_logic
-  {flag}
-
-flow main
-  activate answer
-  activate fixed answer
-
-flow answer
-  user said something as $said
-  $text = $said.transcript
-  $answer = await PassthroughLLMAction(user_message=$text)
-  bot say $answer
-
-flow fixed answer
-  match NeverSent()
-"""
-
 
 @pytest.mark.parametrize("way", ["flag", "always", "exception"])
 @pytest.mark.parametrize(
@@ -259,14 +231,11 @@ async def test_colang_2(server: ReplayServer, flow: str, bad: str, good: str, ex
         "structure": {"schema": SCHEMA},
         "policies": [{"when": {"kind": "logic_error"}, "then": "block"}],
     }
-    yaml = f'colang_version: "2.x"\n{app_yaml(server.base_url)}'
-    yaml = yaml.replace("import_paths: [groundrails/plugin]\n", "").replace(
-        "rails: {output: {flows: [check grounding]}}\n", ""
-    )
+    yaml = app_yaml_2(server.base_url)
     yaml += f"custom_data: {json.dumps({'groundrails': settings})}\n"
     yaml += "enable_rails_exceptions: true\n" if way == "exception" else ""
-    flag = "$" + flow.replace(" ", "_") + " = True" if way != "always" else "$nothing = True"
-    rails = make_app(yaml, textwrap.dedent(COLANG_2).replace("{flow}", flow).replace("{flag}", flag))
+    flags = [flow.replace(" ", "_")] if way != "always" else []
+    rails = make_app(yaml, colang_2(output=flow, flags=flags))
     server.default(good)
     assert (await rails.generate_async(messages=user()))["content"] == good
     server.reset()
