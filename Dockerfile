@@ -1,12 +1,14 @@
 # The service with its dashboard: docker build -t groundrails . && docker run -p 8484:8484 -v "$PWD/deploy:/etc/groundrails:ro" groundrails
-FROM python:3.12-slim AS build
+ARG BASE=python:3.12-slim
+FROM ${BASE} AS build
 WORKDIR /src
 COPY . .
 # The one package that is named is the source beside it.
 # hadolint ignore=DL3013
 RUN pip install --no-cache-dir --prefix=/install ".[service,store,postgresql,telemetry]"
 
-FROM python:3.12-slim
+# hadolint ignore=DL3006
+FROM ${BASE}
 COPY --from=build /install /usr/local
 RUN useradd --system --uid 10001 --create-home groundrails && mkdir /data && chown groundrails /data
 USER 10001

@@ -83,14 +83,14 @@ def conditions_of(view: View, settings: MonitoringSettings) -> list[Condition]:
         spent = view.budget.share_spent or 0.0
         message = f"the error budget of {settings.budget.window_days:g} days is spent: {spent:.0%}"
         found.append(Condition("budget", message, {"worst": worst, "recommended": list(CONSEQUENCES)}))
-    if view.gate.count:
+    if view.gate.answers:
         found.append(_failed_gate(view.gate, settings))
     return found
 
 
 def _failed_gate(failures: GateFailures, settings: MonitoringSettings) -> Condition:
     """The output alerts of control stack 20.7.2: many at once are one message, and each is in one."""
-    count = "an answer" if failures.count == 1 else f"{failures.count} answers"
+    count = "an answer" if failures.answers == 1 else f"{failures.answers} answers"
     named = ", ".join(f"{row.id} (score {row.hallucination_score:.2f})" for row in failures.worst)
     message = f"{count} failed the quality gate in the last {settings.alerts.gate_window_h:g} h"
     outputs = [

@@ -42,7 +42,7 @@ class Window(NamedTuple):
 class GateFailures(NamedTuple):
     """Answers that failed the quality gate lately."""
 
-    count: int
+    answers: int
     newest_seq: int
     """Of the newest of them; 0 if there is none."""
     worst: tuple[Summary, ...]

@@ -29,7 +29,7 @@ def create_app(guard: Guard) -> FastAPI:
         from fastapi import FastAPI
     except ImportError:
         raise MissingExtraError("the service", "fastapi", "service") from None
-    from groundrails.service import api, pages
+    from groundrails.service import api, pages, review_pages
     from groundrails.service.access import with_keys_described
     from groundrails.service.checking import Checker
     from groundrails.service.keys import KeyRing
@@ -65,6 +65,7 @@ def create_app(guard: Guard) -> FastAPI:
     app.include_router(api.router)
     app.include_router(api.probes)
     app.include_router(pages.router)
+    app.include_router(review_pages.router)
     describe = app.openapi
     app.openapi = lambda: with_keys_described(describe())  # type: ignore[method-assign]  # FastAPI's own way to add
     _answer_failures(app)

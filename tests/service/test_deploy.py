@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -28,6 +29,14 @@ def settings_in(repository: Path) -> dict[str, dict[str, Any]]:
 def test_settings_load_and_name_a_file_of_keys(repository: Path, name: str) -> None:
     settings = GuardConfig.load(settings_in(repository)[name])
     assert settings.service.keys_file and settings.store is not None
+
+
+@pytest.mark.parametrize("release", ["1.28", "1.33"])
+def test_the_manifests_are_valid_for_kubernetes(repository: Path, release: str) -> None:
+    kinds = list(yaml.safe_load_all((repository / "deploy" / "kubernetes.yml").read_text(encoding="utf-8")))
+    assert {kind["kind"] for kind in kinds} >= {"ConfigMap", "Deployment", "Service"}
+    for kind in kinds:
+        assert kubernetes_validate.validate(kind, release, strict=True) == release
 
 
 def test_kubernetes_probes_and_stop_fit_the_service(repository: Path) -> None:
