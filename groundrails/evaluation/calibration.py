@@ -186,7 +186,7 @@ def fit_method(name: str, rows: Rows, outside: Bools, kind: CalibratorName | Non
     how = fit_one(best, train.labels, train.scores)
     after_scores = applied(how, held.scores)
     after = quality(held.labels, after_scores, held.groups)
-    if after["log_loss"]["value"] > before["log_loss"]["value"]:
+    if any(after[name]["value"] > before[name]["value"] for name in ("log_loss", "brier")):
         told = f"refused: {best} is worse than the raw score on held-out documents"
         return Fitted(name, None, told, before, after, bins, bins_of(held.labels, after_scores))
     return Fitted(
@@ -204,21 +204,21 @@ def fit_ensemble(names: Sequence[str], rows: Rows, outside: Bools, seed: int) ->
     together = ensemble_scores(how, names, held.scores)
     single = held.scores[:, best]
     before, after = (quality(held.labels, one, held.groups) for one in (single, together))
-    gain = ratio_interval(row_losses(held.labels, single) - row_losses(held.labels, together),
+    change = ratio_interval(row_losses(held.labels, together) - row_losses(held.labels, single),
                           np.ones(held.labels.size), groups=held.groups, seed=seed)  # fmt: skip
     told = (
-        f"log loss lower by {_signed(gain)} than that of {names[best]} alone on held-out documents"
-        if gain.value is not None
+        f"log loss {_signed(change)} against {names[best]} alone on held-out documents"
+        if change.value is not None
         else "no held-out rows"
     )
-    settings = how if gain.value is not None and gain.value > 0 else None
+    settings = how if change.value is not None and change.value < 0 else None
     word = "taken" if settings else "refused"
     bins = [bins_of(held.labels, one) for one in (single, together)]
     return Fitted("ensemble", settings, f"{word}: {told}", before, after, bins[0], bins[1])
 
 
-def _signed(gain: Interval) -> str:
-    return f"{gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]"
+def _signed(change: Interval) -> str:
+    return f"{change.value:+.4f} [{change.low:+.4f}, {change.high:+.4f}]"
 
 
 def _ensemble(names: Sequence[str], rows: Rows, strength: float) -> EnsembleCalibration:

@@ -97,7 +97,7 @@ def test_an_ensemble_of_two_that_know_different_things_is_taken() -> None:
     rows = two_methods(1500, second_is_noise=False)
     fitted = c.fit_ensemble(["a", "b"], rows, c.split(rows, 0.3, 0), seed=0)
     assert isinstance(fitted.settings, EnsembleCalibration)
-    assert fitted.told.startswith("taken: log loss lower by +")
+    assert fitted.told.startswith("taken: log loss -")
     assert fitted.settings.weights["a"] == pytest.approx(fitted.settings.weights["b"], rel=0.35)
 
 
@@ -107,7 +107,7 @@ def test_an_ensemble_that_does_not_help_on_held_out_documents_is_refused() -> No
     scores = rows.scores.copy()
     scores[outside, 1] = 1 - scores[outside, 1]  # the second method turns round on new documents
     fitted = c.fit_ensemble(["a", "b"], rows._replace(scores=scores), outside, seed=0)
-    assert fitted.settings is None and fitted.told.startswith("refused: log loss lower by -")
+    assert fitted.settings is None and fitted.told.startswith("refused: log loss +")
 
 
 def test_thresholds_by_hand() -> None:

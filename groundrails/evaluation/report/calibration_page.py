@@ -29,7 +29,7 @@ def calibration_page(calibration: Calibration) -> str:
         names=[SHORT.get(name, name.replace("_", " ")) for name in SHOWN],
         fitted=[
             {"name": one.name, "told": one.told,
-             "cells": [(told(name, one.before[name]), told(name, one.after[name])) for name in SHOWN]}
+             "cells": [[_parts(name, side) for side in (one.before, one.after)] for name in SHOWN]}
             for one in calibration.fitted
         ],
         plots=[{"title": one.name, "svg": Markup(_plot(one))} for one in calibration.fitted],
@@ -37,6 +37,12 @@ def calibration_page(calibration: Calibration) -> str:
         style=Markup(style),
         style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
     )  # fmt: skip
+
+
+def _parts(name: str, side: dict[str, Any]) -> tuple[str, str]:
+    """A figure and its interval."""
+    value, _, interval = told(name, side[name]).partition(" ")
+    return value, interval
 
 
 def _plot(fitted: Fitted) -> str:

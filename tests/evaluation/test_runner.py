@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from evaluation_rows import year_rows
+
+from groundrails import Guard
+from groundrails.evaluation.methods import for_evaluation
+from groundrails.evaluation.outcomes import Outcome
+from groundrails.evaluation.rows import Row
+from groundrails.evaluation.runner import run
+from groundrails.evaluation.runs import RunFile, header_of
+from groundrails.testing import ReplayRequest, ReplayServer
+
+
+async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(tmp_path: Path) -> None:
+    arrivals: list[float] = []
+
+    def judge(_: ReplayRequest) -> str:
+        arrivals.append(time.monotonic())
+        return json.dumps({"verdicts": []})
+
+    taken = done = ahead = 0
+
+    def rows() -> Iterator[Row]:
+        nonlocal taken, ahead
+        for one in year_rows(12):
+            taken += 1
+            ahead = max(ahead, taken - done)
+            yield Row(id=one["id"], dataset="d", response=one["response"], hallucinated=one["hallucinated"],
+                      evidence=tuple(one["evidence"]))  # fmt: skip
+
+    def note(_: Outcome | None) -> None:
+        nonlocal done
+        done += 1
+
+    with ReplayServer() as server:
+        server.reply(judge, times=100, delay_s=0.5)
+        llm = {"model": "replay", "base_url": server.base_url, "api_key": "none", "cache": {"backend": "off"}}
+        guard = Guard(for_evaluation(Guard({"llm": llm}).config))
+        with RunFile(tmp_path / "r.jsonl", header_of("d", "f", None, 0, guard.config), fresh=True) as into:
+            await run(guard, ["judge"], rows(), into, concurrency=3, on_outcome=note)
+    assert (taken, done) == (12, 12)
+    together = max(sum(one <= other < one + 0.5 for other in arrivals) for one in arrivals)
+    assert 2 <= together <= 3  # an answer takes half a second
+    assert ahead <= 4  # three under way, and the next in hand
+
+
+def test_on_a_terminal_a_bar_shows_the_time_left() -> None:
+    code = (
+        "import time; from groundrails.cli.progress import ProgressBar; bar = ProgressBar('evaluating'); bar.start(4)\n"
+        "for _ in range(3): time.sleep(0.2); bar.step()\n"
+        "time.sleep(0.2); bar.stop()"
+    )
+    shown, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen([sys.executable, "-c", code], stderr=terminal, env=environment) as running:
+        os.close(terminal)
+        text = b""
+        try:
+            while piece := os.read(shown, 4096):
+                text += piece
+        except OSError:  # the other end is closed
+            pass
+        assert running.wait() == 0
+    os.close(shown)
+    told = text.decode()
+    assert "evaluating" in told and "3/4" in told and re.search(r"0:00:0\d", told)
