@@ -18,7 +18,7 @@ from groundrails.evaluation.redteam.running import attack_all
 from groundrails.evaluation.redteam.scoring import scores
 from groundrails.evaluation.redteam.suite import SHIPPED, read_suite
 from groundrails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget
-from groundrails.evaluation.redteam.told import score_told
+from groundrails.evaluation.redteam.told import dimension_rows, score_told
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     rows: list[tuple[str, ...]] = [("", "score", "false answers caught", "true answers passed")]
     rows += [(name.replace("_", " "), *_cells(one)) for name, one in found["categories"].items()]
     rows.append(("**all**", *_cells({**found["score"], **found["counts"]})))
-    rows += [(f"*{name.replace('_', ' ')}*", score_told(one), "", "") for name, one in found["dimensions"].items()]
+    rows += [(f"*{name}*", score, "", "") for name, score, _ in dimension_rows(found)]
     publish("redteam", rows, found)
 
 
