@@ -186,11 +186,13 @@ async def test_turn_after_a_block_works(app: Callable[..., Any], server: ReplayS
     assert seen == [BLOCKED, CLEAN, BLOCKED]
 
 
-async def test_report_of_all_rails_stands_in_the_context(app: Callable[..., Any], server: ReplayServer) -> None:
-    rails = app(
-        RULES.format(kind="[unsupported_claim, inconsistent_samples]", then="warn"),
-        flows="check grounding, self check hallucination",
-    )
+@pytest.mark.parametrize("parallel", ["false", "true"])
+async def test_report_of_all_rails_stands_in_the_context(
+    app: Callable[..., Any], server: ReplayServer, parallel: str
+) -> None:
+    """In parallel, each flow has its own copy of the context and the last to end would win."""
+    flows = f"rails: {{output: {{parallel: {parallel}, flows: [check grounding, self check hallucination]}}}}\n"
+    rails = app(RULES.format(kind="[unsupported_claim, inconsistent_samples]", then="warn") + flows)
     for answer, status in ((PLANTED, "hallucinated"), (CLEAN, "grounded")):
         server.reset()
         script(server, answer)
