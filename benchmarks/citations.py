@@ -5,7 +5,8 @@
 Answers about made-up buildings are written from made-up passages, in twelve styles of citing; into one half of them
 one violation is planted. Five styles and twelve kinds of fact are seen, seven and twelve held out: their cases were
 never looked at while the rules were written. The generator shares no code and no word lists with `groundrails.checks`.
-Fifty cases written by hand are reported apart (`citation_cases.jsonl`).
+A last set of twelve kinds of fact was written when the rules were done, and measured as it was. Fifty cases written by
+hand are reported apart (`citation_cases.jsonl`).
 
 Columns: `found` = the planted violation is among the findings; `only` = and no other; `false alarms` = sound answers
 with any finding.
@@ -28,6 +29,7 @@ from groundrails import Guard
 
 HAND_WRITTEN = Path(__file__).with_name("citation_cases.jsonl")
 PER_TEMPLATE = 6
+LATE_PER_TEMPLATE = 3
 SEED = 20
 PLACES = "Ostra Velm Karsund Tiber Mirow Sarnen Lovech Brno Aveiro Piran Tartu Visby Ravna Telč Gmund Hanko".split()  # noqa: SIM905
 KINDS = ["Bridge", "Museum", "Lighthouse", "Library", "Observatory", "Theatre", "Harbour", "Station", "Mill", "Dam"]
@@ -174,6 +176,31 @@ HELD_OUT_WORDINGS = (
 )
 
 
+LATE_WORDINGS = (
+    ("{it} shuts for repairs every {a} years.", "every {a} years, {it} is shut for repairs", range(2, 20)),
+    (
+        "The garden behind {it} is known for its {a}.",
+        "{it} has a garden known for its {a}",
+        ("roses", "ferns", "lilies"),
+    ),
+    (
+        "{it} was a gift from {a} to the citizens.",
+        "the citizens received {it} from {a}",
+        ("a widow", "a duke", "a sailor"),
+    ),
+    ("Rain leaked into {it} until {a}.", "until {a}, rain came into {it}", range(1900, 2015)),
+    ("The lift in {it} holds {a} visitors.", "{a} visitors fit in the lift of {it}", range(4, 40)),
+    ("{it} gets its water from {a}.", "the water for {it} comes from {a}", ("a spring", "a lake", "a well")),
+    ("People over {a} pay nothing at {it}.", "for people over {a}, {it} costs nothing", range(55, 90)),
+    ("{it} has been run by {a} since the war.", "since the war, {a} has run {it}", ("a bank", "the army", "a church")),
+    ("A {a} hangs in the hall of {it}.", "in the hall of {it} there is a {a}", ("whale", "tapestry", "bell")),
+    ("The bus stop is {a} metres away from {it}.", "{it} is {a} metres from the bus stop", range(30, 900)),
+    ("Lightning struck {it} in {a}.", "{it} was hit by lightning in {a}", range(1860, 2015)),
+    ("{it} lends its rooms to {a} in the evening.", "in the evening, {a} use the rooms of {it}", ("choirs", "scouts")),
+)
+"""Written when the rules were done, measured as they are, and not looked at since: no rule can lean on them."""
+
+
 def worded(passage: str, answer: str, values: Sequence[Any]) -> Callable[[random.Random, str], Fact]:
     """A kind of fact from its wordings."""
 
@@ -186,6 +213,9 @@ def worded(passage: str, answer: str, values: Sequence[Any]) -> Callable[[random
 
 SEEN_FACTS = (opened, length, cost, designer, *(worded(*row) for row in SEEN_WORDINGS))
 HELD_OUT_FACTS = (staff, towers, owner, visitors, *(worded(*row) for row in HELD_OUT_WORDINGS))
+
+
+LATE_FACTS = tuple(worded(*row) for row in LATE_WORDINGS)
 
 
 def person(rng: random.Random, count: int) -> list[str]:
@@ -416,10 +446,12 @@ def bare(text: str, chosen: str) -> str:
     return f"\n- {text}" if chosen == "list item" else f"{text}."
 
 
-def cases(per_template: int, seed: int) -> Iterator[Case]:
-    """Every style with every violation and as many sound answers."""
+def cases(per_template: int, seed: int, *, late: bool = False) -> Iterator[Case]:
+    """Every style with every violation and as many sound answers; if `late`, held-out styles over the last facts."""
     for chosen, (held_out, naming, _) in STYLES.items():
-        facts = HELD_OUT_FACTS if held_out else SEEN_FACTS
+        if late and not held_out:
+            continue
+        facts = LATE_FACTS if late else HELD_OUT_FACTS if held_out else SEEN_FACTS
         for plant, violation in [*PLANTS.items(), (None, "")]:
             rng = random.Random(f"{seed}/{chosen}/{plant.__name__ if plant else ''}")
             for turn in range(per_template if plant else per_template * len(PLANTS)):
@@ -506,8 +538,8 @@ def main() -> None:
     given = options.parse_args()
     guard = Guard({"checks": ["citations"]})
     started = time.perf_counter()
-    made, hand = list(cases(PER_TEMPLATE, SEED)), hand_written()
-    seen, by_hand = asyncio.run(findings_of(guard, made)), asyncio.run(findings_of(guard, hand))
+    made, late, hand = list(cases(PER_TEMPLATE, SEED)), list(cases(LATE_PER_TEMPLATE, SEED, late=True)), hand_written()
+    seen, of_late, by_hand = (asyncio.run(findings_of(guard, some)) for some in (made, late, hand))
     pairs = list(zip(made, seen, strict=True))
 
     def of(wanted: Callable[[Case], bool]) -> Tally:
@@ -523,6 +555,7 @@ def main() -> None:
                 f"held out: {plant.__name__.replace('_', ' ')}"
             )
         )  # type: ignore[misc]
+    rows.append(tally(late, of_late).row("generated, facts written last"))
     rows.append(tally(hand, by_hand).row("written by hand"))
     wrong = [
         {"template": case.template, "answer": case.answer, "found": sorted(names), "planted": case.planted}

@@ -59,7 +59,7 @@ def _what_moves_it() -> list[str]:
     ]
     return [
         f"Of these {len(findings)} cells the level is another with {by_stakes}.",
-        f"Over all three stakes ({len(cells)} cells)",
+        f"Over all three stakes ({len(cells)} cells),",
         f"halving each weight or raising it by a half, in all {len(moved)} ways, changes the level of "
         f"{sum(moved) / len(moved) / len(cells):.0%} on average, of {max(moved) / len(cells):.0%} at most.",
     ]

@@ -122,7 +122,8 @@ class StructureSettings(Section):
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} are both set; a response has one of them")
         if self.json_schema is not None:
-            from groundrails.checks.structure_schema import SchemaProblem, compiled
+            from groundrails.checks.schema_clock import SchemaProblem
+            from groundrails.checks.structure_schema import compiled
 
             try:
                 compiled(self.json_schema, formats=self.formats)

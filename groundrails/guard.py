@@ -122,7 +122,7 @@ class Guard:
         Raises:
             InputError: an argument has a shape that cannot be read. What goes wrong later is in the report instead.
         """
-        if response is None and not tool_calls:
+        if response is None and tool_calls is None:
             raise InputError("response is missing; only tool_calls can be checked without one")
         exchange = Exchange.of(
             "" if response is None else response,

@@ -6,19 +6,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from groundrails.checks.base import CheckContext
+from groundrails.checks.schema_clock import Clock, SchemaProblem
+from groundrails.checks.schema_keywords import canonical
 from groundrails.checks.structure_agreement import field_agreement
+from groundrails.checks.structure_fields import violations_of_text
 from groundrails.checks.structure_find import Found, FoundJson, find_json
 from groundrails.checks.structure_json import Path, Place, Slip, pointer, walk
-from groundrails.checks.structure_rules import (
-    Rules,
-    Violation,
-    canonical,
-    place_in_words,
-    rules_of,
-    violations_of_text,
-    violations_of_value,
-)
-from groundrails.checks.structure_schema import Clock, SchemaProblem
+from groundrails.checks.structure_rules import Rules, rules_of, violations_of_value
+from groundrails.checks.structure_violations import Violation, place_in_words
 from groundrails.config_structure import StructureSettings
 from groundrails.exchange import Exchange, Span
 from groundrails.report import CheckResult, Finding

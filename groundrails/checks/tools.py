@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from groundrails.checks.base import CheckContext
 from groundrails.checks.knowledge import near_quote
+from groundrails.checks.schema_clock import Clock, SchemaProblem
 from groundrails.checks.structure_json import pointer
-from groundrails.checks.structure_schema import Clock, Compiled, SchemaProblem, compiled
+from groundrails.checks.structure_schema import Compiled, compiled
 from groundrails.config_violations import VIOLATIONS
 from groundrails.errors import DID_YOU_MEAN
 from groundrails.exchange import Exchange, ToolCall

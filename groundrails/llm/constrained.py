@@ -70,8 +70,8 @@ def install(app: Any, settings: StructureSettings) -> bool:
     Raises:
         SettingsError: the schema of the settings cannot be used.
     """
+    from groundrails.checks.schema_clock import SchemaProblem
     from groundrails.checks.structure_rules import rules_of
-    from groundrails.checks.structure_schema import SchemaProblem
 
     try:
         rules = rules_of(settings)

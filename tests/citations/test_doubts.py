@@ -81,9 +81,23 @@ def test_a_name_of_another_passage_does_not_replace_the_name_in_the_cited_one(gu
     # Its name was known elsewhere, so "the lighthouse was designed by somebody" was enough.
     evidence: list[Any] = [
         "The Karsund Lighthouse was designed by Ines Farkas.",
-        "The Karsund Lighthouse was designed by Maren Cerny. It was opened in 1937.",
+        "The Karsund Lighthouse was designed by Maren Cerny. The critic Piet Farkas called it dull.",
     ]
     report = guard().check_sync("Ines Farkas designed the Karsund Lighthouse [2].", evidence=evidence)
+    assert [finding.violation for finding in report.findings] == ["non_entailing"]
+
+
+@pytest.mark.parametrize(
+    ("source", "claim"),
+    [
+        ("The dike was raised in 1903 by 1,600 men.", "The dike was raised in 1903 by 16,000 men [1]."),
+        ("The mill ran from 1710 to 1804 on 2,000 sacks.", "The mill ran from 1710 to 1804 on 200 sacks [1]."),
+    ],
+)
+def test_a_figure_that_reads_like_a_year_is_still_another_figure(
+    guard: Callable[..., Guard], source: str, claim: str
+) -> None:
+    report = guard().check_sync(claim, evidence=[source])
     assert [finding.violation for finding in report.findings] == ["non_entailing"]
 
 

@@ -276,6 +276,12 @@ def test_without_calls_there_is_nothing_to_do(settings: dict[str, Any]) -> None:
     assert report.checks["tools"].status == "skipped" and report.status == "grounded"
 
 
+def test_a_turn_without_calls_may_be_given_as_it_is(settings: dict[str, Any]) -> None:
+    # An agent passes on what its model returned; most turns call nothing, and hold no text of their own either.
+    report = Guard({"checks": ["tools"], "tools": settings}).check_sync(tool_calls=[], tools=TOOLS)
+    assert (report.status, report.checks["tools"].reason) == ("grounded", "no_tool_calls")
+
+
 def test_neither_a_response_nor_calls_is_wrong_usage() -> None:
     with pytest.raises(InputError, match="response is missing"):
         Guard({"checks": ["tools"]}).check_sync(tools=TOOLS)

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from groundrails.checks.citation.json_answer import JsonCitation, JsonClaim, json_claims
-from groundrails.checks.citation.marks import Mark, Ref, entry_refs, find_marks, ref_of
+from groundrails.checks.citation.mark_brackets import ref_of
+from groundrails.checks.citation.mark_types import Mark, Ref
+from groundrails.checks.citation.marks import entry_refs, find_marks
 from groundrails.checks.citation.quotations import Quotation, find_quotations, gaps
 from groundrails.checks.citation.references import Entry, References, find_references
 from groundrails.checks.citation.sources import Sources

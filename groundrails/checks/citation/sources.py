@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from groundrails.checks.citation.marks import AUTHORS_AND_YEARS, Ref
+from groundrails.checks.citation.mark_types import AUTHORS_AND_YEARS, Ref
 from groundrails.exchange import Passage, Span
 from groundrails.report import Quote
 from groundrails.scoring.words import WordIndex

@@ -7,7 +7,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from groundrails.checks.citation.marks import REPORTING, Mark, hidden_text
+from groundrails.checks.citation.mark_authors import REPORTING
+from groundrails.checks.citation.mark_types import Mark
+from groundrails.checks.citation.marks import hidden_text
 from groundrails.exchange import Span
 from groundrails.text.claimable import clean
 from groundrails.text.claims import ExtractedClaim, extract_claims, first_verb

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,10 +11,11 @@ from groundrails.checks.base import CheckContext
 from groundrails.checks.citation.doubts import minded_for_wording
 from groundrails.checks.citation.sources import Sources
 from groundrails.checks.citation.statements import Statement
-from groundrails.checks.evidence_nli import Reading, read_claims
+from groundrails.checks.evidence_nli import SURE_ENTAILMENT, Reading, read_claims
 from groundrails.checks.grounding import Judged, claim_of, judged_reading
 from groundrails.checks.hypotheses import Hypothesis, hypotheses
 from groundrails.checks.near_copies import shows_swap
+from groundrails.checks.other_values import EXACT_KINDS
 from groundrails.config import GroundingSettings
 from groundrails.exchange import Span
 from groundrails.nli.base import ENTAILMENT
@@ -33,6 +35,8 @@ CLEARED_SHARE = 0.9
 """Share of the score from which a claim is unsupported that one gets which only its wording made doubtful."""
 _WORDING = ("missing_words", "missing_near", "missing_bigrams")
 """Features of the verdict model that say how a claim is worded, not what it says."""
+_FULL_NAME = re.compile(r"[A-Z][a-z]+ [A-Z][a-z]+\b")
+"""At the head of a claim, where every word has a capital, only a second one tells a name."""
 MIN_RESTATED = 0.5
 """P(entailment) of the source's sentence by the claim from which the claim restates it (strict level)."""
 
@@ -147,7 +151,11 @@ def _judged_cited(reading: Reading, model: VerdictModel, settings: GroundingSett
     already: what the passage entails more likely than not, with every number, date and name, it supports in any words.
     """
     judged = judged_reading(reading, model, settings)
+    if judged.label == "supported" and reading.entailment < SURE_ENTAILMENT and _says_another(reading):
+        return Judged("partially_supported", judged.verdict)
     if judged.label != "partially_supported" or reading.missing or reading.entailment < MIN_ENTAILMENT_REWORDED:
+        return judged
+    if _names_another(reading):
         return judged
     content = {name: value for name, value in reading.features.items() if name not in _WORDING}
     reworded = judged_reading(reading._replace(features=content), model, settings)
@@ -171,11 +179,19 @@ def _with_known_names(readings: Sequence[Reading], sources: Sources, places: Seq
     return changed
 
 
+def _says_another(reading: Reading) -> bool:
+    """True if no cited passage has a figure or date of the claim, or the sentence has another name in the place of its
+    own: what a citation is to show, word by word."""
+    return not reading.is_copy and (bool({*reading.missing} & EXACT_KINDS) or _names_another(reading))
+
+
 def _names_another(reading: Reading) -> bool:
     """True if the sentence that decides has another name where the claim has its own."""
-    return reading.nearest is not None and shows_swap(
-        reading.words, words_of(clean(reading.nearest.sentence(reading.words).text))
-    )
+    if reading.nearest is None:
+        return False
+    told = words_of(clean(reading.nearest.sentence(reading.words).text))
+    begins_with_name = _FULL_NAME.match(reading.hypothesis) is not None
+    return shows_swap(words_of(reading.hypothesis, starts_sentence=not begins_with_name), told)
 
 
 def _may_be_unnamed(reading: Reading) -> bool:

@@ -8,9 +8,9 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from groundrails.checks.logic.lexer import Token
 from groundrails.checks.logic.numbers import UNITS, Convention, read_digits
 from groundrails.checks.logic.statements import Shown
+from groundrails.checks.logic.tokens import Token
 
 MAX_BITS = 20_000
 """Size of the largest number that is computed, about 6,000 digits."""

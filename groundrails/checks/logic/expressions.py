@@ -23,10 +23,11 @@ from groundrails.checks.logic.arithmetic import (
     compute,
     shown_of,
 )
-from groundrails.checks.logic.lexer import Token, tokens_of
+from groundrails.checks.logic.lexer import tokens_of
 from groundrails.checks.logic.numbers import CONVENTIONS, LONG_UNITS, UNITS
 from groundrails.checks.logic.runs import goes_on, is_conversion, is_plain_here, left_run, right_run, says_something
 from groundrails.checks.logic.statements import Statement, fits, in_words, is_asserted, pieces
+from groundrails.checks.logic.tokens import Token
 
 
 def formulas(text: str) -> Iterator[Statement]:

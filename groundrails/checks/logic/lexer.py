@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
 
 from groundrails.checks.logic.numbers import (
     CURRENCIES,
@@ -16,24 +15,8 @@ from groundrails.checks.logic.numbers import (
     UNITS,
     read_words,
 )
-
-TokenKind = Literal["number", "sign", "open", "close", "equal", "relation", "root", "power", "word", "unknown", "break"]
-
-
-class Token(NamedTuple):
-    """One token; `text` is normalised: `*` for every sign of multiplication."""
-
-    kind: TokenKind
-    text: str
-    start: int
-    end: int
-    scale: int = 1
-    unit: str = ""
-    is_percent: bool = False
-    is_word: bool = False
-    """True if words stand for it: "plus", "is"."""
-    is_approximate: bool = False
-
+from groundrails.checks.logic.token_units import with_units
+from groundrails.checks.logic.tokens import Token
 
 _SIGN_WORDS = {
     "plus": "+",
@@ -45,15 +28,21 @@ _SIGN_WORDS = {
     "raised to the power of": "^",
     "raised to": "^",
 }
+
 _POWER_WORDS = {"squared": "2", "cubed": "3"}
+
 _EQUAL_WORDS = (
     "is equal to|are equal to|is exactly|is therefore|is also|comes out to|comes to|adds up to|add up to|amounts to|"
     "results in|works out to|would be|will be|should be|must be|equals|equal|makes|make|gives|give|"
     "yields|totals|which is|is|are|was|were"
 )
+
 _APPROXIMATELY = r"(?:about|approximately|approx\.?|roughly|around|nearly|almost|close to|some|~|≈|circa)"
+
 _EXACTLY = r"(?:exactly|only|just|simply|precisely|a total of|then|thus|therefore)"
+
 _SUPERSCRIPTS = {"²": "2", "³": "3"}
+
 _TOKEN = re.compile(
     rf"""
       (?P<frac>\\[dt]?frac\s*\{{(?P<top>[^{{}}]*)\}}\s*\{{(?P<bottom>[^{{}}]*)\}})
@@ -89,17 +78,23 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+
 _UNIT_BEHIND = re.compile(r"(?:°\s?[CF]|µ?[A-Za-z]{1,12}(?:/[A-Za-z]{1,5})?[²³]?)(?![\w])")
+
 _SPELLED_UNIT = re.compile(rf"[ \u00a0]({'|'.join(sorted(LONG_UNITS, key=len, reverse=True))})\b(?!/)")
+
 _NEXT_OPERAND = re.compile(rf"\s*[\d(√\\.{re.escape(CURRENCIES)}-]|\s*[A-Za-z]")
+
 _TIMES_X = re.compile(r"\s*[xX]\s*(?=[\d($€£])")
+
 _AFTER_EQUAL = re.compile(rf"(?:\s*(?:(?P<about>{_APPROXIMATELY})|{_EXACTLY}))*", re.IGNORECASE)
+
 _OPERATORS = {"×": "*", "⋅": "*", "·": "*", "∙": "*", "÷": "/", "−": "-", "–": "-", "—": "-"}
 
 
 def tokens_of(text: str, start: int, end: int) -> list[Token]:
     """The tokens of a stretch of a masked text, in order; blanks, emphasis and currency signs are left out."""
-    return _settled(list(_raw_tokens(text, start, end)))
+    return with_units(list(_raw_tokens(text, start, end)))
 
 
 def _raw_tokens(text: str, start: int, stop: int) -> Iterator[Token]:
@@ -249,58 +244,3 @@ def _sign(text: str, found: str, start: int, end: int) -> Iterator[Token]:
     if found == "*" and text[end : end + 1].isalpha() and not text[start - 1 : start].isspace():
         return
     yield Token("sign", _OPERATORS.get(found, found), start, end)
-
-
-def _settled(tokens: list[Token]) -> list[Token]:
-    """`x` between two numbers is a sign; words behind a number are its unit."""
-    settled: list[Token] = []
-    place = 0
-    while place < len(tokens):
-        token = tokens[place]
-        last = settled[-1] if settled else None
-        if token.kind == "word" and token.text == "x" and last is not None and last.kind in ("number", "close"):
-            following = tokens[place + 1] if place + 1 < len(tokens) else None
-            is_times = following is not None and following.kind in ("number", "open", "root")
-            settled.append(token._replace(kind="sign", text="*") if is_times else token._replace(kind="unknown"))
-        elif token.kind == "word" and last is not None and last.kind in ("number", "power", "close"):
-            place = _take_unit(tokens, place, settled)
-            continue
-        else:
-            settled.append(token)
-        place += 1
-    return settled
-
-
-MAX_UNIT_WORDS = 4
-_NO_UNIT = frozenset(
-    """of and or the a an than that this which who so then if because since but to from by with in
-    on at for as not more less fewer times remainder rem mod modulo o'clock am pm percent percentage
-    point points we you it they he she can there have has had do does did when while where after
-    before until between into over under out off up""".split()  # noqa: SIM905 - words read better than a list
-)
-
-
-def _take_unit(tokens: list[Token], place: int, settled: list[Token]) -> int:
-    """Join the words behind a number to it if a sign or an end follows; gives the place behind them."""
-    end = place
-    while end < len(tokens) and tokens[end].kind == "word" and end - place < MAX_UNIT_WORDS + 1:
-        end += 1
-    words = tokens[place:end]
-    following = tokens[end] if end < len(tokens) else None
-    joins = (
-        len(words) <= MAX_UNIT_WORDS
-        and not any(len(word.text) == 1 and word.text not in UNITS and word.text != "a" for word in words)
-        and not any(word.text in _NO_UNIT for word in words[:-1] if word.text not in ("of", "per", "a", "an", "each"))
-        and words[0].text not in _NO_UNIT
-        and (
-            following.kind in ("sign", "equal", "close", "relation")
-            if following is not None and following.kind != "break"
-            else len(words) == 1 and words[0].text in UNITS
-        )
-    )
-    if joins and settled[-1].kind == "number":
-        name = words[0].text
-        settled[-1] = settled[-1]._replace(end=words[-1].end, unit=settled[-1].unit or name)
-        return end
-    settled.append(tokens[place])
-    return place + 1

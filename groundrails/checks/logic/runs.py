@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundrails.checks.logic.lexer import Token
 from groundrails.checks.logic.numbers import UNITS
+from groundrails.checks.logic.tokens import Token
 
 MAX_TOKENS = 400
 """Longer formulas are not computed."""
