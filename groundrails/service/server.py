@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import signal
 import socket
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 LISTEN_BACKLOG = 2048
 MAX_HEADER_BYTES = 64 * 1024
 """Of a request that has not reached its body; a connection with more is closed."""
+UPGRADE = re.compile(rb"(\r\n)upgrade:", re.IGNORECASE)
 
 
 def is_loopback(host: str) -> bool:
@@ -116,7 +118,7 @@ def _protocol(header_timeout_s: float) -> Any:
 
     class TimedProtocol(HttpToolsProtocol):
         _timer: asyncio.TimerHandle | None = None
-        _header_bytes = 0
+        _head = b""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -125,14 +127,27 @@ def _protocol(header_timeout_s: float) -> Any:
         def data_received(self, data: bytes) -> None:
             if self._is_idle():
                 self._start()
-            super().data_received(data)
+                data = self._whole_head(data)
+            if data:
+                super().data_received(data)
             if not self._is_idle():
                 self._stop()
-                self._header_bytes = 0
-                return
-            self._header_bytes += len(data)
-            if self._header_bytes > MAX_HEADER_BYTES:
+
+        def _whole_head(self, data: bytes) -> bytes:
+            """What has come once the head has ended, else nothing; without an `Upgrade`, which we may ignore.
+
+            httptools throws the body of a request away that asks for one, and Java's client asks in every request.
+            """
+            self._head += data
+            end = self._head.find(b"\r\n\r\n")
+            if max(end, 0 if end >= 0 else len(self._head)) > MAX_HEADER_BYTES:
+                self._head = b""
                 self._give_up()
+                return b""
+            if end < 0:
+                return b""
+            head, rest, self._head = self._head[:end], self._head[end:], b""
+            return UPGRADE.sub(rb"\1x-refused-upgrade:", head) + rest
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop()

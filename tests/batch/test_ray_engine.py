@@ -22,9 +22,9 @@ if sys.platform != "linux":
 
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 ROWS = 800
-START_S = 240
-"""Seconds until both workers have written a quarter, at most; on two quiet cores it takes some fifteen."""
-END_S = 240
+START_S = 540
+"""Seconds until both workers have written a quarter, at most: a machine may be very busy."""
+END_S = 300
 
 
 def write_rows() -> None:
@@ -90,7 +90,7 @@ def test_a_killed_worker_costs_time_but_no_row() -> None:
         assert written() < ROWS, "the job had ended before a worker was killed"
         process.wait(END_S)
     assert process.returncode == 3, told()  # the broken row
-    assert "A worker died or was killed" in told()
+    assert "A worker died or was killed" in told()  # Ray prints it to standard output, which is for results
     assert "Warning" not in told()
     lines = list(lines_of(Path("out.jsonl")))
     assert [line["id"] for line in lines] == [f"r{n}" for n in range(ROWS)]

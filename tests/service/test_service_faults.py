@@ -169,6 +169,39 @@ def test_slow_clients_are_cut_off_and_hold_nobody_up(serve: Callable[..., Servic
         each.close()
 
 
+def answers_to(service: Service, *parts: bytes) -> bytes:
+    """All that comes back until the service closes the connection."""
+    with connect(service) as caller:
+        received = b""
+        try:
+            for part in parts:
+                caller.sendall(part)
+                time.sleep(0.05)
+            while data := caller.recv(65536):
+                received += data
+        except ConnectionError:  # it was closed while we sent
+            pass
+        return received
+
+
+def test_heads_that_ask_for_another_protocol_come_in_pieces_or_never_end(serve: Callable[..., Service]) -> None:
+    running = serve({"service": {"header_timeout_s": 5}})
+    body = json.dumps(GOOD).encode()
+    head = (
+        b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+        b"HTTP2-Settings: AAEAAEAAAAIAAAAA\r\nContent-Type: application/json\r\n"
+        b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n"
+    )  # what Java's client sends with every request
+    for parts in ([head + body], [head[:70], head[70:-3], head[-3:] + body[:5], body[5:]]):
+        received = answers_to(running, *parts)
+        assert received.startswith(b"HTTP/1.1 200 OK\r\n") and b'"status":"grounded"' in received
+    started = time.monotonic()
+    endless = [b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", *[b"X-A: " + b"a" * 16_000 + b"\r\n"] * 8]
+    assert answers_to(running, *endless) == b"" and time.monotonic() - started < 5
+    smuggled = head.replace(b"Content-Length", b"Transfer-Encoding: chunked\r\nContent-Length") + b"0\r\n\r\n"
+    assert answers_to(running, smuggled).startswith(b"HTTP/1.1 400 ")
+
+
 def test_work_of_a_caller_who_left_is_stopped(serve: Callable[..., Service]) -> None:
     running = serve({"service": {"max_running": 1}})
     body = json.dumps(LONG).encode()
