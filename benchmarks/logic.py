@@ -5,8 +5,8 @@
 Right and wrong answers from `benchmarks/logic_generated.py` (half of its templates held out), and fifty answers written
 by hand, apart (`benchmarks/logic_cases.jsonl`). Offline, with the audit by the embedded NLI model. A wrong answer
 counts as found if there is a finding; a right one as a false alarm if there is any. With `--data`, every different text
-of the bench data that holds a digit or a "than" is computed too, without the audit: nothing is planted there, so each
-alarm is printed for a person to read.
+of the bench data that holds a digit or a "than" is computed too, and the forms of every text that concludes are
+decided, without the NLI model: nothing is planted there, so each alarm is printed for a person to read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from logic_generated import Case, cases
 from tables import publish
 
 from groundrails import Guard
+from groundrails.checks.logic.chains import steps_of
 from groundrails.checks.logic.computed import computed_statements
+from groundrails.checks.logic.syllogisms import form_faults
 from groundrails.config_logic import LogicSettings
 
 HAND_WRITTEN = Path(__file__).with_name("logic_cases.jsonl")
@@ -46,24 +48,33 @@ async def judged(some: Sequence[Case]) -> list[bool]:
 
 
 def real_texts(folder: Path) -> list[str]:
-    """Every different text of the bench data that could say something computable."""
+    """Every different text of the bench data."""
     texts: set[str] = set()
     for file in sorted(folder.glob("*.jsonl.gz")):
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             for row in map(json.loads, lines):
                 values = [v for value in row.values() for v in (value if isinstance(value, list) else [value])]
-                texts |= {v for v in values if isinstance(v, str) and len(v) > 30 and re.search(r"\d|\bthan\b", v)}
+                texts |= {v for v in values if isinstance(v, str) and len(v) > 30}
     return sorted(texts)
 
 
+COMPUTABLE = re.compile(r"\d|\bthan\b")
+CONCLUDES = re.compile(r"\b(?:therefore|thus|hence|so|consequently|follows|conclu|means|implies)", re.IGNORECASE)
+
+
 def alarms_on(texts: Sequence[str]) -> dict[str, Any]:
-    """What the computing part says about texts in which nothing was planted."""
+    """What the computing part, and the forms, say about texts in which nothing was planted."""
     statements, alarms = 0, []
-    for text in texts:
+    computable = [text for text in texts if COMPUTABLE.search(text)]
+    for text in computable:
         found = computed_statements(text, LogicSettings())
         statements += len(found)
         alarms += [f"{text[s.start : s.end]} | {s.reason}" for s in found if s.is_right is False]
-    return {"texts": len(texts), "statements": statements, "alarms": alarms}
+    conclude = [text for text in texts if CONCLUDES.search(text)]
+    for text in conclude:
+        steps = steps_of(text)
+        alarms += [f"{steps[place].text} | {fault}" for place, fault in form_faults(steps).items()]
+    return {"texts": len(computable), "statements": statements, "concluding": len(conclude), "alarms": alarms}
 
 
 def rates(some: Sequence[Case], alarms: Sequence[bool]) -> dict[str, Any]:
