@@ -336,3 +336,24 @@ def test_a_set_that_is_not_on_the_hub_says_so() -> None:
     pytest.importorskip("datasets")
     with pytest.raises(InputError, match="frank is not on the hub"):
         Dataset.open("frank", origin="hub")
+
+
+def test_a_file_that_cannot_be_unpacked_to_its_end_is_told(tmp_path: Path) -> None:
+    record = lines({"id": "1", "response": "One.", "hallucinated": False})
+    whole = gzip.compress(b"".join(record.replace("1", str(n)).encode() for n in range(500)))
+    for name, content in (
+        ("cut", whole[: len(whole) // 2]),
+        ("bad", whole[:30] + b"xxxxxxxx" + whole[38:]),
+        ("no", b"no"),
+    ):
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(content)
+        with pytest.raises(InputError, match=f"{name}.jsonl.gz' is cut short or damaged .*get it again"):
+            list(Dataset.open(str(tmp_path / f"{name}.jsonl.gz")).rows())
+
+
+def test_a_line_nested_without_end_is_malformed_and_the_rest_is_read(tmp_path: Path) -> None:
+    good = lines({"id": "1", "response": "One.", "hallucinated": False})
+    (tmp_path / "deep.jsonl").write_text(good + "[" * 100_000 + "\n")
+    dataset = Dataset.open(str(tmp_path / "deep.jsonl"))
+    assert [row.id for row in dataset.rows()] == ["1"]
+    assert dataset.problems.malformed == 1

@@ -6,7 +6,9 @@ import csv
 import gzip
 import json
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,9 +22,18 @@ Convert = Callable[[Record, str], Iterable[Row]]
 """A record and its number in the file (an id where it has none) to its rows; raises where it cannot be read."""
 
 
-def opened(file: Path) -> IO[bytes]:
-    """The bytes of a file, unpacked if its name ends in `.gz`."""
-    return gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb")  # type: ignore[return-value]
+@contextmanager
+def opened(file: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked if its name ends in `.gz`.
+
+    Raises:
+        InputError: while it is read, if it cannot be unpacked to its end.
+    """
+    with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as handle:
+        try:
+            yield handle  # type: ignore[misc]
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InputError(f"{str(file)!r} is cut short or damaged ({error}); get it again") from None
 
 
 def json_lines(file: Path, problems: Problems) -> Iterator[Placed]:
@@ -34,7 +45,7 @@ def json_lines(file: Path, problems: Problems) -> Iterator[Placed]:
             place = f"{file.name}:{number}"
             try:
                 record = json.loads(line.decode("utf-8-sig"))
-            except ValueError as error:  # UnicodeDecodeError is one
+            except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
                 problems.note("malformed", place, f"not JSON: {error}")
                 continue
             if isinstance(record, dict):
@@ -52,7 +63,7 @@ def json_list(file: Path, problems: Problems, key: str | None = None) -> Iterato
     with opened(file) as handle:
         try:
             data = json.load(handle)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"cannot read {str(file)!r}: {error}; expected a JSON list") from None
     if key is not None and isinstance(data, dict):
         data = data.get(key)
