@@ -81,8 +81,12 @@ def _stems(told: Words) -> set[str]:
 
 def number_kinds(told: Words, other: Words) -> set[str]:
     """Kinds of the numbers that the other text has not: its unit, or `year`; only numbers of one kind can clash."""
-    known = {number.value for number in other.numbers}
-    return {_kind(number) for number in told.numbers if number.value not in known}
+    return {_kind(number) for number in told.numbers if not any(_may_be(number, known) for known in other.numbers)}
+
+
+def _may_be(number: Number, other: Number) -> bool:
+    """True for equal values, and where either is said to be about right ("over 400 metres" of 412)."""
+    return number.value == other.value or number.agrees(other) or other.agrees(number)
 
 
 def _kind(number: Number) -> str:

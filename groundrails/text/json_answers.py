@@ -15,6 +15,8 @@ from groundrails.exchange import Span
 
 MAX_DEPTH = 40
 """Deeper JSON is no answer that anyone reads; it is left to the rules for text."""
+MAX_FIELDS = 200
+"""Fields of a longer answer are read some at a time: each claim takes a reading of the evidence."""
 MAX_NAME_WORDS = 8
 _FENCED = re.compile(r"```[ \t]*(?:json\w*)?[ \t]*\n(?P<body>\s*[\[{].*?)\n?[ \t]*```", re.DOTALL | re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
@@ -57,9 +59,16 @@ def fields_of(text: str) -> list[Field]:
     if not _has_object(text):
         return []
     try:
-        return list(_fields(text, _skip(text, 0), "", 0))
+        return _gathered(list(_fields(text, _skip(text, 0), "", 0)))
     except RecursionError:
         return []
+
+
+def _gathered(fields: list[Field]) -> list[Field]:
+    """At most `MAX_FIELDS`, neighbours together."""
+    size = -(-len(fields) // MAX_FIELDS) or 1
+    groups = (fields[first : first + size] for first in range(0, len(fields), size))
+    return [Field("; ".join(field.text for field in group), group[0].start, group[-1].end) for group in groups]
 
 
 def _skip(text: str, at: int) -> int:

@@ -121,25 +121,33 @@ def tells_other(claim: str, text: str) -> bool:
 
 
 def _tells_other_measure(claim: str, text: str) -> bool:
-    ours = [told for told in _quantities(claim) if measure_of(told.quantity) is not None]
+    ours = [told for told in _quantities(claim) if _has_unit(told.quantity)]
     if not ours:
         return False
-    there = [told for told in _quantities(text) if measure_of(told.quantity) is not None]
+    there = [told for told in _quantities(text) if _has_unit(told.quantity)]
     spare = [told for told in there if not any(_is_same(own, told) for own in ours)]
     return any(
         not own.is_bound
         and not any(_is_same(own, told) for told in there)
         and any(
-            not told.is_bound and are_comparable(own.quantity, told.quantity) and _spelled_apart(own, told)
-            for told in spare
+            not told.is_bound and _clash(own.quantity, told.quantity) and _spelled_apart(own, told) for told in spare
         )
         for own in ours
     )
 
 
+def _has_unit(quantity: Quantity) -> bool:
+    return quantity.kind == "money" or measure_of(quantity) is not None
+
+
+def _clash(a: Quantity, b: Quantity) -> bool:
+    """True for two of one dimension, and for two currencies: no rate of exchange makes 12 dollars 12 euros."""
+    return are_comparable(a, b) or (a.kind == b.kind == "money")
+
+
 def _spelled_apart(own: _Told, told: _Told) -> bool:
-    if own.quantity.kind == "percent":
-        return any(c.isdigit() for c in own.text) != any(c.isdigit() for c in told.text)
+    if own.quantity.kind == "percent":  # "a third" and "half" are words that nothing else compares
+        return not (any(c.isdigit() for c in own.text) and any(c.isdigit() for c in told.text))
     return own.quantity.unit != told.quantity.unit
 
 

@@ -35,7 +35,7 @@ _OPINION = re.compile(
     rf"{_WHO}{_BE} {_DEGREE}(?:an? )?{_DEGREE}(?:{_TASTE}(?:(?:,| and|, and) {_TASTE})*)(?: {_THING}{_TAIL})?"
     rf"|{_WHO}{_BE} {_DEGREE}(?:well )?worth (?:a (?:visit|try|trip|look|read)|it|seeing|visiting|reading|watching|"
     r"trying|the (?:wait|effort|trip|money))"
-    rf"|what an? {_DEGREE}{_TASTE} {_THING}"
+    rf"|what an? {_DEGREE}{_TASTE} \w+"
     r"|(?:it|that|this) (?:really )?(?:depends on|is a (?:matter|question) of) (?:your |one's |personal |individual )*"
     r"(?:taste|tastes|preference|preferences|mood|opinion|perspective)"
     r"|(?:you|everyone|anyone|visitors|readers|people) (?:will|'ll|would|are going to|is going to|are sure to) "
@@ -78,6 +78,7 @@ def subject_of(claim: str) -> Subject | None:
     values = values_of(text)
     if values.quantities or values.moments:
         return None
+    bare = re.sub(r"\b(it|that|this|he|she)'s\b", r"\1 is", bare)
     own = _FRAME.sub("", bare, count=1) if _FRAME.match(bare) else bare
     if _OPINION.fullmatch(own):
         return "opinion"

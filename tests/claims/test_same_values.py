@@ -15,6 +15,7 @@ EQUAL = [
     ("Louis the 14th built the palace.", "Louis XIV built the palace."),
     ("The treaty was signed after the Second World War.", "The treaty was signed after World War II."),
     ("The oven must reach 180 °C.", "The oven must reach 356 °F."),
+    ("The bridge is over 400 metres long.", "The bridge is 412 metres long."),
 ]
 OTHER = [
     ("The bridge is 1,600 metres long.", "The bridge is 1.5 km long.", "number"),

@@ -49,3 +49,10 @@ def test_an_object_of_nothing_but_null_claims_nothing() -> None:
 
 def test_a_fence_of_code_stays_code() -> None:
     assert claim_sentences("```python\n{x: 1 for x in range(3)}\n```") == []
+
+
+def test_very_many_fields_are_read_some_at_a_time() -> None:
+    text = '{"rows": [' + ",".join(f'{{"n": {n}}}' for n in range(3_000)) + "]}"
+    fields = fields_of(text)
+    assert len(fields) == 200
+    assert fields[0].text.startswith("rows n: 0; rows n: 1; ") and fields[-1].text.endswith("n: 2999")

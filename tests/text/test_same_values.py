@@ -47,6 +47,8 @@ OTHER = [
     ("It must reach 180 °F.", "It must reach 180 °C."),
     ("40 % of them voted.", "Half of them voted."),
     ("A third of the staff left.", "25% of the staff left."),
+    ("A third of them voted.", "Half of them voted."),
+    ("Entry costs $12.", "Entry costs 12 euros."),
     ("It came after World War 1.", "It came after World War II."),
     ("It came after the First World War.", "It came after World War II."),
     ("Louis the 15th built it.", "Louis XIV built it."),

@@ -14,6 +14,8 @@ SUBJECTIVE = [
     ("In my opinion, the novel is quite boring.", "opinion"),
     ("The museum is well worth a visit.", "opinion"),
     ("What a lovely story!", "opinion"),
+    ("It's gorgeous.", "opinion"),
+    ("What a lovely bridge!", "opinion"),
     ("It depends on your taste.", "opinion"),
     ("You will love it.", "opinion"),
     ("I hope the bridge opens again soon.", "wish"),
