@@ -142,6 +142,15 @@ def test_an_incomplete_decision_is_refused(queue: ReviewQueue, arguments: dict[s
     assert queue.get(item.id).item.state == "pending"
 
 
+@pytest.mark.parametrize("review_id", ["0" * 32, "feed", "", "' OR 1=1 --"])
+def test_an_id_that_nobody_has_is_named(queue: ReviewQueue, review_id: str) -> None:
+    submit(queue)
+    for ask in (queue.get, queue.release, queue.expire, lambda one: queue.decide(one, "approved", reviewer="ana")):
+        with pytest.raises(ReviewError, match="there is no review"):
+            ask(review_id)
+    assert [item.state for item in queue.items()] == ["pending"]
+
+
 def test_the_first_characters_of_an_id_are_enough(queue: ReviewQueue) -> None:
     item = submit(queue)
     assert queue.get(item.id[:8]).item.id == item.id
