@@ -1,4 +1,4 @@
-"""The one place that reads the environment: secrets and addresses, by the names that the settings give them.
+"""The one place that touches the environment: secrets and addresses, by the names that the settings give them.
 
 Nothing else of the environment changes what the engine does. Commands may also look at the terminal's own variables.
 """
@@ -11,3 +11,8 @@ import os
 def variable(name: str | None) -> str | None:
     """The value of an environment variable; None if no name is given, or it is not set."""
     return os.environ.get(name) if name else None
+
+
+def set_unless_given(name: str, value: str) -> None:
+    """Set a variable that other programs read, unless the user has."""
+    os.environ.setdefault(name, value)

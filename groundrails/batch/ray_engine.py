@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Any
 from groundrails.batch.output import Result
 from groundrails.batch.rows import Row
 from groundrails.batch.runner import DEFAULT_CONCURRENCY, checked
+from groundrails.environment import set_unless_given
 from groundrails.errors import ClusterError, GroundrailsError, MissingExtraError
 
 WAVE_ROWS = 50_000
@@ -101,7 +101,7 @@ class RayEngine:
         if self.address:
             ray.init(address=self.address, **quiet)
             return
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else the cluster reports its use to Ray's makers
+        set_unless_given("RAY_USAGE_STATS_ENABLED", "0")  # else the cluster reports its use to Ray's makers
         # Whoever may talk to a cluster can run code on it: since 2.59 Ray gives its local clusters a token by itself.
         for attempt in Retrying(stop=stop_after_attempt(STARTS), after=lambda _: ray.shutdown(), reraise=True):
             with attempt:
