@@ -185,4 +185,5 @@ def _told_share(claim: str, text: str) -> float:
 
 def _differing_values(claim: str, text: str) -> set[ErrorType]:
     """`number`, `temporal`, `entity`: what the claim has of these and the text has not, or has for something else."""
-    return {"number", "temporal", "entity"} & {*error_types(claim, text, "contradicted")}
+    values: set[ErrorType] = {"number", "temporal", "entity"}
+    return values & {*error_types(claim, text, "contradicted")}
