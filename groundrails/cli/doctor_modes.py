@@ -77,6 +77,7 @@ async def _stream(app: Any, turn: Turn) -> Any:
 
 def colang_2_mode(number: int) -> Mode:
     """The one way of Colang 2.x, for the planted turn of this number."""
+
     async def run(app: Any, turn: Turn) -> Any:
         return await ask(app, turn.plant, number)
 

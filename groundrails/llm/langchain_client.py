@@ -25,9 +25,9 @@ REPLY_TOOL = "reply"
 class LangchainClient(LearningClient):
     """An `LlmClient` over a LangChain model; its own retries and callbacks stay in force.
 
-    Several completions in one request need a model class with a field `n`. A reply under a schema comes from the classes
-    of `TAKES_SCHEMA` by `response_format`, from others with tools (Anthropic's) as the arguments of a tool that they
-    have to call; the rest, and those that refuse both, get the schema's form from the prompt.
+    Several completions in one request need a model class with a field `n`. A reply under a schema comes from the
+    classes of `TAKES_SCHEMA` by `response_format`, from others with tools (Anthropic's) as the arguments of a tool that
+    they have to call; the rest, and those that refuse both, get the schema's form from the prompt.
     """
 
     def __init__(self, llm: BaseLanguageModel[Any]) -> None:
