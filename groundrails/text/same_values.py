@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from groundrails.text.measures import are_comparable, are_equal, measure_of
 from groundrails.text.numbered_names import NumberedName, numbered_names
-from groundrails.text.values import Quantity, quantities_of
+from groundrails.text.values import Moment, Quantity, moments_of, quantities_of
 
 CACHED_TEXTS = 2_000
 _BOUND = re.compile(
@@ -62,10 +62,8 @@ def as_told(claim: str, texts: Iterable[str]) -> str:
     """
     ours = [told for told in _quantities(claim) if told.quantity.value != 1.0 or told.quantity.kind != "count"]
     names = _names(claim)
-    if not ours and not names:
-        return claim
     parts = list(texts)
-    changes = [*_changed_quantities(ours, parts), *_changed_names(names, parts)]
+    changes = [*_changed_quantities(ours, parts), *_changed_names(names, parts), *_changed_periods(claim, parts)]
     for start, end, words in sorted(changes, reverse=True):
         claim = claim[:start] + words + claim[end:]
     return claim
@@ -84,6 +82,41 @@ def _changed_quantities(ours: Sequence[_Told], texts: Sequence[str]) -> Iterator
             linking = _LINKING.search(own.text) if q.kind == "percent" else None
             after = (" of" + linking[0].removeprefix(" of")) if linking else ""
             yield q.start, q.end, _core(same.text) + after
+
+
+_PERIOD = re.compile(r"\d0['’]?s\b|centur", re.IGNORECASE)
+_PART_OF_PERIOD = re.compile(r"\b(?:early|mid|late|later)[\s-]$", re.IGNORECASE)
+
+
+def _changed_periods(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """A decade or century of the claim as the one year of the evidence that lies in it."""
+    if not _PERIOD.search(claim):
+        return
+    periods = [moment for moment in _moments(claim) if moment.part in ("decade", "century")]
+    every = [moment for text in texts for moment in _moments(text)]
+    years = {int(moment.value) for moment in every if moment.part == "year" and moment.value.isdigit()}
+    for period in periods:
+        if any(other.part == period.part for other in every):
+            continue
+        if _PART_OF_PERIOD.search(claim[max(0, period.start - 10) : period.start]):
+            continue
+        inside = [year for year in years if _lies_in(year, period)]
+        if len(inside) == 1:
+            start = (
+                period.start - 4 if claim[max(0, period.start - 4) : period.start].lower() == "the " else period.start
+            )
+            yield start, period.end, str(inside[0])
+
+
+def _lies_in(year: int, period: Moment) -> bool:
+    if period.part == "decade":
+        return year // 10 == int(period.value) // 10
+    return (year - 1) // 100 + 1 == int(period.value)
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def _moments(text: str) -> tuple[Moment, ...]:
+    return tuple(moments_of(text))
 
 
 def _core(text: str) -> str:

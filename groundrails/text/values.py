@@ -58,6 +58,11 @@ def values_of(text: str) -> Values:
     return Values(tuple(quantities), tuple(moments), tuple(_names(text, taken)))
 
 
+def moments_of(text: str) -> list[Moment]:
+    """The points in time of a text alone."""
+    return list(_moments(text))
+
+
 def quantities_of(text: str) -> list[Quantity]:
     """The quantities of a text alone, in order, with "an hour and a half" and "half a mile" as one each."""
     mixed = list(_mixed(text))

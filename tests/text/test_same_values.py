@@ -33,6 +33,8 @@ EQUAL = [
     ("It came after World War II.", "After the Second World War it came.", "It came after Second World War."),
     ("Louis the 14th built it.", "Louis XIV built it.", "Louis XIV built it."),
     ("Elizabeth the Second opened it.", "Elizabeth II opened it.", "Elizabeth II opened it."),
+    ("It opened in the 1930s.", "It opened in 1932.", "It opened in 1932."),
+    ("It opened in the 20th century.", "It opened in 1932.", "It opened in 1932."),
     ("It is in phase 3.", "It is in phase III.", "It is in phase III."),
 ]
 OTHER = [
@@ -70,6 +72,9 @@ NEITHER = [
     ("A four-year mission ended.", "It had lasted four years."),
     ("It earned $ 1500.", "It earned $1,500."),
     ("It flies 2.4 miles a second.", "It flies 2. 4 miles a second ( 3. 9 km ) ."),
+    ("It opened in the 1930s.", "It opened in 1942."),
+    ("It opened in the late 1930s.", "It opened in 1932."),
+    ("It opened in the 1930s.", "It opened in 1932 and closed in 1938."),
     ("", "It is 3 km long."),
     ("It is 3 km long.", ""),
 ]
