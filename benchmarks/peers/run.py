@@ -219,7 +219,7 @@ def table(found: dict[str, dict[str, Any]]) -> list[tuple[str, ...]]:
     line("8 checks at once, 0.5 s model", number("eight_checks_s", " s", 2))
     line("AUROC of its unigram variant", interval("unigram_auroc"))
     line("import, processor time", number("import_s", " s", 2))
-    line("`pip install`, without model weights", size)
+    line("`pip install`, weights that are loaded later not counted", size)
     names = list(dict.fromkeys(name for one in found.values() for name in one["cases"]))
     for name in names:
         line(name, lambda one, name=name: one["cases"].get(name, "-"))
