@@ -22,7 +22,7 @@ if sys.platform != "linux":
 
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 ROWS = 800
-START_S = 540
+START_S = 600
 """Seconds until both workers have written a quarter, at most: a machine may be very busy."""
 END_S = 300
 
