@@ -78,8 +78,9 @@ class Columns:
         self.tokens.append(outcome.tokens)
         self.groups.append(group)
         for name in {*outcome.baselines, *self.baselines}:
-            column = self.baselines.setdefault(name, array("d", [_NAN] * (len(self.labels) - 1)))
-            column.append(outcome.baselines.get(name, _NAN))
+            if name not in self.baselines:
+                self.baselines[name] = array("d", [_NAN] * (len(self.labels) - 1))
+            self.baselines[name].append(outcome.baselines.get(name, _NAN))
         if outcome.status == "unverified":
             code = outcome.reason.split(":")[0] or "no reason given"
             self.reasons[code] = self.reasons.get(code, 0) + 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from groundrails.evaluation import baselines, levels
-from groundrails.evaluation.columns import columns_of
+from groundrails.evaluation.columns import Columns, columns_of
 from groundrails.evaluation.compare import comparison, said
 from groundrails.evaluation.delong import delong
 from groundrails.evaluation.metrics import UndefinedMetricError
@@ -140,6 +141,19 @@ def test_baselines_by_hand() -> None:
     # best F1: flag from 5 on: TP 2, FP 1 -> 4/5
     assert baselines.best_flags([1, 0, 1, 0], [9, 7, 5, 1]).tolist() == [True, True, True, False]
     assert baselines.best_direction([1, 0], [1.0, 5.0]).tolist() == [-1.0, -5.0]
+
+
+def test_columns_grow_row_by_row_and_a_baseline_that_comes_late_is_missing_before() -> None:
+    """Forty thousand rows take a tenth of a second; work that grows with the rows before them would take minutes."""
+    columns, one = Columns(), outcomes("h", "1")[0]
+    begin = time.process_time()
+    for _ in range(40_000):
+        columns.add(one.model_copy(update={"baselines": {"length": 3.0}}), 0)
+    assert time.process_time() - begin < 10
+    columns.add(one.model_copy(update={"baselines": {"unseen_words": 0.5}}), 0)
+    assert columns.baselines["length"][-2] == 3.0 and np.isnan(columns.baselines["length"][-1])
+    assert np.isnan(columns.baselines["unseen_words"][:-1]).all() and columns.baselines["unseen_words"][-1] == 0.5
+    assert len(columns.baselines["unseen_words"]) == len(columns.baselines["length"]) == 40_001
 
 
 def test_mcnemar_by_hand() -> None:
