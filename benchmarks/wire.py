@@ -27,7 +27,7 @@ class Wire:
             f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(data)}\r\n\r\n"
         )
-        reader, writer = self._idle.pop() if self._idle else await asyncio.open_connection(*self._address)
+        reader, writer = await self._connection()
         writer.write(head.encode() + data)
         answer = await reader.readuntil(b"\r\n\r\n")
         length = LENGTH.search(answer)
@@ -36,6 +36,15 @@ class Wire:
         assert answer.startswith(b"HTTP/1.1 200 "), answer + content
         self._idle.append((reader, writer))
         return content
+
+    async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """One that the server has not closed meanwhile, as it does after some seconds without a request."""
+        while self._idle:
+            reader, writer = self._idle.pop()
+            if not reader.at_eof():
+                return reader, writer
+            writer.close()
+        return await asyncio.open_connection(*self._address)
 
     async def __aenter__(self) -> Wire:
         return self
