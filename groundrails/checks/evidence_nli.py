@@ -359,7 +359,8 @@ def _believed(claim: _Chosen, seen: Seen) -> Seen:
     if is_answer or seen.nli.contradiction < seen.nli.entailment or not seen.aboutness:
         return seen
     told = words_of(clean(seen.sentence(claim.words).text))
-    if shows_cause(claim.words, told, missing_words=claim.lacks["missing_words"]):
+    lacks = {name: claim.lacks[name] for name in ("missing_words", "missing_numbers")}
+    if shows_cause(claim.words, told, **lacks):
         return seen
     others = seen.nli.entailment + seen.nli.neutral
     share = seen.nli.entailment / others if others else 0.0

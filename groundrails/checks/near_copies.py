@@ -29,21 +29,24 @@ _CONDITIONS = frozenset(
 """Words that turn round or limit what the rest says."""
 
 
-def shows_cause(claim: Words, told: Words, *, missing_words: float = 0.0) -> bool:
+def shows_cause(claim: Words, told: Words, *, missing_words: float = 0.0, missing_numbers: float = 0.0) -> bool:
     """True if the claim is worded anew, or differs from the sentence in more than words left out or put in.
 
     A cause is a word that no evidence has, another value, another name in the same place, a negation or condition that
     only one of the two has, or another order of the same words. A number that is only put in is none: the sentence says
-    nothing about it.
+    nothing about it. But where the sentence has one too that the claim lacks, it may stand in its place, whatever their
+    units seem to be.
 
     Args:
         missing_words: share of the claim's content words that no evidence has, in [0, 1].
+        missing_numbers: the same for its numbers.
     """
     content = {*claim.content}
     if not content or len(content & {*told.content}) / len(content) < NEAR_SHARE:
         return True
     return (
         missing_words > 0
+        or (missing_numbers > 0 and bool(number_kinds(claim, told)) and bool(number_kinds(told, claim)))
         or has_other_condition(claim, told)
         or shows_swap(claim, told)
         or not _keeps_order(claim, told)

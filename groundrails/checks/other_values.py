@@ -90,5 +90,5 @@ def _may_be(number: Number, other: Number) -> bool:
 
 
 def _kind(number: Number) -> str:
-    is_year = not number.unit and number.value.is_integer() and FIRST_YEAR <= number.value <= LAST_YEAR
-    return "year" if is_year else number.unit
+    is_bare = not number.unit and not number.is_grouped and number.value.is_integer()
+    return "year" if is_bare and FIRST_YEAR <= number.value <= LAST_YEAR else number.unit

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 BATCH_TOKENS = 512
 """Tokens of one batch, padding included: one row of the longest pairs. onnxruntime keeps the memory of its largest one
 for good, and larger ones are no faster on a processor: twice as many tokens take 3 to 10 % more time."""
-PAD_TO = 8
 PIECE_CHARACTERS = 10_000
 """A longer text is encoded in pieces, side by side; they end at white space, which no token crosses."""
 LOGITS, EMBEDDING = "logits", "embedding"
@@ -148,13 +147,14 @@ class EmbeddedModel:
         return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float32)
 
     def _run(self, rows: list[tuple[Ids, int]], output: str) -> npt.NDArray[np.float32]:
-        """One output for all rows, in their order; computed in batches of rows of like length."""
+        """One output for all rows, in their order; computed in batches of rows of like length, the longest first."""
         import numpy as np
 
         session, pool = self._engine()
         lengths = [len(ids) for ids, _ in rows]
         by_length = sorted(range(len(rows)), key=lengths.__getitem__)
-        batches = list(_batches(by_length, lengths, self._budget(lengths)))
+        unpadded_from = self._description.unpadded_from or self.max_tokens + 1
+        batches = [*_batches(by_length, lengths, self._budget(lengths), unpadded_from)][::-1]
         runs = pool.map(lambda places: self._run_batch(session, [rows[place] for place in places], output), batches)
         found: list[Any] = [None] * len(rows)
         for places, values in zip(batches, runs, strict=True):
@@ -174,8 +174,7 @@ class EmbeddedModel:
     def _run_batch(self, session: Any, rows: list[tuple[Ids, int]], output: str) -> Any:
         import numpy as np
 
-        length = -(-max(len(ids) for ids, _ in rows) // PAD_TO) * PAD_TO
-        length = min(length, self.max_tokens)
+        length = max(len(ids) for ids, _ in rows)
         feeds = {
             "input_ids": np.full((len(rows), length), self._pad, dtype=np.int64),
             "attention_mask": np.zeros((len(rows), length), dtype=np.int64),
@@ -251,11 +250,20 @@ def _cut(ids: Ids, room: int) -> list[Ids]:
     return [ids[first:last] for first, last in stretches(len(ids), room)]
 
 
-def _batches(places: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Groups of places, given by rising length, whose padded rows hold at most `batch_tokens`."""
+def _batches(
+    places: Sequence[int], lengths: Sequence[int], batch_tokens: int, unpadded_from: int
+) -> Iterator[list[int]]:
+    """Groups of places, given by rising length, whose padded rows hold at most `batch_tokens`.
+
+    Rows of `unpadded_from` tokens and more share a group only with rows of the same length. Which holds for a row
+    depends on that row alone, so its scores do not depend on its batch.
+    """
     group: list[int] = []
     for place in places:
-        if group and (len(group) + 1) * lengths[place] > batch_tokens:
+        length = lengths[place]
+        is_full = (len(group) + 1) * length > batch_tokens
+        is_other = length >= unpadded_from and length != lengths[group[0]] if group else False
+        if group and (is_full or is_other):
             yield group
             group = []
         group.append(place)

@@ -26,6 +26,8 @@ def open_session(model: Path | bytes, threads: int = 1) -> Any:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    # What onnxruntime would fuse beyond this is slower than its parts: see training/graph.py.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.enable_mem_pattern = False  # shapes differ from batch to batch
     # Waiting threads would take the processor from the event loop and from other processes.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")

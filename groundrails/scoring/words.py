@@ -87,6 +87,7 @@ _DATE_SHAPES = (
 )
 _NUMBER = re.compile(r"([$€£])?\s?(?<![\w.])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(st|nd|rd|th|%)?")
 _AFTER_NUMBER = re.compile(r"[\s-]{0,2}(%|[a-z]+)", re.IGNORECASE)
+_AFTER_ADJECTIVE = re.compile(r"[\s-]([a-z]+)", re.IGNORECASE)
 _NUMBER_WORD = re.compile(
     r"\b(" + "|".join([*_SMALL_NUMBERS, *_ORDINALS]) + r")\b(?:-(one|two|three|four|five|six|seven|eight|nine)\b)?"
 )
@@ -116,11 +117,13 @@ class Date(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A quantity: its value, its unit in one spelling (empty if none), and whether it was said to be rough."""
+    """A quantity: its value, its unit in one spelling (empty if none), and how it was said."""
 
     value: float
     unit: str = ""
     is_rough: bool = False
+    is_grouped: bool = False
+    """Written as "1,700", as no year is."""
 
     def agrees(self, other: Number) -> bool:
         """True if the values match, and the units where both have one."""
@@ -391,8 +394,17 @@ def _number(text: str, start: int, end: int, value: float, sign: str) -> Number:
     if after and after[1] in _SCALES and (after[1] != "m" or sign in ("$", "€", "£")):
         value *= _SCALES[after[1]]
         after = _AFTER_NUMBER.match(text, after.end())
-    unit = _UNITS.get(sign, "") or (_UNITS.get(after[1], "") if after else "")
-    return Number(value, unit, bool(_HEDGE.search(text[max(0, start - 16) : start])))
+    unit = _UNITS.get(sign, "") or (_unit(text, after) if after else "")
+    is_rough = bool(_HEDGE.search(text[max(0, start - 16) : start]))
+    return Number(value, unit, is_rough, "," in text[start:end])
+
+
+def _unit(text: str, after: re.Match[str]) -> str:
+    """The unit behind a number, perhaps with one word between: "5 business days"."""
+    if after[1] in _UNITS or after[1] in _STOP_WORDS:
+        return _UNITS.get(after[1], "")
+    following = _AFTER_ADJECTIVE.match(text, after.end())
+    return _UNITS.get(following[1], "") if following else ""
 
 
 def _names(text: str, starts_sentence: bool) -> Iterable[str]:

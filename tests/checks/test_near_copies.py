@@ -6,7 +6,7 @@ import pytest
 
 from groundrails.checks.near_copies import shows_cause
 from groundrails.guard import Guard
-from groundrails.scoring.words import WordIndex, words_of
+from groundrails.scoring.words import WordIndex, features, words_of
 
 SENTENCE = "The actress, who lives in Leeds, married the footballer Sam Hill in York on Friday."
 
@@ -38,13 +38,15 @@ SENTENCE = "The actress, who lives in Leeds, married the footballer Sam Hill in 
         pytest.param(
             "Wages fell by 5 percent.", "Wages rose by 5 percent, prices fell by 3.", True, id="order of values"
         ),
+        pytest.param("Pay within 90 days.", "Pay within 5 of the days.", True, id="value without its unit"),
         pytest.param("A singer was wed to an athlete.", SENTENCE, True, id="worded anew"),
     ],
 )
 def test_a_near_copy_is_contradicted_only_for_a_cause(claim: str, sentence: str, expected: bool) -> None:
     words, index = words_of(claim), WordIndex([sentence])
-    missing = sum(word not in index.content for word in words.content) / max(1, len(words.content))
-    assert shows_cause(words, words_of(sentence), missing_words=missing) is expected
+    lacks = features(words, index, index)
+    lacks = {name: lacks[name] for name in ("missing_words", "missing_numbers")}
+    assert shows_cause(words, words_of(sentence), **lacks) is expected
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,10 @@ def test_a_near_copy_is_contradicted_only_for_a_cause(claim: str, sentence: str,
         (SENTENCE, "The actress did not marry the footballer Sam Hill in York.", "block"),
         (SENTENCE, "The actress married the footballer Sam Hill in York on Monday.", "block"),
         (SENTENCE, "The actress married the footballer Tom Beck in York on Friday.", "block"),
+        ("Refunds are paid within 5 business days.", "Refunds are paid within 90 days.", "block"),
+        ("Refunds are paid within 5 business days.", "Refunds are paid within 5 days.", "allow"),
+        ("The course takes 6 full weeks.", "The course takes 9 weeks.", "block"),
+        ("The plant has 1,700 workers.", "The plant has 17,000 workers.", "block"),
     ],
 )
 def test_the_engine_blocks_what_is_changed_and_not_what_is_cut(evidence: str, answer: str, decision: str) -> None:

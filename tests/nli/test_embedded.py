@@ -12,8 +12,8 @@ import pytest
 
 from groundrails.errors import ModelFileError, NliError
 from groundrails.nli.base import NliModel
-from groundrails.nli.embedded import EmbeddedModel
-from groundrails.nli.model_file import MODEL_FOLDER
+from groundrails.nli.embedded import EmbeddedModel, _batches
+from groundrails.nli.model_file import MODEL_FOLDER, read_description
 from groundrails.nli.parts import encodable
 from groundrails.nli.processors import usable_processors
 
@@ -212,3 +212,21 @@ def test_shipped_model_does_not_depend_on_batch_neighbours() -> None:
     pairs = [("The cat sat on the mat. " * n, "A cat was on a mat.") for n in (1, 3, 9, 20)]
     alone = np.concatenate([model.scores([pair]) for pair in pairs])
     np.testing.assert_allclose(model.scores(pairs), alone, atol=1e-3)
+
+
+@shipped
+def test_rows_of_any_length_keep_their_scores_whatever_is_beside_them() -> None:
+    model = EmbeddedModel()
+    bound = read_description(MODEL_FOLDER).unpadded_from
+    assert bound is not None
+    # One token a word, three special ones: rows on both sides of the bound, some of one length.
+    pairs = [(f"{'bridge ' * (bound + more)}{last}", "yes") for more in (-9, -5, -4, -3, 0, 7) for last in ("a", "b")]
+    together = model.scores(pairs)
+    alone = np.concatenate([model.scores([pair]) for pair in pairs])
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_long_rows_share_a_batch_with_rows_of_their_length_only() -> None:
+    lengths = [3, 4, 4, 9, 9, 10, 12, 12, 12]
+    assert list(_batches(range(9), lengths, 30, unpadded_from=9)) == [[0, 1, 2], [3, 4], [5], [6, 7], [8]]
+    assert list(_batches(range(9), lengths, 30, unpadded_from=100)) == [[0, 1, 2], [3, 4, 5], [6, 7], [8]]
