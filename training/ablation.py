@@ -130,11 +130,12 @@ def training(
             run(["train", "--work-dir", str(folder), "--steps", str(steps), *trained])
             run(["export", *at, "--out", model, "--quick"])
             run(["evaluate", *at, "--model", model, "--limit", "200", "--only", "bench", "nli"])
-        found[told] = _figures(json.loads(result.read_text()))
+        found[told] = figures(json.loads(result.read_text()))
     return {"steps": steps, "variants": found}
 
 
-def _figures(evaluated: Mapping[str, Any]) -> dict[str, float]:
+def figures(evaluated: Mapping[str, Any]) -> dict[str, float]:
+    """NLI accuracies and left-out AUROCs of one `evaluation.json`, and the mean of the latter."""
     sets = {name: part["left_out"]["auroc"]["value"] for name, part in evaluated["bench"].items()}
     nli = {name: part["accuracy"]["value"] for name, part in evaluated["nli"].items()}
     return {**nli, **sets, "mean": round(float(np.mean(list(sets.values()))), 4)}

@@ -204,6 +204,7 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], Table]] = {
     "wikibio": _wikibio,
     "ablation": _without("ablation", "left out of the verdict"),
     "reading": _without("reading", "the reading"),
+    "tried": _without("tried", "weights"),
     "training-ablation": _without("training_ablation", "training"),
     "vectors": _vectors,
     "speed": _speed,

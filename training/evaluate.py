@@ -260,6 +260,9 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=MODEL_FOLDER, help="folder of the NLI model")
     parser.add_argument("--card", type=Path, help="model card whose tables are written")
     parser.add_argument("--limit", type=int, help="rows of each benchmark set, for a quick look")
+    parser.add_argument(
+        "--tried", nargs="*", default=[], metavar="NAME=FILE", help="evaluation.json of other weights, for the card"
+    )
     parser.add_argument("--only", nargs="*", default=PARTS, choices=PARTS)
     arguments = parser.parse_args()
     model = CachedModel(EmbeddedModel(arguments.model), arguments.work_dir)
@@ -281,6 +284,11 @@ def main() -> None:
     for part in arguments.only:
         results[part] = steps[part]()
         results |= facts(arguments.work_dir, arguments.model)
+        path.write_text(json.dumps(results, indent=1))
+    if arguments.tried:
+        others = dict(each.split("=", 1) for each in arguments.tried)
+        read = {told: json.loads(Path(file).read_text()) for told, file in others.items()}
+        results["tried"] = {told: ablation.figures(part) for told, part in {"shipped": results, **read}.items()}
         path.write_text(json.dumps(results, indent=1))
     if arguments.card:
         write_card(arguments.card, results)
