@@ -239,7 +239,8 @@ async def test_a_text_that_cannot_be_verified_again_is_no_repair(server: ReplayS
 async def test_redaction_reaches_the_repair(server: ReplayServer, guard: MakeGuard) -> None:
     server.say(rewrites("It opened in 1932."))
     shown = json.dumps((await check(guard())).plain(redaction="hash"))
-    assert "1911" not in shown and "Ove Lund" not in shown and '"repaired"' in shown
+    # Not the bare year: digits of a hash or a latency may spell it.
+    assert "opened in 1911" not in shown and "Ove Lund" not in shown and '"repaired"' in shown
 
 
 async def test_a_chunk_of_a_stream_is_never_repaired(server: ReplayServer, guard: MakeGuard) -> None:
