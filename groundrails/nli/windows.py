@@ -38,7 +38,7 @@ MAX_CONTEXT = 1000
 TokenOffsets = Callable[[str], "list[tuple[int, int]]"]
 
 # Look-behinds instead of a leading run of stops: time stays linear in a text of nothing but full stops.
-_BORDER = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'”’»)\]])\s+|[。！？]|\n+")
+_BORDER = re.compile(r"[.!?…][\"'”’»)\]]?\s+|[。！？]|\n+")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
 _STOP_WORDS = frozenset(
@@ -257,7 +257,7 @@ def plain_words(text: str) -> list[str]:
 
 def content_terms(text: str) -> set[str]:
     """What tells texts apart: stems and beginnings (ending in `*`) of words that carry meaning, and numbers."""
-    return {term for word in plain_words(text) for term in _word_terms(word)}
+    return {term for word in set(plain_words(text)) for term in _word_terms(word)}
 
 
 @lru_cache(maxsize=20_000)

@@ -184,14 +184,12 @@ def _content(text: str) -> list[str]:
 class WordIndex:
     """The words of some evidence, built once in linear time and asked for each claim.
 
-    Numbers and dates are worked out when a claim first asks for one: in a long document that is most of the work.
+    What only some claims ask for, as numbers and dates, is worked out when one does: it is most of the work.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.content: set[str] = set()
         self.bigrams: set[tuple[str, str]] = set()
-        self.plain: set[str] = set()
-        self._copies: set[str] = set()
         self._sentences: list[tuple[frozenset[str], bool]] | None = None
         self._texts: list[str] = []
         for text in texts:
@@ -202,8 +200,11 @@ class WordIndex:
         self._texts.append(text)
         self.content.update(content)
         self.bigrams.update(pairwise(content))
-        self.plain.update(map(str.lower, _NAME.findall(text)))
-        self._copies.update(_plain_words(part) for part in _SENTENCE_END.split(text))
+
+    @cached_property
+    def _plain(self) -> frozenset[str]:
+        """Every word as it is written, in lower case."""
+        return frozenset(word.lower() for text in self._texts for word in _NAME.findall(text))
 
     @cached_property
     def _dates(self) -> dict[int, list[Date]]:
@@ -246,7 +247,12 @@ class WordIndex:
     def has_sentence(self, sentence: str) -> bool:
         """True if the evidence has this whole sentence, word by word; never for fewer than four words."""
         said = _plain_words(sentence)
-        return said.count(" ") >= 3 and said in self._copies
+        if said.count(" ") < 3:
+            return False
+        longest = max(said.split(), key=len)
+        likely = (text for text in self._texts if longest in text.lower())
+        parts = (part for text in likely for part in _SENTENCE_END.split(text) if longest in part.lower())
+        return any(_plain_words(part) == said for part in parts)
 
     def has_number(self, number: Number) -> bool:
         """True if some number of the evidence agrees with it."""
@@ -267,7 +273,7 @@ class WordIndex:
 
     def has_name(self, name: str) -> bool:
         """True if the evidence has the word in any case, or a word of the same stem."""
-        return name in self.plain or stem_of(name) in self.content
+        return stem_of(name) in self.content or name in self._plain
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")

@@ -224,21 +224,28 @@ def is_bare_reply(sentence: str) -> bool:
     return _BARE_REPLY.fullmatch(sentence.replace("’", "'").strip(_CLOSERS)) is not None
 
 
+_BRACKET, _MARK = re.compile(r"\["), re.compile(r"[*_`]")
 _MARKUP = (
-    (re.compile(r"!?\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)"), r"\1"),  # [text](link)
-    (re.compile(r"(?<!\w)(?:\*\*|__)(?=\S)|(?<=\S)(?:\*\*|__)(?!\w)|(?<!\S)[*_](?=\w)|(?<=\w)[*_](?!\w)|`"), ""),
-    (re.compile(r"\s?\[(?:\d{1,3}(?:\s?[,–-]\s?\d{1,3})*|citation needed)\]"), ""),  # [1], [2, 3]
+    (_BRACKET, re.compile(r"!?\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)"), r"\1"),  # [text](link)
+    (
+        _MARK,
+        re.compile(r"(?<!\w)(?:\*\*|__)(?=\S)|(?<=\S)(?:\*\*|__)(?!\w)|(?<!\S)[*_](?=\w)|(?<=\w)[*_](?!\w)|`"),
+        "",
+    ),
+    (_BRACKET, re.compile(r"\s?\[(?:\d{1,3}(?:\s?[,–-]\s?\d{1,3})*|citation needed)\]"), ""),  # [1], [2, 3]
 )
+_SPACES = re.compile(r"\s\s+|[^\S ]")
 
 
 def clean(text: str) -> str:
     """The text as a model should read it: no control or invisible characters, no markdown signs, single spaces."""
     text = "".join(_shown(c) for c in unicodedata.normalize("NFC", text)) if not _is_plain(text) else text
-    for pattern, replacement in _MARKUP:
-        text = pattern.sub(replacement, text)
+    for sign, pattern, replacement in _MARKUP:
+        if sign.search(text):  # most texts have none, and looking for one sign is far quicker than for all it may do
+            text = pattern.sub(replacement, text)
     if text.lstrip().startswith("|"):
         text = ", ".join(cell.strip() for cell in text.strip().strip("|").split("|") if cell.strip())
-    return re.sub(r"\s+", " ", text).strip()
+    return _SPACES.sub(" ", text).strip()
 
 
 def _is_plain(text: str) -> bool:
