@@ -172,7 +172,7 @@ def write_metadata(out: Path, name: str, extra: dict[str, Any]) -> None:
         "max_length": MAX_LENGTH,
         "opset": graph.OPSET,
         "ir_version": graph.IR_VERSION,
-        "unpadded_from": graph.UNPADDED_FROM,
+        "padding": False,
         "files": files,
         **extra,
     }

@@ -20,9 +20,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSET, CONTRIB, IR_VERSION = 17, "com.microsoft", 9
 MASKED = -10_000.0
-UNPADDED_FROM = 64
-"""Tokens from which rows come without padding, in batches of one length, and are read without a mask. Which way a row
-goes depends on its length alone: the two differ by some float rounding, and no row may depend on its batch."""
 
 
 @dataclass(frozen=True)
@@ -189,12 +186,12 @@ def _embeddings(
 
 
 def _is_unpadded(writer: GraphWriter) -> str:
-    """True if the rows are read without a mask; see `UNPADDED_FROM`."""
+    """True if no row has padding, so that attention needs no mask.
+
+    The two ways differ by some float rounding. So that no row depends on its batch, groundrails never pads.
+    """
     least = writer.add("ReduceMin", ["attention_mask"], "least", keepdims=0)
-    is_full = writer.add("Cast", [least], "is_full", to=TensorProto.BOOL)
-    bound = writer.constant("unpadded_from", np.full(1, UNPADDED_FROM, np.int64))
-    is_long = writer.add("GreaterOrEqual", ["width", bound], "is_long")
-    return writer.add("And", [is_full, is_long], "is_unpadded")
+    return writer.add("Cast", [least], "is_unpadded", to=TensorProto.BOOL)
 
 
 def _layer(

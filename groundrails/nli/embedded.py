@@ -153,8 +153,7 @@ class EmbeddedModel:
         session, pool = self._engine()
         lengths = [len(ids) for ids, _ in rows]
         by_length = sorted(range(len(rows)), key=lengths.__getitem__)
-        unpadded_from = self._description.unpadded_from or self.max_tokens + 1
-        batches = [*_batches(by_length, lengths, self._budget(lengths), unpadded_from)][::-1]
+        batches = [*_batches(by_length, lengths, self._budget(lengths), padding=self._description.padding)][::-1]
         runs = pool.map(lambda places: self._run_batch(session, [rows[place] for place in places], output), batches)
         found: list[Any] = [None] * len(rows)
         for places, values in zip(batches, runs, strict=True):
@@ -250,20 +249,16 @@ def _cut(ids: Ids, room: int) -> list[Ids]:
     return [ids[first:last] for first, last in stretches(len(ids), room)]
 
 
-def _batches(
-    places: Sequence[int], lengths: Sequence[int], batch_tokens: int, unpadded_from: int
-) -> Iterator[list[int]]:
+def _batches(places: Sequence[int], lengths: Sequence[int], batch_tokens: int, *, padding: bool) -> Iterator[list[int]]:
     """Groups of places, given by rising length, whose padded rows hold at most `batch_tokens`.
 
-    Rows of `unpadded_from` tokens and more share a group only with rows of the same length. Which holds for a row
-    depends on that row alone, so its scores do not depend on its batch.
+    Without padding a group has rows of one length only.
     """
     group: list[int] = []
     for place in places:
         length = lengths[place]
         is_full = (len(group) + 1) * length > batch_tokens
-        is_other = length >= unpadded_from and length != lengths[group[0]] if group else False
-        if group and (is_full or is_other):
+        if group and (is_full or (not padding and length != lengths[group[0]])):
             yield group
             group = []
         group.append(place)

@@ -35,8 +35,8 @@ class ModelDescription(BaseModel):
     """Order of the output columns."""
     max_length: int = Field(default=512, ge=16, validation_alias=AliasChoices("max_length", "max_tokens"))
     """Longest pair in tokens, special ones included."""
-    unpadded_from: int | None = Field(default=None, ge=1)
-    """Tokens from which a row is read faster without padding; None if padding makes no difference."""
+    padding: bool = True
+    """False if rows are to be put into batches of one length: the file reads them faster so, and a little otherwise."""
     temperature: float = Field(default=1.0, gt=0.0)
     """Logits are divided by it: fitted on held-out pairs for exactly this file."""
     thresholds: Mapping[str, Any] = Field(default_factory=dict)

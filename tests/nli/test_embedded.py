@@ -217,16 +217,14 @@ def test_shipped_model_does_not_depend_on_batch_neighbours() -> None:
 @shipped
 def test_rows_of_any_length_keep_their_scores_whatever_is_beside_them() -> None:
     model = EmbeddedModel()
-    bound = read_description(MODEL_FOLDER).unpadded_from
-    assert bound is not None
-    # One token a word, three special ones: rows on both sides of the bound, some of one length.
-    pairs = [(f"{'bridge ' * (bound + more)}{last}", "yes") for more in (-9, -5, -4, -3, 0, 7) for last in ("a", "b")]
+    assert not read_description(MODEL_FOLDER).padding
+    pairs = [(f"{'bridge ' * length}{last}", "yes") for length in (1, 2, 30, 31, 90, 300) for last in ("a", "b")]
     together = model.scores(pairs)
     alone = np.concatenate([model.scores([pair]) for pair in pairs])
     np.testing.assert_array_equal(together, alone)
 
 
-def test_long_rows_share_a_batch_with_rows_of_their_length_only() -> None:
+def test_without_padding_a_batch_has_rows_of_one_length() -> None:
     lengths = [3, 4, 4, 9, 9, 10, 12, 12, 12]
-    assert list(_batches(range(9), lengths, 30, unpadded_from=9)) == [[0, 1, 2], [3, 4], [5], [6, 7], [8]]
-    assert list(_batches(range(9), lengths, 30, unpadded_from=100)) == [[0, 1, 2], [3, 4, 5], [6, 7], [8]]
+    assert list(_batches(range(9), lengths, 30, padding=False)) == [[0], [1, 2], [3, 4], [5], [6, 7], [8]]
+    assert list(_batches(range(9), lengths, 30, padding=True)) == [[0, 1, 2], [3, 4, 5], [6, 7], [8]]
