@@ -3,10 +3,13 @@
     python benchmarks/citations.py [--json out.json] [--show seen]
 
 Answers about made-up buildings are written from made-up passages, in twelve styles of citing; into one half of them
-one violation is planted. Five styles and twelve kinds of fact are seen, seven and twelve held out: their cases
-were not looked at while the rules were written, but for the last one (docs/benchmarks.md). The generator shares no code
-and no word lists with `groundrails.checks`. A last set of twelve kinds of fact was written when the rules were done, and
-measured as it was. Fifty cases written by hand are reported apart (`citation_cases.jsonl`).
+one violation is planted. Five styles and twelve kinds of fact are seen, seven and twelve held out: their cases were
+not looked at while the rules were written, but for the last one (docs/benchmarks.md). The generator shares no code
+and no word lists with `groundrails.checks`. A last set of twelve kinds of fact was written when the rules were done,
+and measured as it was. Fifty cases written by hand are reported apart (`citation_cases.jsonl`).
+
+Columns: `found` = the planted violation is among the findings; `only` = and no other; `false alarms` = sound answers
+with any finding.
 """
 
 from __future__ import annotations
