@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,9 +35,6 @@ SURE_ENTAILMENT = 0.8
 FAR_SHARE = 0.8
 """A window that shares less than this part of what the nearest one shares with the claim is not read for it: a chance
 entailment there says nothing, and reading costs time."""
-SIDE_BY_SIDE_FROM = 20_000
-"""Characters of evidence from which it is cut into windows while its words are read: the tokenizer leaves the
-interpreter to others meanwhile."""
 _MISSING_KINDS = {"number": "missing_numbers", "temporal": "missing_dates", "entity": "missing_names"}
 
 
@@ -291,29 +287,17 @@ def _tokens_of_longest(texts: list[str], nli: ExchangeNli, settings: GroundingSe
 
 
 def _evidence(passages: tuple[Passage, ...], longest: int, nli: ExchangeNli, settings: GroundingSettings) -> _Evidence:
-    def windows() -> list[Window]:
-        return build_windows(
-            passages,
-            longest,
-            nli.token_offsets,
-            max_tokens=nli.max_tokens,
-            window_tokens=settings.window_tokens,
-            overlap_tokens=settings.overlap_tokens,
-        )
-
-    if sum(len(passage.text) for passage in passages) < SIDE_BY_SIDE_FROM:
-        found, words = windows(), _word_index(passages)
-    else:
-        with ThreadPoolExecutor(1, thread_name_prefix="groundrails-windows") as side:
-            cutting = side.submit(windows)
-            words = _word_index(passages)
-            found = cutting.result()
-    return _Evidence(passages, found, WindowIndex(found), words, {})
-
-
-def _word_index(passages: tuple[Passage, ...]) -> WordIndex:
+    windows = build_windows(
+        passages,
+        longest,
+        nli.token_offsets,
+        max_tokens=nli.max_tokens,
+        window_tokens=settings.window_tokens,
+        overlap_tokens=settings.overlap_tokens,
+    )
     # In pieces: what reads a long text in one call holds up every other thread meanwhile.
-    return WordIndex(clean(piece) for passage in passages for piece in pieces(passage.text))
+    words = WordIndex(clean(piece) for passage in passages for piece in pieces(passage.text))
+    return _Evidence(passages, windows, WindowIndex(windows), words, {})
 
 
 def _choose(hypotheses: list[Hypothesis], evidence: _Evidence, limit: int, question: str) -> list[_Chosen]:

@@ -38,6 +38,12 @@ MAX_CONTEXT = 1000
 TokenOffsets = Callable[[str], "list[tuple[int, int]]"]
 
 # Look-behinds instead of a leading run of stops: time stays linear in a text of nothing but full stops.
+ESTIMATED_FROM = 20_000
+"""Characters of a passage from which its windows are cut by an estimate of its tokens. A window that is too long after
+all is still read to its end, in parts."""
+WHOLE_WORD, WORD_PIECE = 9, 4
+"""Letters up to which a word is taken for one token, and those of a token of a longer one."""
+_PLAIN_WORD = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]|_")
 _BORDER = re.compile(r"[.!?…][\"'”’»)\]]?\s+|[。！？]|\n+")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
@@ -118,18 +124,29 @@ def build_windows(
         Window(passage, start, end)
         for passage in passages
         if passage.text.strip()
-        for start, end in _stretches(passage.text, token_offsets(passage.text), size, overlap, longest)
+        for start, end in _stretches(passage.text, _starts(passage.text, token_offsets), size, overlap, longest)
     ]
 
 
-def _stretches(
-    text: str, offsets: Sequence[tuple[int, int]], size: int, overlap: int, longest: int
-) -> list[tuple[int, int]]:
+def _starts(text: str, token_offsets: TokenOffsets) -> list[int]:
+    """Where each token of a text begins; in a long one estimated from its words, as that is several times as fast."""
+    if len(text) < ESTIMATED_FROM or not text.isascii():
+        return [start for start, _ in token_offsets(text)]
+    starts: list[int] = []
+    for match in _PLAIN_WORD.finditer(text):
+        first, last = match.span()
+        if last - first <= WHOLE_WORD:
+            starts.append(first)
+        else:
+            starts.extend(range(first, last, WORD_PIECE))
+    return starts
+
+
+def _stretches(text: str, starts: Sequence[int], size: int, overlap: int, longest: int) -> list[tuple[int, int]]:
     """Character borders of the windows of one text; the first begins at 0, the last ends at the text's end."""
-    count = len(offsets)
+    count = len(starts)
     if count <= longest:
         return [(0, len(text))]
-    starts = [start for start, _ in offsets]
     sentence_tokens = _sentence_tokens(text, starts)
     stretches = []
     first = 0

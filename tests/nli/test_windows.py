@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundrails.exchange import Passage
+from groundrails.nli.embedded import EmbeddedModel
 from groundrails.nli.windows import (
     DEFAULT_WINDOW_TOKENS,
+    ESTIMATED_FROM,
     TAIL_SLACK,
     Window,
     WindowIndex,
@@ -88,6 +90,26 @@ def test_monotonous_text_takes_linear_time(text: str) -> None:
     assert windows[0].start == 0
     assert windows[-1].end == len(text)
     assert WindowIndex(windows).select("Paris is in France 1999", 8)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The committee unanimously recommended internationalisation in 1998, at 12,500 euros a year. ",
+        "x = compute_total(items[3], rate=0.19)  # see https://example.org/a/b ",
+        "0f3a99bc71d2e4558a9b0c1d2e3f4051 ",
+        "na\u00efve caf\u00e9 owners pay 3 % more. ",
+    ],
+)
+def test_windows_of_a_long_text_have_about_the_wished_size(sentence: str) -> None:
+    """Cut by an estimate where that is good enough: counted by the real tokenizer, few are much too long or short."""
+    model = EmbeddedModel()
+    text = "".join(f"{place} {sentence}" for place in range(2 * ESTIMATED_FROM // len(sentence)))
+    windows = build_windows([Passage(id="1", text=text)], 20, model.token_offsets)
+    sizes = [len(model.token_offsets(window.text)) for window in windows[:-1]]
+    assert (windows[0].start, windows[-1].end) == (0, len(text))
+    assert all(later.start <= window.end for window, later in itertools.pairwise(windows))
+    assert min(sizes) >= DEFAULT_WINDOW_TOKENS / 2 and max(sizes) <= 1.5 * DEFAULT_WINDOW_TOKENS
 
 
 def test_blank_passages_have_no_windows() -> None:
