@@ -15,7 +15,7 @@ from groundrails.nli.exchange_nli import ExchangeNli
 from groundrails.nli.windows import Coverage, Window, WindowIndex, build_windows, coverage, tokens_beside_windows
 from groundrails.report import NliScores, Quote
 from groundrails.scoring.verdict import MAX_LOGIT, Thresholds, logit
-from groundrails.scoring.words import WordIndex, Words, aboutness, features, stem_of, words_of
+from groundrails.scoring.words import WordIndex, Words, aboutness, content_of, features, stem_of, words_of
 from groundrails.text.claimable import clean, is_short_answer
 from groundrails.text.same_values import as_told
 from groundrails.text.sentences import pieces, split_sentences
@@ -421,28 +421,35 @@ def nli_scores(row: Scores) -> NliScores:
 
 
 def _shared(claim: Words, sentence: str) -> float:
-    told = _told(sentence)
+    content = _content_of(sentence)
     names = {stem_of(name) or name for name in claim.names}
+    shared = len(content & {*claim.content}) + len(content & names)
     numbers = {number.value for number in claim.numbers}
-    return len(told.content & {*claim.content}) + len(told.content & names) + 1.5 * len(told.numbers & numbers)
+    return shared + 1.5 * len(_values_of(sentence).numbers & numbers) if numbers else shared
 
 
 def _compared_values(claim: Words, sentence: str) -> bool:
     """True if the sentence, about the same thing, says a number or date where the claim does."""
-    told = _told(sentence)
-    kinds = (bool(claim.numbers) and bool(told.numbers)) or (bool(claim.dates) and told.has_date)
+    if not claim.numbers and not claim.dates:
+        return False
+    values = _values_of(sentence)
+    kinds = (bool(claim.numbers) and bool(values.numbers)) or (bool(claim.dates) and values.has_date)
     names = {stem_of(name) or name for name in claim.names}
     frame = {*claim.content} - names
-    return kinds and len(told.content & frame) > len(frame) / 2
+    return kinds and len(_content_of(sentence) & frame) > len(frame) / 2
 
 
-class _Told(NamedTuple):
-    content: frozenset[str]
+@lru_cache(maxsize=4_000)
+def _content_of(sentence: str) -> frozenset[str]:
+    return frozenset(content_of(clean(sentence)))
+
+
+class _Values(NamedTuple):
     numbers: frozenset[float]
     has_date: bool
 
 
 @lru_cache(maxsize=4_000)
-def _told(sentence: str) -> _Told:
+def _values_of(sentence: str) -> _Values:
     words = words_of(clean(sentence))
-    return _Told(frozenset(words.content), frozenset(number.value for number in words.numbers), bool(words.dates))
+    return _Values(frozenset(number.value for number in words.numbers), bool(words.dates))

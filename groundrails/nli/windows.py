@@ -41,9 +41,8 @@ TokenOffsets = Callable[[str], "list[tuple[int, int]]"]
 ESTIMATED_FROM = 20_000
 """Characters of a passage from which its windows are cut by an estimate of its tokens. A window that is too long after
 all is still read to its end, in parts."""
-WHOLE_WORD, WORD_PIECE = 9, 4
-"""Letters up to which a word is taken for one token, and those of a token of a longer one."""
-_PLAIN_WORD = re.compile(r"[^\W\d_]+|\d{1,3}|[^\w\s]|_")
+_ESTIMATED_TOKEN = re.compile(r"[a-z]{1,9}(?![a-z])|[a-z]{4}|\d{1,3}|[^\w\s]|_", re.IGNORECASE)
+"""A word of up to nine letters, four letters of a longer one, up to three digits, a mark."""
 _BORDER = re.compile(r"[.!?…][\"'”’»)\]]?\s+|[。！？]|\n+")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
@@ -132,14 +131,7 @@ def _starts(text: str, token_offsets: TokenOffsets) -> list[int]:
     """Where each token of a text begins; in a long one estimated from its words, as that is several times as fast."""
     if len(text) < ESTIMATED_FROM or not text.isascii():
         return [start for start, _ in token_offsets(text)]
-    starts: list[int] = []
-    for match in _PLAIN_WORD.finditer(text):
-        first, last = match.span()
-        if last - first <= WHOLE_WORD:
-            starts.append(first)
-        else:
-            starts.extend(range(first, last, WORD_PIECE))
-    return starts
+    return [match.start() for match in _ESTIMATED_TOKEN.finditer(text)]
 
 
 def _stretches(text: str, starts: Sequence[int], size: int, overlap: int, longest: int) -> list[tuple[int, int]]:

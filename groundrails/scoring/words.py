@@ -169,7 +169,7 @@ def words_of(text: str, *, starts_sentence: bool = True) -> Words:
     dates, rest = _dates(text)
     running = tuple(_RUNNING.findall(text.lower().replace("’", "'")))
     return Words(
-        content=tuple(_content(text)),
+        content=tuple(content_of(text)),
         numbers=tuple(_numbers(rest)),
         dates=tuple(dates),
         names=tuple(_names(text, starts_sentence)),
@@ -177,7 +177,8 @@ def words_of(text: str, *, starts_sentence: bool = True) -> Words:
     )
 
 
-def _content(text: str) -> list[str]:
+def content_of(text: str) -> list[str]:
+    """Stems of the content words of a text in order, as in `Words.content`."""
     return [stem for word in _WORD.findall(text.lower()) if word not in _COUNTED and (stem := stem_of(word))]
 
 
@@ -196,7 +197,7 @@ class WordIndex:
             self._add(text)
 
     def _add(self, text: str) -> None:
-        content = _content(text)
+        content = content_of(text)
         self._texts.append(text)
         self.content.update(content)
         self.bigrams.update(pairwise(content))
