@@ -41,7 +41,7 @@ TokenOffsets = Callable[[str], "list[tuple[int, int]]"]
 ESTIMATED_FROM = 20_000
 """Characters of a passage from which its windows are cut by an estimate of its tokens. A window that is too long after
 all is still read to its end, in parts."""
-_ESTIMATED_TOKEN = re.compile(r"[a-z]{1,9}(?![a-z])|[a-z]{4}|\d{1,3}|[^\w\s]|_", re.IGNORECASE)
+_ESTIMATED_TOKEN = re.compile(r"[A-Za-z]{1,9}(?![A-Za-z])|[A-Za-z]{4}|[0-9]{1,3}|[^A-Za-z0-9\s]")
 """A word of up to nine letters, four letters of a longer one, up to three digits, a mark."""
 _BORDER = re.compile(r"[.!?…][\"'”’»)\]]?\s+|[。！？]|\n+")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")

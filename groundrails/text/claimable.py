@@ -239,13 +239,17 @@ _SPACES = re.compile(r"\s\s+|[^\S ]")
 
 def clean(text: str) -> str:
     """The text as a model should read it: no control or invisible characters, no markdown signs, single spaces."""
-    text = "".join(_shown(c) for c in unicodedata.normalize("NFC", text)) if not _is_plain(text) else text
+    is_plain = _is_plain(text)
+    if not is_plain:
+        text = "".join(_shown(c) for c in unicodedata.normalize("NFC", text))
     for sign, pattern, replacement in _MARKUP:
         if sign.search(text):  # most texts have none, and looking for one sign is far quicker than for all it may do
             text = pattern.sub(replacement, text)
     if text.lstrip().startswith("|"):
         text = ", ".join(cell.strip() for cell in text.strip().strip("|").split("|") if cell.strip())
-    return _SPACES.sub(" ", text).strip()
+    if not is_plain or "  " in text:
+        text = _SPACES.sub(" ", text)
+    return text.strip()
 
 
 def _is_plain(text: str) -> bool:
