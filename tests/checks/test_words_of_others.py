@@ -13,7 +13,7 @@ import pytest
 from groundrails import Guard, Report
 from groundrails.testing import ReplayServer
 
-SECRET = "The vault code of Halden is 7341."
+SECRET = "The vault code of Halden is Quorzyn."
 ANSWER = "The vault in Halden was opened in 1932 by the mayor."
 NOT_SENT = "http://127.0.0.1:9"
 
@@ -75,15 +75,15 @@ def test_words_of_others_stay_inside_unless_exposed(
     # The HTTP clients' own debug logs hold whole requests; they are not ours and off by default.
     with caplog.at_level(logging.DEBUG, logger="groundrails"):
         report = FAILURES[failure](server)
-    assert "7341" in report.model_dump_json(), "the report of the process itself tells all there is"
+    assert "Quorzyn" in report.model_dump_json(), "the report of the process itself tells all there is"
     hidden = report.plain(expose_evidence=False)
-    assert "7341" not in json.dumps(hidden)
+    assert "Quorzyn" not in json.dumps(hidden)
     reasons = [hidden["reason"], *(check["reason"] for check in hidden["checks"].values())]
     assert all(reasons), "a reason is left"
-    assert "7341" in json.dumps(report.plain(expose_evidence=True))
+    assert "Quorzyn" in json.dumps(report.plain(expose_evidence=True))
     for redaction in ("hash", "drop"):
-        assert "7341" not in json.dumps(report.plain(redaction=redaction, expose_evidence=True))
-    assert not [record.getMessage() for record in caplog.records if "7341" in record.getMessage()]
+        assert "Quorzyn" not in json.dumps(report.plain(redaction=redaction, expose_evidence=True))
+    assert not [record.getMessage() for record in caplog.records if "Quorzyn" in record.getMessage()]
 
 
 def test_what_a_provider_failed_with_is_still_told(server: ReplayServer) -> None:
