@@ -208,6 +208,12 @@ class WordIndex:
         return frozenset(word.lower() for text in self._texts for word in _NAME.findall(text))
 
     @cached_property
+    def _initials(self) -> frozenset[str]:
+        """Initials of names of several words, "us" for "United States", in lower case."""
+        runs = (match[0] for text in self._texts for match in _NAME_RUN.finditer(text))
+        return frozenset("".join(word[0] for word in run.split() if word[0].isupper()).lower() for run in runs)
+
+    @cached_property
     def _dates(self) -> dict[int, list[Date]]:
         """Dates by their month."""
         found: dict[int, list[Date]] = {}
@@ -273,10 +279,13 @@ class WordIndex:
         return any(date.agrees(other) for other in self._dates.get(date.month, ()))
 
     def has_name(self, name: str) -> bool:
-        """True if the evidence has the word in any case, or a word of the same stem."""
-        return stem_of(name) in self.content or name in self._plain
+        """True if the evidence has the word in any case, a word of the same stem, or the words that it abbreviates."""
+        if stem_of(name) in self.content or name in self._plain:
+            return True
+        return name.replace(".", "") in self._initials
 
 
+_NAME_RUN = re.compile(r"\b[A-Z]\w+(?: (?:of |the |and |de )?[A-Z]\w+){1,4}")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _TOKEN = re.compile(r"\w+")
 

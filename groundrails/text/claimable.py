@@ -181,6 +181,30 @@ def _clause_claims(clause: str) -> bool:
     return bool(rest) and not any(p.fullmatch(clause) or p.fullmatch(rest) for p in NO_CLAIM)
 
 
+_KNOWN = re.compile(
+    r"(?:(?P<before>.{2,120}?),? (?:but|however) )?i (?:(?:do|also|only|just|really) )*"
+    r"(?:(?:know|think|believe|guess)(?: that)?|(?:read|heard|learned|learnt|remember|understand) that)[ ,]+"
+    r"(?!(?:how|what|who|where|why|if|whether|when|which|about|of|so|not)\b)(?=\S+ \S+ \S+)",
+    re.IGNORECASE,
+)
+"""What says no more than that its speaker knows the rest: "I'm not sure, but I know that ..."."""
+
+
+def without_frame(sentence: str) -> str:
+    """The part of a sentence that is claimed: "I've never seen it, but I know that he directed it" claims that he did.
+
+    The whole sentence, if what stands before its "but" states something as well, or the rest is no sentence.
+    """
+    match = _KNOWN.match(sentence)
+    if match is None:
+        return sentence
+    before = match["before"]
+    if before and not is_bare_reply(before) and makes_claim(before):
+        return sentence
+    rest = sentence[match.end() :]
+    return rest if _FINITE.search(rest.lower()) or _PAST_TENSE.search(rest) else sentence
+
+
 def _after_courtesy(clause: str) -> str:
     at = 0
     while match := COURTESY.match(clause, at):
@@ -235,16 +259,25 @@ _MARKUP = (
     (_BRACKET, re.compile(r"\s?\[(?:\d{1,3}(?:\s?[,–-]\s?\d{1,3})*|citation needed)\]"), ""),  # [1], [2, 3]
 )
 _SPACES = re.compile(r"\s\s+|[^\S ]")
+_SPLIT_APOSTROPHE = re.compile(
+    r"(?<=\w) ['’] (?=(?:s|t|m|re|ve|d|ll)\b)"
+    r"|(?:(?<=\bi)|(?<=\bit)|(?<=\bhe)|(?<=\bshe)|(?<=\bwe)|(?<=\bthey)|(?<=\byou)|(?<=\bthat)|(?<=\bthere)) ['’]"
+    r"(?=(?:s|m|re|ve|d|ll)\b(?!-))",
+    re.IGNORECASE,
+)
 
 
 def clean(text: str) -> str:
-    """The text as a model should read it: no control or invisible characters, no markdown signs, single spaces."""
+    """The text as a model should read it: no control or invisible characters, no markdown signs, single spaces; words
+    that a tokeniser took apart ("isn ' t") are whole."""
     is_plain = _is_plain(text)
     if not is_plain:
         text = "".join(_shown(c) for c in unicodedata.normalize("NFC", text))
     for sign, pattern, replacement in _MARKUP:
         if sign.search(text):  # most texts have none, and looking for one sign is far quicker than for all it may do
             text = pattern.sub(replacement, text)
+    if " '" in text or " ’" in text:
+        text = _SPLIT_APOSTROPHE.sub("'", text)
     if text.lstrip().startswith("|"):
         text = ", ".join(cell.strip() for cell in text.strip().strip("|").split("|") if cell.strip())
     if not is_plain or "  " in text:

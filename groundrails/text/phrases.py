@@ -137,6 +137,18 @@ _ABOUT_ITSELF = (
     r"great|here)(?:[, ]+(?:thanks|thank you).{0,30})?"
     r"|(?:note|please note|keep in mind) that i .{0,120}|source|sources|answer|question|note|references"
 )
+_REACTION = (
+    r"(?:(?:oh|wow|ah|haha|hmm|well|yeah)[, !.]*)?that(?:'s| is| sounds| must be)"
+    r"(?: (?:so|very|pretty|really|quite|just|too|super|an?))*"
+    r" (?:awesome|cool|great|interesting|amazing|nice|fun|funny|neat|sad|crazy|impressive|wonderful|fascinating|"
+    r"fantastic|shame|pity|lovely|incredible|exciting|hilarious|unfortunate|bad|good to (?:know|hear))"
+    r"(?: (?:to (?:hear|know)|of you|though|then|idea|fact|thing|story))?"
+)
+"""What someone who listens says. With "it" or "was" it may sum up what the evidence says of something."""
+_NEVER_DONE = (
+    r"i(?:'ve| have) never (?:\w+ )?(?:seen|heard|been|played|tried|read|watched|visited|met|gone|eaten|had|used|"
+    r"listened)\b.{0,120}|i(?:'m| am) not (?:really )?(?:(?:a|much of a) (?:big |huge )?fan|into|interested)\b.{0,80}"
+)
 NO_CLAIM = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (
@@ -147,6 +159,8 @@ NO_CLAIM = tuple(
         _OFFER,
         _LEAD_IN,
         _ABOUT_ITSELF,
+        _REACTION,
+        _NEVER_DONE,
     )
 )
 """A clause that one of these matches as a whole states nothing about the world."""

@@ -97,3 +97,22 @@ def test_a_sentence_that_the_prompt_dictates_is_read_alone() -> None:
 
 def test_a_choice_that_the_question_offers_is_read_with_it() -> None:
     assert hypotheses([Span.of("Lyon.", 0, 5)], "Is it Paris or Lyon?")[0].text == "Is it Paris or Lyon? Lyon."
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ("I've never seen it, but I know James Cameron directed it.", "James Cameron directed it."),
+        ("i ' m not sure , but i know he wrote it in 1945 .", "he wrote it in 1945 ."),
+        ("I do not, but I do know that she was born in Michigan.", "she was born in Michigan."),
+        ("I think it was opened in 1962.", "it was opened in 1962."),
+        ("I believe that Ana Ruiz opened it.", "Ana Ruiz opened it."),
+        # What stands before "but" is a claim as well, or the rest is no sentence: nothing is cut.
+        ("It is closed, but I know that the mayor opened it.", "It is closed, but I know that the mayor opened it."),
+        ("I know who opened the bridge in 1962.", "I know who opened the bridge in 1962."),
+        ("I think about bridges now and then.", "I think about bridges now and then."),
+        ("Ana thinks the bridge was opened in 1962.", "Ana thinks the bridge was opened in 1962."),
+    ],
+)
+def test_what_a_speaker_knows_is_read_without_the_speaker(said: str, read: str) -> None:
+    assert hypotheses([Span.of(said, 0, len(said))], "") == [Hypothesis(read, read)]

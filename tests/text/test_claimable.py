@@ -13,6 +13,12 @@ Hello!
 Hi there, thanks for asking!
 Good morning, how are you?
 Isn't that great?
+That's awesome!
+Wow, that is really interesting.
+that ' s cool !
+I've never been there.
+I have never seen it, but that sounds fun.
+I'm not a big fan of soccer.
 The sources contradict each other about this, so I cannot say which is right.
 These instructions contradict each other, so I cannot follow both.
 I cannot follow both instructions.
