@@ -1,19 +1,8 @@
-"""What each part is worth: everything measured again without it. Features, rules of the reading, the training itself.
-
-    python -m training.ablation --data DIR [--work-dir .training] --steps 1500 [--only NAME ...] [--card FILE]
-
-The command trains once for each variant of the training, every time from the encoder and for the same number of steps,
-and writes `ablation.json`; a variant that has its result is not trained again, so the same command goes on where an
-interrupted one stopped. Features and rules need no training: `training.evaluate` measures them.
-"""
+"""What each feature of the verdict, and each rule of the reading, is worth: everything measured again without it."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,8 +13,6 @@ from sklearn.metrics import roc_auc_score
 
 from groundrails.checks import evidence_nli
 from groundrails.scoring.verdict import CLAIM_FEATURES
-from training.card import write_card
-from training.prepare import AUGMENTATIONS
 from training.reading import CachedModel, ReadRow
 from training.verdict import left_out_fit, read_all
 
@@ -53,15 +40,6 @@ READING: dict[str, dict[str, Any]] = {
     "all windows are read": {"FAR_SHARE": 0.0, "SURE_ENTAILMENT": 1.1},
 }
 """Rules of `checks/evidence_nli.py` that are changed, by name."""
-
-TRAINING: dict[str, tuple[list[str], list[str]]] = {
-    "everything": ([], []),
-    **{f"without {name}": (["--without", name], []) for name in AUGMENTATIONS},
-    "without label smoothing": ([], ["--smoothing", "0"]),
-    "without weight averaging": ([], ["--average", "0"]),
-    "with self-distillation": ([], ["--teacher", "everything/run/checkpoint.pt"]),
-}
-"""Arguments of `training.prepare` and of `training.train`; a teacher is the checkpoint of another variant."""
 
 
 def features(sets: dict[str, list[ReadRow]], most: int = 500) -> dict[str, dict[str, float]]:
@@ -110,55 +88,8 @@ def left_out_auroc(sets: dict[str, list[ReadRow]], names: Any = CLAIM_FEATURES) 
     return found | {"mean": round(float(np.mean(list(found.values()))), 4)}
 
 
-def training(
-    data: Path, work_dir: Path, steps: int, only: list[str], run: Callable[[list[str]], None]
-) -> dict[str, Any]:
-    """Train and measure each variant in a folder of its own; see the module."""
-    root = work_dir / "ablation"
-    found = {}
-    for told, (prepared, trained) in TRAINING.items():
-        if only and told not in only:
-            continue
-        folder = root / told.replace(" ", "-")
-        result = folder / "evaluation.json"
-        if not result.exists():
-            console.rule(told)
-            at = ["--data", str(data), "--work-dir", str(folder)]
-            model = str(folder / "model")
-            run(["prepare", *at, *prepared])
-            trained = [str(root / part) if part.endswith(".pt") else part for part in trained]
-            run(["train", "--work-dir", str(folder), "--steps", str(steps), *trained])
-            run(["export", *at, "--out", model, "--quick"])
-            run(["evaluate", *at, "--model", model, "--limit", "200", "--only", "bench", "nli"])
-        found[told] = figures(json.loads(result.read_text()))
-    return {"steps": steps, "variants": found}
-
-
 def figures(evaluated: Mapping[str, Any]) -> dict[str, float]:
     """NLI accuracies and left-out AUROCs of one `evaluation.json`, and the mean of the latter."""
     sets = {name: part["left_out"]["auroc"]["value"] for name, part in evaluated["bench"].items()}
     nli = {name: part["accuracy"]["value"] for name, part in evaluated["nli"].items()}
     return {**nli, **sets, "mean": round(float(np.mean(list(sets.values()))), 4)}
-
-
-def _run(arguments: list[str]) -> None:
-    step, *rest = arguments
-    subprocess.run([sys.executable, "-m", f"training.{step}", *rest], check=True)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--work-dir", type=Path, default=Path(".training"))
-    parser.add_argument("--steps", type=int, default=1500, help="of every variant")
-    parser.add_argument("--only", nargs="*", default=[], choices=TRAINING, help="variants; all by default")
-    parser.add_argument("--card", type=Path, help="model card whose table is written")
-    arguments = parser.parse_args()
-    found = training(arguments.data, arguments.work_dir, arguments.steps, arguments.only, _run)
-    (arguments.work_dir / "ablation.json").write_text(json.dumps(found, indent=1))
-    if arguments.card:
-        write_card(arguments.card, {"training_ablation": found})
-
-
-if __name__ == "__main__":
-    main()

@@ -11,18 +11,20 @@ import argparse
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from tokenizers import Tokenizer
 
-from training import augment, conversation, copies, kinds
+from training import augment, conversation, copies, kinds, voice
 from training.common import (
     ENCODER_SHA256,
     LABEL_IDS,
     MAX_LENGTH,
+    NOT_ENTAILED,
     Pair,
     encoder_folder,
     held_out_texts,
@@ -47,7 +49,7 @@ CAPS: dict[str, dict[int, int]] = {
     "curriculum/ner": {0: 800, 3: 800},
     "curriculum/kg_relations": {0: 1_500, 3: 1_500},
 }
-AUGMENTATIONS = ("unsupported", "long", "edits", "copies", "questions", "kinds", "conversation", "style")
+RESTYLED = 0.1  # share of the pairs that are written as tokenised summaries are
 ENTAILED, CONTRADICTED = LABEL_IDS["entailment"], LABEL_IDS["contradiction"]
 console = Console(stderr=True)
 
@@ -73,42 +75,60 @@ def choose(pairs: Sequence[Pair], rng: random.Random) -> list[Pair]:
     return chosen
 
 
-def add_made(
-    chosen: list[Pair], everything: list[Pair], data: Path, rng: random.Random, without: set[str]
-) -> list[Pair]:
-    """The chosen pairs and the made ones, by the augmentations that are not switched off."""
-    fever = [pair for pair in everything if pair.source == "fever_nli"]
-    evidence = sorted({sentence for pair in fever for sentence in augment.sentences(pair.premise)})
-    console.log(f"{len(evidence)} evidence sentences")
-    index = augment.Index(evidence)
-    made: list[Pair] = []
-    if "unsupported" not in without:
+@dataclass(frozen=True)
+class Sources:
+    """What pairs are made from."""
+
+    chosen: list[Pair]
+    everything: list[Pair]
+    claims: list[str]
+    """FEVER claims without evidence."""
+    evidence: list[str]
+    """All sentences of FEVER evidence."""
+    index: augment.Index
+    """The same, searchable."""
+
+    @classmethod
+    def of(cls, chosen: list[Pair], everything: list[Pair], data: Path) -> Sources:
+        fever = [pair for pair in everything if pair.source == "fever_nli"]
+        evidence = sorted({sentence for pair in fever for sentence in augment.sentences(pair.premise)})
+        console.log(f"{len(evidence)} evidence sentences")
         claims = [row["claim"] for row in read_rows(data / "nli" / "fever_nei_claims.jsonl.gz")]
-        made += augment.unsupported_claims(claims, index, rng, 26_000)
-        console.log(f"{len(made)} made after unsupported claims")
-    factual = [pair for pair in chosen if pair.source.startswith(("fever", "covidfact_rte"))]
-    if "long" not in without:
-        made += augment.long_premises(factual, index, rng, 6_000)
-        console.log(f"{len(made)} made after long premises")
-    if "questions" not in without:
-        made += augment.questions(factual, rng, 15_000)
-        console.log(f"{len(made)} made after questions")
-    if "edits" not in without:
-        made += passage_edits(everything, rng)
-        console.log(f"{len(made)} made after sentence edits")
-    if "copies" not in without:
-        made += near_copies(everything, rng)
-        console.log(f"{len(made)} made after near-copies")
-    if "kinds" not in without:
-        made += other_words(everything, rng, 14_000)
-        console.log(f"{len(made)} made after words of one kind")
-    if "conversation" not in without:
-        made += conversation.yes_no(factual, rng, 8_000)
-        made += conversation.transcripts(evidence, rng, 6_000)
-        made += [conversation.with_opener(pair, rng) for pair in rng.sample(chosen, 14_000)]
-        console.log(f"{len(made)} made after conversation")
-    pairs = chosen + made
-    return [restyle(pair, rng) for pair in pairs] if "style" not in without else pairs
+        return cls(chosen, everything, claims, evidence, augment.Index(evidence))
+
+    @property
+    def factual(self) -> list[Pair]:
+        return [pair for pair in self.chosen if pair.source.startswith(("fever", "covidfact_rte"))]
+
+
+def talk(sources: Sources, rng: random.Random) -> list[Pair]:
+    """Yes and no, transcripts, openers; see `conversation`."""
+    return [
+        *conversation.yes_no(sources.factual, rng, 8_000),
+        *conversation.transcripts(sources.evidence, rng, 6_000),
+        *(conversation.with_opener(pair, rng) for pair in rng.sample(sources.chosen, min(14_000, len(sources.chosen)))),
+    ]
+
+
+MAKERS: dict[str, Callable[[Sources, random.Random], list[Pair]]] = {
+    "unsupported": lambda sources, rng: augment.unsupported_claims(sources.claims, sources.index, rng, 26_000),
+    "long": lambda sources, rng: augment.long_premises(sources.factual, sources.index, rng, 6_000),
+    "questions": lambda sources, rng: augment.questions(sources.factual, rng, 15_000),
+    "edits": lambda sources, rng: passage_edits(sources.everything, rng),
+    "copies": lambda sources, rng: near_copies(sources.everything, rng),
+    "kinds": lambda sources, rng: other_words(sources.everything, rng, 14_000),
+    "conversation": talk,
+    "voice": lambda sources, rng: voice.pairs([p for p in sources.chosen if p.label != NOT_ENTAILED], rng, 8_000),
+}
+"""Pairs by what they are made for."""
+AUGMENTATIONS = (*MAKERS, "style")
+
+
+def made_pairs(sources: Sources, name: str, seed: int) -> list[Pair]:
+    """The pairs of one kind; the same ones whatever else is made."""
+    made = MAKERS[name](sources, random.Random(f"{seed} {name}"))
+    console.log(f"{len(made)} made: {name}")
+    return made
 
 
 def sentence_editor(rng: random.Random) -> augment.SentenceEditor:
@@ -179,9 +199,7 @@ def other_words(everything: Sequence[Pair], rng: random.Random, limit: int) -> l
 
 
 def restyle(pair: Pair, rng: random.Random) -> Pair:
-    """One hypothesis in ten lower-cased and tokenised, some premises with it."""
-    if rng.random() >= 0.1:
-        return pair
+    """The pair with its hypothesis lower-cased and tokenised, three premises in ten with it."""
     premise = augment.tokenised_style(pair.premise) if rng.random() < 0.3 else pair.premise
     return Pair(premise, augment.tokenised_style(pair.hypothesis), pair.label, pair.source)
 
@@ -245,7 +263,13 @@ def main() -> None:
     everything = drop_held_out(everything, held_out)
     chosen = choose(everything, rng)
     console.log(f"{len(chosen)} chosen of {len(everything)}")
-    pairs = add_made(chosen, everything, arguments.data, rng, set(arguments.without))
+    sources = Sources.of(chosen, everything, arguments.data)
+    pairs = list(chosen)
+    for name in MAKERS:
+        if name not in arguments.without:
+            pairs += made_pairs(sources, name, arguments.seed)
+    if "style" not in arguments.without:
+        pairs = [restyle(pair, rng) if rng.random() < RESTYLED else pair for pair in pairs]
     pairs = drop_held_out(pairs, held_out)
     rng.shuffle(pairs)
     tokens = tokenise(pairs, arguments.work_dir / "train.npz")

@@ -351,9 +351,13 @@ def train(recipe: Recipe, work_dir: Path, save_every_s: float = 240.0) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work-dir", type=Path, default=Path(".training"))
-    for name, kind in (("minutes", float), ("steps", int), ("decay-from", int), ("passes", int), ("tokens", int)):
-        parser.add_argument(f"--{name}", type=kind)
     for name, kind in (
+        ("minutes", float),
+        ("steps", int),
+        ("decay-from", int),
+        ("warmup-steps", int),
+        ("passes", int),
+        ("tokens", int),
         ("rate", float),
         ("smoothing", float),
         ("average", float),

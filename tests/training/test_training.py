@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import json
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +15,12 @@ pytest.importorskip("transformers")
 pytest.importorskip("sklearn")
 pytest.importorskip("onnx")
 
-from training import ablation, augment, conversation, graph, kinds  # noqa: E402
+from training import ablation, augment, conversation, data_ablation, graph, kinds, voice  # noqa: E402
 from training.card import write_card  # noqa: E402
 from training.common import LABEL_IDS, NOT_ENTAILED, Pair  # noqa: E402
 from training.evaluate import auroc, with_interval  # noqa: E402
 from training.export import build  # noqa: E402
+from training.prepare import Sources, made_pairs  # noqa: E402
 from training.reading import ReadRow  # noqa: E402
 from training.train import CrossEncoder, Recipe, Schedule, distilled, loss_of  # noqa: E402
 from training.verdict import fit  # noqa: E402
@@ -45,27 +46,52 @@ def test_a_teacher_who_agrees_teaches_nothing() -> None:
     assert float(distilled(sure, sure.flip(-1))) > 0.5
 
 
-def test_an_ablation_goes_on_where_it_stopped_and_knows_its_teacher(tmp_path: Path) -> None:
-    ran: list[list[str]] = []
+def _index() -> augment.Index:
+    return augment.Index([f"Bridge kl{n} is old." for n in range(120)])
 
-    def run(arguments: list[str]) -> None:
-        ran.append(arguments)
-        if arguments[0] == "evaluate":
-            folder = Path(arguments[arguments.index("--work-dir") + 1])
-            folder.mkdir(parents=True)
-            measured = {"left_out": {"auroc": {"value": 0.75}}}
-            evaluated = {"bench": {"summeval": measured}, "nli": {"mnli": {"accuracy": {"value": 0.5}}}}
-            (folder / "evaluation.json").write_text(json.dumps(evaluated))
 
-    only = ["everything", "without copies", "with self-distillation"]
-    found = ablation.training(Path("data"), tmp_path, 5, only[:2], run)
-    assert found["variants"]["without copies"] == {"mnli": 0.5, "summeval": 0.75, "mean": 0.75}
-    assert [step for step, *_ in ran] == ["prepare", "train", "export", "evaluate"] * 2
-    assert ran[4][-2:] == ["--without", "copies"]
+def test_a_data_ablation_goes_on_where_it_stopped_and_knows_its_teacher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = [Pair(f"The bridge {n} was opened in Lyon.", f"A bridge {n} is in Lyon.", 0, "mnli") for n in range(60)]
+    two_way = [Pair(f"Tower {n} stands in Oslo.", f"Tower {n} is tall.", NOT_ENTAILED, "rte_glue") for n in range(60)]
+    sources = Sources(
+        [*own, *two_way],
+        [],
+        [],
+        [],
+        _index(),
+    )
+    pool = data_ablation.Pool(sources, own, two_way, set(), seed=7)
+    ran: list[tuple[str, ...]] = []
+    monkeypatch.setattr(data_ablation, "run", lambda *arguments: ran.append(arguments))
+    monkeypatch.setattr(data_ablation, "measured", lambda _data, folder: {"mean": len(folder.name) / 100})
+    monkeypatch.setattr(data_ablation, "PAIRS_A_STEP", 6)
+
+    def go(only: list[str]) -> dict[str, Any]:
+        return data_ablation.ablation(lambda: pool, Path("data"), tmp_path, 20, 5, only, 1)
+
+    found = go(["two-way sources, not entailed taken for neutral"])
+    assert [step for step, *_ in ran] == ["train", "export"] * 2
+    assert [*found["variants"]] == ["the base", "two-way sources, not entailed taken for neutral"]
+    folder = tmp_path / "two-way-sources-not-entailed-taken-for-neutral"
+    stored = np.load(folder / "train.npz")
+    labels = dict(zip(*np.unique(stored["labels"], return_counts=True), strict=True))
+    assert labels == {0: 20, 1: 10}  # a third is of the kind that is measured, and its third label was invented
     ran.clear()
-    ablation.training(Path("data"), tmp_path, 5, only, run)
-    assert [step for step, *_ in ran] == ["prepare", "train", "export", "evaluate"]
-    assert Path(ran[1][-1]) == tmp_path / "ablation" / "everything" / "run" / "checkpoint.pt"
+    go(["two-way sources, not entailed taken for neutral", "self-distillation"])
+    assert [step for step, *_ in ran] == ["train", "export"]  # what is measured is not trained again
+    teacher = ran[0][ran[0].index("--teacher") + 1]
+    assert Path(teacher) == tmp_path / "base" / "run" / "checkpoint.pt"
+
+
+def test_made_pairs_do_not_depend_on_what_else_is_made() -> None:
+    own = [Pair("Ann Holm.", f"Bridge {n} was opened by Ann Holm.", n % 3, "fever_nli") for n in range(90)]
+    sources = Sources(own, own, [], [], _index())
+    alone = made_pairs(sources, "voice", 7)
+    made_pairs(sources, "questions", 7)
+    assert alone
+    assert alone == made_pairs(sources, "voice", 7) != made_pairs(sources, "voice", 8)
 
 
 def test_a_rule_is_changed_for_the_time_of_a_measurement_only() -> None:
@@ -252,13 +278,38 @@ def test_a_transcript_names_the_speaker_of_the_line() -> None:
             assert not pair.premise[: pair.premise.index(line)].rstrip(": ").endswith(_reporter(pair.hypothesis))
 
 
+@pytest.mark.parametrize(
+    ("passive", "said", "reverse"),
+    [
+        ("The film was shot by Ann Holm in May.", "Ann Holm shot the film in May.", "The film shot Ann Holm in May."),
+        ("It is owned by Nordvik.", "Nordvik owns it.", "It owns Nordvik."),
+        ("Tide was written by Jo Lund.", "Jo Lund wrote Tide.", "Tide wrote Jo Lund."),
+        ("He was not beaten by Ann Holm.", None, None),
+        ("The tower was standing by Oslo.", None, None),
+    ],
+)  # fmt: skip
+def test_a_passive_is_said_in_the_active_voice(passive: str, said: str | None, reverse: str | None) -> None:
+    assert (voice.active(passive), voice.turned_round(passive)) == (said, reverse)
+
+
+def test_voice_keeps_the_label_and_denies_the_reverse() -> None:
+    examples = [Pair("Jo Lund's Tide.", f"Tide {n} was written by Jo Lund.", n % 3, "fever_nli") for n in range(60)]
+    made = voice.pairs(examples, random.Random(3), 1_000)
+    kept = [pair for pair in made if pair.premise == "Jo Lund's Tide."]
+    assert [pair.label for pair in kept] == [int(pair.hypothesis.split()[-1].rstrip(".")) % 3 for pair in kept]
+    wrong = [pair for pair in made if pair.source == "made/voice_reversed"]
+    assert wrong
+    assert {pair.label for pair in wrong} == {LABEL_IDS["contradiction"]}
+    assert all(pair.hypothesis.endswith("wrote Jo Lund.") for pair in wrong)
+
+
 def _reporter(hypothesis: str) -> str:
     """Who, by the report, said it."""
     words = hypothesis.replace("According to ", "").replace(",", "").split()
     return words[0]
 
 
-@pytest.mark.parametrize("step", ["prepare", "train", "export", "verdict", "evaluate", "ablation"])
+@pytest.mark.parametrize("step", ["prepare", "train", "export", "verdict", "evaluate", "data_ablation"])
 def test_every_step_shows_its_arguments(
     step: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
