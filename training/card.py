@@ -193,6 +193,28 @@ def _export(results: Mapping[str, Any]) -> Table:
     return ["", "value"], [[name, value] for name, value in told.items()]
 
 
+def _processors(results: Mapping[str, Any]) -> Table:
+    rows = [
+        [
+            name,
+            part["onnxruntime"],
+            str(part["n"]),
+            f"{part['same_label']:.1%}",
+            f"{part['accuracy']:.1%} ({part['accuracy_here']:.1%})",
+            f"{part['mean_shift']:.4f}, {part['largest_shift']:.3f}",
+        ]
+        for name, part in results["processors"].items()
+    ]
+    return [
+        "processor",
+        "onnxruntime",
+        "n",
+        "same label",
+        "accuracy (here)",
+        "shift of a probability: mean, largest",
+    ], rows
+
+
 TABLES: dict[str, Callable[[Mapping[str, Any]], Table]] = {
     "data": _data,
     "run": _run,
@@ -209,4 +231,5 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], Table]] = {
     "vectors": _vectors,
     "speed": _speed,
     "export": _export,
+    "processors": _processors,
 }

@@ -15,7 +15,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("sklearn")
 pytest.importorskip("onnx")
 
-from training import ablation, augment, conversation, data_ablation, graph, kinds, voice  # noqa: E402
+from training import ablation, augment, conversation, data_ablation, graph, kinds, processors, voice  # noqa: E402
 from training.card import write_card  # noqa: E402
 from training.common import LABEL_IDS, NOT_ENTAILED, Pair  # noqa: E402
 from training.evaluate import auroc, with_interval  # noqa: E402
@@ -301,6 +301,21 @@ def test_voice_keeps_the_label_and_denies_the_reverse() -> None:
     assert wrong
     assert {pair.label for pair in wrong} == {LABEL_IDS["contradiction"]}
     assert all(pair.hypothesis.endswith("wrote Jo Lund.") for pair in wrong)
+
+
+def test_scores_of_two_processors_are_compared_pair_by_pair(tmp_path: Path) -> None:
+    here = {"name": "here", "onnxruntime": "1.31", "model": "m", "labels": [0, 1], "scores": [[0.9, 0.1, 0.0]] * 2}
+    there = {**here, "name": "there", "onnxruntime": "1.23", "labels": [0], "scores": [[0.4, 0.5, 0.1]]}
+    found = processors.compared(here, there)
+    assert found["n"] == 1  # what only one of them scored is not compared
+    assert (found["same_label"], found["accuracy_here"], found["accuracy"]) == (0.0, 1.0, 0.0)
+    assert found["largest_shift"] == pytest.approx(0.5)
+    card = tmp_path / "card.md"
+    card.write_text("<!-- table: processors -->\n<!-- end -->")
+    write_card(card, {"processors": {"there": found}})
+    assert "| there | 1.23 | 1 | 0.0% | 0.0% (100.0%) | 0.5000, 0.500 |" in card.read_text()
+    with pytest.raises(ValueError, match="different models"):
+        processors.compared(here, {**there, "model": "n"})
 
 
 def _reporter(hypothesis: str) -> str:
