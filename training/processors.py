@@ -4,8 +4,8 @@
     python -m training.processors --compare HERE.json THERE.json ... --card docs/model-card.md
 
 Needs what the package itself needs, and no torch, so that it runs under an emulator too: `qemu-aarch64 -L ROOT
-python3.11 -m training.processors ...` with the wheels of that processor on PYTHONPATH, `qemu-x86_64 -cpu Haswell python3
-...` for one without VNNI. An emulator shows whether scores are right, and nothing about speed.
+python3.11 -m training.processors ...` with the wheels of that processor on PYTHONPATH, `qemu-x86_64 -cpu Haswell
+python3 ...` for one without VNNI. An emulator shows whether scores are right, and nothing about speed.
 """
 
 from __future__ import annotations

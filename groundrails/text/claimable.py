@@ -259,6 +259,11 @@ _MARKUP = (
     (_BRACKET, re.compile(r"\s?\[(?:\d{1,3}(?:\s?[,–-]\s?\d{1,3})*|citation needed)\]"), ""),  # [1], [2, 3]
 )
 _SPACES = re.compile(r"\s\s+|[^\S ]")
+_SPLIT_NOT = re.compile(
+    r"(?:(?<=\bdo)|(?<=\bdoes)|(?<=\bdid)|(?<=\bis)|(?<=\bare)|(?<=\bwas)|(?<=\bwere)|(?<=\bca)|(?<=\bwo)"
+    r"|(?<=\bcould)|(?<=\bwould)|(?<=\bshould)|(?<=\bhas)|(?<=\bhave)|(?<=\bhad)|(?<=\bmust)) n't\b",
+    re.IGNORECASE,
+)
 _SPLIT_APOSTROPHE = re.compile(
     r"(?<=\w) ['’] (?=(?:s|t|m|re|ve|d|ll)\b)"
     r"|(?:(?<=\bi)|(?<=\bit)|(?<=\bhe)|(?<=\bshe)|(?<=\bwe)|(?<=\bthey)|(?<=\byou)|(?<=\bthat)|(?<=\bthere)) ['’]"
@@ -276,8 +281,8 @@ def clean(text: str) -> str:
     for sign, pattern, replacement in _MARKUP:
         if sign.search(text):  # most texts have none, and looking for one sign is far quicker than for all it may do
             text = pattern.sub(replacement, text)
-    if " '" in text or " ’" in text:
-        text = _SPLIT_APOSTROPHE.sub("'", text)
+    if " '" in text or " ’" in text or " n'" in text:
+        text = _SPLIT_NOT.sub("n't", _SPLIT_APOSTROPHE.sub("'", text))
     if text.lstrip().startswith("|"):
         text = ", ".join(cell.strip() for cell in text.strip().strip("|").split("|") if cell.strip())
     if not is_plain or "  " in text:

@@ -27,6 +27,7 @@ def test_an_abbreviation_is_no_new_name(claim: str, evidence: str, is_missing: b
     ("text", "whole"),
     [
         ("i ' ve seen it , it 's big and isn ' t old", "i've seen it , it's big and isn't old"),
+        ("it did n't open and ca n't", "it didn't open and can't"),
         ("the firm ’ s office", "the firm's office"),
         ("He said 'stop' to the 's-Gravenhage team", "He said 'stop' to the 's-Gravenhage team"),
         ("rock 'n' roll, 't Hooft", "rock 'n' roll, 't Hooft"),
