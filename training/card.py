@@ -179,6 +179,13 @@ def _speed(results: Mapping[str, Any]) -> Table:
     return [f"pairs a processor second, {speed['threads']} threads", "40 tokens", "128 tokens", "512 tokens"], rows
 
 
+def _time(results: Mapping[str, Any]) -> Table:
+    by_length = results["speed"]["time"]
+    kinds = next(iter(by_length.values()))
+    rows = [[kind, *(f"{shares[kind]:.0%}" for shares in by_length.values())] for kind in kinds]
+    return ["share of the time", *(f"{length} tokens" for length in by_length)], rows
+
+
 def _export(results: Mapping[str, Any]) -> Table:
     checks = results["export"]["checks"]
     told = {
@@ -230,6 +237,7 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], Table]] = {
     "training-ablation": _without("training_ablation", "training"),
     "vectors": _vectors,
     "speed": _speed,
+    "time": _time,
     "export": _export,
     "processors": _processors,
 }

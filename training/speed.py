@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +20,21 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from groundrails.nli.embedded import LOGITS, EmbeddedModel
+from groundrails.nli.model_file import MODEL_FOLDER
 from training.train import new_model
 
 LENGTHS = (40, 128, 512)
 BATCH_TOKENS = 2048
+KINDS = {
+    "MatMulIntegerToFloat": "int8 products",
+    "MultiHeadAttention": "attention",
+    "Gelu": "GELU",
+    "LayerNormalization": "norms and sums",
+    "Add": "norms and sums",
+    "QuantizeLinear": "to int8 and scales",
+    "Mul": "to int8 and scales",
+}
+"""What nodes of the graph are for; all but the first kind work in float."""
 ENCODER_WEIGHTS = 10_616_832  # numbers in the matrices of six layers of width 384
 
 
@@ -42,7 +56,30 @@ def measure(threads: int, seconds: float) -> dict[str, Any]:
         "pairs_per_processor_s": {"embedded": ours, "same_weights_float": same, "deberta_v3_base_sized_float": peer},
         "int8_gops": round(peak, 1),
         "share_of_int8_rate": {name: round(value / peak, 3) for name, value in work.items()},
+        "time": {str(length): shares_of_time(length) for length in LENGTHS},
     }
+
+
+def shares_of_time(length: int, calls: int = 20) -> dict[str, float]:
+    """Where the time of the embedded model goes at one length, by kind of node; by onnxruntime's own profile."""
+    spent: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        options = onnxruntime.SessionOptions()
+        options.enable_profiling, options.profile_file_prefix = True, f"{folder}/profile"
+        options.intra_op_num_threads = 1
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC  # as the package runs it
+        session = onnxruntime.InferenceSession(str(MODEL_FOLDER / "model.onnx"), options, ["CPUExecutionProvider"])
+        feed = _feed(length, max(1, BATCH_TOKENS // length))
+        wanted = {node.name for node in session.get_inputs()}
+        for _ in range(calls):
+            session.run([LOGITS], {name: array for name, array in feed.items() if name in wanted})
+        events = json.loads(Path(session.end_profiling()).read_text())
+    for event in events:
+        kernel = event.get("args", {}).get("op_name")
+        # The time of an If is that of the nodes in its branch, which have events of their own.
+        if event.get("cat") == "Node" and event["name"].endswith("_kernel_time") and kernel != "If":
+            spent[KINDS.get(kernel, "the rest")] += event["dur"]
+    return {kind: round(spent[kind] / spent.total(), 3) for kind in (*dict.fromkeys(KINDS.values()), "the rest")}
 
 
 def _feed(length: int, rows: int) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("sklearn")
 pytest.importorskip("onnx")
 
-from training import ablation, augment, conversation, data_ablation, graph, kinds, processors, voice  # noqa: E402
+from training import ablation, augment, conversation, data_ablation, graph, kinds, processors, speed, voice  # noqa: E402
 from training.card import write_card  # noqa: E402
 from training.common import LABEL_IDS, NOT_ENTAILED, Pair  # noqa: E402
 from training.evaluate import auroc, with_interval  # noqa: E402
@@ -316,6 +316,13 @@ def test_scores_of_two_processors_are_compared_pair_by_pair(tmp_path: Path) -> N
     assert "| there | 1.23 | 1 | 0.0% | 0.0% (100.0%) | 0.5000, 0.500 |" in card.read_text()
     with pytest.raises(ValueError, match="different models"):
         processors.compared(here, {**there, "model": "n"})
+
+
+def test_every_kind_of_node_has_a_share_of_the_time() -> None:
+    shares = speed.shares_of_time(40, calls=1)
+    assert sum(shares.values()) == pytest.approx(1.0, abs=0.01)
+    # A node of the graph that goes by another name would stand among the rest.
+    assert all(shares[kind] > 0 for kind in speed.KINDS.values())
 
 
 def _reporter(hypothesis: str) -> str:
