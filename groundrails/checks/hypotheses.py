@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from groundrails.exchange import Span
-from groundrails.text.claimable import clean, is_bare_reply, is_short_answer, without_frame
+from groundrails.text.claimable import clean, is_bare_reply, is_short_answer, without_frame, without_question
 from groundrails.text.sentences import split_sentences
 
 OWN_WORDS = 3
@@ -45,7 +45,7 @@ def hypotheses(sentences: Sequence[Span], user_input: str) -> list[Hypothesis]:
 
 
 def _hypothesis(sentence: str, question: str) -> Hypothesis:
-    sentence = without_frame(_ANSWER_LABEL.sub("", sentence) or sentence)
+    sentence = without_frame(without_question(_ANSWER_LABEL.sub("", sentence) or sentence))
     has_question = question and is_short_answer(sentence) and not _is_said(sentence, question)
     return Hypothesis(f"{question} {sentence}" if has_question else sentence, sentence)
 

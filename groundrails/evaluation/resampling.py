@@ -17,6 +17,7 @@ from groundrails.evaluation.metrics import Bools, Floats, Interval, UndefinedMet
 from groundrails.evaluation.weighted import WEIGHTED, ratio
 
 BLOCK_CELLS = 250_000
+DIGITS = 12  # of a metric that are kept
 """Weights held at once: 2 MB, which stays in a processor's cache; one resample at least."""
 Groups: TypeAlias = "Sequence[Any] | NDArray[Any]"
 """The document of each row."""
@@ -76,8 +77,9 @@ def ends(value: float, drawn: Floats, confidence: float) -> Interval:
             float(value), reason=f"no interval: undefined in {drawn.size - usable.size} of {drawn.size} resamples"
         )
     tail = (1.0 - confidence) / 2
-    low, high = np.quantile(usable, [tail, 1.0 - tail])
-    return Interval(float(value), float(low), float(high))
+    # Weighted sums end a rounding error beside the value they equal, and an interval must not leave its value out by it.
+    low, high = np.quantile(np.round(usable, DIGITS), [tail, 1.0 - tail])
+    return Interval(round(float(value), DIGITS), float(low), float(high))
 
 
 def _slow(metric: Callable[[Any, Any], float], labels: Bools, scores: Floats, weights: Floats) -> float:

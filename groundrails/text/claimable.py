@@ -142,7 +142,8 @@ def makes_claim(sentence: str) -> bool:
     if not bare or _NUMBERING.fullmatch(bare):
         return False
     if bare[-1:] in "?？":
-        return bool(_LOADED_QUESTION.search(bare)) or _ends_with_a_tag(bare)
+        is_loaded = bool(_LOADED_QUESTION.search(bare)) or _ends_with_a_tag(bare)
+        return is_loaded or without_question(bare) != bare
     if bare[-1:] in ":：":
         return not _is_lead_in(bare.rstrip(":： "))
     return any(_clause_claims(clause) for clause in _clauses(bare.rstrip(".!…。！ ")))
@@ -166,8 +167,32 @@ def _ends_with_a_tag(bare: str) -> bool:
     return bool(match) and not re.match(r"(?:who|what|when|where|which|why|how|is|are|do|does|did|can|would)\b", bare)
 
 
+_ASKS = (
+    r"(?:who|what|when|where|which|why|how|whose|is|are|do|does|did|can|could|would|will|have|has|should|shall|may|"
+    r"was|were|any|ever|right|correct|no|yes|really|so|if|and|or|but)"
+)
+_ASKED_AFTER = re.compile(
+    rf"(?P<told>[^?？]{{8,400}}?)\s*[,;–—-]\s+(?:(?:and|but|so) )?{_ASKS}\b[^?？]*[?？]\s*", re.IGNORECASE
+)
+
+
+def without_question(sentence: str) -> str:
+    """What is stated before a question in one sentence: "It opened in 1962, would you like to see it?".
+
+    The whole sentence, if nothing is: "If it opened in 1962, who opened it?" only asks.
+    """
+    match = _ASKED_AFTER.fullmatch(sentence)
+    if match is None:
+        return sentence
+    told = match["told"].lower().replace("’", "'")
+    states = _FINITE.search(told) and not re.match(rf"\W*(?:{_ASKS}|since|because|when|as|given|assuming)\b", told)
+    return match["told"] if states and any(_clause_claims(clause) for clause in _clauses(told)) else sentence
+
+
 _CLAUSE_SPLIT = re.compile(
-    r",?\s+(?:but|however|although|though|because|since|yet|whereas|and(?=\s+(?:the|it|he|she|they|there|this)\b))"
+    r",\s+(?=(?:i|we) (?:just |only |do |also )*(?:know|think|believe|heard|read|guess)\b)"
+    r"|\s+(?:other than|except)(?: that)?\s+(?=(?:it|he|she|they|the|that|there)\b)"
+    r"|,?\s+(?:but|however|although|though|because|since|yet|whereas|and(?=\s+(?:the|it|he|she|they|there|this)\b))"
     r"(?:,\s*|\s+)|[;；]\s*|\s+[–—-]\s+|[,:]\s+(?=(?:the|it|he|she|they|there)\b)"
 )
 
@@ -182,7 +207,7 @@ def _clause_claims(clause: str) -> bool:
 
 
 _KNOWN = re.compile(
-    r"(?:(?P<before>.{2,120}?),? (?:but|however) )?i (?:(?:do|also|only|just|really) )*"
+    r"(?:(?P<before>.{2,120}?)(?:,? (?:but|however)| ?,) )?i (?:(?:do|also|only|just|really) )*"
     r"(?:(?:know|think|believe|guess)(?: that)?|(?:read|heard|learned|learnt|remember|understand) that)[ ,]+"
     r"(?!(?:how|what|who|where|why|if|whether|when|which|about|of|so|not)\b)(?=\S+ \S+ \S+)",
     re.IGNORECASE,

@@ -147,7 +147,9 @@ _REACTION = (
 """What someone who listens says. With "it" or "was" it may sum up what the evidence says of something."""
 _NEVER_DONE = (
     r"i(?:'ve| have) never (?:\w+ )?(?:seen|heard|been|played|tried|read|watched|visited|met|gone|eaten|had|used|"
-    r"listened)\b.{0,120}|i(?:'m| am) not (?:really )?(?:(?:a|much of a) (?:big |huge )?fan|into|interested)\b.{0,80}"
+    r"listened)\b.{0,120}|(?:(?:oh|wow|ah)[, ]+)?i (?:did(?:n't| not)|never) (?:know|knew) (?:that|this|it)"
+    r"|(?:i|we) can (?:certainly |definitely |surely )?(?:help|assist)(?: you)?(?: with .{0,60})?"
+    r"|i(?:'m| am) not (?:really )?(?:(?:a|much of a) (?:big |huge )?fan|into|interested)\b.{0,80}"
 )
 NO_CLAIM = tuple(
     re.compile(pattern, re.DOTALL)

@@ -107,6 +107,10 @@ def test_a_choice_that_the_question_offers_is_read_with_it() -> None:
         ("I do not, but I do know that she was born in Michigan.", "she was born in Michigan."),
         ("I think it was opened in 1962.", "it was opened in 1962."),
         ("I believe that Ana Ruiz opened it.", "Ana Ruiz opened it."),
+        ("I really don't know, I just know that it opened in 1962.", "it opened in 1962."),
+        # A question behind it hid what was stated before.
+        ("The bridge was opened in 1962, would you like to see it?", "The bridge was opened in 1962"),
+        ("It is 480 metres long, and who built it?", "It is 480 metres long"),
         # What stands before "but" is a claim as well, or the rest is no sentence: nothing is cut.
         ("It is closed, but I know that the mayor opened it.", "It is closed, but I know that the mayor opened it."),
         ("I know who opened the bridge in 1962.", "I know who opened the bridge in 1962."),

@@ -185,7 +185,7 @@ def test_two_runs_are_compared_with_significance(groundrails: Run, tmp_path: Pat
     assert (found["only_first_right"], found["only_second_right"]) == (0, 7)
     assert found["p_mcnemar"] == pytest.approx(2 * 0.5**7)
     assert found["differences"]["f1"]["value"] == pytest.approx(1 - 6 / 13, abs=1e-4)
-    assert found["differences"]["auroc"]["value"] > 0.2 and found["p_delong"] < 0.01
+    assert found["differences"]["auroc"]["value"] > 0.2 and found["p_delong"] < 0.05
     told = " ".join(done.out.split())
     assert "on 20 common rows" in told and "McNemar p = 0.0156" in told and "DeLong p" in told
 

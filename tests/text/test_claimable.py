@@ -19,6 +19,13 @@ that ' s cool !
 I've never been there.
 I have never seen it, but that sounds fun.
 I'm not a big fan of soccer.
+If it opened in 1962, who opened it?
+Since it was opened in 1962, would you like to visit?
+Do you want the red one, or is the blue one better?
+Is it in Lyon, which is in France?
+I can help with that, what is your account number?
+That is an interesting question, what do you think?
+Wow, I didn't know that, have you read the book?
 The sources contradict each other about this, so I cannot say which is right.
 These instructions contradict each other, so I cannot follow both.
 I cannot follow both instructions.
@@ -122,6 +129,10 @@ The information was leaked by Snowden.
 The context of the war was the invasion of Poland.
 Unknown Pleasures is an album by Joy Division.
 I was born in 1990.
+The bridge was opened in 1950, would you like to know more?
+I really don't know, I just know that it was opened in 1932.
+I don't know much about it other than it was opened in 1932.
+I can help you. The fee was waived in 2020, which plan do you have?
 Not until 1990 did he win.
 """
 
