@@ -77,7 +77,7 @@ def ends(value: float, drawn: Floats, confidence: float) -> Interval:
             float(value), reason=f"no interval: undefined in {drawn.size - usable.size} of {drawn.size} resamples"
         )
     tail = (1.0 - confidence) / 2
-    # Weighted sums end a rounding error beside the value they equal, and an interval must not leave its value out by it.
+    # Weighted sums end a rounding error beside the value they equal: the interval would leave its value out.
     low, high = np.quantile(np.round(usable, DIGITS), [tail, 1.0 - tail])
     return Interval(round(float(value), DIGITS), float(low), float(high))
 
