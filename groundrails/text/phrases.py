@@ -146,11 +146,13 @@ _REACTION = (
 )
 """What someone who listens says. With "it" or "was" it may sum up what the evidence says of something."""
 _NEVER_DONE = (
-    r"i(?:'ve| have) never (?:\w+ )?(?:seen|heard|been|played|tried|read|watched|visited|met|gone|eaten|had|used|"
-    r"listened)\b.{0,120}|(?:(?:oh|wow|ah)[, ]+)?i (?:did(?:n't| not)|never) (?:know|knew) (?:that|this|it)"
-    r"|(?:i|we) can (?:certainly |definitely |surely )?(?:help|assist)(?: you)?(?: with .{0,60})?"
-    r"|i(?:'m| am) not (?:really )?(?:(?:a|much of a) (?:big |huge )?fan|into|interested)\b.{0,80}"
+    r"i(?:'ve| have) never (?!.* (?:that|which|who) )(?:\w+ )?(?:seen|heard|been (?:there|here|to)|played|tried|read|"
+    r"watched|visited|met|gone|eaten|listened)\b[^\d,;:]{0,60}"
+    r"|(?:(?:oh|wow|ah)[, ]+)?i (?:did(?:n't| not)|never) (?:know|knew) (?:that|this|it)"
+    r"|(?:i|we) can (?:certainly |definitely |surely )?(?:help|assist)(?: you)?(?: with (?:that|this|it|your \w+))?"
+    r"|i(?:'m| am) not (?:really )?(?:(?:a|much of a) (?:big |huge )?fan|into|interested)\b[^\d,;:]{0,60}"
 )
+"""What a speaker has not done or does not care about, if it carries no figure and no second clause."""
 NO_CLAIM = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (

@@ -132,6 +132,10 @@ I was born in 1990.
 The bridge was opened in 1950, would you like to know more?
 I really don't know, I just know that it was opened in 1932.
 I don't know much about it other than it was opened in 1932.
+We can help with 5,000 euros.
+I've never seen that the fee was waived.
+I've never heard of a fee of 500 euros.
+I have never been charged by the bank.
 I can help you. The fee was waived in 2020, which plan do you have?
 Not until 1990 did he win.
 """
