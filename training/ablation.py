@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ from rich.console import Console
 from sklearn.metrics import roc_auc_score
 
 from groundrails.checks import evidence_nli
-from groundrails.scoring.verdict import CLAIM_FEATURES
+from groundrails.report import NliScores
+from groundrails.scoring.verdict import CLAIM_FEATURES, logit
+from training import verdict
 from training.reading import CachedModel, ReadRow
 from training.verdict import left_out_fit, read_all
 
@@ -40,6 +42,46 @@ READING: dict[str, dict[str, Any]] = {
     "all windows are read": {"FAR_SHARE": 0.0, "SURE_ENTAILMENT": 1.1},
 }
 """Rules of `checks/evidence_nli.py` that are changed, by name."""
+
+
+FURTHER: dict[str, tuple[str, ...]] = {
+    "nothing": (),
+    "second best and mean over windows": ("entailment_second", "entailment_mean"),
+    "nearest sentence alone": ("entailment_alone", "contradiction_alone"),
+    "entailment of a near-copy": ("entailment_near",),
+    "all of these": (
+        "entailment_second", "entailment_mean", "entailment_alone", "contradiction_alone", "entailment_near",
+    ),
+}  # fmt: skip
+"""Features that were tried in the verdict and left out: what the windows say together (SummaC-Conv, Laban 2022)."""
+
+
+def further(data: Path, work_dir: Path, model: CachedModel, limit: int) -> dict[str, dict[str, float]]:
+    """AUROC of each set, left out of the fit, when the verdict sees more of the windows; `limit` rows a set."""
+    read = evidence_nli._reading
+
+    def with_more(claim: Any, seen: Any, alone: Any, thresholds: Any) -> evidence_nli.Reading:
+        made = read(claim, seen, alone, thresholds)
+        made.features.update(_of_windows([s.nli for s in seen], alone, made.features))
+        return made
+
+    falling = (*verdict.FALLING, *(name for names in FURTHER.values() for name in names if name.startswith("entail")))
+    with changed(evidence_nli, {"_reading": with_more}):
+        sets = read_all(data, work_dir, model, limit)
+    with changed(verdict, {"FALLING": falling}):
+        return {told: left_out_auroc(sets, (*CLAIM_FEATURES, *names)) for told, names in FURTHER.items()}
+
+
+def _of_windows(scores: Sequence[NliScores], alone: Any, told: Mapping[str, float]) -> dict[str, float]:
+    """What a claim's windows say together, as log-odds; the lowest ones without a window."""
+    ranked = sorted((score.entailment for score in scores), reverse=True) or [0.0]
+    return {
+        "entailment_second": logit(ranked[min(1, len(ranked) - 1)]),
+        "entailment_mean": logit(float(np.mean(ranked))),
+        "entailment_alone": logit(alone.nli.entailment if alone else 0.0),
+        "contradiction_alone": logit(alone.nli.contradiction if alone else 0.0),
+        "entailment_near": told["entailment"] * (1 - told["missing_words"]) ** 2,
+    }
 
 
 def features(sets: dict[str, list[ReadRow]], most: int = 500) -> dict[str, dict[str, float]]:

@@ -232,6 +232,7 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], Table]] = {
     "balanced-accuracy": _bench("balanced_accuracy"),
     "wikibio": _wikibio,
     "ablation": _without("ablation", "left out of the verdict"),
+    "further": _without("further", "added to the verdict"),
     "reading": _without("reading", "the reading"),
     "tried": _without("tried", "weights"),
     "training-ablation": _without("training_ablation", "training"),

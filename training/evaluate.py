@@ -250,7 +250,7 @@ def facts(work_dir: Path, folder: Path) -> dict[str, Any]:
     return {name: json.loads(path.read_text()) for name, path in files.items() if path.exists()}
 
 
-PARTS = ("bench", "ablation", "reading", "wikibio", "nli", "vectors", "speed")
+PARTS = ("bench", "ablation", "further", "reading", "wikibio", "nli", "vectors", "speed")
 
 
 def main() -> None:
@@ -275,6 +275,7 @@ def main() -> None:
     steps: dict[str, Callable[[], Any]] = {
         "bench": lambda: bench(sets),
         "ablation": lambda: ablation.features(sets),
+        "further": lambda: ablation.further(arguments.data, arguments.work_dir, model, ABLATION_ROWS),
         "reading": lambda: ablation.reading(arguments.data, arguments.work_dir, model, ABLATION_ROWS),
         "wikibio": lambda: wikibio(arguments.data, model),
         "nli": lambda: nli_accuracy(arguments.data, model),

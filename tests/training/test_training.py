@@ -15,6 +15,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("sklearn")
 pytest.importorskip("onnx")
 
+from groundrails.report import NliScores  # noqa: E402
 from training import ablation, augment, conversation, data_ablation, graph, kinds, processors, speed, voice  # noqa: E402
 from training.card import write_card  # noqa: E402
 from training.common import LABEL_IDS, NOT_ENTAILED, Pair  # noqa: E402
@@ -323,6 +324,17 @@ def test_every_kind_of_node_has_a_share_of_the_time() -> None:
     assert sum(shares.values()) == pytest.approx(1.0, abs=0.01)
     # A node of the graph that goes by another name would stand among the rest.
     assert all(shares[kind] > 0 for kind in speed.KINDS.values())
+
+
+def test_what_windows_say_together_has_a_feature_for_every_name() -> None:
+    scores = [NliScores(entailment=e, neutral=1 - e, contradiction=0.0) for e in (0.2, 0.9, 0.4)]
+    found = ablation._of_windows(scores, None, {"entailment": 2.0, "missing_words": 0.5})
+    assert {*found} == {name for names in ablation.FURTHER.values() for name in names}
+    assert found["entailment_second"] == pytest.approx(float(np.log(0.4 / 0.6)))
+    assert found["entailment_mean"] == pytest.approx(0.0)
+    assert found["entailment_near"] == 0.5
+    none = ablation._of_windows([], None, {"entailment": -6.0, "missing_words": 1.0})
+    assert none["entailment_second"] == none["entailment_alone"] < -5
 
 
 def _reporter(hypothesis: str) -> str:
