@@ -15,8 +15,9 @@ pytest.importorskip("transformers")
 pytest.importorskip("sklearn")
 pytest.importorskip("onnx")
 
+from groundrails.nli.model_file import MODEL_FOLDER  # noqa: E402
 from groundrails.report import NliScores  # noqa: E402
-from training import ablation, augment, conversation, data_ablation, graph, kinds, processors, speed, voice  # noqa: E402
+from training import ablation, augment, conversation, data_ablation, graph, kinds, prepare, processors, speed, voice  # noqa: E402
 from training.card import write_card  # noqa: E402
 from training.common import LABEL_IDS, NOT_ENTAILED, Pair  # noqa: E402
 from training.evaluate import auroc, with_interval  # noqa: E402
@@ -68,6 +69,9 @@ def test_a_data_ablation_goes_on_where_it_stopped_and_knows_its_teacher(
     monkeypatch.setattr(data_ablation, "run", lambda *arguments: ran.append(arguments))
     monkeypatch.setattr(data_ablation, "measured", lambda _data, folder: {"mean": len(folder.name) / 100})
     monkeypatch.setattr(data_ablation, "PAIRS_A_STEP", 6)
+    monkeypatch.setattr(
+        prepare, "encoder_folder", lambda: MODEL_FOLDER
+    )  # the same tokenizer; the encoder is for training
 
     def go(only: list[str]) -> dict[str, Any]:
         return data_ablation.ablation(lambda: pool, Path("data"), tmp_path, 20, 5, only, 1)
