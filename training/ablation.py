@@ -43,7 +43,6 @@ READING: dict[str, dict[str, Any]] = {
 }
 """Rules of `checks/evidence_nli.py` that are changed, by name."""
 
-
 FURTHER: dict[str, tuple[str, ...]] = {
     "nothing": (),
     "second best and mean over windows": ("entailment_second", "entailment_mean"),

@@ -23,12 +23,11 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from groundrails.nli.base import LABELS
 from groundrails.nli.embedded import EmbeddedModel
 from training.ablation import left_out_auroc
 from training.card import write_card
-from training.common import ENCODER_SHA256, LABEL_IDS, NOT_ENTAILED, Pair, held_out_texts, read_pairs, read_rows
-from training.evaluate import auroc, nli_score
+from training.common import ENCODER_SHA256, LABEL_IDS, NOT_ENTAILED, Pair, held_out_texts, read_pairs
+from training.evaluate import auroc, nli_guesses, nli_score
 from training.prepare import MAKERS, Sources, choose, drop_held_out, made_pairs, restyle, tokenise
 from training.reading import CachedModel
 from training.verdict import read_all
@@ -130,25 +129,13 @@ def measured(data: Path, folder: Path) -> dict[str, float]:
         name: round(auroc(np.asarray([row.is_hallucinated for row in rows], float), nli_score(rows)), 4)
         for name, rows in sets.items()
     }
+    guesses = nli_guesses(data, model, NLI_PAIRS)
     return {
-        **nli_accuracies(data, model),
+        **{name: round(float(np.mean([row["right"] for row in rows])), 4) for name, rows in guesses},
         **answers,
         "mean": round(float(np.mean(list(answers.values()))), 4),
         "mean, with words": left_out_auroc(sets)["mean"],
     }
-
-
-def nli_accuracies(data: Path, model: CachedModel) -> dict[str, float]:
-    """Of the first pairs of each file; two-way files compare entailed with not."""
-    found = {}
-    for path in sorted((data / "nli").glob("eval_*.jsonl.gz")):
-        rows = list(read_rows(path))[:NLI_PAIRS]
-        predicted = np.argmax(model.scores([(row["premise"], row["hypothesis"]) for row in rows]), axis=1)
-        is_two_way = any(row["label"] == "not_entailment" for row in rows)
-        guesses = ["not_entailment" if is_two_way and guess else LABELS[guess] for guess in predicted]
-        right = [guess == row["label"] for guess, row in zip(guesses, rows, strict=True)]
-        found[path.name.removesuffix(".jsonl.gz").removeprefix("eval_")] = round(float(np.mean(right)), 4)
-    return found
 
 
 def ablation(

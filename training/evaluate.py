@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,24 +83,33 @@ def mean(_labels: np.ndarray, values: np.ndarray) -> float:
     return float(values.mean())
 
 
-def nli_accuracy(data: Path, model: CachedModel) -> dict[str, Any]:
-    """Accuracy on the NLI evaluation files; two-way sets compare entailed with not."""
-    found = {}
+def nli_guesses(data: Path, model: CachedModel, most: int | None = None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Each NLI evaluation file: its name, and its rows (the first `most`) with `right` and `entailed_right` added.
+
+    Two-way files compare entailed with not.
+    """
     for path in sorted((data / "nli").glob("eval_*.jsonl.gz")):
-        rows = list(read_rows(path))
+        rows = list(read_rows(path))[:most]
         predicted = np.argmax(model.scores([(row["premise"], row["hypothesis"]) for row in rows]), axis=1)
-        pairs = list(zip(predicted, rows, strict=True))
         is_two_way = any(row["label"] == "not_entailment" for row in rows)
-        entailed = [(LABELS[guess] == "entailment") == (row["label"] == "entailment") for guess, row in pairs]
-        right = entailed if is_two_way else [LABELS[guess] == row["label"] for guess, row in pairs]
-        name = path.name.removesuffix(".jsonl.gz").removeprefix("eval_")
+        for guess, row in zip(predicted, rows, strict=True):
+            row["entailed_right"] = (LABELS[guess] == "entailment") == (row["label"] == "entailment")
+            row["right"] = row["entailed_right"] if is_two_way else LABELS[guess] == row["label"]
+        yield path.name.removesuffix(".jsonl.gz").removeprefix("eval_"), rows
+    model.save()
+
+
+def nli_accuracy(data: Path, model: CachedModel) -> dict[str, Any]:
+    """Accuracy on the NLI evaluation files, with intervals."""
+    found = {}
+    for name, rows in nli_guesses(data, model):
         groups = [row["premise"][:80] for row in rows]
+        measured = {"accuracy": "right", "entailed_or_not": "entailed_right"}
         found[name] = {
-            "accuracy": with_interval(mean, right, right, groups),
-            "entailed_or_not": with_interval(mean, entailed, entailed, groups),
+            told: with_interval(mean, [row[key] for row in rows], [row[key] for row in rows], groups)
+            for told, key in measured.items()
         }
         console.log(f"{name}: {found[name]}")
-    model.save()
     return found
 
 

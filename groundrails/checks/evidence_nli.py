@@ -12,7 +12,7 @@ from groundrails.config import GroundingSettings
 from groundrails.exchange import Passage, Span
 from groundrails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL, Pair
 from groundrails.nli.exchange_nli import ExchangeNli
-from groundrails.nli.windows import Coverage, Window, WindowIndex, build_windows, coverage, tokens_beside_windows
+from groundrails.nli.windows import Coverage, Window, WindowIndex, coverage, tokens_beside_windows
 from groundrails.report import NliScores, Quote
 from groundrails.scoring.verdict import MAX_LOGIT, Thresholds, logit
 from groundrails.scoring.words import WordIndex, Words, aboutness, content_of, features, stem_of, words_of
@@ -287,14 +287,7 @@ def _tokens_of_longest(texts: list[str], nli: ExchangeNli, settings: GroundingSe
 
 
 def _evidence(passages: tuple[Passage, ...], longest: int, nli: ExchangeNli, settings: GroundingSettings) -> _Evidence:
-    windows = build_windows(
-        passages,
-        longest,
-        nli.token_offsets,
-        max_tokens=nli.max_tokens,
-        window_tokens=settings.window_tokens,
-        overlap_tokens=settings.overlap_tokens,
-    )
+    windows = nli.windows(passages, longest, settings)
     # In pieces: what reads a long text in one call holds up every other thread meanwhile.
     words = WordIndex(clean(piece) for passage in passages for piece in pieces(passage.text))
     return _Evidence(passages, windows, WindowIndex(windows), words, {})

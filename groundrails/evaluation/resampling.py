@@ -17,8 +17,9 @@ from groundrails.evaluation.metrics import Bools, Floats, Interval, UndefinedMet
 from groundrails.evaluation.weighted import WEIGHTED, ratio
 
 BLOCK_CELLS = 250_000
-DIGITS = 12  # of a metric that are kept
 """Weights held at once: 2 MB, which stays in a processor's cache; one resample at least."""
+DIGITS = 12
+"""Digits of a metric that are kept."""
 Groups: TypeAlias = "Sequence[Any] | NDArray[Any]"
 """The document of each row."""
 

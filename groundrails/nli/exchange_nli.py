@@ -7,8 +7,11 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from groundrails.nli.base import Pair
+from groundrails.nli.windows import Window, build_windows
 
 if TYPE_CHECKING:
+    from groundrails.config import GroundingSettings
+    from groundrails.exchange import Passage
     from groundrails.nli.base import Scores
     from groundrails.nli.service import NliService
 
@@ -52,6 +55,17 @@ class ExchangeNli:
     def max_tokens(self) -> int:
         """See `NliService.max_tokens`."""
         return self._service.max_tokens
+
+    def windows(self, passages: Sequence[Passage], claim_tokens: int, settings: GroundingSettings) -> list[Window]:
+        """Windows of the passages that fit the model beside a claim of `claim_tokens`. Blocks: see `run`."""
+        return build_windows(
+            passages,
+            claim_tokens,
+            self.token_offsets,
+            max_tokens=self.max_tokens,
+            window_tokens=settings.window_tokens,
+            overlap_tokens=settings.overlap_tokens,
+        )
 
     @property
     def pairs_scored(self) -> int:

@@ -37,12 +37,12 @@ MAX_CONTEXT = 1000
 
 TokenOffsets = Callable[[str], "list[tuple[int, int]]"]
 
-# Look-behinds instead of a leading run of stops: time stays linear in a text of nothing but full stops.
 ESTIMATED_FROM = 20_000
 """Characters of a passage from which its windows are cut by an estimate of its tokens. A window that is too long after
 all is still read to its end, in parts."""
 _ESTIMATED_TOKEN = re.compile(r"[A-Za-z]{1,9}(?![A-Za-z])|[A-Za-z]{4}|[0-9]{1,3}|[^A-Za-z0-9\s]")
 """A word of up to nine letters, four letters of a longer one, up to three digits, a mark."""
+# Look-behinds instead of a leading run of stops: time stays linear in a text of nothing but full stops.
 _BORDER = re.compile(r"[.!?…][\"'”’»)\]]?\s+|[。！？]|\n+")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")

@@ -51,14 +51,7 @@ def windows_for(
 ) -> ClaimWindows:
     """Windows for each text. Blocks: run it by `NliService.run`."""
     longest = max((len(nli.token_offsets(text)) for text in texts), default=0)
-    windows = build_windows(
-        passages,
-        longest,
-        nli.token_offsets,
-        max_tokens=nli.max_tokens,
-        window_tokens=settings.window_tokens,
-        overlap_tokens=settings.overlap_tokens,
-    )
+    windows = nli.windows(passages, longest, settings)
     index = WindowIndex(windows)
     chosen = tuple(tuple(index.select(text, settings.max_windows)) for text in texts)
     return ClaimWindows(chosen, coverage(windows, (window for some in chosen for window in some)))

@@ -144,6 +144,8 @@ class Words(NamedTuple):
     """Lower-cased words written with a capital inside a sentence."""
     running: tuple[str, ...] = ()
     """All its words and numbers in order, lower-cased."""
+    abbreviations: frozenset[str] = frozenset()
+    """Those of its names that stand in capitals, "US" and "U.S"; "Al" is none."""
 
     @property
     def bigrams(self) -> list[tuple[str, str]]:
@@ -174,6 +176,7 @@ def words_of(text: str, *, starts_sentence: bool = True) -> Words:
         dates=tuple(dates),
         names=tuple(_names(text, starts_sentence)),
         running=running,
+        abbreviations=frozenset(word.lower() for word in _NAME.findall(text) if len(word) > 1 and word.isupper()),
     )
 
 
@@ -279,10 +282,12 @@ class WordIndex:
         return any(date.agrees(other) for other in self._dates.get(date.month, ()))
 
     def has_name(self, name: str) -> bool:
-        """True if the evidence has the word in any case, a word of the same stem, or the words that it abbreviates."""
-        if stem_of(name) in self.content or name in self._plain:
-            return True
-        return name.replace(".", "") in self._initials
+        """True if the evidence has the word in any case, or a word of the same stem."""
+        return stem_of(name) in self.content or name in self._plain
+
+    def spells_out(self, abbreviation: str) -> bool:
+        """True if the evidence has words in capitals with these initials: "United States" for "us"."""
+        return abbreviation.replace(".", "") in self._initials
 
 
 _NAME_RUN = re.compile(r"\b[A-Z]\w+(?: (?:of |the |and |de )?[A-Z]\w+){1,4}")
@@ -308,9 +313,13 @@ def features(claim: Words, evidence: WordIndex, near: WordIndex) -> dict[str, fl
         "missing_bigrams": _missing(claim.bigrams or claim.content, evidence.has_run),
         "missing_numbers": _missing(claim.numbers, near.has_number),
         "missing_dates": _missing(claim.dates, evidence.has_date),
-        "missing_names": _missing(claim.names, evidence.has_name),
+        "missing_names": _missing(claim.names, lambda name: _knows(evidence, name, claim)),
         **_nearest_sentence(claim, near),
     }
+
+
+def _knows(evidence: WordIndex, name: str, claim: Words) -> bool:
+    return evidence.has_name(name) or (name in claim.abbreviations and evidence.spells_out(name))
 
 
 def _nearest_sentence(claim: Words, near: WordIndex) -> dict[str, float]:

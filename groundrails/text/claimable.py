@@ -143,7 +143,7 @@ def makes_claim(sentence: str) -> bool:
         return False
     if bare[-1:] in "?？":
         is_loaded = bool(_LOADED_QUESTION.search(bare)) or _ends_with_a_tag(bare)
-        return is_loaded or without_question(bare) != bare
+        return is_loaded or _told_before_question(bare) is not None
     if bare[-1:] in ":：":
         return not _is_lead_in(bare.rstrip(":： "))
     return any(_clause_claims(clause) for clause in _clauses(bare.rstrip(".!…。！ ")))
@@ -167,26 +167,43 @@ def _ends_with_a_tag(bare: str) -> bool:
     return bool(match) and not re.match(r"(?:who|what|when|where|which|why|how|is|are|do|does|did|can|would)\b", bare)
 
 
-_ASKS = (
-    r"(?:who|what|when|where|which|why|how|whose|is|are|do|does|did|can|could|would|will|have|has|should|shall|may|"
-    r"was|were|any|ever|right|correct|no|yes|really|so|if|and|or|but)"
+_PAUSE = re.compile(r"\s*[,;–—]\s+|\s+-\s+")
+_ASKS_OR_SUPPOSES = re.compile(
+    r"\W*(?:(?:and|but|so|well|or) )?(?:(?:who|what|when|where|which|why|how|whose|is|are|do|does|did|can|could|would|"
+    r"will|have|has|should|shall|may|was|were|any|ever|if|since|because|as|given|assuming|unless|until|while)(?:n't)?"
+    r"|you (?:mentioned|asked|said|wrote|seem))\b"
 )
-_ASKED_AFTER = re.compile(
-    rf"(?P<told>[^?？]{{8,400}}?)\s*[,;–—-]\s+(?:(?:and|but|so) )?{_ASKS}\b[^?？]*[?？]\s*", re.IGNORECASE
+_ASKED = re.compile(
+    r"(?:(?:and|but|so) (?:who|where|when|which)\b|(?:(?:and|but|so) )?(?:what|why|how)\b"
+    r"|(?:(?:and|but|so) )?(?:is|are|do|does|did|can|could|would|will|have|has|should|shall|may|was|were)(?:n't)?"
+    r" (?:you|we|i|it|he|she|they|there|this|that|anyone|anybody)\b"
+    r"|which \w+ (?:is|are|do|does|did|can|could|would|will)\b"
+    r"|(?:who|where|when|which) (?:is|are|do|does|did|can|could|would|will|was|were) (?:you|it|he|she|they|we|i)\b)"
 )
+"""A question of its own; "which was late?" may say more of what stands before."""
+
+
+def _told_before_question(sentence: str) -> tuple[str, str] | None:
+    """The statement and the question of one sentence with both: "It opened in 1962, would you like to see it?"."""
+    pauses = list(_PAUSE.finditer(sentence))
+    if not pauses:
+        return None
+    told, asked = sentence[: pauses[-1].start()], sentence[pauses[-1].end() :]
+    low = told.lower().replace("’", "'")
+    is_sentence = _FINITE.search(low) or _PAST_TENSE.search(told) or (_VERB.search(low) and len(low.split()) > 3)
+    if not is_sentence or _ASKS_OR_SUPPOSES.match(low):
+        return None
+    return (told, asked) if any(_clause_claims(clause) for clause in _clauses(low)) else None
 
 
 def without_question(sentence: str) -> str:
-    """What is stated before a question in one sentence: "It opened in 1962, would you like to see it?".
-
-    The whole sentence, if nothing is: "If it opened in 1962, who opened it?" only asks.
-    """
-    match = _ASKED_AFTER.fullmatch(sentence)
-    if match is None:
+    """A statement without the question behind it; the whole sentence if it has no such two parts, or if the question
+    states something as well ("did you know that ...")."""
+    parts = _told_before_question(sentence) if sentence.rstrip(_CLOSERS)[-1:] in ("?", "？") else None
+    if parts is None:
         return sentence
-    told = match["told"].lower().replace("’", "'")
-    states = _FINITE.search(told) and not re.match(rf"\W*(?:{_ASKS}|since|because|when|as|given|assuming)\b", told)
-    return match["told"] if states and any(_clause_claims(clause) for clause in _clauses(told)) else sentence
+    asked = parts[1].lower().replace("’", "'")
+    return parts[0] if _ASKED.match(asked) and not _LOADED_QUESTION.search(asked) else sentence
 
 
 _CLAUSE_SPLIT = re.compile(
@@ -286,7 +303,7 @@ _MARKUP = (
 _SPACES = re.compile(r"\s\s+|[^\S ]")
 _SPLIT_NOT = re.compile(
     r"(?:(?<=\bdo)|(?<=\bdoes)|(?<=\bdid)|(?<=\bis)|(?<=\bare)|(?<=\bwas)|(?<=\bwere)|(?<=\bca)|(?<=\bwo)"
-    r"|(?<=\bcould)|(?<=\bwould)|(?<=\bshould)|(?<=\bhas)|(?<=\bhave)|(?<=\bhad)|(?<=\bmust)) n't\b",
+    r"|(?<=\bcould)|(?<=\bwould)|(?<=\bshould)|(?<=\bhas)|(?<=\bhave)|(?<=\bhad)|(?<=\bmust)) n['’]t\b",
     re.IGNORECASE,
 )
 _SPLIT_APOSTROPHE = re.compile(
@@ -306,7 +323,7 @@ def clean(text: str) -> str:
     for sign, pattern, replacement in _MARKUP:
         if sign.search(text):  # most texts have none, and looking for one sign is far quicker than for all it may do
             text = pattern.sub(replacement, text)
-    if " '" in text or " ’" in text or " n'" in text:
+    if " '" in text or " ’" in text or " n'" in text or " n’" in text:
         text = _SPLIT_NOT.sub("n't", _SPLIT_APOSTROPHE.sub("'", text))
     if text.lstrip().startswith("|"):
         text = ", ".join(cell.strip() for cell in text.strip().strip("|").split("|") if cell.strip())

@@ -150,9 +150,11 @@ _NEVER_DONE = (
     r"watched|visited|met|gone|eaten|listened)\b[^\d,;:]{0,60}"
     r"|(?:(?:oh|wow|ah)[, ]+)?i (?:did(?:n't| not)|never) (?:know|knew) (?:that|this|it)"
     r"|(?:i|we) can (?:certainly |definitely |surely )?(?:help|assist)(?: you)?(?: with (?:that|this|it|your \w+))?"
+    r"|(?:to \w+ you,? )?(?:i|we)(?:'ll| will|'d| would)? need (?:some |a few |a bit )?(?:more|further|additional) "
+    r"(?:\w+ )?(?:details?|information|context)\b[^\d,;:]{0,60}"
     r"|i(?:'m| am) not (?:really )?(?:(?:a|much of a) (?:big |huge )?fan|into|interested)\b[^\d,;:]{0,60}"
 )
-"""What a speaker has not done or does not care about, if it carries no figure and no second clause."""
+"""What a speaker has not done, needs or does not care about, if it carries no figure and no second clause."""
 NO_CLAIM = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (

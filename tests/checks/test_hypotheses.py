@@ -111,6 +111,18 @@ def test_a_choice_that_the_question_offers_is_read_with_it() -> None:
         # A question behind it hid what was stated before.
         ("The bridge was opened in 1962, would you like to see it?", "The bridge was opened in 1962"),
         ("It is 480 metres long, and who built it?", "It is 480 metres long"),
+        ("The fee costs 5 euros, shall I book it?", "The fee costs 5 euros"),
+        # What may say more than a question is read with the rest.
+        (
+            "It opened in 1962, has 40 rooms and costs 5 euros, would you like to go?",
+            "It opened in 1962, has 40 rooms and costs 5 euros",
+        ),
+        ("It opened in 1962, has 40 rooms and costs 5 euros?", "It opened in 1962, has 40 rooms and costs 5 euros?"),
+        (
+            "It opened in 1962, did you know that the mayor died in 1990?",
+            "It opened in 1962, did you know that the mayor died in 1990?",
+        ),
+        ("It was opened by Ana Ruiz, who died in 1990?", "It was opened by Ana Ruiz, who died in 1990?"),
         # What stands before "but" is a claim as well, or the rest is no sentence: nothing is cut.
         ("It is closed, but I know that the mayor opened it.", "It is closed, but I know that the mayor opened it."),
         ("I know who opened the bridge in 1962.", "I know who opened the bridge in 1962."),

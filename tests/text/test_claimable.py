@@ -25,6 +25,9 @@ Do you want the red one, or is the blue one better?
 Is it in Lyon, which is in France?
 I can help with that, what is your account number?
 That is an interesting question, what do you think?
+To help you, I need more details, could you share them?
+You mentioned a tower, which one do you mean?
+Isn't it nice, don't you think?
 Wow, I didn't know that, have you read the book?
 The sources contradict each other about this, so I cannot say which is right.
 These instructions contradict each other, so I cannot follow both.
@@ -130,6 +133,9 @@ The context of the war was the invasion of Poland.
 Unknown Pleasures is an album by Joy Division.
 I was born in 1990.
 The bridge was opened in 1950, would you like to know more?
+The bridge opened in 1950, would you like to know more?
+The fee costs 5 euros a day - shall I book it?
+It opened in 1950, did you know that the mayor died in 1990?
 I really don't know, I just know that it was opened in 1932.
 I don't know much about it other than it was opened in 1932.
 We can help with 5,000 euros.

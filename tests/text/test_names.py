@@ -15,6 +15,7 @@ from groundrails.text.claimable import clean
         ("Football evolved in the U.S. first.", "Football evolved in the United States first.", False),
         ("She works for NATO.", "She works for the North Atlantic Treaty Organization.", False),
         ("Football evolved in the UK.", "Football evolved in the United States.", True),
+        ("It was opened by Al.", "It was opened by Anna Lund.", True),
         ("She works for BAFTA.", "She works for the United Nations.", True),
     ],
 )
@@ -28,6 +29,7 @@ def test_an_abbreviation_is_no_new_name(claim: str, evidence: str, is_missing: b
     [
         ("i ' ve seen it , it 's big and isn ' t old", "i've seen it , it's big and isn't old"),
         ("it did n't open and ca n't", "it didn't open and can't"),
+        ("it did n’t open", "it didn't open"),
         ("the firm ’ s office", "the firm's office"),
         ("He said 'stop' to the 's-Gravenhage team", "He said 'stop' to the 's-Gravenhage team"),
         ("rock 'n' roll, 't Hooft", "rock 'n' roll, 't Hooft"),

@@ -57,21 +57,14 @@ def test_a_data_ablation_goes_on_where_it_stopped_and_knows_its_teacher(
 ) -> None:
     own = [Pair(f"The bridge {n} was opened in Lyon.", f"A bridge {n} is in Lyon.", 0, "mnli") for n in range(60)]
     two_way = [Pair(f"Tower {n} stands in Oslo.", f"Tower {n} is tall.", NOT_ENTAILED, "rte_glue") for n in range(60)]
-    sources = Sources(
-        [*own, *two_way],
-        [],
-        [],
-        [],
-        _index(),
-    )
+    sources = Sources([*own, *two_way], [], [], [], _index())
     pool = data_ablation.Pool(sources, own, two_way, set(), seed=7)
     ran: list[tuple[str, ...]] = []
     monkeypatch.setattr(data_ablation, "run", lambda *arguments: ran.append(arguments))
     monkeypatch.setattr(data_ablation, "measured", lambda _data, folder: {"mean": len(folder.name) / 100})
     monkeypatch.setattr(data_ablation, "PAIRS_A_STEP", 6)
-    monkeypatch.setattr(
-        prepare, "encoder_folder", lambda: MODEL_FOLDER
-    )  # the same tokenizer; the encoder is for training
+    # The same tokenizer as the encoder's, which is a training-only dependency.
+    monkeypatch.setattr(prepare, "encoder_folder", lambda: MODEL_FOLDER)
 
     def go(only: list[str]) -> dict[str, Any]:
         return data_ablation.ablation(lambda: pool, Path("data"), tmp_path, 20, 5, only, 1)
