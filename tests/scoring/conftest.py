@@ -15,6 +15,7 @@ from groundrails.llm.cache import cache_from_settings
 from groundrails.llm.prompts import PromptLibrary
 from groundrails.llm.sampling import Sampler
 from groundrails.llm.session import LlmSession, client_from_settings
+from groundrails.nli.exchange_nli import ExchangeNli
 from groundrails.nli.service import NliService
 from groundrails.testing import ReplayServer
 
@@ -45,7 +46,7 @@ def make_context() -> Iterator[MakeContext]:
         messages = (Message(role="user", content=prompt),) if prompt else ()
         return CheckContext(
             config=config,
-            nli=services[-1],
+            nli=ExchangeNli(services[-1]),
             prompts=PromptLibrary.load(),
             llm=session,
             sampler=Sampler(session, messages, config.consistency),
