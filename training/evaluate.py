@@ -61,7 +61,7 @@ def balanced_accuracy(labels: np.ndarray, flagged: np.ndarray) -> float:
 
 
 def with_interval(
-    metric: Metric, labels: Sequence[Any], scores: Sequence[Any], groups: Sequence[str]
+    metric: Metric, labels: Sequence[Any], scores: Sequence[Any] | np.ndarray, groups: Sequence[str]
 ) -> dict[str, Any]:
     """The measure with its 95 % interval, from resampling whole documents."""
     truth, values = np.asarray(labels, float), np.asarray(scores, float)
@@ -119,7 +119,7 @@ def split_scores(rows: Sequence[ReadRow], names: Sequence[str]) -> np.ndarray:
     scores = np.zeros(len(rows))
     for half in (0, 1):
         fitted = fit([row for row, own in zip(rows, halves, strict=True) if own != half], names)
-        for place in np.flatnonzero(halves == half):
+        for place in np.flatnonzero(halves == half).tolist():
             scores[place] = fitted.response_logit(rows[place])
     return scores
 

@@ -74,6 +74,7 @@ def build(
     words = quantise_table(weights["embeddings.word_embeddings.weight"])
     writer = graph.GraphWriter()
     hidden = graph.write_encoder(writer, shape, weights, layers, words, first_only=head is not None)
+    output: dict[str, list[int | str]]
     if head is not None:
         output = {graph.write_head(writer, hidden, head): ["batch", len(LABELS)]}
     else:

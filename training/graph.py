@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -53,7 +54,7 @@ class GraphWriter:
         self._constants[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
         return name
 
-    def add(self, kind: str, inputs: list[str], name: str, *, domain: str = "", **attributes: object) -> str:
+    def add(self, kind: str, inputs: list[str], name: str, *, domain: str = "", **attributes: Any) -> str:
         self._nodes.append(helper.make_node(kind, inputs, [name], name=name, domain=domain, **attributes))
         return name
 
@@ -115,7 +116,7 @@ class GraphWriter:
         """Give a tensor a second name, so that it can be an output."""
         return self.add("Identity", [old], new)
 
-    def model(self, outputs: Mapping[str, list[object]], description: str) -> onnx.ModelProto:
+    def model(self, outputs: Mapping[str, list[int | str]], description: str) -> onnx.ModelProto:
         """The finished, checked model; outputs by name with their shapes."""
         inputs = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])

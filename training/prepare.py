@@ -1,6 +1,6 @@
 """Make the training set: choose, augment, deduplicate, hold out, tokenise.
 
-    python -m training.prepare --data DIR [--work-dir .training] [--seed 7] [--without NAME ...]
+    python -m training.prepare --data DIR [--work-dir .training] [--seed 7] [--without NAME ...] [--share NAME=X ...]
 
 Writes `train.npz` (token ids of all pairs end to end, offsets, labels, sources) and `prepare.json` (counts).
 """
@@ -11,7 +11,7 @@ import argparse
 import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,9 +43,8 @@ CAPS: dict[str, dict[int, int]] = {
     "factcheck_gpt_stance": {1: 1_500},
     "mpe": {0: 1_500, 1: 1_500, 2: 1_500},
     "felipes_add_one_rte": {3: 2_000},
-    "curriculum/control": {0: 450, 1: 450, 2: 450},
     "curriculum/drop": {0: 900, 3: 900},
-    "curriculum/monotonicity_infer": {0: 1_500, 1: 1_500},
+    "curriculum/monotonicity_infer": {0: 6_000, 1: 6_000},
     "curriculum/ner": {0: 800, 3: 800},
     "curriculum/kg_relations": {0: 1_500, 3: 1_500},
 }
@@ -216,6 +215,25 @@ def drop_held_out(pairs: Sequence[Pair], held_out: set[str]) -> list[Pair]:
     return kept
 
 
+def share_of(argument: str) -> tuple[str, float]:
+    """Name and share of an argument "NAME=X". A share of .3 keeps three pairs in ten, one of 2 has each pair twice.
+
+    Raises:
+        argparse.ArgumentTypeError: for anything else.
+    """
+    name, _, share = argument.rpartition("=")
+    try:
+        return name, float(share)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{argument!r} is not NAME=NUMBER, as in copies=0.5") from None
+
+
+def shared(pairs: Sequence[Pair], shares: Mapping[str, float], rng: random.Random) -> list[Pair]:
+    """Each pair as often as its source's share says: the whole part surely, the rest by chance."""
+    counts = [shares.get(pair.source, 1.0) for pair in pairs]
+    return [pair for pair, n in zip(pairs, counts, strict=True) for _ in range(int(n) + (rng.random() < n % 1))]
+
+
 def tokenise(pairs: Sequence[Pair], path: Path) -> dict[str, int]:
     """Write ids, segments and labels of all pairs; returns the tokens a source has."""
     tokenizer = Tokenizer.from_file(str(encoder_folder() / "tokenizer.json"))
@@ -255,6 +273,7 @@ def main() -> None:
     parser.add_argument("--work-dir", type=Path, default=Path(".training"))
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--without", nargs="*", default=[], choices=AUGMENTATIONS, help="for ablations")
+    parser.add_argument("--share", nargs="*", default=[], type=share_of, metavar="NAME=X", help="of a kind")
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
     arguments.work_dir.mkdir(parents=True, exist_ok=True)
@@ -265,12 +284,16 @@ def main() -> None:
     console.log(f"{len(chosen)} chosen of {len(everything)}")
     sources = Sources.of(chosen, everything, arguments.data)
     pairs = list(chosen)
+    shares = dict(arguments.share)
+    if unknown := sorted(shares.keys() - MAKERS.keys() - {pair.source for pair in chosen}):
+        parser.error(f"--share: no source or made kind is called {', '.join(unknown)}")
     for name in MAKERS:
         if name not in arguments.without:
-            pairs += made_pairs(sources, name, arguments.seed)
+            made = made_pairs(sources, name, arguments.seed)
+            pairs += rng.sample(made, round(len(made) * min(1.0, shares.get(name, 1.0))))
     if "style" not in arguments.without:
         pairs = [restyle(pair, rng) if rng.random() < RESTYLED else pair for pair in pairs]
-    pairs = drop_held_out(pairs, held_out)
+    pairs = shared(drop_held_out(pairs, held_out), shares, rng)
     rng.shuffle(pairs)
     tokens = tokenise(pairs, arguments.work_dir / "train.npz")
     counts: dict[str, Counter[int]] = defaultdict(Counter)
@@ -279,6 +302,7 @@ def main() -> None:
     summary = {
         "seed": arguments.seed,
         "without": arguments.without,
+        "shares": shares,
         "encoder_sha256": ENCODER_SHA256,
         "pairs": len(pairs),
         "tokens": sum(tokens.values()),

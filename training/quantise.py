@@ -67,8 +67,8 @@ def record_inputs(
     for batch in batches:
         real.append(batch["attention_mask"])
         encoder(**batch)
-    for hook in hooks:
-        hook.remove()
+    for handle in hooks:
+        handle.remove()
     joined = {name: torch.cat(parts) for name, parts in kept.items()}
     return {name: rows_[torch.randperm(len(rows_))[:rows]] for name, rows_ in joined.items()}
 

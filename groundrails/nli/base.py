@@ -28,8 +28,11 @@ class NliModel(Protocol):
     """Raised whenever scores may change: model, quantisation, calibration."""
     max_tokens: int
     """Longest pair it reads, in its own tokens, special ones included."""
-    languages: tuple[str, ...]
-    """ISO 639-1 codes it knows; `("*",)` if any."""
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """ISO 639-1 codes it knows; `("*",)` if any. A plain attribute will do."""
+        ...
 
     def scores(self, pairs: Sequence[Pair]) -> Scores:
         """Probabilities, shape (n, 3), columns in the order of `LABELS`, rows in input order, each row summing to 1.

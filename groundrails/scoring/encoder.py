@@ -37,7 +37,11 @@ class TextEncoder(Protocol):
 
     name: str
     version: str
-    languages: tuple[str, ...]
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """See `NliModel.languages`."""
+        ...
 
     def sentence_vectors(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, shape (n, d), in input order."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,20 @@ def test_made_pairs_do_not_depend_on_what_else_is_made() -> None:
     made_pairs(sources, "questions", 7)
     assert alone
     assert alone == made_pairs(sources, "voice", 7) != made_pairs(sources, "voice", 8)
+
+
+def test_a_share_thins_out_a_source_or_repeats_it() -> None:
+    pairs = [Pair(f"Bridge {n}.", f"It is {n}.", 0, source) for n in range(1_000) for source in ("a", "b", "c", "d")]
+    kept = Counter(pair.source for pair in prepare.shared(pairs, {"a": 0.3, "b": 2, "c": 1.5}, random.Random(7)))
+    assert (kept["b"], kept["d"]) == (2_000, 1_000)
+    assert abs(kept["a"] - 300) < 60
+    assert abs(kept["c"] - 1_500) < 60
+
+
+def test_a_share_is_a_name_and_a_number() -> None:
+    assert prepare.share_of("curriculum/control=2") == ("curriculum/control", 2.0)
+    with pytest.raises(argparse.ArgumentTypeError, match="'copies' is not NAME=NUMBER"):
+        prepare.share_of("copies")
 
 
 def test_a_rule_is_changed_for_the_time_of_a_measurement_only() -> None:
