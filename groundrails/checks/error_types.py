@@ -18,8 +18,9 @@ from typing import TypeVar
 from groundrails.checks.comparison import WORD, Evidence, Sentence, read_evidence, stem_of, stems_of
 from groundrails.checks.wording import worded_errors
 from groundrails.report import ErrorType, Label
+from groundrails.text.moments import Moment
 from groundrails.text.same_values import as_told, names_another
-from groundrails.text.values import Moment, Name, Quantity, Values, bare_word, is_function_word, is_title, values_of
+from groundrails.text.values import Name, Quantity, Values, bare_word, is_function_word, is_title, values_of
 
 MIN_SHARED = 0.5
 """Least part of a claim's other content words that a sentence must share to be the one that the claim repeats."""

@@ -13,8 +13,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from groundrails.text.measures import are_comparable, are_equal, measure_of
+from groundrails.text.moments import Moment, moments_of
 from groundrails.text.numbered_names import NumberedName, numbered_names
-from groundrails.text.values import Moment, Quantity, moments_of, quantities_of
+from groundrails.text.values import Quantity, quantities_of
 
 CACHED_TEXTS = 2_000
 _BOUND = re.compile(
@@ -63,7 +64,13 @@ def as_told(claim: str, texts: Iterable[str]) -> str:
     ours = [told for told in _quantities(claim) if told.quantity.value != 1.0 or told.quantity.kind != "count"]
     names = _names(claim)
     parts = list(texts)
-    changes = [*_changed_quantities(ours, parts), *_changed_names(names, parts), *_changed_periods(claim, parts)]
+    changes = [
+        *_changed_quantities(ours, parts),
+        *_changed_bounds(claim, ours, parts),
+        *_changed_names(names, parts),
+        *_changed_periods(claim, parts),
+        *_changed_years(claim, parts),
+    ]
     for start, end, words in sorted(changes, reverse=True):
         claim = claim[:start] + words + claim[end:]
     return claim
@@ -78,10 +85,73 @@ def _changed_quantities(ours: Sequence[_Told], texts: Sequence[str]) -> Iterator
             continue
         same = next((told for told in every if _is_same(own, told)), None)
         if same is not None:
-            q = own.quantity
-            linking = _LINKING.search(own.text) if q.kind == "percent" else None
-            after = (" of" + linking[0].removeprefix(" of")) if linking else ""
-            yield q.start, q.end, _core(same.text) + after
+            yield own.quantity.start, own.quantity.end, _in_place_of(own, same)
+
+
+def _in_place_of(own: _Told, same: _Told) -> str:
+    """The evidence's words, with the "of" or "of the" that belongs to a share: "half the members", "50 % of them"."""
+    linking = _LINKING.search(own.text) if own.quantity.kind == "percent" else None
+    return _core(same.text) + ((" of" + linking[0].removeprefix(" of")) if linking else "")
+
+
+_BORDER = re.compile(
+    r"(?:^|\b(?:is|are|was|were|be|been|has|have|had|of|with|for|by|in|at|to|from|and|after|than|or),?\s)"
+    r"(?P<words>(?P<over>over)|(?P<under>under))\s$"
+    r"|\b(?P<more>more than|at least|no (?:fewer|less) than|in excess of|upwards of)\s$"
+    r"|(?<!no )(?<!not )\b(?P<less>less than|fewer than|no more than|at most)\s$",
+    re.IGNORECASE,
+)
+"""Words before a number that make it a border. "Orders over 50 dollars" has none of these: there a rule is told."""
+_RULE = re.compile(
+    r"\b(?:must|need\w*|requir\w+|allow\w*|permit\w*|may|can|could|should|shall|will|would|eligib\w+|qualif\w+|"
+    r"minimum|maximum|limit\w*|entitle\w*|if|unless|free|valid|when|whenever|anyone|only)\b",
+    re.IGNORECASE,
+)
+"""Where a rule is told, another border is another rule: "at least 16 years" does not follow from 18."""
+
+
+def _changed_bounds(claim: str, ours: Sequence[_Told], texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """ "More than 10,000 cars" as the "12,000 cars" of the evidence, if that is the only number of cars nearby."""
+    if not any(own.is_bound for own in ours) or _RULE.search(claim):
+        return
+    for own in ours:
+        border = _BORDER.search(claim[: own.quantity.start])
+        if border is None or not (own.quantity.unit or own.quantity.kind == "percent"):
+            continue
+        for text in texts:
+            there = [t for t in _quantities(text) if (t.quantity.kind, t.quantity.unit) == own.quantity[0:3:2]]
+            if there:
+                if not _RULE.search(text) and _is_within(own, there, is_lower=bool(border["over"] or border["more"])):
+                    start = border.start("words") if border["words"] else border.start()
+                    yield start, own.quantity.end, _in_place_of(own, there[0])
+                break
+
+
+def _is_within(own: _Told, there: Sequence[_Told], *, is_lower: bool) -> bool:
+    """True if the evidence tells one value, no border, and it lies on the right side."""
+    values = {told.quantity.value for told in there}
+    if len(values) != 1 or any(told.is_bound for told in there):
+        return False
+    value = values.pop()
+    return value > own.quantity.value if is_lower else value < own.quantity.value
+
+
+def _changed_years(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """A year in words in digits, if the evidence writes its years so; in the evidence's words if it has that year."""
+    ours = [moment for moment in _moments(claim) if moment.part == "year"]
+    if not ours:
+        return
+    there = [(m.value, text[m.start : m.end]) for text in texts for m in _moments(text) if m.part == "year"]
+    for own in ours:
+        is_worded = claim[own.start].isalpha()
+        if not is_worded and claim[own.start : own.end] != own.value:
+            continue
+        if is_worded and any(words[0].isdigit() for _, words in there):
+            yield own.start, own.end, own.value
+        elif not is_worded:
+            same = [words for value, words in there if value == own.value]
+            if same and all(words[0].isalpha() for words in same):
+                yield own.start, own.end, same[0]
 
 
 _PERIOD = re.compile(r"\d0['’]?s\b|centur", re.IGNORECASE)

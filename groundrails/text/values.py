@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-Stretch = tuple[int, int]
+from groundrails.text.moments import Moment, moments_of
+from groundrails.text.stretches import Stretch, masked
+
 QuantityKind = Literal["count", "percent", "money", "measure", "ordinal", "score", "vague"]
 
 
@@ -18,15 +20,6 @@ class Quantity(NamedTuple):
     unit: str
     """Unit of a measure or currency, or the word that is counted (singular, lower case); empty if there is none."""
     is_approximate: bool
-    start: int
-    end: int
-
-
-class Moment(NamedTuple):
-    """One part of a point in time: the year, the month, the weekday, ..."""
-
-    part: str
-    value: str
     start: int
     end: int
 
@@ -51,168 +44,19 @@ class Values(NamedTuple):
 
 def values_of(text: str) -> Values:
     """Quantities, moments and names of a text, in order; no stretch of text is in two of them."""
-    moments = list(_moments(text))
+    moments = moments_of(text)
     taken = [(moment.start, moment.end) for moment in moments]
-    quantities = list(_quantities(_masked(text, taken)))
+    quantities = list(_quantities(masked(text, taken)))
     taken += [(quantity.start, quantity.end) for quantity in quantities]
     return Values(tuple(quantities), tuple(moments), tuple(_names(text, taken)))
-
-
-def moments_of(text: str) -> list[Moment]:
-    """The points in time of a text alone."""
-    return list(_moments(text))
 
 
 def quantities_of(text: str) -> list[Quantity]:
     """The quantities of a text alone, in order, with "an hour and a half" and "half a mile" as one each."""
     mixed = list(_mixed(text))
-    moments = [(moment.start, moment.end) for moment in _moments(text)]
-    plain = _quantities(_masked(text, [*((q.start, q.end) for q in mixed), *moments]))
+    moments = [(moment.start, moment.end) for moment in moments_of(text)]
+    plain = _quantities(masked(text, [*((q.start, q.end) for q in mixed), *moments]))
     return sorted([*mixed, *plain], key=lambda quantity: quantity.start)
-
-
-def _masked(text: str, taken: list[Stretch]) -> str:
-    """The text with the taken stretches blanked out, offsets unchanged."""
-    pieces, last = [], 0
-    for start, end in sorted(taken):
-        if start >= last:
-            pieces += [text[last:start], "\x00" * (end - start)]
-            last = end
-    return "".join([*pieces, text[last:]])
-
-
-# ---- points in time
-
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = (
-    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
-    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
-)
-_YEAR = r"(?P<year>1\d{3}|20\d{2})"
-_DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
-_CENTURY_WORDS = """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
-    fourteenth
-    fifteenth sixteenth seventeenth eighteenth nineteenth twentieth twenty-first""".split()  # noqa: SIM905
-_DOUBTFUL_MONTHS = frozenset("may march mar jan dec oct sep sept nov jun jul apr aug feb".split())  # noqa: SIM905
-_UNITS_OF_TIME = r"(?:second|minute|hour|day|night|week|weekend|month|quarter|season|year|decade|century)"
-_NOT_A_YEAR = re.compile(
-    r"\s?(?:%|per ?cent|km|m\b|mm|cm|kg|mg|ft|feet|metres?|meters?|miles?|people|men|women|children|staff|"
-    r"million|billion|(?!was\b|is\b|its\b|as\b|has\b|his\b|us\b|this\b|olympics\b|games\b|finals\b|championships\b|"
-    r"elections\b|"
-    r"sees\b|does\b|awards\b|series\b|riots\b|protests\b|talks\b)[a-z]{2,}[^s\W]s\b)"
-)
-_DATES = re.compile(
-    rf"\b(?P<iso>(?:1\d{{3}}|20\d{{2}})-[01]\d-[0-3]\d)\b"
-    rf"|\b(?P<slashed>[0-3]?\d/[0-3]?\d/(?:\d{{4}}|\d{{2}}))\b"
-    rf"|\b(?P<decade>(?:1\d|20)\d0)['’]?s\b"
-    rf"|\b(?P<century>\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(reversed(_CENTURY_WORDS))})[ -]centur(?:y|ies)\b"
-    rf"|\b(?P<hour>[0-2]?\d)(?:[:.](?P<minute>[0-5]\d))?\s?(?P<half>[ap]\.?m\b\.?|o['’]clock)"
-    rf"|\b(?P<clock>[0-2]?\d:[0-5]\d)\b(?!:)"
-    rf"|\b(?P<noon>noon|midnight|midday)\b"
-    rf"|\b(?P<weekday>(?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b"
-    rf"|\b(?P<era_year>\d{{1,4}})\s?(?P<era>b\.?c\.?e?\b\.?|a\.?d\b\.?|c\.?e\b)"
-    rf"|\b(?P<relative>yesterday|today|tomorrow|tonight|nowadays|(?:last|next|previous|following|"
-    rf"coming)\s{_UNITS_OF_TIME}"
-    rf"|(?:\d+|a|an|one|two|three|four|five|six|seven|eight|nine|ten)\s{_UNITS_OF_TIME}s?\s(?:ago|later|earlier|"
-    rf"from now))\b"
-    rf"|\b(?P<season>(?:(?:this|last|next|early|late|in|in the|of|the|during|every)\s)(?:spring|summer|autumn|"
-    rf"winter))\b"
-    rf"|\b(?P<pace>hourly|daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?|every\s{_UNITS_OF_TIME})\b",
-    re.IGNORECASE,
-)
-_CALENDAR = re.compile(
-    rf"\b(?:{_DAY}\s(?:of\s)?)?{_MONTH}(?:\s(?P<day2>[0-3]?\d)(?:st|nd|rd|th)?(?!\d|:))?(?:,?\s(?:of\s)?{_YEAR}\b)?",
-    re.IGNORECASE,
-)
-_YEARS = re.compile(
-    r"(?<![\d,.$£€¥-])\b(?P<first>1\d{3}|20\d{2})(?:\s?[-–/]\s?(?P<second>\d{4}|\d{2}))?\b(?![,.]\d|-\w)"
-)
-
-
-def _moments(text: str) -> Iterator[Moment]:
-    taken: list[Stretch] = []
-    for match in _DATES.finditer(text):
-        found = list(_dated(match))
-        taken += [(m.start, m.end) for m in found]
-        yield from found
-    rest = _masked(text, taken)
-    for match in _CALENDAR.finditer(rest):
-        if _is_month(rest, match):
-            found = list(_calendar(match))
-            taken += [match.span()]
-            yield from found
-    rest = _masked(rest, taken)
-    for match in _YEARS.finditer(rest):
-        if not _NOT_A_YEAR.match(rest, match.end()):
-            yield from _years(match)
-
-
-def _dated(match: re.Match[str]) -> Iterator[Moment]:
-    kind = match.lastgroup or ""
-    start, end = match.span()
-    groups = {name: value.lower() for name, value in match.groupdict().items() if value is not None}
-    if "iso" in groups:
-        year, month, day = groups["iso"].split("-")
-        for part, value in (("year", year), ("month", _MONTHS[(int(month) - 1) % 12]), ("day", str(int(day)))):
-            yield Moment(part, value, start, end)
-        yield Moment("date", f"{year}|{_MONTHS[(int(month) - 1) % 12]}|{int(day)}", start, end)
-    elif "hour" in groups:
-        hour = int(groups["hour"]) % 12 + (12 if groups["half"].startswith("p") else 0)
-        yield Moment("time", f"{hour}:{groups.get('minute') or '00'}", start, end)
-    elif "clock" in groups:
-        hour_text, minute = groups["clock"].split(":")
-        yield Moment("time", f"{int(hour_text)}:{minute}", start, end)
-    elif "noon" in groups:
-        yield Moment("time", "0:00" if groups["noon"] == "midnight" else "12:00", start, end)
-    elif "century" in groups:
-        word = groups["century"]
-        number = _CENTURY_WORDS.index(word) + 1 if word in _CENTURY_WORDS else int(re.sub(r"\D", "", word))
-        yield Moment("century", str(number), start, end)
-    elif "era" in groups:
-        yield Moment("year", groups["era_year"] + ("bc" if groups["era"].startswith("b") else ""), start, end)
-    elif "season" in groups:
-        yield Moment("season", groups["season"].split()[-1], start, end)
-    else:
-        yield Moment(kind, re.sub(r"ly$", "", groups[kind]) if kind == "pace" else groups[kind], start, end)
-
-
-def _is_month(text: str, match: re.Match[str]) -> bool:
-    """False for the words "may", "march" and "mar" as verbs and the like."""
-    month = match["month"]
-    if match["day"] or match["day2"] or match["year"]:
-        return True
-    before = text[max(0, match.start() - 14) : match.start()].lower()
-    follows = bool(
-        re.search(
-            r"\b(?:in|of|since|until|till|from|by|to|and|during|before|after|last|next|early|late|mid|this|"
-            r"through)[\s-]$",
-            before,
-        )
-    )
-    if month.lower() in _DOUBTFUL_MONTHS:
-        return follows and (month[0].isupper() or month.lower() in ("may", "march"))
-    return month[0].isupper() or follows
-
-
-def _calendar(match: re.Match[str]) -> Iterator[Moment]:
-    start, end = match.span()
-    yield Moment("month", match["month"][:3].lower(), start, end)
-    day = match["day"] or match["day2"]
-    if day and 1 <= int(day) <= 31:
-        yield Moment("day", str(int(day)), start, end)
-    if match["year"]:
-        yield Moment("year", match["year"], start, end)
-    if day or match["year"]:
-        yield Moment(
-            "date", f"{match['year'] or ''}|{match['month'][:3].lower()}|{str(int(day)) if day else ''}", start, end
-        )
-
-
-def _years(match: re.Match[str]) -> Iterator[Moment]:
-    first, second = match["first"], match["second"]
-    yield Moment("year", first, match.start(), match.end())
-    if second:
-        yield Moment("year", second if len(second) == 4 else first[:2] + second, match.start(), match.end())
 
 
 # ---- quantities
@@ -333,7 +177,7 @@ def _quantities(text: str) -> Iterator[Quantity]:
         share = _fraction(match)
         taken.append(match.span())
         yield Quantity("percent", share, "", _is_about(text, match.start()), *match.span())
-    rest = _masked(text, taken)
+    rest = masked(text, taken)
     for match in _QUANTITY.finditer(rest):
         quantity = _quantity(rest, match)
         if quantity is not None:
@@ -470,10 +314,10 @@ _TITLES = frozenset(
 
 
 def _names(text: str, taken: list[Stretch]) -> Iterator[Name]:
-    masked = _masked(text, taken)
+    rest = masked(text, taken)
     run: list[re.Match[str]] = []
-    for token in _TOKEN.finditer(masked):
-        gap = masked[run[-1].end() : token.start()] if run else ""
+    for token in _TOKEN.finditer(rest):
+        gap = rest[run[-1].end() : token.start()] if run else ""
         is_apart = not re.fullmatch(r"[\s/]{1,2}|\.\s", gap) or (run[-1:] and run[-1][0].endswith(("'s", "’s")))
         if run and is_apart:
             yield from _name(text, run)

@@ -36,6 +36,17 @@ EQUAL = [
     ("It opened in the 1930s.", "It opened in 1932.", "It opened in 1932."),
     ("It opened in the 20th century.", "It opened in 1932.", "It opened in 1932."),
     ("It is in phase 3.", "It is in phase III.", "It is in phase III."),
+    ("It opened in nineteen thirty-two.", "It opened in 1932.", "It opened in 1932."),
+    ("It opened in 1932.", "It opened in nineteen thirty-two.", "It opened in nineteen thirty-two."),
+    ("It opened in two thousand and five.", "It opened in 2005.", "It opened in 2005."),
+    ("It opened in nineteen oh five.", "It opened in 1905.", "It opened in 1905."),
+    ("It opened in May twenty twenty-one.", "It opened in 2021.", "It opened in May 2021."),
+    ("More than 10,000 cars cross it.", "About 12,000 cars cross it.", "12,000 cars cross it."),
+    ("It is over 400 metres long.", "It is 412 metres long.", "It is 412 metres long."),
+    ("It is less than 500 metres long.", "It is 412 metres long.", "It is 412 metres long."),
+    ("More than half of the voters agreed.", "62% of the voters agreed.", "62% of the voters agreed."),
+    ("It cost more than 5 million dollars.", "It cost $7.5 million.", "It cost $7.5 million."),
+    ("No more than 10 ships came.", "9 ships came.", "9 ships came."),
 ]
 OTHER = [
     ("It is 1,600 metres long.", "It is 1.5 km long."),
@@ -75,6 +86,15 @@ NEITHER = [
     ("It opened in the 1930s.", "It opened in 1942."),
     ("It opened in the late 1930s.", "It opened in 1932."),
     ("It opened in the 1930s.", "It opened in 1932 and closed in 1938."),
+    ("More than 20,000 cars cross it.", "About 12,000 cars cross it."),
+    ("It is under 400 metres long.", "It is 412 metres long."),
+    ("More than 10,000 cars cross it.", "12,000 cars cross the first, 9,000 cars cross the second."),
+    ("More than 10,000 cars cross it.", "More than 12,000 cars cross it."),
+    ("Orders over $50 ship free.", "Orders over $75 ship free."),  # a rule, not a number
+    ("You must be at least 16 years old.", "Members are 18 years old."),
+    ("They sold not less than 10 ships.", "They sold 9 ships."),
+    ("It came with sixteen twenty-year-old sailors.", "It opened in 1932."),
+    ("It opened in nineteen five-star hotels.", "It opened in 1932."),
     ("", "It is 3 km long."),
     ("It is 3 km long.", ""),
 ]
@@ -96,6 +116,17 @@ def test_another_value_stays_and_is_known_to_be_another(claim: str, evidence: st
 def test_what_cannot_be_compared_is_left_alone(claim: str, evidence: str) -> None:
     assert as_told(claim, [evidence]) == claim
     assert not tells_other(claim, evidence)
+
+
+def test_another_year_in_words_is_read_in_digits() -> None:
+    assert as_told("It opened in nineteen thirty-three.", ["It opened in 1932."]) == "It opened in 1933."
+
+
+def test_a_border_is_compared_with_the_nearest_number_only() -> None:
+    texts = ["9,000 cars cross the first bridge.", "12,000 cars cross the second bridge."]
+    claim = "More than 10,000 cars cross the first bridge."
+    assert as_told(claim, texts) == claim
+    assert as_told(claim, texts[::-1]) == "12,000 cars cross the first bridge."
 
 
 def test_a_value_in_the_claims_own_words_stays() -> None:

@@ -1,0 +1,17 @@
+"""Stretches of a text, as character offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+Stretch = tuple[int, int]
+
+
+def masked(text: str, taken: Iterable[Stretch]) -> str:
+    """The text with the taken stretches blanked out, offsets unchanged."""
+    pieces, last = [], 0
+    for start, end in sorted(taken):
+        if start >= last:
+            pieces += [text[last:start], "\x00" * (end - start)]
+            last = end
+    return "".join([*pieces, text[last:]])
