@@ -29,7 +29,7 @@ from groundrails import Guard
 from groundrails.checks.logic.chains import steps_of
 from groundrails.checks.logic.computed import computed_statements
 from groundrails.checks.logic.syllogisms import form_faults
-from groundrails.config_logic import LogicSettings
+from groundrails.settings.logic import LogicSettings
 
 HAND_WRITTEN = Path(__file__).with_name("logic_cases.jsonl")
 

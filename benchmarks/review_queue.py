@@ -20,10 +20,10 @@ from typing import Any
 
 from tables import publish
 
-from groundrails.config_store import StoreSettings
 from groundrails.errors import ReviewConflictError
 from groundrails.review.package import Package
 from groundrails.review.queue import ReviewQueue
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store
 
 PROCESSES, THREADS, REVIEWERS = 10, 5, 5

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from groundrails import Guard
-from groundrails.config_citations import RootCauseSettings
 from groundrails.exchange import Exchange, Span
 from groundrails.report import Finding, Quote
 from groundrails.scoring.context_view import ContextView
 from groundrails.scoring.root_cause import causes_of
+from groundrails.settings.citations import RootCauseSettings
 
 PER_TEMPLATE = 30
 PER_CONFABULATION = 12

@@ -21,8 +21,8 @@ from typing import Any
 from tables import machine, publish
 
 from groundrails import Claim, Exchange, Finding, Report, Span
-from groundrails.config_store import StoreSettings
 from groundrails.report import CheckResult, Quote
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store
 
 CLAIMS = 8

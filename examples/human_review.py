@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from groundrails import Guard
-from groundrails.config_store import StoreSettings
 from groundrails.review.queue import ReviewQueue
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store
 
 SETTINGS = {

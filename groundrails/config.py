@@ -12,16 +12,18 @@ from typing import Any, Literal
 
 from pydantic import ValidationError, field_validator, model_validator
 
-from groundrails.config_base import Section
-from groundrails.config_calibration import CalibrationSettings
-from groundrails.config_citations import CitationSettings, GranularitySettings, RootCauseSettings
-from groundrails.config_claims import MAX_SAMPLES, ClaimsSettings, ConsistencySettings
-from groundrails.config_escalation import EscalationSettings
-from groundrails.config_evidence import EvidencePlace, EvidenceSettings, ExposeSettings, GroundingSettings
-from groundrails.config_knowledge import KnowledgeSettings
-from groundrails.config_llm import BudgetSettings, CacheSettings, LlmEndpoint, LlmSettings
-from groundrails.config_logic import LogicSettings
-from groundrails.config_mitigation import (
+from groundrails.errors import SettingsError
+from groundrails.report import Redaction
+from groundrails.settings.base import Section
+from groundrails.settings.calibration import CalibrationSettings
+from groundrails.settings.citations import CitationSettings, GranularitySettings, RootCauseSettings
+from groundrails.settings.claims import MAX_SAMPLES, ClaimsSettings, ConsistencySettings
+from groundrails.settings.escalation import EscalationSettings
+from groundrails.settings.evidence import EvidencePlace, EvidenceSettings, ExposeSettings, GroundingSettings
+from groundrails.settings.knowledge import KnowledgeSettings
+from groundrails.settings.llm import BudgetSettings, CacheSettings, LlmEndpoint, LlmSettings
+from groundrails.settings.logic import LogicSettings
+from groundrails.settings.mitigation import (
     AbstentionSettings,
     AnnotationSettings,
     GenerationSettings,
@@ -30,12 +32,12 @@ from groundrails.config_mitigation import (
     SeveritySettings,
     VerificationSettings,
 )
-from groundrails.config_monitoring import MonitoringSettings
-from groundrails.config_nli import NliSettings
-from groundrails.config_policies import CHECKS, FINDERS, Rule, When
-from groundrails.config_problems import nearest, problems
-from groundrails.config_reading import APP_KEYS, read_settings
-from groundrails.config_scoring import (
+from groundrails.settings.monitoring import MonitoringSettings
+from groundrails.settings.nli import NliSettings
+from groundrails.settings.policies import CHECKS, FINDERS, Rule, When
+from groundrails.settings.problems import nearest, problems
+from groundrails.settings.reading import APP_KEYS, read_settings
+from groundrails.settings.scoring import (
     DEFAULT_MEASURE_WEIGHTS,
     MEASURES,
     CascadeSettings,
@@ -45,13 +47,11 @@ from groundrails.config_scoring import (
     ScoringSettings,
     SeverityWeights,
 )
-from groundrails.config_service import ServiceSettings
-from groundrails.config_store import StoreSettings
-from groundrails.config_structure import StructureSettings
-from groundrails.config_telemetry import TelemetrySettings
-from groundrails.config_tools import ToolsSettings
-from groundrails.errors import SettingsError
-from groundrails.report import Redaction
+from groundrails.settings.service import ServiceSettings
+from groundrails.settings.store import StoreSettings
+from groundrails.settings.structure import StructureSettings
+from groundrails.settings.telemetry import TelemetrySettings
+from groundrails.settings.tools import ToolsSettings
 
 __all__ = [
     "APP_KEYS",

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from groundrails.config import GuardConfig, When
-from groundrails.config_mitigation import ProtocolSettings
 from groundrails.report import DECISIONS, Decision, Finding, Status
+from groundrails.settings.mitigation import ProtocolSettings
 
 BLOCKED_BY_DEFAULT = frozenset(
     {"inconsistent_samples", "factual_fabrication", "tool_call_hallucination", "structure_violation"}

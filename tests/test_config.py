@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from groundrails import Guard, GuardConfig
-from groundrails.config_violations import all_violations
 from groundrails.errors import SettingsError
+from groundrails.settings.violations import all_violations
 
 BAD: dict[str, tuple[Any, list[str]]] = {
     "unknown key": ({"polices": []}, ["unknown key 'polices'", "did you mean 'policies'?", "valid keys: "]),
@@ -181,7 +181,7 @@ def test_missing_file_and_empty_folder(tmp_path: Path) -> None:
 
 
 def test_every_violation_in_the_code_can_be_named_in_a_policy(repository: Path) -> None:
-    """Findings are made in `groundrails/checks`; a word missing in `config_violations` could not be ruled on."""
+    """Findings are made in `groundrails/checks`; a word missing in `settings.violations` could not be ruled on."""
     said = set()
     for file in (repository / "groundrails" / "checks").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

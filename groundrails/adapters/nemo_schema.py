@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from groundrails.adapters.nemo_plugin import Rail
-from groundrails.config_structure import StructureSettings
 from groundrails.errors import InputError
 from groundrails.exchange import Exchange
+from groundrails.settings.structure import StructureSettings
 
 NO_SCHEMA = "no_schema"
 

@@ -15,9 +15,9 @@ from groundrails.adapters.nemo_outcome import merged, plain_report
 from groundrails.adapters.nemo_stream import StreamedAnswer
 from groundrails.adapters.wording import Additions, additions_of, base_text, written_into
 from groundrails.config import GuardConfig
-from groundrails.config_mitigation import AnnotationFormat
 from groundrails.exchange import Span
 from groundrails.report import Finding, Report
+from groundrails.settings.mitigation import AnnotationFormat
 
 MAX_TURNS = 256
 """Turns an app keeps in mind; far more than can be under way at once."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from groundrails.config_mitigation import AnnotationFormat
 from groundrails.mitigation.abstain import ABSTAIN_LEAD, PARTIAL_NOTE
 from groundrails.mitigation.annotate import annotated, paragraphs
 from groundrails.report import Finding, Report
+from groundrails.settings.mitigation import AnnotationFormat
 
 PRONE_MESSAGE = "inform answer prone to hallucination"
 UNKNOWN_MESSAGE = "inform answer unknown"

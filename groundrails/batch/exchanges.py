@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from groundrails.config_problems import nearest
 from groundrails.errors import InputError
 from groundrails.exchange import Exchange, Labels
+from groundrails.settings.problems import nearest
 
 FIELDS = (
     "response",

@@ -25,10 +25,10 @@ from groundrails.checks.citation.quotations import is_verbatim, likeness
 from groundrails.checks.citation.sources import Sources
 from groundrails.checks.citation.verification import Question, Verification, claims_of, verify
 from groundrails.checks.grounding import Readable, readable_evidence
-from groundrails.config_citations import CitationLevel
 from groundrails.exchange import Exchange, Span
 from groundrails.report import CheckResult, CheckStatus, Claim, Finding
 from groundrails.scoring.verdict import VerdictModel
+from groundrails.settings.citations import CitationLevel
 
 VERIFYING = ("verified", "strict")
 """Levels at which the cited passages are read."""

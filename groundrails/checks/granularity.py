@@ -18,10 +18,10 @@ from typing import Any, Literal, NamedTuple
 from groundrails.checks.base import CheckContext
 from groundrails.checks.evidence_nli import Reading, read_claims
 from groundrails.checks.grounding import readable_evidence
-from groundrails.config_citations import EntailmentLevel
 from groundrails.exchange import Exchange, Passage, Span
 from groundrails.report import CheckResult
 from groundrails.scoring.verdict import VerdictModel
+from groundrails.settings.citations import EntailmentLevel
 from groundrails.text.claimable import claim_sentences, clean
 from groundrails.text.sentences import split_sentences
 

@@ -14,9 +14,9 @@ from groundrails.checks.structure_find import Found, FoundJson, find_json
 from groundrails.checks.structure_json import Path, Place, Slip, pointer, walk
 from groundrails.checks.structure_rules import Rules, rules_of, violations_of_value
 from groundrails.checks.structure_violations import Violation, place_in_words
-from groundrails.config_structure import StructureSettings
 from groundrails.exchange import Exchange, Span
 from groundrails.report import CheckResult, Finding
+from groundrails.settings.structure import StructureSettings
 
 MAX_FINDINGS = 100
 """More violations are counted, but not listed one by one."""

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from groundrails.checks.structure_find import FoundJson, find_json
-from groundrails.config_structure import StructureSettings
 from groundrails.exchange import Exchange, Span
 from groundrails.report import Finding
 from groundrails.scoring.json_fields import Field, json_fields
 from groundrails.scoring.self_consistency import field_report
+from groundrails.settings.structure import StructureSettings
 
 VERSION = "1"
 

@@ -10,7 +10,7 @@ from groundrails.checks.schema_clock import Clock
 from groundrails.checks.structure_json import Path
 from groundrails.checks.structure_schema import compiled
 from groundrails.checks.structure_violations import Violation, violations_of_error
-from groundrails.config_structure import FieldRule, ValueRule
+from groundrails.settings.structure import FieldRule, ValueRule
 
 
 def violations_of_field(value: Any, rule: FieldRule, formats: bool, clock: Clock) -> Iterator[Violation]:

@@ -13,8 +13,8 @@ from groundrails.checks.structure_fields import violations_of_field
 from groundrails.checks.structure_models import ValueModel, load_model, schema_of, violations_of_model
 from groundrails.checks.structure_schema import Compiled, compiled
 from groundrails.checks.structure_violations import Violation, type_name, violations_of_error
-from groundrails.config_structure import FieldRule, StructureSettings, ValueRule
 from groundrails.errors import SettingsError
+from groundrails.settings.structure import FieldRule, StructureSettings, ValueRule
 
 
 class Rules(NamedTuple):

@@ -16,12 +16,12 @@ from groundrails.checks.knowledge import near_quote
 from groundrails.checks.schema_clock import Clock, SchemaProblem
 from groundrails.checks.structure_json import pointer
 from groundrails.checks.structure_schema import Compiled, compiled
-from groundrails.config_violations import VIOLATIONS
 from groundrails.errors import DID_YOU_MEAN
 from groundrails.exchange import Exchange, ToolCall
 from groundrails.knowledge.base import KnowledgeSource, Lookup, Verdict, plain
 from groundrails.knowledge.tool_values import Value, values_of
 from groundrails.report import Category, CheckResult, CheckStatus, Finding, Origin, Quote, Severity
+from groundrails.settings.violations import VIOLATIONS
 
 UNKNOWN_TOOL, INVALID_ARGUMENTS, UNKNOWN_VALUE = VIOLATIONS["tools"]
 MAX_FINDINGS = 100

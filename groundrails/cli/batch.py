@@ -85,7 +85,7 @@ def batch(
 
 def _names(columns: list[str]) -> dict[str, str]:
     from groundrails.batch.exchanges import FIELDS
-    from groundrails.config_problems import nearest
+    from groundrails.settings.problems import nearest
 
     names = {}
     for column in columns:

@@ -82,7 +82,7 @@ def calibrate(
 
 
 def _kind(calibrator: str) -> Any:
-    from groundrails.config_calibration import CalibratorName
+    from groundrails.settings.calibration import CalibratorName
 
     kinds = get_args(CalibratorName)
     if calibrator not in ("auto", *kinds):

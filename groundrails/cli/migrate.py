@@ -80,8 +80,8 @@ def _require_valid(file: Path, text: str) -> None:
     import yaml
 
     from groundrails.config import GuardConfig
-    from groundrails.config_reading import groundrails_part
     from groundrails.errors import SettingsError
+    from groundrails.settings.reading import groundrails_part
 
     try:
         GuardConfig.load(groundrails_part(yaml.safe_load(text), whole=True))

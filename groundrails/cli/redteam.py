@@ -114,8 +114,8 @@ def _seconds(schedule: str | None, runs: int | None) -> float | None:
 
 
 def _categories(given: Sequence[str]) -> Sequence[Category]:
-    from groundrails.config_problems import nearest
     from groundrails.evaluation.redteam.attacks import CATEGORIES
+    from groundrails.settings.problems import nearest
 
     names = [name.strip().replace("-", "_") for part in given for name in part.split(",") if name.strip()]
     for name in names:

@@ -154,7 +154,7 @@ def _rails(loaded: Any) -> Any:
 def _with_store(settings: GuardConfig, url: str | None) -> GuardConfig:
     if url is None:
         return settings
-    from groundrails.config_store import StoreSettings
+    from groundrails.settings.store import StoreSettings
 
     kept = (settings.store or StoreSettings()).model_copy(update={"url": url, "url_env": None})
     return settings.model_copy(update={"store": kept})

@@ -58,8 +58,8 @@ def _settings(config: Path | None, host: str | None, port: int | None, keys_file
 
 
 def _print_new_key(name: str, role: str) -> int:
-    from groundrails.config_service import ApiKey, Role
     from groundrails.service.keys import new_key
+    from groundrails.settings.service import ApiKey, Role
 
     if role not in get_args(Role):
         raise CliError(f"there is no role {role!r}; choose one of {', '.join(get_args(Role))}")

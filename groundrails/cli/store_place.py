@@ -27,7 +27,7 @@ STORE = typer.Option(
 def settings_for(config: Path | None, url: str | None) -> GuardConfig:
     """The settings with the store that is asked for."""
     from groundrails.config import GuardConfig
-    from groundrails.config_store import StoreSettings
+    from groundrails.settings.store import StoreSettings
 
     settings = GuardConfig.load(config)
     kept = settings.store or StoreSettings()

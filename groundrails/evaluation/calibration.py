@@ -1,4 +1,4 @@
-"""Fits what `config_calibration` holds: a calibrator for each method, an ensemble, thresholds. Nothing is kept that is
+"""Fits what `settings.calibration` holds: a calibrator for each method, an ensemble, thresholds. Nothing is kept that is
 worse on documents it was not fitted on.
 
 Documents are split once: most train, the rest are held out. Among the calibrators (temperature, Platt, isotonic) the
@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from groundrails.config_calibration import CalibratorName, EnsembleCalibration, MethodCalibration
 from groundrails.errors import InputError
 from groundrails.evaluation import metrics
 from groundrails.evaluation.metrics import Bools, Floats, Interval
 from groundrails.evaluation.resampling import ratio_interval
 from groundrails.scoring.calibrated import CLIP, calibrated, ensemble_score, log_odds
+from groundrails.settings.calibration import CalibratorName, EnsembleCalibration, MethodCalibration
 
 CALIBRATORS: tuple[CalibratorName, ...] = get_args(CalibratorName)
 FOLDS = 5

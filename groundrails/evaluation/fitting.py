@@ -14,7 +14,6 @@ import yaml
 
 from groundrails import __version__
 from groundrails.config import CHECKS
-from groundrails.config_calibration import CalibratorName, EnsembleCalibration, MethodCalibration
 from groundrails.errors import InputError
 from groundrails.evaluation import thresholds
 from groundrails.evaluation.calibration import Fitted, Rows, applied, ensemble_scores, fit_ensemble, fit_method, split
@@ -22,6 +21,7 @@ from groundrails.evaluation.metrics import Bools, Floats
 from groundrails.evaluation.outcomes import Outcome
 from groundrails.evaluation.runs import outcomes_in, read_header
 from groundrails.evaluation.thresholds import Threshold
+from groundrails.settings.calibration import CalibratorName, EnsembleCalibration, MethodCalibration
 
 BY_CLAIM = ("grounding", "claims")
 """Checks that flag a response by its worst claim: their threshold is the setting `grounding.max_unsupported_score`."""

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 
 from groundrails.config import CHECKS, MEASURES, GuardConfig
-from groundrails.config_problems import nearest
 from groundrails.errors import SettingsError
 from groundrails.evaluation.outcomes import Part, Verdict
 from groundrails.evaluation.rows import Row
@@ -15,6 +14,7 @@ from groundrails.guard import Guard
 from groundrails.report import CheckResult, Report
 from groundrails.scoring.base import MeasureResult, run_measures
 from groundrails.scoring.registry import get_measure
+from groundrails.settings.problems import nearest
 from groundrails.text.claims import extract_claims
 
 MEASURE_THRESHOLD = 0.5

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from groundrails.config_knowledge import EntitySettings
-from groundrails.config_problems import nearest
 from groundrails.errors import SettingsError
 from groundrails.report import Severity
+from groundrails.settings.knowledge import EntitySettings
+from groundrails.settings.problems import nearest
 
 MAX_ENTITIES = 500
 """More entities of one kind in one response are not looked up; the result says so."""

@@ -14,12 +14,12 @@ import threading
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from groundrails.config_knowledge import SourceSettings
 from groundrails.environment import variable
 from groundrails.errors import KnowledgeError, SettingsError
 from groundrails.knowledge.base import Answer, Lookup, folded, plain, same, shown
 from groundrails.knowledge.nearness import nearest_of
 from groundrails.knowledge.threads import Threads
+from groundrails.settings.knowledge import SourceSettings
 
 if TYPE_CHECKING:
     import ssl

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from groundrails.config_knowledge import SourceSettings
 from groundrails.errors import SettingsError
 from groundrails.knowledge.base import Answer, Lookup, plain
 from groundrails.knowledge.records import Records, part_columns
 from groundrails.knowledge.threads import Threads
+from groundrails.settings.knowledge import SourceSettings
 
 MAX_FILE_BYTES = 200_000_000
 """A longer list belongs into a database."""

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groundrails.config_knowledge import SourceSettings
-from groundrails.config_problems import nearest
 from groundrails.errors import InputError, SettingsError
 from groundrails.knowledge.asking import Asker
 from groundrails.knowledge.base import KnowledgeSource
 from groundrails.knowledge.entities import kind_of
 from groundrails.knowledge.threads import Threads
+from groundrails.settings.knowledge import SourceSettings
+from groundrails.settings.problems import nearest
 
 if TYPE_CHECKING:
     from groundrails.config import GuardConfig

@@ -11,12 +11,12 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from groundrails.config_knowledge import SourceSettings
 from groundrails.errors import KnowledgeError, MissingExtraError, SettingsError
 from groundrails.knowledge.base import Answer, Lookup, plain, same, shown
 from groundrails.knowledge.nearness import nearest_of
 from groundrails.knowledge.records import fits, known_parts, part_columns
 from groundrails.knowledge.threads import Threads
+from groundrails.settings.knowledge import SourceSettings
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, Engine, Table

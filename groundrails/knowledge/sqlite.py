@@ -13,12 +13,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
-from groundrails.config_knowledge import SourceSettings
 from groundrails.errors import KnowledgeError, SettingsError
 from groundrails.knowledge.base import Answer, Lookup, folded, plain, same, shown
 from groundrails.knowledge.nearness import MAX_SHOWN, MIN_NEARNESS, nearness
 from groundrails.knowledge.records import fits, known_parts, part_columns
 from groundrails.knowledge.threads import Threads
+from groundrails.settings.knowledge import SourceSettings
 
 T = TypeVar("T")
 

@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from groundrails.config_knowledge import SourceSettings
 from groundrails.errors import KnowledgeError
 from groundrails.exchange import as_passages
 from groundrails.knowledge.base import Answer, Lookup, folded, shown
+from groundrails.settings.knowledge import SourceSettings
 
 Search = Callable[[str], Awaitable[Any]]
 

@@ -10,10 +10,10 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from groundrails.config_structure import StructureSettings
 from groundrails.errors import SettingsError
 from groundrails.llm.failures import refused_parameter
 from groundrails.llm.wrapped_model import WrappedModel, main_model
+from groundrails.settings.structure import StructureSettings
 
 if TYPE_CHECKING:
     from nemoguardrails.types import ChatMessage, LLMResponse, LLMResponseChunk

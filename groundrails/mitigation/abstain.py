@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from groundrails.config_mitigation import AbstentionSettings
 from groundrails.exchange import Exchange
 from groundrails.mitigation.relevance import relevances
 from groundrails.report import Abstention, Report
 from groundrails.scoring.aggregate import weighted_mean
+from groundrails.settings.mitigation import AbstentionSettings
 
 ABSTAIN_LEAD = "I can't answer that reliably from the sources I have."
 PARTIAL_NOTE = "Parts of this answer could not be confirmed; please check them before you rely on them."

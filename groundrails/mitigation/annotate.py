@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from groundrails.config_mitigation import AnnotationFormat
 from groundrails.report import Finding
+from groundrails.settings.mitigation import AnnotationFormat
 
 _CODE = re.compile(r"(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)|(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)", re.DOTALL)
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from groundrails.config_mitigation import AnswerabilitySettings
 from groundrails.exchange import Passage
 from groundrails.mitigation.abstain import message_for
 from groundrails.mitigation.relevance import Relevant, likeness, relevances, shared_terms
 from groundrails.nli.windows import content_terms
 from groundrails.report import Abstention
+from groundrails.settings.mitigation import AnswerabilitySettings
 
 SECONDS_A_DAY = 86_400.0
 _SMALL_TALK = re.compile(

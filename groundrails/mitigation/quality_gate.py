@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from groundrails.config_mitigation import QualityGateSettings
 from groundrails.policy import Ruling
 from groundrails.report import Gate, Report
 from groundrails.scoring.metrics import COMPOSITE_PARTS, composite_parts
+from groundrails.settings.mitigation import QualityGateSettings
 
 
 def pass_gate(report: Report, settings: QualityGateSettings) -> tuple[Gate | None, Ruling | None]:

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from groundrails.config_mitigation import SeverityParts, SeveritySettings
 from groundrails.exchange import Exchange, Stakes
 from groundrails.report import CheckResult, Finding, FindingKind, Report, Severity
+from groundrails.settings.mitigation import SeverityParts, SeveritySettings
 
 log = logging.getLogger("groundrails")
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sqlalchemy import insert, select, update
 
-from groundrails.config_monitoring import AlertSettings, EmailSettings, MonitoringSettings
 from groundrails.environment import variable
 from groundrails.errors import SettingsError
 from groundrails.monitoring.budget import CONSEQUENCES
 from groundrails.monitoring.monitor import HOUR_S, GateFailures, View
 from groundrails.monitoring.regressions import Regression
+from groundrails.settings.monitoring import AlertSettings, EmailSettings, MonitoringSettings
 from groundrails.store.clock import iso
 from groundrails.store.engine import ALERTS, one_at_a_time, reading, writing
 from groundrails.store.models import AlertRow, NoticeRow

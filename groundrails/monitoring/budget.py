@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from groundrails.config_monitoring import ErrorBudgetSettings
+from groundrails.settings.monitoring import ErrorBudgetSettings
 
 BudgetState = Literal["ok", "exhausted", "too_few_reports"]
 CONSEQUENCES = (

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from groundrails.config_monitoring import CusumSettings
 from groundrails.monitoring.run_length import average_run_length, empirical, shifted, threshold_for
+from groundrails.settings.monitoring import CusumSettings
 
 Direction = Literal["up", "down"]
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from groundrails.config_monitoring import MonitoringSettings
 from groundrails.monitoring.budget import Budget, Scored, budget_of
 from groundrails.monitoring.changes import Change, changes
 from groundrails.monitoring.estimates import spearman, wilson
 from groundrails.monitoring.regressions import Regression, regressions
 from groundrails.monitoring.shifts import Charted, charted
+from groundrails.settings.monitoring import MonitoringSettings
 from groundrails.store import queries
 from groundrails.store.queries import Count, Filter, Summary
 

@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from groundrails.config_monitoring import RegressionSettings
 from groundrails.monitoring.changes import Change
 from groundrails.monitoring.estimates import difference
+from groundrails.settings.monitoring import RegressionSettings
 from groundrails.store.queries import Summary
 
 

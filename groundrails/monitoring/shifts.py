@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from groundrails.config_monitoring import MonitoringSettings
 from groundrails.monitoring.changes import Change, nearest_change
 from groundrails.monitoring.cusum import Alarm, Chart, Cusum, chart_of
+from groundrails.settings.monitoring import MonitoringSettings
 from groundrails.store.queries import Summary
 
 MIN_AFTER = 30

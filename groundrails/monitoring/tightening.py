@@ -8,15 +8,15 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from groundrails.config_escalation import EscalationSettings, TierThresholds
-from groundrails.config_mitigation import AbstentionSettings, QualityGateSettings
-from groundrails.config_store import SampleRates, StoreSettings
 from groundrails.errors import StoreError
 from groundrails.monitoring.monitor import budget_now
+from groundrails.settings.escalation import EscalationSettings, TierThresholds
+from groundrails.settings.mitigation import AbstentionSettings, QualityGateSettings
+from groundrails.settings.store import SampleRates, StoreSettings
 
 if TYPE_CHECKING:
     from groundrails.config import GroundingSettings, GuardConfig
-    from groundrails.config_monitoring import WhenExhausted
+    from groundrails.settings.monitoring import WhenExhausted
     from groundrails.store.store import Store
 
 log = logging.getLogger("groundrails")

@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 from groundrails.config import GuardConfig
-from groundrails.config_store import StoreSettings
 from groundrails.errors import MissingExtraError
+from groundrails.settings.store import StoreSettings
 from groundrails.store.store import Store
 
 if TYPE_CHECKING:

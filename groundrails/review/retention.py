@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from groundrails.config import GuardConfig
-from groundrails.config_escalation import EscalationSettings
+from groundrails.settings.escalation import EscalationSettings
 
 if TYPE_CHECKING:
     from groundrails.store.store import Store

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groundrails import __version__
-from groundrails.config_escalation import WebhookSettings
 from groundrails.environment import variable
 from groundrails.errors import SettingsError, StoreError
 from groundrails.review.address import AddressError, target_of
+from groundrails.settings.escalation import WebhookSettings
 
 if TYPE_CHECKING:
     from groundrails.store.store import Store

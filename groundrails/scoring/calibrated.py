@@ -6,8 +6,8 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from groundrails.config_calibration import CalibrationSettings, EnsembleCalibration, MethodCalibration
 from groundrails.report import CheckResult
+from groundrails.settings.calibration import CalibrationSettings, EnsembleCalibration, MethodCalibration
 
 CLIP = 1e-6
 """Probabilities are kept this far from 0 and 1 before their log-odds are taken."""

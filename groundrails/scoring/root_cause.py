@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from groundrails.config_citations import RootCauseSettings
 from groundrails.exchange import Exchange
 from groundrails.report import Cause, CheckResult, Finding, RootCause
 from groundrails.scoring.context_view import ContextView
 from groundrails.scoring.words import Words, words_of
+from groundrails.settings.citations import RootCauseSettings
 
 MAX_EXPLAINED = 50
 """Findings of a response that get causes; a long list has the same ones."""

@@ -12,8 +12,8 @@ from typing import Literal
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from groundrails.config_service import ApiKey, Role, ServiceSettings
 from groundrails.errors import SettingsError
+from groundrails.settings.service import ApiKey, Role, ServiceSettings
 
 Permission = Literal["check", "read", "review", "admin"]
 PERMISSIONS: dict[Role, frozenset[Permission]] = {

@@ -21,7 +21,7 @@ from groundrails.telemetry.context import request_context
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from groundrails.config_service import ServiceSettings
+    from groundrails.settings.service import ServiceSettings
 
 log = logging.getLogger("groundrails.service")
 

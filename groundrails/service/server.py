@@ -17,8 +17,8 @@ from groundrails.telemetry.setup import exporting
 if TYPE_CHECKING:
     import uvicorn
 
-    from groundrails.config_service import ServiceSettings
     from groundrails.guard import Guard
+    from groundrails.settings.service import ServiceSettings
 
 LISTEN_BACKLOG = 2048
 MAX_HEADER_BYTES = 64 * 1024

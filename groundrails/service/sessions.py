@@ -13,9 +13,9 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from groundrails.config_service import ApiKey, ServiceSettings
 from groundrails.environment import variable
 from groundrails.errors import SettingsError
+from groundrails.settings.service import ApiKey, ServiceSettings
 
 if TYPE_CHECKING:
     from groundrails.service.keys import KeyRing

@@ -19,7 +19,7 @@ from groundrails.store.records import ATTRIBUTION
 
 if TYPE_CHECKING:
     from groundrails.config import GuardConfig
-    from groundrails.config_monitoring import WhenExhausted
+    from groundrails.settings.monitoring import WhenExhausted
     from groundrails.store import Store
     from groundrails.store.queries import FindingGroup, GroupBy, Point, Summary
 

@@ -3,7 +3,7 @@
 `Store` writes; `groundrails.store.queries` reads from `Store.engine`.
 """
 
-from groundrails.config_store import StoreSettings
+from groundrails.settings.store import StoreSettings
 from groundrails.store.store import Store
 
 __all__ = ["Store", "StoreSettings"]

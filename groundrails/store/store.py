@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groundrails.config_store import StoreSettings
 from groundrails.errors import MissingExtraError, StoreError
 from groundrails.exchange import Exchange
 from groundrails.report import Redaction, Report
+from groundrails.settings.store import StoreSettings
 from groundrails.store.clock import SteadyClock
 from groundrails.store.records import Entry, Record
 from groundrails.store.spool import Spool

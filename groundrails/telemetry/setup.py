@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from groundrails.config_telemetry import TelemetrySettings
 from groundrails.environment import variable
 from groundrails.errors import MissingExtraError
+from groundrails.settings.telemetry import TelemetrySettings
 
 ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 

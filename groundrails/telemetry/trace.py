@@ -13,10 +13,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from groundrails.config_telemetry import TelemetrySettings
 from groundrails.exchange import Exchange, Message
 from groundrails.llm.base import LlmReply
 from groundrails.report import CheckResult, Report
+from groundrails.settings.telemetry import TelemetrySettings
 
 
 @dataclass

@@ -10,8 +10,8 @@ import pytest
 
 from groundrails import Guard
 from groundrails.checks.citation.violations import CLASSES
-from groundrails.config_violations import VIOLATIONS
 from groundrails.errors import SettingsError
+from groundrails.settings.violations import VIOLATIONS
 
 OPENED = "The Halden bridge opened in 1932"
 PAINTED = "The bridge was painted by volunteers"

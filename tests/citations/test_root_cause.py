@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from groundrails import Guard
-from groundrails.config_citations import RootCauseSettings
 from groundrails.exchange import Exchange, Span
 from groundrails.report import Finding, Quote
 from groundrails.scoring.context_view import ContextView, attention
 from groundrails.scoring.root_cause import UNDETERMINED, attribution_matrix, causes_of
+from groundrails.settings.citations import RootCauseSettings
 
 QUESTION = "When did the Halden bridge open?"
 OPENED = "The Halden bridge opened in 1932."

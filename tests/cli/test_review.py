@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from groundrails import Exchange, Report
-from groundrails.config_store import StoreSettings
 from groundrails.exchange import Span
 from groundrails.report import Claim
 from groundrails.review.package import package_of
 from groundrails.review.queue import ReviewQueue
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store
 
 Run = Callable[..., Any]

@@ -13,13 +13,13 @@ import yaml
 
 from groundrails import Guard
 from groundrails.config import GuardConfig
-from groundrails.config_calibration import EnsembleCalibration, MethodCalibration
 from groundrails.errors import InputError, SettingsError
 from groundrails.evaluation import calibration as c
 from groundrails.evaluation import thresholds as t
 from groundrails.evaluation.outcomes import Outcome
 from groundrails.evaluation.runs import RunFile, header_of
 from groundrails.scoring.calibrated import calibrated, ensemble_score, log_odds
+from groundrails.settings.calibration import EnsembleCalibration, MethodCalibration
 
 Run = Callable[..., Any]
 

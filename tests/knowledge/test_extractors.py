@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from groundrails.config_knowledge import EntitySettings
 from groundrails.errors import SettingsError
 from groundrails.knowledge.entities import KINDS, kind_of
+from groundrails.settings.knowledge import EntitySettings
 
 FOUND = {
     "papers": [

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from groundrails.config_knowledge import SourceSettings
 from groundrails.errors import KnowledgeError, SettingsError
 from groundrails.knowledge.base import Answer, KnowledgeSource, Lookup, folded, plain
 from groundrails.knowledge.sources import make_source
 from groundrails.knowledge.texts import TextSource
+from groundrails.settings.knowledge import SourceSettings
 
 USERS = ("usr_1001", "usr_1002", "usr_2050")
 PAPERS = (

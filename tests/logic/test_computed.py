@@ -8,7 +8,7 @@ import pytest
 
 from groundrails.checks.logic.computed import MAX_CHARACTERS, computed_statements
 from groundrails.checks.logic.statements import Statement
-from groundrails.config_logic import LogicSettings
+from groundrails.settings.logic import LogicSettings
 
 WRONG_FORMULAS = [
     "12 * 7 = 85",

@@ -11,11 +11,11 @@ import pytest
 from mitigation_tools import EVIDENCE, RESPONSE
 
 from groundrails import Finding, Guard, GuardConfig
-from groundrails.config_mitigation import SeveritySettings
 from groundrails.errors import SettingsError
 from groundrails.mitigation.severity import LEVEL_PARTS, level_of, severity_of
 from groundrails.policy import rule_for
 from groundrails.report import FindingKind, Severity
+from groundrails.settings.mitigation import SeveritySettings
 
 MakeGuard = Callable[..., Guard]
 

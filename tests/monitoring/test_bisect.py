@@ -58,7 +58,7 @@ def test_without_a_regression_it_says_so(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_the_change_log_names_configurations_and_the_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from groundrails.config_store import StoreSettings
+    from groundrails.settings.store import StoreSettings
 
     url = f"sqlite:///{tmp_path}/store.db"
     with Store(StoreSettings(url=url)) as store:

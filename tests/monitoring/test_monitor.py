@@ -15,13 +15,13 @@ import pytest
 from made import exchange, grounded, report
 
 from groundrails.cli.main import _exit_code
-from groundrails.config_monitoring import AlertSettings, MonitoringSettings
-from groundrails.config_store import StoreSettings
 from groundrails.errors import InputError
 from groundrails.monitoring.alerts import conditions_of, open_alerts, tell
 from groundrails.monitoring.changes import add_change, changes
 from groundrails.monitoring.monitor import view_of
 from groundrails.report import Abstention
+from groundrails.settings.monitoring import AlertSettings, MonitoringSettings
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store
 from groundrails.store.clock import SteadyClock
 

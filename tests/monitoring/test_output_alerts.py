@@ -14,11 +14,11 @@ from sqlalchemy import select
 
 from groundrails import Guard
 from groundrails.cli.main import _exit_code
-from groundrails.config_monitoring import MonitoringSettings
-from groundrails.config_store import StoreSettings
 from groundrails.monitoring.alerts import conditions_of, open_alerts, tell
 from groundrails.monitoring.monitor import view_of
 from groundrails.report import Gate
+from groundrails.settings.monitoring import MonitoringSettings
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store
 from groundrails.store.clock import SteadyClock
 from groundrails.store.engine import reading

@@ -14,9 +14,9 @@ from made import exchange, grounded, report
 
 from groundrails import Guard
 from groundrails.config import GuardConfig
-from groundrails.config_store import StoreSettings
 from groundrails.errors import SettingsError
 from groundrails.monitoring.tightening import BudgetWatch, tightened
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store, queries
 
 FACT = "Rhenium melts at 3186 degrees."

@@ -12,8 +12,8 @@ import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, MODEL, PLANTED, make_app, script, user
 
 from groundrails.adapters.nemo_plugin import plugin_of
-from groundrails.config_store import StoreSettings
 from groundrails.review.queue import ReviewQueue
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store, queries
 from groundrails.testing import ReplayServer
 

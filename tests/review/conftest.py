@@ -9,8 +9,8 @@ import pytest
 sys.path += [str(Path(__file__).resolve().parent.parent), str(Path(__file__).resolve().parent.parent / "store")]
 from databases import postgresql_url, server, sqlite_url, url
 
-from groundrails.config_store import StoreSettings
 from groundrails.review.queue import ReviewQueue
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store
 
 __all__ = ["postgresql_url", "server", "sqlite_url", "url"]

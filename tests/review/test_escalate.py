@@ -12,13 +12,13 @@ from made import exchange, grounded, report
 
 from groundrails import Exchange, Guard, Report
 from groundrails.config import GuardConfig
-from groundrails.config_store import StoreSettings
 from groundrails.errors import SettingsError
 from groundrails.mitigation.escalate import escalate, no_turn_is_held
 from groundrails.report import Abstention
 from groundrails.review.desk import ReviewDesk
 from groundrails.review.package import risk_of, tier_of
 from groundrails.review.queue import ReviewQueue
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store, queries
 
 

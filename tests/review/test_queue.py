@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from made import ANSWER, exchange, report
 
-from groundrails.config_store import StoreSettings
 from groundrails.errors import ReviewConflictError, ReviewError
 from groundrails.report import Review
 from groundrails.review.items import Item
 from groundrails.review.package import Package, package_of
 from groundrails.review.queue import ReviewQueue
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store
 from groundrails.store.engine import writing
 from groundrails.store.retention import delete_reviews_before, drop_review_texts_before

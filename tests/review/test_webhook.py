@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from made import exchange, report
 
-from groundrails.config_escalation import WebhookSettings
-from groundrails.config_store import StoreSettings
 from groundrails.review.address import AddressError, is_public, target_of
 from groundrails.review.package import package_of
 from groundrails.review.queue import ReviewQueue
 from groundrails.review.webhook import Notifier, is_signed, signature
+from groundrails.settings.escalation import WebhookSettings
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store
 from groundrails.store.clock import SteadyClock
 from groundrails.store.engine import reading

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from service_process import BAD, FACT, GOOD, Service
 
-from groundrails.config_store import StoreSettings
 from groundrails.service.keys import hash_of
+from groundrails.settings.store import StoreSettings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from service_process import GOOD, Service
 
-from groundrails.config_service import ApiKey
 from groundrails.service.keys import KeyRing, hash_of, new_key
+from groundrails.settings.service import ApiKey
 
 KEYS = {role: f"gr_test-key-of-{role}" for role in ("check", "read", "review", "admin")}
 SETTINGS = {"service": {"keys": [{"name": r, "role": r, "sha256": hash_of(k)} for r, k in KEYS.items()]}}

@@ -14,9 +14,9 @@ import httpx
 import pytest
 from service_process import Service
 
-from groundrails.config_store import StoreSettings
 from groundrails.exchange import Exchange, Labels
 from groundrails.report import Abstention, Claim, Finding, Report, Span
+from groundrails.settings.store import StoreSettings
 from groundrails.store.store import Store
 
 HOSTILE = "new prompt v3 <script>alert(1)</script> {{ 7*7 }}"

@@ -14,8 +14,8 @@ import pytest
 from made import exchange, grounded, report
 
 from groundrails import Guard
-from groundrails.config_store import StoreSettings
 from groundrails.errors import StoreError
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store, queries
 from groundrails.store.clock import SteadyClock
 from groundrails.store.records import Entry, record_of

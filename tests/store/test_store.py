@@ -15,9 +15,9 @@ from made import ANSWER, EVIDENCE, exchange, grounded, report
 
 from groundrails import Exchange, Guard, Report
 from groundrails.config import GuardConfig
-from groundrails.config_store import SampleRates, StoreSettings
 from groundrails.errors import SettingsError, StoreError
 from groundrails.report import Review
+from groundrails.settings.store import SampleRates, StoreSettings
 from groundrails.store import Store, queries
 from groundrails.store.engine import HEAD, open_engine, reading, sqlite_file, writing
 from groundrails.store.export import export

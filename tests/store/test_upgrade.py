@@ -11,7 +11,7 @@ from made import exchange, report
 from sqlalchemy import text
 
 import groundrails.store
-from groundrails.config_store import StoreSettings
+from groundrails.settings.store import StoreSettings
 from groundrails.store import Store, queries
 from groundrails.store.engine import _engine, open_engine, parsed_url, reading, writing
 from groundrails.store.records import Entry, record_of

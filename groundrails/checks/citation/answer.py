@@ -14,8 +14,8 @@ from groundrails.checks.citation.quotations import Quotation, find_quotations, g
 from groundrails.checks.citation.references import Entry, References, find_references
 from groundrails.checks.citation.sources import Sources
 from groundrails.checks.citation.statements import Statement, statements_of
-from groundrails.config_citations import CitationSettings
 from groundrails.exchange import Span
+from groundrails.settings.citations import CitationSettings
 from groundrails.text.claimable import claim_sentences
 from groundrails.text.sentences import blocks
 

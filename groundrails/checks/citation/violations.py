@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from groundrails.config_violations import VIOLATIONS
 from groundrails.report import Category, Origin, Severity
+from groundrails.settings.violations import VIOLATIONS
 
 MISSING_CITATION, UNCITED_CLAIM, NONEXISTENT_SOURCE, MISQUOTED, NON_ENTAILING = VIOLATIONS["citations"]
 

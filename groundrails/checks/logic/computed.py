@@ -10,7 +10,7 @@ from groundrails.checks.logic.masks import masked
 from groundrails.checks.logic.orderings import contradictory_orderings
 from groundrails.checks.logic.statements import Statement
 from groundrails.checks.logic.sums import sums_in_words
-from groundrails.config_logic import LogicSettings
+from groundrails.settings.logic import LogicSettings
 
 MAX_CHARACTERS = 100_000
 """Of a longer text only the beginning is computed, and the check says so."""

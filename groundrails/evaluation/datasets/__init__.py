@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from groundrails.config_problems import nearest
 from groundrails.errors import InputError, MissingExtraError
 from groundrails.evaluation.datasets.own import read_own
 from groundrails.evaluation.datasets.reading import Placed, converted
 from groundrails.evaluation.datasets.registry import SOURCES, files_of
 from groundrails.evaluation.rows import Problems, Row
+from groundrails.settings.problems import nearest
 
 From = Literal["files", "hub", "own"]
 

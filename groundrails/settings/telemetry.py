@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from groundrails.config_base import Section
+from groundrails.settings.base import Section
 
 
 class TelemetrySettings(Section):

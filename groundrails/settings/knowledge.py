@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, SecretStr, WithJsonSchema, field_validator, model_validator
 
-from groundrails.config_base import Section
-from groundrails.config_problems import nearest
 from groundrails.report import Severity
+from groundrails.settings.base import Section
+from groundrails.settings.problems import nearest
 
 SourceKind = Literal["jsonl", "csv", "sqlite", "sqlalchemy", "http", "callable", "knowledge_base"]
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)

@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from groundrails.config_base import Section
-from groundrails.config_escalation import TierThresholds, WebhookSettings
-from groundrails.config_store import SampleRates
+from groundrails.settings.base import Section
+from groundrails.settings.escalation import TierThresholds, WebhookSettings
+from groundrails.settings.store import SampleRates
 
 
 class CusumSettings(Section):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from groundrails.config_base import Section
+from groundrails.settings.base import Section
 
 Role = Literal["check", "read", "review", "admin"]
 DEFAULT_PORT = 8484

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from groundrails.config_base import Section, http_url
+from groundrails.settings.base import Section, http_url
 
 
 class BudgetSettings(Section):

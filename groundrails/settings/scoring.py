@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from groundrails.config_base import Section
+from groundrails.settings.base import Section
 
 MeasureName = Literal[
     "nli",

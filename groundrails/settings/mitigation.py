@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from groundrails.config_base import Section
 from groundrails.exchange import Stakes
 from groundrails.report import Decision, FindingKind
+from groundrails.settings.base import Section
 
 RepairFallback = Literal["auto", "annotate", "warn", "abstain", "escalate", "block", "raise"]
 AnnotationFormat = Literal["plain", "markdown", "html"]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from groundrails.config_base import Section
+from groundrails.settings.base import Section
 
 MAX_SAMPLES = 100
 """Samples of one answer; SelfCheckGPT draws 20. More is a slip, and every one is paid for."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from groundrails.config_base import Section
+from groundrails.settings.base import Section
 
 CitationLevel = Literal["soft", "required", "verified", "strict"]
 EntailmentLevel = Literal["sentence", "passage", "document"]

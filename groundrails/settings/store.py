@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from groundrails.config_base import Section
 from groundrails.environment import variable
 from groundrails.report import Redaction
+from groundrails.settings.base import Section
 
 DEFAULT_URL = "sqlite:///groundrails.db"
 """A file in the current directory."""

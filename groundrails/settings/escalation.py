@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from groundrails.config_base import Section
+from groundrails.settings.base import Section
 
 ReviewFallback = Literal["allow", "warn", "abstain", "block", "raise"]
 

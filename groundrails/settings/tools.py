@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from groundrails.config_base import Section
-from groundrails.config_knowledge import Function, SourceSettings, checked_function
+from groundrails.settings.base import Section
+from groundrails.settings.knowledge import Function, SourceSettings, checked_function
 
 
 class ResolverSettings(Section):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator, model_validator
 
-from groundrails.config_base import Section
-from groundrails.config_problems import nearest
-from groundrails.config_violations import all_violations
 from groundrails.report import Category, Decision, ErrorType, FindingKind, Label, Origin, Severity, Verified
+from groundrails.settings.base import Section
+from groundrails.settings.problems import nearest
+from groundrails.settings.violations import all_violations
 
 CHECKS = ("citations", "claims", "consistency", "grounding", "knowledge", "logic", "structure", "tools")
 """Checks of this version, by the name used in `checks:`."""
