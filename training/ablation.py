@@ -16,7 +16,7 @@ from groundrails.report import NliScores
 from groundrails.scoring.verdict import CLAIM_FEATURES, logit
 from training import verdict
 from training.reading import CachedModel, ReadRow
-from training.verdict import left_out_fit, read_all
+from training.verdict import left_out_fit, read_sets
 
 console = Console(stderr=True)
 
@@ -66,7 +66,7 @@ def further(data: Path, work_dir: Path, model: CachedModel, limit: int) -> dict[
 
     falling = (*verdict.FALLING, *(name for names in FURTHER.values() for name in names if name.startswith("entail")))
     with changed(evidence_nli, {"_reading": with_more}):
-        sets = read_all(data, work_dir, model, limit)
+        sets = read_sets(data, model, limit)
     with changed(verdict, {"FALLING": falling}):
         return {told: left_out_auroc(sets, (*CLAIM_FEATURES, *names)) for told, names in FURTHER.items()}
 
@@ -97,7 +97,7 @@ def reading(data: Path, work_dir: Path, model: CachedModel, limit: int) -> dict[
     found = {}
     for told, changes in READING.items():
         with changed(evidence_nli, changes):
-            found[told] = left_out_auroc(read_all(data, work_dir, model, limit))
+            found[told] = left_out_auroc(read_sets(data, model, limit))
         console.log(f"{told}: {found[told]}")
     return found
 

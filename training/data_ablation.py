@@ -30,7 +30,7 @@ from training.common import ENCODER_SHA256, LABEL_IDS, NOT_ENTAILED, Pair, held_
 from training.evaluate import auroc, nli_guesses, nli_score
 from training.prepare import MAKERS, Sources, choose, drop_held_out, made_pairs, restyle, tokenise
 from training.reading import CachedModel
-from training.verdict import read_all
+from training.verdict import read_sets
 
 ADDED = 1 / 3  # of a variant's pairs
 PAIRS_A_STEP = 110  # enough that no run sees a pair twice
@@ -124,7 +124,7 @@ def write_pairs(pairs: list[Pair], folder: Path) -> None:
 def measured(data: Path, folder: Path) -> dict[str, float]:
     """NLI accuracies, AUROC of the plain NLI score for each set and their mean, and that of the verdict, left out."""
     model = CachedModel(EmbeddedModel(folder / "model"), folder)
-    sets = read_all(data, folder, model, ANSWERS)
+    sets = read_sets(data, model, ANSWERS)
     answers = {
         name: round(auroc(np.asarray([row.is_hallucinated for row in rows], float), nli_score(rows)), 4)
         for name, rows in sets.items()

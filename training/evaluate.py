@@ -29,7 +29,7 @@ from training.common import read_rows
 from training.reading import CachedModel, ReadRow
 from training.speed import measure
 from training.vectors import compare
-from training.verdict import fit, left_out_fit, read_all
+from training.verdict import fit, left_out_fit, read_sets
 
 console = Console(stderr=True)
 RESAMPLES = 300
@@ -280,7 +280,7 @@ def main() -> None:
     results["model"] = {"name": model.name, "version": model.version}
     sets: dict[str, list[ReadRow]] = {}
     if {"bench", "ablation"} & {*arguments.only}:
-        sets = read_all(arguments.data, arguments.work_dir, model, arguments.limit)
+        sets = read_sets(arguments.data, model, arguments.limit)
     steps: dict[str, Callable[[], Any]] = {
         "bench": lambda: bench(sets),
         "ablation": lambda: ablation.features(sets),

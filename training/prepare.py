@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from tokenizers import Tokenizer
 
-from training import augment, conversation, copies, kinds, voice
+from training import augment, conversation, copies, documents, kinds, voice
 from training.common import (
     ENCODER_SHA256,
     LABEL_IDS,
@@ -118,6 +118,7 @@ MAKERS: dict[str, Callable[[Sources, random.Random], list[Pair]]] = {
     "kinds": lambda sources, rng: other_words(sources.everything, rng, 14_000),
     "conversation": talk,
     "voice": lambda sources, rng: voice.pairs([p for p in sources.chosen if p.label != NOT_ENTAILED], rng, 8_000),
+    "documents": lambda sources, rng: documents.pairs(rng, 45_000, sources.evidence),
 }
 """Pairs by what they are made for."""
 AUGMENTATIONS = (*MAKERS, "style")
@@ -229,8 +230,8 @@ def share_of(argument: str) -> tuple[str, float]:
 
 
 def shared(pairs: Sequence[Pair], shares: Mapping[str, float], rng: random.Random) -> list[Pair]:
-    """Each pair as often as its source's share says: the whole part surely, the rest by chance."""
-    counts = [shares.get(pair.source, 1.0) for pair in pairs]
+    """Each pair as often as its source's share says ("*": that of all others): the whole part, the rest by chance."""
+    counts = [shares.get(pair.source, shares.get("*", 1.0)) for pair in pairs]
     return [pair for pair, n in zip(pairs, counts, strict=True) for _ in range(int(n) + (rng.random() < n % 1))]
 
 
@@ -285,7 +286,7 @@ def main() -> None:
     sources = Sources.of(chosen, everything, arguments.data)
     pairs = list(chosen)
     shares = dict(arguments.share)
-    if unknown := sorted(shares.keys() - MAKERS.keys() - {pair.source for pair in chosen}):
+    if unknown := sorted(shares.keys() - MAKERS.keys() - {"*", "made/documents"} - {pair.source for pair in chosen}):
         parser.error(f"--share: no source or made kind is called {', '.join(unknown)}")
     for name in MAKERS:
         if name not in arguments.without:

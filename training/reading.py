@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ from groundrails.text.claimable import claim_sentences
 from training.common import normalise, read_rows
 
 KEY_BYTES = 12
+EVERYDAY = Path(__file__).with_name("everyday.jsonl")
+"""Statements about made documents, see `benchmarks/everyday.py`, which measures on others of the same making."""
 SETS = ("halueval_qa", "summeval", "qags_cnndm", "begin", "q2_wow", "dialsummeval", "xsum_faith", "summedits")
 
 
@@ -71,11 +74,32 @@ class ReadRow:
     spans: list[tuple[int, int]] = field(default_factory=list)
 
 
-def read_bench(path: Path, model: CachedModel, limit: int | None = None) -> list[ReadRow]:
-    """All rows of a set (the first `limit`), scored."""
+def read_all(data: Path, model: CachedModel, limit: int | None = None) -> dict[str, list[ReadRow]]:
+    """Every set that the verdict is fitted on or measured with (the first `limit` rows of each), scored."""
+    rows = {name: list(read_rows(data / "bench" / f"{name}.jsonl.gz"))[:limit] for name in SETS}
+    rows["everyday"] = everyday_rows()[:limit]
+    return {name: read_scored(part, model) for name, part in rows.items()}
+
+
+def everyday_rows() -> list[dict[str, Any]]:
+    """The statements of `EVERYDAY` as rows of a benchmark set."""
+    told = [json.loads(line) for line in EVERYDAY.read_text(encoding="utf-8").splitlines()]
+    return [
+        {
+            "id": row["id"],
+            "dataset": "everyday",
+            "evidence": [row["passage"]],
+            "response": row["statement"],
+            "hallucinated": row["label"] != "supported",
+        }
+        for row in told
+    ]
+
+
+def read_scored(rows: Sequence[dict[str, Any]], model: CachedModel) -> list[ReadRow]:
+    """Rows of a benchmark set as the engine reads them."""
     service = NliService(model)
     thresholds = VerdictModel.load().thresholds
-    rows = list(read_rows(path))[:limit]
     try:
         return asyncio.run(_read_all(rows, service, thresholds))
     finally:
@@ -83,7 +107,7 @@ def read_bench(path: Path, model: CachedModel, limit: int | None = None) -> list
         model.save()
 
 
-async def _read_all(rows: list[dict[str, Any]], service: NliService, thresholds: Thresholds) -> list[ReadRow]:
+async def _read_all(rows: Sequence[dict[str, Any]], service: NliService, thresholds: Thresholds) -> list[ReadRow]:
     return [await _read(row, service, thresholds) for row in rows]
 
 

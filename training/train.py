@@ -355,6 +355,7 @@ def main() -> None:
         ("minutes", float),
         ("steps", int),
         ("decay-from", int),
+        ("decay-share", float),
         ("warmup-steps", int),
         ("passes", int),
         ("tokens", int),

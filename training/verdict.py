@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 
 from groundrails.nli.embedded import EmbeddedModel
 from groundrails.scoring.verdict import CLAIM_FEATURES, VerdictModel
-from training.reading import SETS, CachedModel, ReadRow, read_bench
+from training.reading import CachedModel, ReadRow, read_all
 
 RIDGE = 0.003
 # Its wrong answers are whole sentences, its right ones a few words of the evidence: a fit on it learns length by way of
@@ -222,12 +222,11 @@ def left_out_fit(sets: dict[str, list[ReadRow]], target: str, names: Sequence[st
     return fit(others, names)
 
 
-def read_all(data: Path, work_dir: Path, model: CachedModel, limit: int | None) -> dict[str, list[ReadRow]]:
-    """Every fitted set, read by the engine's own code."""
-    found = {}
-    for name in SETS:
-        found[name] = read_bench(data / "bench" / f"{name}.jsonl.gz", model, limit)
-        console.log(f"{name}: {len(found[name])} rows, {sum(len(row.claims) for row in found[name])} claims")
+def read_sets(data: Path, model: CachedModel, limit: int | None) -> dict[str, list[ReadRow]]:
+    """Every set, read by the engine's own code; says how much was read."""
+    found = read_all(data, model, limit)
+    for name, rows in found.items():
+        console.log(f"{name}: {len(rows)} rows, {sum(len(row.claims) for row in rows)} claims")
     return found
 
 
@@ -240,7 +239,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("groundrails/scoring/verdict.json"))
     arguments = parser.parse_args()
     model = CachedModel(EmbeddedModel(arguments.model), arguments.work_dir)
-    sets = read_all(arguments.data, arguments.work_dir, model, arguments.limit)
+    sets = read_sets(arguments.data, model, arguments.limit)
     kept = {name: part for name, part in sets.items() if name not in NEVER_FITTED}
     rows = [row for part in kept.values() for row in part]
     fitted = fit(rows)

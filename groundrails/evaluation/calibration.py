@@ -1,5 +1,5 @@
-"""Fits what `settings.calibration` holds: a calibrator for each method, an ensemble, thresholds. Nothing is kept that is
-worse on documents it was not fitted on.
+"""Fits what `settings.calibration` holds: a calibrator for each method, an ensemble, thresholds. Nothing is kept that
+is worse on documents it was not fitted on.
 
 Documents are split once: most train, the rest are held out. Among the calibrators (temperature, Platt, isotonic) the
 one with the lowest cross-validated log loss over the training documents is fitted; it is refused where the raw score

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import random
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,22 @@ pytest.importorskip("onnx")
 
 from groundrails.nli.model_file import MODEL_FOLDER  # noqa: E402
 from groundrails.report import NliScores  # noqa: E402
-from training import ablation, augment, conversation, data_ablation, graph, kinds, prepare, processors, speed, voice  # noqa: E402
+from training import (  # noqa: E402
+    ablation,
+    augment,
+    conversation,
+    data_ablation,
+    documents,
+    graph,
+    kinds,
+    prepare,
+    processors,
+    speed,
+    voice,
+)
 from training.card import write_card  # noqa: E402
 from training.common import LABEL_IDS, NOT_ENTAILED, Pair  # noqa: E402
+from training.document_facts import KINDS  # noqa: E402
 from training.evaluate import auroc, with_interval  # noqa: E402
 from training.export import build  # noqa: E402
 from training.prepare import Sources, made_pairs  # noqa: E402
@@ -100,6 +114,34 @@ def test_a_share_thins_out_a_source_or_repeats_it() -> None:
     assert (kept["b"], kept["d"]) == (2_000, 1_000)
     assert abs(kept["a"] - 300) < 60
     assert abs(kept["c"] - 1_500) < 60
+
+
+def test_made_documents_contradict_no_statement_that_they_entail() -> None:
+    made = documents.pairs(random.Random(3), 8_000, ["The tower stands in Oslo."])
+    labels: dict[tuple[str, str], set[int]] = {}
+    for pair in made:
+        assert not set("{}|") & set(pair.premise + pair.hypothesis)
+        labels.setdefault((pair.premise, pair.hypothesis), set()).add(pair.label)
+    assert [texts for texts, found in labels.items() if len(found) > 1] == []
+    shares = Counter(pair.label for pair in made)
+    assert min(shares[label] for label in range(3)) > 0.15 * len(made)  # no label can be guessed
+
+
+def test_made_documents_take_wrong_values_from_the_same_passage() -> None:
+    made = [p for p in documents.pairs(random.Random(3), 8_000) if p.label == LABEL_IDS["contradiction"]]
+    known = sum(set(re.findall(r"\d+", pair.hypothesis)) <= set(re.findall(r"\d+", pair.premise)) for pair in made)
+    assert known / len(made) > 0.5
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+def test_every_kind_of_fact_has_values_for_its_slots(name: str) -> None:
+    kind, rng = KINDS[name], random.Random(3)
+    fact = documents.Fact(kind, {slot: documents.drawn(values, rng) for slot, values in kind.slots.items()})
+    for template in (*kind.says, *kind.weaker, *kind.denies, *kind.beyond):
+        text = fact.worded(template, rng)
+        assert text[0].isupper() or not text[0].isalpha()
+        assert text.endswith(".") and "  " not in text
+    assert len(kind.says) > 2  # one is told, another asked about
 
 
 def test_a_share_is_a_name_and_a_number() -> None:
