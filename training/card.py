@@ -52,26 +52,39 @@ def _cell(measure: Mapping[str, Any], *, percent: bool = False) -> str:
 
 
 def _data(results: Mapping[str, Any]) -> Table:
-    rows = []
+    """Pairs of each source in each run."""
+    stages = [stage["prepare"]["sources"] for stage in results["stages"]]
     names = ("entailed", "neutral", "contradicted", "not entailed")
-    for source, part in results["prepare"]["sources"].items():
-        labels = ", ".join(f"{count:,} {names[int(label)]}" for label, count in part["labels"].items())
-        rows.append([f"`{source}`", labels, f"{part['tokens']:,}"])
-    return ["source", "pairs", "tokens"], rows
+    rows = []
+    for source in sorted({source for stage in stages for source in stage}):
+        labels = {label for stage in stages for label in stage.get(source, {}).get("labels", {})}
+        counts = [sum(stage.get(source, {}).get("labels", {}).values()) for stage in stages]
+        told = ", ".join(names[int(label)] for label in sorted(labels))
+        rows.append([f"`{source}`", told, *(f"{count:,}" if count else "-" for count in counts)])
+    tokens = [sum(part["tokens"] for part in stage.values()) for stage in stages]
+    rows.append(["all, in tokens", "", *(f"{count:,}" for count in tokens)])
+    return ["source", "labels", *(f"pairs, run {number}" for number in range(1, len(stages) + 1))], rows
 
 
 def _run(results: Mapping[str, Any]) -> Table:
-    run, recipe = results["run"], results["run"]["recipe"]
-    told = {
-        "pairs prepared": f"{results['prepare']['pairs']:,}",
+    """Settings of each run, and how far it came."""
+    stages = results["stages"]
+    columns = [_told_of_run(stage["run"], stage["prepare"]["pairs"]) for stage in stages]
+    rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
+    return ["", *(f"run {number}" for number in range(1, len(stages) + 1))], rows
+
+
+def _told_of_run(run: Mapping[str, Any], pairs: int) -> dict[str, str]:
+    recipe = run["recipe"]
+    return {
+        "pairs prepared": f"{pairs:,}",
         "steps": f"{run['steps']:,}, {run['steps'] / run['all_steps'] * recipe['passes']:.2f} passes over the data",
-        "decay of the learning rate from step": f"{run['decay_from']:,}",
+        "decay of the learning rate from step": f"{run['decay_from']:,}" if run["decay_from"] else "none",
         "wall-clock time": f"{run['elapsed_s'] / 60:.0f} minutes on two shared cores, bf16",
         "peak learning rate, tokens of a batch": f"{recipe['rate']:g}, {recipe['tokens']:,}",
         "label smoothing, weight averaging": f"{recipe['smoothing']:g}, {recipe['average']:g} a step",
         "seed": str(recipe["seed"]),
     }
-    return ["", "value"], [[name, value] for name, value in told.items()]
 
 
 def _nli(results: Mapping[str, Any]) -> Table:

@@ -251,12 +251,24 @@ def consistency(texts: Sequence[str], samples: Sequence[str], model: CachedModel
 
 def facts(work_dir: Path, folder: Path) -> dict[str, Any]:
     """What the earlier steps wrote down about themselves."""
-    files = {
-        "prepare": work_dir / "prepare.json",
-        "run": work_dir / "run" / "run.json",
-        "export": folder / "model.json",
-    }
-    return {name: json.loads(path.read_text()) for name, path in files.items() if path.exists()}
+    found: dict[str, Any] = {}
+    if (folder / "model.json").exists():
+        found["export"] = json.loads((folder / "model.json").read_text())
+    if stages := stages_of(work_dir):
+        found["stages"] = stages
+    return found
+
+
+def stages_of(work_dir: Path) -> list[dict[str, Any]]:
+    """The runs that led to the weights of a work folder, first one first: each may have gone on from another."""
+    stages: list[dict[str, Any]] = []
+    folder: Path | None = work_dir
+    while folder is not None and (folder / "run" / "run.json").exists():
+        run, prepared = (json.loads((folder / name).read_text()) for name in ("run/run.json", "prepare.json"))
+        stages.append({"run": run, "prepare": prepared})
+        start = run["recipe"].get("start")
+        folder = Path(start).parent.parent if start else None
+    return stages[::-1]
 
 
 PARTS = ("bench", "ablation", "further", "reading", "wikibio", "nli", "vectors", "speed")

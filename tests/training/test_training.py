@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import random
 import re
 from collections import Counter
@@ -36,7 +37,7 @@ from training import (  # noqa: E402
 from training.card import write_card  # noqa: E402
 from training.common import LABEL_IDS, NOT_ENTAILED, Pair  # noqa: E402
 from training.document_facts import KINDS  # noqa: E402
-from training.evaluate import auroc, with_interval  # noqa: E402
+from training.evaluate import auroc, stages_of, with_interval  # noqa: E402
 from training.export import build  # noqa: E402
 from training.prepare import Sources, made_pairs  # noqa: E402
 from training.reading import ReadRow  # noqa: E402
@@ -148,6 +149,28 @@ def test_a_share_is_a_name_and_a_number() -> None:
     assert prepare.share_of("curriculum/control=2") == ("curriculum/control", 2.0)
     with pytest.raises(argparse.ArgumentTypeError, match="'copies' is not NAME=NUMBER"):
         prepare.share_of("copies")
+
+
+def test_the_card_tells_every_run_that_led_to_the_weights(tmp_path: Path) -> None:
+    for number, start in (("1", None), ("2", tmp_path / "1" / "run" / "checkpoint.pt")):
+        folder = tmp_path / number
+        (folder / "run").mkdir(parents=True)
+        sources = {
+            "mpe": {"labels": {"0": 4, "2": int(number)}, "tokens": 90},
+            f"only{number}": {"labels": {"1": 7}, "tokens": 9},
+        }
+        (folder / "prepare.json").write_text(json.dumps({"pairs": 20, "sources": sources}))
+        recipe = {"passes": 1, "rate": 1e-4, "tokens": 4096, "smoothing": 0.05, "average": 0.998, "seed": 7}
+        recipe |= {"start": str(start)} if start else {}
+        run = {"recipe": recipe, "steps": 10 * int(number), "all_steps": 40, "decay_from": None, "elapsed_s": 60}
+        (folder / "run" / "run.json").write_text(json.dumps(run))
+    card = tmp_path / "card.md"
+    card.write_text("<!-- table: data -->\n<!-- end -->\n<!-- table: run -->\n<!-- end -->")
+    write_card(card, {"stages": stages_of(tmp_path / "2")})
+    text = card.read_text()
+    assert "| `mpe` | entailed, contradicted | 5 | 6 |" in text
+    assert "| `only2` | neutral | - | 7 |" in text
+    assert "| steps | 10, 0.25 passes over the data | 20, 0.50 passes over the data |" in text
 
 
 def test_a_rule_is_changed_for_the_time_of_a_measurement_only() -> None:
