@@ -5,8 +5,8 @@
 200 statements about 25 made passages, written for this file by someone who saw neither the engine nor what it was
 trained on: of each passage four are supported (one nearly verbatim, three reworded), three contradicted in words of the
 passage, one absent. Public sets of summaries are mostly copied; these are not, so that shared words help nobody. Other
-statements of the same making, about other passages, are in `training/everyday.jsonl`; the verdict is fitted on them,
-too. Unverified statements count as wrong. Prints every number as JSON and writes the table into docs/benchmarks.md.
+statements of the same making, about other passages, are in `training/everyday.jsonl`, to develop with. Unverified
+statements count as wrong. Prints every number as JSON and writes the table into docs/benchmarks.md.
 """
 
 from __future__ import annotations

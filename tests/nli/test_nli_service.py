@@ -73,7 +73,12 @@ async def test_no_pairs_need_no_model(service: NliService, model: WordModel) -> 
 
 
 async def test_concurrent_callers_share_the_calls_of_the_model(service: NliService, model: WordModel) -> None:
-    results = await asyncio.gather(*(service.scores([(f"premise {n}", f"{n}")]) for n in range(64)))
+    model.gate.clear()  # the first call lasts until all callers wait
+    callers = [asyncio.create_task(service.scores([(f"premise {n}", f"{n}")])) for n in range(64)]
+    await _until(lambda: len(model.calls) == 1)
+    await asyncio.sleep(0.01)
+    model.gate.set()
+    results = await asyncio.gather(*callers)
     assert all(result[0].argmax() == 0 for result in results)
     assert len(model.calls) <= 4
     assert len(model.threads) == 1

@@ -28,7 +28,7 @@ def settings(url: str, **more: object) -> StoreSettings:
     return StoreSettings(**{"url": url, **QUICK, **more})  # type: ignore[arg-type]
 
 
-def settled(store: Store, count: int, timeout_s: float = 10) -> bool:
+def settled(store: Store, count: int, timeout_s: float = 60) -> bool:
     """True once that many reports are in the database."""
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
