@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from groundrails.checks.swapped_values import swaps_values
 from groundrails.scoring.words import Number, Words, stem_of, words_of
 from groundrails.text.claimable import clean
 from groundrails.text.same_values import tells_other
@@ -41,7 +42,8 @@ def other_values(reading: Reading, seen: Seen) -> frozenset[str]:
     if share <= SAME_FRAME_SHARE:
         return frozenset()
     moved = number_kinds(own, told) & number_kinds(told, own) - {"", "year"}
-    if is_told_otherwise or (moved and share >= MOVED_VALUE_SHARE and "number" not in reading.missing):
+    is_moved = bool(moved) and share >= MOVED_VALUE_SHARE and "number" not in reading.missing
+    if is_told_otherwise or is_moved or swaps_values(reading.hypothesis, sentence.text):
         return frozenset({"number"})
     others = {
         "entity": bool(_name_stems(told) - _stems(own)),
