@@ -18,3 +18,15 @@ def http_url(value: str | None) -> str | None:
     if value is not None and not (value.startswith(("http://", "https://")) and urlsplit(value).hostname):
         raise ValueError("expected a URL such as http://localhost:8080")
     return value
+
+
+def regular_expression(value: str | None) -> str | None:
+    """The value, if it is unset or a pattern that compiles; else a `ValueError` that says where it fails."""
+    if value is not None:
+        import regex
+
+        try:
+            regex.compile(value)
+        except regex.error as error:
+            raise ValueError(f"{value!r} is no regular expression: {error}") from None
+    return value

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, SecretStr, WithJsonSchema, field_validator, model_validator
 
 from groundrails.report import Severity
-from groundrails.settings.base import Section
+from groundrails.settings.base import Section, regular_expression
 from groundrails.settings.problems import nearest
 
 SourceKind = Literal["jsonl", "csv", "sqlite", "sqlalchemy", "http", "callable", "knowledge_base"]
@@ -144,17 +144,7 @@ class EntitySettings(Section):
     match: Literal["exact", "folded"] | None = None
     """Compare as written, or without case, accents and punctuation; unset: that of the kind, `exact` for your own."""
 
-    @field_validator("pattern")
-    @classmethod
-    def _compiles(cls, value: str | None) -> str | None:
-        if value is not None:
-            import regex
-
-            try:
-                regex.compile(value)
-            except regex.error as error:
-                raise ValueError(f"not a regular expression: {error}") from None
-        return value
+    _compiles = field_validator("pattern")(regular_expression)
 
     @field_validator("function")
     @classmethod

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from groundrails.settings.base import Section
+from groundrails.settings.base import Section, regular_expression
 
 JsonType = Literal["string", "number", "integer", "boolean", "object", "array", "null"]
 
@@ -27,17 +27,7 @@ class ValueRule(Section):
     max_length: int | None = Field(default=None, ge=0)
     """Most characters allowed."""
 
-    @field_validator("pattern")
-    @classmethod
-    def _compiles(cls, value: str | None) -> str | None:
-        if value is not None:
-            import regex
-
-            try:
-                regex.compile(value)
-            except regex.error as error:
-                raise ValueError(f"{value!r} is no regular expression: {error}") from None
-        return value
+    _compiles = field_validator("pattern")(regular_expression)
 
     @model_validator(mode="after")
     def _in_order(self) -> ValueRule:

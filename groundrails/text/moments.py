@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from groundrails.text.number_words import NUMBER_WORDS, ONES, TEENS, TENS
 from groundrails.text.stretches import Stretch, masked
 
 
@@ -68,15 +69,11 @@ _YEARS = re.compile(
     r"(?<![\d,.$£€¥-])\b(?P<first>1\d{3}|20\d{2})(?:\s?[-–/]\s?(?P<second>\d{4}|\d{2}))?\b(?![,.]\d|-\w)"
 )
 
-_ONES = "one two three four five six seven eight nine".split()  # noqa: SIM905
-_TEENS = """ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen""".split()  # noqa: SIM905
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()  # noqa: SIM905
-_NUMBERS = {word: n for n, word in enumerate([*_ONES, *_TEENS], 1)} | {word: 10 * n for n, word in enumerate(_TENS, 2)}
 _WORDED_YEARS = re.compile(
     rf"(?:\b(?:in|of|since|until|till|from|by|to|during|before|after|between|and|or|year|early|late|circa)|\x00)\s"
-    rf"(?P<worded>(?P<hundreds>{'|'.join(_TEENS)}|twenty|two\sthousand)\s(?:and\s|oh[\s-]|o['’])?"
-    rf"(?:(?P<tens>{'|'.join(_TENS)})(?:[\s-](?P<ones>{'|'.join(_ONES)}))?"
-    rf"|(?P<small>{'|'.join([*_TEENS, *_ONES])})))\b(?!-)",
+    rf"(?P<worded>(?P<hundreds>{'|'.join(TEENS)}|twenty|two\sthousand)\s(?:and\s|oh[\s-]|o['’])?"
+    rf"(?:(?P<tens>{'|'.join(TENS)})(?:[\s-](?P<ones>{'|'.join(ONES)}))?"
+    rf"|(?P<small>{'|'.join([*TEENS, *ONES])})))\b(?!-)",
     re.IGNORECASE,
 )
 """Only after a word, or a month (masked), that a year follows: "sixteen twenty-year-olds" are no year."""
@@ -107,13 +104,13 @@ def _moments(text: str) -> Iterator[Moment]:
 def _worded_year(match: re.Match[str]) -> int | None:
     """1932 for "nineteen thirty-two", 2005 for "two thousand and five"; None for "nineteen five"."""
     hundreds, tens, ones, small = ((match[name] or "").lower() for name in ("hundreds", "tens", "ones", "small"))
-    rest = _NUMBERS.get(tens, 0) + _NUMBERS.get(ones or small, 0)
+    rest = NUMBER_WORDS.get(tens, 0) + NUMBER_WORDS.get(ones or small, 0)
     if hundreds.startswith("two"):
         return 2000 + rest
     is_joined = " oh" in match["worded"].lower() or " o" in match["worded"].lower()
     if rest < 10 and not is_joined:
         return None
-    return _NUMBERS[hundreds] * 100 + rest
+    return NUMBER_WORDS[hundreds] * 100 + rest
 
 
 def _dated(match: re.Match[str]) -> Iterator[Moment]:

@@ -230,13 +230,19 @@ def _tells_other_measure(claim: str, text: str) -> bool:
     there = [told for told in _quantities(text) if _has_unit(told.quantity)]
     spare = [told for told in there if not any(_is_same(own, told) for own in ours)]
     return any(
-        not own.is_bound
-        and not any(_is_same(own, told) for told in there)
+        not any(_is_same(own, told) for told in there)
         and any(
-            not told.is_bound and _clash(own.quantity, told.quantity) and _spelled_apart(own, told) for told in spare
+            _tells_a_value(own, told) and _clash(own.quantity, told.quantity) and _spelled_apart(own, told)
+            for told in spare
         )
         for own in ours
     )
+
+
+def _tells_a_value(own: _Told, told: _Told) -> bool:
+    """False for a border, unless in another currency: "more than 5 euros" says nothing about 7 dollars."""
+    is_foreign = own.quantity.kind == told.quantity.kind == "money" and own.quantity.unit != told.quantity.unit
+    return is_foreign or not (own.is_bound or told.is_bound)
 
 
 def _has_unit(quantity: Quantity) -> bool:

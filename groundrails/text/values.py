@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from groundrails.text.moments import Moment, moments_of
+from groundrails.text.number_words import NUMBER_WORDS
 from groundrails.text.stretches import Stretch, masked
 
 QuantityKind = Literal["count", "percent", "money", "measure", "ordinal", "score", "vague"]
@@ -61,13 +62,6 @@ def quantities_of(text: str) -> list[Quantity]:
 
 # ---- quantities
 
-_ONES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-    seventeen
-    eighteen nineteen""".split()  # noqa: SIM905
-_TENS = dict(
-    zip(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], range(20, 100, 10), strict=True)
-)
-_SMALL = {**{word: float(n) for n, word in enumerate(_ONES)}, **{word: float(n) for word, n in _TENS.items()}}
 _SCALE = {
     "hundred": 1e2,
     "thousand": 1e3,
@@ -83,7 +77,7 @@ _SCALE |= {"trillion": 1e12, "tn": 1e12, "dozen": 12.0, "lakh": 1e5, "crore": 1e
 _ORDINALS = """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
     fifteenth sixteenth seventeenth eighteenth nineteenth twentieth""".split()  # noqa: SIM905
 _PARTS = {"half": 0.5, "halves": 0.5, "third": 1 / 3, "quarter": 0.25, "fifth": 0.2, "sixth": 1 / 6, "tenth": 0.1}
-_NUMBER_WORD = "|".join(sorted(_SMALL, key=len, reverse=True))
+_NUMBER_WORD = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _WORD_NUMBER = (
     rf"(?:{_NUMBER_WORD})"
     rf"(?:[\s-](?:(?:{_NUMBER_WORD}|hundred|thousand|million|billion)\b|and(?=\s(?:{_NUMBER_WORD})\b)))*"
@@ -188,7 +182,7 @@ def _mixed(text: str) -> Iterator[Quantity]:
     """Measures with a fraction in words: "an hour and a half", "two and a half years", "half a mile"."""
     for match in _MIXED.finditer(text):
         whole = (match["whole"] or match["whole2"] or "").lower()
-        count = 0.0 if not whole else 1.0 if whole in ("a", "an") else _SMALL.get(whole) or float(whole)
+        count = 0.0 if not whole else 1.0 if whole in ("a", "an") else NUMBER_WORDS.get(whole) or float(whole)
         share = {"half": 0.5, "quarter": 0.25}[(match["part"] or "half").lower()]
         unit = (match["unit"] or match["unit2"] or match["unit3"]).lower()
         if unit in _UNITS and len(unit) > 2:
@@ -200,7 +194,7 @@ def _fraction(match: re.Match[str]) -> float:
     if match["half"]:
         return 0.5
     top = (match["top"] or "one").lower()
-    count = float(top) if top.isdigit() else _SMALL.get(top, 1.0)
+    count = float(top) if top.isdigit() else NUMBER_WORDS.get(top, 1.0)
     return count * _PARTS[match["bottom"].lower()]
 
 
@@ -264,8 +258,8 @@ def _word_value(words: str) -> float:
     """Value of a number in words: "three hundred and twelve thousand"."""
     total, group = 0.0, 0.0
     for word in re.split(r"[\s-]+", words):
-        if word in _SMALL:
-            group += _SMALL[word]
+        if word in NUMBER_WORDS:
+            group += NUMBER_WORDS[word]
         elif word in ("hundred", "dozen"):
             group = (group or 1.0) * _SCALE[word]
         elif word in _SCALE:

@@ -62,6 +62,7 @@ OTHER = [
     ("A third of the staff left.", "25% of the staff left."),
     ("A third of them voted.", "Half of them voted."),
     ("Entry costs $12.", "Entry costs 12 euros."),
+    ("It cost more than 5 million euros.", "It cost $7.5 million."),
     ("It came after World War 1.", "It came after World War II."),
     ("It came after the First World War.", "It came after World War II."),
     ("Louis the 15th built it.", "Louis XIV built it."),
