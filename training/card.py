@@ -53,37 +53,37 @@ def _cell(measure: Mapping[str, Any], *, percent: bool = False) -> str:
 
 def _data(results: Mapping[str, Any]) -> Table:
     """Pairs of each source in each run."""
-    stages = [stage["prepare"]["sources"] for stage in results["stages"]]
+    stages = results["stages"]
     names = ("entailed", "neutral", "contradicted", "not entailed")
     rows = []
-    for source in sorted({source for stage in stages for source in stage}):
-        labels = {label for stage in stages for label in stage.get(source, {}).get("labels", {})}
-        counts = [sum(stage.get(source, {}).get("labels", {}).values()) for stage in stages]
-        told = ", ".join(names[int(label)] for label in sorted(labels))
-        rows.append([f"`{source}`", told, *(f"{count:,}" if count else "-" for count in counts)])
-    tokens = [sum(part["tokens"] for part in stage.values()) for stage in stages]
-    rows.append(["all, in tokens", "", *(f"{count:,}" for count in tokens)])
+    for source in sorted({source for stage in stages for source in stage["sources"]}):
+        told = [stage["sources"].get(source, {"labels": [], "pairs": 0}) for stage in stages]
+        labels = sorted({label for part in told for label in part["labels"]})
+        counts = [f"{part['pairs']:,}" if part["pairs"] else "-" for part in told]
+        rows.append([f"`{source}`", ", ".join(names[label] for label in labels), *counts])
+    rows.append(["all, in tokens", "", *(f"{stage['tokens']:,}" for stage in stages)])
     return ["source", "labels", *(f"pairs, run {number}" for number in range(1, len(stages) + 1))], rows
 
 
 def _run(results: Mapping[str, Any]) -> Table:
     """Settings of each run, and how far it came."""
     stages = results["stages"]
-    columns = [_told_of_run(stage["run"], stage["prepare"]["pairs"]) for stage in stages]
+    columns = [_told_of_run(stage) for stage in stages]
     rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
     return ["", *(f"run {number}" for number in range(1, len(stages) + 1))], rows
 
 
-def _told_of_run(run: Mapping[str, Any], pairs: int) -> dict[str, str]:
-    recipe = run["recipe"]
+def _told_of_run(stage: Mapping[str, Any]) -> dict[str, str]:
     return {
-        "pairs prepared": f"{pairs:,}",
-        "steps": f"{run['steps']:,}, {run['steps'] / run['all_steps'] * recipe['passes']:.2f} passes over the data",
-        "decay of the learning rate from step": f"{run['decay_from']:,}" if run["decay_from"] else "none",
-        "wall-clock time": f"{run['elapsed_s'] / 60:.0f} minutes on two shared cores, bf16",
-        "peak learning rate, tokens of a batch": f"{recipe['rate']:g}, {recipe['tokens']:,}",
-        "label smoothing, weight averaging": f"{recipe['smoothing']:g}, {recipe['average']:g} a step",
-        "seed": str(recipe["seed"]),
+        "pairs prepared": f"{stage['pairs']:,}",
+        "steps": f"{stage['steps']:,}, {stage['passes']:.2f} passes over the data",
+        "decay of the learning rate from step": f"{stage['decay_from']:,}" if stage["decay_from"] else "none",
+        "wall-clock time": f"{stage['elapsed_s'] / 60:.0f} minutes on two shared cores, {stage['precision']}",
+        "peak learning rate, tokens of a batch": f"{stage['rate']:g}, {stage['batch_tokens']:,}",
+        "label smoothing, weight averaging": f"{stage['smoothing']:g}, {stage['average']:g} a step",
+        "lowest layers kept as they were": str(stage["frozen_layers"] or "none"),
+        "share of the mean with earlier weights": f"{stage['share']:g}" if stage["share"] < 1 else "-",
+        "seed": str(stage["seed"]),
     }
 
 
@@ -177,26 +177,33 @@ def _vectors(results: Mapping[str, Any]) -> Table:
     return ["encoder", "entailed sentence finds its premise", "rank agreement with float", "n"], rows
 
 
-def _speed(results: Mapping[str, Any]) -> Table:
-    speed = results["speed"]
-    names = {
-        "embedded": "embedded, int8",
-        "same_weights_float": "same weights, transformers, float",
-        "deberta_v3_base_sized_float": "size of DeBERTa-v3-base, transformers, float",
-    }
-    rows = [
-        [names[name], *(f"{value:,.1f}" for value in part.values())]
-        for name, part in speed["pairs_per_processor_s"].items()
-    ]
-    rows.append(["share of the int8 matrix rate", *(f"{value:.0%}" for value in speed["share_of_int8_rate"].values())])
-    return [f"pairs a processor second, {speed['threads']} threads", "40 tokens", "128 tokens", "512 tokens"], rows
+def _speed(part: str) -> Callable[[Mapping[str, Any]], Table]:
+    def make(results: Mapping[str, Any]) -> Table:
+        speed = results[part]
+        names = {
+            "embedded": "embedded, int8",
+            "same_weights_float": "same weights, transformers, float",
+            "deberta_v3_base_sized_float": "size of DeBERTa-v3-base, transformers, float",
+        }
+        rows = [
+            [names[name], *(f"{value:,.1f}" for value in rates.values())]
+            for name, rates in speed["pairs_per_processor_s"].items()
+        ]
+        shares = speed["share_of_int8_rate"].values()
+        rows.append(["share of the int8 matrix rate", *(f"{value:.0%}" for value in shares)])
+        return [f"pairs a processor second, {speed['threads']} threads", "40 tokens", "128 tokens", "512 tokens"], rows
+
+    return make
 
 
-def _time(results: Mapping[str, Any]) -> Table:
-    by_length = results["speed"]["time"]
-    kinds = next(iter(by_length.values()))
-    rows = [[kind, *(f"{shares[kind]:.0%}" for shares in by_length.values())] for kind in kinds]
-    return ["share of the time", *(f"{length} tokens" for length in by_length)], rows
+def _time(part: str) -> Callable[[Mapping[str, Any]], Table]:
+    def make(results: Mapping[str, Any]) -> Table:
+        by_length = results[part]["time"]
+        kinds = next(iter(by_length.values()))
+        rows = [[kind, *(f"{shares[kind]:.0%}" for shares in by_length.values())] for kind in kinds]
+        return ["share of the time", *(f"{length} tokens" for length in by_length)], rows
+
+    return make
 
 
 def _export(results: Mapping[str, Any]) -> Table:
@@ -250,8 +257,10 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], Table]] = {
     "tried": _without("tried", "weights"),
     "training-ablation": _without("training_ablation", "training"),
     "vectors": _vectors,
-    "speed": _speed,
-    "time": _time,
+    "speed": _speed("speed"),
+    "time": _time("speed"),
+    "speed-without-vnni": _speed("speed_without_vnni"),
+    "time-without-vnni": _time("speed_without_vnni"),
     "export": _export,
     "processors": _processors,
 }

@@ -27,11 +27,14 @@ from training import ablation
 from training.card import write_card
 from training.common import read_rows
 from training.reading import CachedModel, ReadRow
-from training.speed import measure
+from training.speed import has_vnni, measure
+from training.stages import stages_of
 from training.vectors import compare
 from training.verdict import fit, left_out_fit, read_sets
 
 console = Console(stderr=True)
+TRIED = Path(__file__).with_name("tried.json")
+"""Figures of other weights, by what is told of them; of most the work folders are gone."""
 RESAMPLES = 300
 ABLATION_ROWS = 300  # of a set, for the rules of the reading
 NLI_ONLY = ("entailment", "contradiction")
@@ -259,16 +262,9 @@ def facts(work_dir: Path, folder: Path) -> dict[str, Any]:
     return found
 
 
-def stages_of(work_dir: Path) -> list[dict[str, Any]]:
-    """The runs that led to the weights of a work folder, first one first: each may have gone on from another."""
-    stages: list[dict[str, Any]] = []
-    folder: Path | None = work_dir
-    while folder is not None and (folder / "run" / "run.json").exists():
-        run, prepared = (json.loads((folder / name).read_text()) for name in ("run/run.json", "prepare.json"))
-        stages.append({"run": run, "prepare": prepared})
-        start = run["recipe"].get("start")
-        folder = Path(start).parent.parent if start else None
-    return stages[::-1]
+def name_of(part: str) -> str:
+    """Where results are kept: speeds of both kinds of processors stand in the card."""
+    return "speed_without_vnni" if part == "speed" and not has_vnni() else part
 
 
 PARTS = ("bench", "ablation", "further", "reading", "wikibio", "nli", "vectors", "speed")
@@ -282,7 +278,11 @@ def main() -> None:
     parser.add_argument("--card", type=Path, help="model card whose tables are written")
     parser.add_argument("--limit", type=int, help="rows of each benchmark set, for a quick look")
     parser.add_argument(
-        "--tried", nargs="*", default=[], metavar="NAME=FILE", help="evaluation.json of other weights, for the card"
+        "--tried",
+        nargs="*",
+        default=[],
+        metavar="NAME=FILE",
+        help="evaluation.json of other weights, to keep",
     )
     parser.add_argument("--only", nargs="*", default=PARTS, choices=PARTS)
     arguments = parser.parse_args()
@@ -304,13 +304,16 @@ def main() -> None:
         "speed": lambda: measure(threads=2, seconds=4.0),
     }
     for part in arguments.only:
-        results[part] = steps[part]()
+        results[name_of(part)] = steps[part]()
         results |= facts(arguments.work_dir, arguments.model)
         path.write_text(json.dumps(results, indent=1))
-    if arguments.tried:
-        others = dict(each.split("=", 1) for each in arguments.tried)
-        read = {told: json.loads(Path(file).read_text()) for told, file in others.items()}
-        results["tried"] = {told: ablation.figures(part) for told, part in {"shipped": results, **read}.items()}
+    tried = json.loads(TRIED.read_text()) | {
+        told: ablation.figures(json.loads(Path(file).read_text()))
+        for told, file in (each.split("=", 1) for each in arguments.tried)
+    }
+    TRIED.write_text(json.dumps(tried, indent=1) + "\n")
+    if {"bench", "nli"} <= results.keys():
+        results["tried"] = {"shipped": ablation.figures(results), **tried}
         path.write_text(json.dumps(results, indent=1))
     if arguments.card:
         write_card(arguments.card, results)

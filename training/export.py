@@ -24,9 +24,11 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from groundrails.nli.embedded import EmbeddedModel
+from groundrails.nli.model_file import MODEL_FOLDER
 from training import graph
 from training.common import LABELS, MAX_LENGTH, Pair, encoder_folder, read_pairs, sha256
 from training.quantise import groups_of, quantise_linear, quantise_table, record_inputs
+from training.stages import PUBLISHED, stages_of
 from training.train import CrossEncoder, Prepared, new_model
 
 CALIBRATION_PAIRS = 384
@@ -208,6 +210,8 @@ def export_classifier(data: Path, work_dir: Path, out: Path, check_pairs: int, *
     }
     write_metadata(staging, name, extra)
     _publish(staging, out)
+    if out == MODEL_FOLDER:
+        PUBLISHED.write_text(json.dumps(stages_of(work_dir), indent=1) + "\n")
 
 
 def export_embedding(work_dir: Path, out: Path) -> None:
@@ -253,9 +257,7 @@ def main() -> None:
     else:
         if arguments.data is None:
             parser.error("--data is needed to calibrate the classifier")
-        export_classifier(
-            arguments.data, arguments.work_dir, arguments.out or Path("groundrails/nli/model"), arguments.check_pairs
-        )
+        export_classifier(arguments.data, arguments.work_dir, arguments.out or MODEL_FOLDER, arguments.check_pairs)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from tokenizers import Tokenizer
 
-from training import augment, conversation, copies, documents, kinds, voice
+from training import augment, conversation, copies, documents, kinds, voice, written
 from training.common import (
     ENCODER_SHA256,
     LABEL_IDS,
@@ -119,8 +119,11 @@ MAKERS: dict[str, Callable[[Sources, random.Random], list[Pair]]] = {
     "conversation": talk,
     "voice": lambda sources, rng: voice.pairs([p for p in sources.chosen if p.label != NOT_ENTAILED], rng, 8_000),
     "documents": lambda sources, rng: documents.pairs(rng, 45_000, sources.evidence),
+    "written": lambda sources, rng: written.pairs(rng),
 }
 """Pairs by what they are made for."""
+SHARED_WHOLE = (documents.SOURCE, *written.SOURCES)
+"""Sources of made pairs that `--share` knows by themselves, too."""
 AUGMENTATIONS = (*MAKERS, "style")
 
 
@@ -286,7 +289,8 @@ def main() -> None:
     sources = Sources.of(chosen, everything, arguments.data)
     pairs = list(chosen)
     shares = dict(arguments.share)
-    if unknown := sorted(shares.keys() - MAKERS.keys() - {"*", "made/documents"} - {pair.source for pair in chosen}):
+    known = {*MAKERS, *SHARED_WHOLE, "*", *(pair.source for pair in chosen)}
+    if unknown := sorted(shares.keys() - known):
         parser.error(f"--share: no source or made kind is called {', '.join(unknown)}")
     for name in MAKERS:
         if name not in arguments.without:

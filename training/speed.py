@@ -21,7 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from groundrails.nli.embedded import LOGITS, EmbeddedModel
 from groundrails.nli.model_file import MODEL_FOLDER
-from training.train import new_model
+from training.train import cpu_flags, new_model
 
 LENGTHS = (40, 128, 512)
 BATCH_TOKENS = 2048
@@ -36,6 +36,11 @@ KINDS = {
 }
 """What nodes of the graph are for; all but the first kind work in float."""
 ENCODER_WEIGHTS = 10_616_832  # numbers in the matrices of six layers of width 384
+
+
+def has_vnni() -> bool:
+    """True where the processor sums products of 8-bit numbers in one instruction."""
+    return not {"avx512_vnni", "avx_vnni"}.isdisjoint(cpu_flags())
 
 
 def measure(threads: int, seconds: float) -> dict[str, Any]:

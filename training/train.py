@@ -49,6 +49,7 @@ class Recipe:
     threads: int = 2
     start: str | None = None  # checkpoint of an earlier run whose averaged weights this run begins with
     teacher: str | None = None  # checkpoint of an earlier run whose averaged weights this run also learns from
+    frozen_layers: int = 0  # lowest layers that stay as they are, the embeddings with them
     taught: float = 0.5  # share of the loss that is the teacher's, if there is one
 
 
@@ -63,10 +64,29 @@ class CrossEncoder(nn.Module):
         self.classifier = nn.Linear(width, len(LABELS))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        hidden = self.encoder(
-            input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
-        ).last_hidden_state[:, 0]
-        return self.classifier(torch.tanh(self.dense(hidden)))
+        hidden = self.encoder.embeddings(input_ids=input_ids, token_type_ids=token_type_ids)
+        mask = (1.0 - attention_mask[:, None, None, :].to(hidden.dtype)) * torch.finfo(hidden.dtype).min
+        *layers, last = self.encoder.encoder.layer
+        for layer in layers:
+            hidden = _through(layer, hidden, hidden, mask)
+        # Of the last layer the head reads the first token alone: a seventh of all the work is saved.
+        first = _through(last, hidden[:, :1], hidden, mask)[:, 0]
+        return self.classifier(torch.tanh(self.dense(first)))
+
+
+def _through(layer: nn.Module, reading: Tensor, hidden: Tensor, mask: Tensor) -> Tensor:
+    """A layer's states of the tokens that read (pairs, some tokens, width), from those of all tokens."""
+    own = layer.attention.self
+    heads = (own.num_attention_heads, own.attention_head_size)
+    query, key, value = (
+        project(states).unflatten(-1, heads).transpose(1, 2)
+        for project, states in ((own.query, reading), (own.key, hidden), (own.value, hidden))
+    )
+    # The fused attention kernel's backward pass is slow on processors.
+    weights = torch.softmax(query @ key.transpose(-1, -2) * heads[1] ** -0.5 + mask, dim=-1)
+    context = (weights @ value).transpose(1, 2).flatten(2)
+    attended = layer.attention.output(context, reading)
+    return layer.output(layer.intermediate(attended), attended)
 
 
 def new_model() -> CrossEncoder:
@@ -83,6 +103,13 @@ def new_model() -> CrossEncoder:
     )
     encoder.embeddings.word_embeddings.requires_grad_(False)
     return CrossEncoder(encoder)
+
+
+def freeze(model: CrossEncoder, layers: int) -> None:
+    """Keep the lowest layers and the embeddings as they are: a third less work where two of six stay."""
+    if layers:
+        model.encoder.embeddings.requires_grad_(False)
+        model.encoder.encoder.layer[:layers].requires_grad_(False)
 
 
 class Prepared:
@@ -215,8 +242,7 @@ class Run:
         if recipe.teacher:
             self.teacher = new_model().to(self.device).requires_grad_(False)
             self.teacher.load_state_dict(self._weights_of(recipe.teacher))
-        # The fused attention kernel's backward pass is slow on processors.
-        self.model.encoder.set_attn_implementation("eager" if self.device.type == "cpu" else "sdpa")
+        freeze(self.model, recipe.frozen_layers)
         # Compiled, softmax, norms and GELU are fused: they cost more than the products in a model this small.
         self.compiled = torch.compile(self.model, dynamic=True)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
@@ -242,6 +268,7 @@ class Run:
         (self.folder / "checkpoint.tmp").replace(self.folder / "checkpoint.pt")
         about = {"recipe": asdict(self.recipe), "steps": self.step, "elapsed_s": round(self.elapsed_s)}
         about |= {"all_steps": len(self.batches), **self.schedule.state(), "torch": torch.__version__}
+        about |= {"precision": "bf16" if has_bf16(self.device) else "fp32"}
         (self.folder / "run.json").write_text(json.dumps(about, indent=1))
 
     def _load(self) -> None:
@@ -297,13 +324,14 @@ def has_bf16(device: torch.device) -> bool:
     """True where bf16 arithmetic is in hardware: elsewhere autocast is slower than fp32."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported()
-    return "avx512_bf16" in _cpu_flags() or "amx_bf16" in _cpu_flags()
+    return not {"avx512_bf16", "amx_bf16"}.isdisjoint(cpu_flags())
 
 
-def _cpu_flags() -> str:
+def cpu_flags() -> set[str]:
+    """What the processor can do, as Linux names it; empty elsewhere."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
-    return next((line for line in lines if line.startswith("flags")), "")
+    return set(next((line for line in lines if line.startswith("flags")), "").split())
 
 
 def optimiser_of(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
@@ -368,6 +396,7 @@ def main() -> None:
         ("start", str),
         ("teacher", str),
         ("taught", float),
+        ("frozen-layers", int),
     ):
         parser.add_argument(f"--{name}", type=kind)
     arguments = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import importlib
 import json
 import random
 import re
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from groundrails.report import NliScores  # noqa: E402
 from training import (  # noqa: E402
     ablation,
     augment,
+    blend,
     conversation,
     data_ablation,
     documents,
@@ -33,17 +36,21 @@ from training import (  # noqa: E402
     processors,
     speed,
     voice,
+    written,
 )
 from training.card import write_card  # noqa: E402
 from training.common import LABEL_IDS, NOT_ENTAILED, Pair  # noqa: E402
 from training.document_facts import KINDS  # noqa: E402
-from training.evaluate import auroc, stages_of, with_interval  # noqa: E402
+from training.evaluate import auroc, with_interval  # noqa: E402
 from training.export import build  # noqa: E402
 from training.prepare import Sources, made_pairs  # noqa: E402
 from training.reading import ReadRow  # noqa: E402
-from training.train import CrossEncoder, Recipe, Schedule, distilled, loss_of  # noqa: E402
+from training.restore import published_weights  # noqa: E402
+from training.stages import PUBLISHED, stages_of  # noqa: E402
+from training.train import CrossEncoder, Recipe, Schedule, distilled, freeze, loss_of  # noqa: E402
 from training.verdict import fit  # noqa: E402
 
+EVERYDAY = Path(__file__).parents[2] / "benchmarks" / "everyday_cases.jsonl"
 PASSAGE = (
     "Marie Curie was born in Warsaw in 1867. She moved to Paris in 1891 and met Pierre Curie there. "
     "In 1903 they won the Nobel Prize in Physics together with Henri Becquerel."
@@ -128,6 +135,27 @@ def test_made_documents_contradict_no_statement_that_they_entail() -> None:
     assert min(shares[label] for label in range(3)) > 0.15 * len(made)  # no label can be guessed
 
 
+def test_written_statements_keep_their_labels_beside_the_sentences_that_decide_them() -> None:
+    made = written.pairs(random.Random(3))
+    by_source = {source: [pair for pair in made if pair.source == source] for source in written.SOURCES}
+    whole = by_source[written.WHOLE]
+    assert len({(pair.premise, pair.hypothesis) for pair in whole}) == len(whole)
+    shares = Counter(pair.label for pair in whole)
+    assert min(shares.values()) > 0.2 * len(whole)  # no label can be guessed
+    labels = {(pair.hypothesis, pair.label) for pair in whole}
+    parts = {pair.hypothesis: pair for pair in by_source[written.PART]}
+    assert all((pair.hypothesis, pair.label) in labels for pair in parts.values())
+    rest = by_source[written.REST]
+    assert {pair.label for pair in rest} == {NOT_ENTAILED}
+    both = [(parts[pair.hypothesis].premise, pair.premise) for pair in rest if pair.hypothesis in parts]
+    assert both and all(set(part.split(". ")).isdisjoint(others.split(". ")) for part, others in both[:50])
+
+
+def test_written_documents_are_none_of_the_test() -> None:
+    tested = {json.loads(line)["passage"] for line in EVERYDAY.read_text().splitlines()}
+    assert tested.isdisjoint(pair.premise for pair in written.pairs(random.Random(3)))
+
+
 def test_made_documents_take_wrong_values_from_the_same_passage() -> None:
     made = [p for p in documents.pairs(random.Random(3), 8_000) if p.label == LABEL_IDS["contradiction"]]
     known = sum(set(re.findall(r"\d+", pair.hypothesis)) <= set(re.findall(r"\d+", pair.premise)) for pair in made)
@@ -161,8 +189,10 @@ def test_the_card_tells_every_run_that_led_to_the_weights(tmp_path: Path) -> Non
         }
         (folder / "prepare.json").write_text(json.dumps({"pairs": 20, "sources": sources}))
         recipe = {"passes": 1, "rate": 1e-4, "tokens": 4096, "smoothing": 0.05, "average": 0.998, "seed": 7}
+        recipe |= {"frozen_layers": 2}
         recipe |= {"start": str(start)} if start else {}
         run = {"recipe": recipe, "steps": 10 * int(number), "all_steps": 40, "decay_from": None, "elapsed_s": 60}
+        run["precision"] = "bf16"
         (folder / "run" / "run.json").write_text(json.dumps(run))
     card = tmp_path / "card.md"
     card.write_text("<!-- table: data -->\n<!-- end -->\n<!-- table: run -->\n<!-- end -->")
@@ -171,6 +201,22 @@ def test_the_card_tells_every_run_that_led_to_the_weights(tmp_path: Path) -> Non
     assert "| `mpe` | entailed, contradicted | 5 | 6 |" in text
     assert "| `only2` | neutral | - | 7 |" in text
     assert "| steps | 10, 0.25 passes over the data | 20, 0.50 passes over the data |" in text
+
+
+def test_a_run_from_published_weights_tells_how_those_were_made(tmp_path: Path) -> None:
+    published = json.loads(PUBLISHED.read_text())
+    assert all({"pairs", "sources", "steps", "precision"} <= stage.keys() for stage in published)
+    folder = tmp_path / "next"
+    (folder / "run").mkdir(parents=True)
+    (folder / "published.json").write_text(PUBLISHED.read_text())
+    (folder / "prepare.json").write_text(
+        json.dumps({"pairs": 3, "sources": {"mpe": {"labels": {"0": 3}, "tokens": 9}}})
+    )
+    recipe = {**asdict(Recipe()), "start": str(folder / "published.pt")}
+    run = {"recipe": recipe, "steps": 1, "all_steps": 3, "decay_from": None, "elapsed_s": 60, "precision": "fp32"}
+    (folder / "run" / "run.json").write_text(json.dumps(run))
+    assert stages_of(folder)[:-1] == published
+    assert stages_of(folder)[-1]["pairs"] == 3
 
 
 def test_a_rule_is_changed_for_the_time_of_a_measurement_only() -> None:
@@ -235,6 +281,50 @@ def test_int8_graph_follows_the_float_model_and_rows_stand_alone(tiny: CrossEnco
     assert np.abs(together - exact).max() < 0.15 * np.abs(exact).max()
     alone = session.run(["logits"], {name: tensor[1:2, :9].numpy() for name, tensor in batch.items()})[0]
     assert np.abs(alone[0] - together[1]).max() < 1e-3
+
+
+def test_published_weights_are_those_that_were_exported(tiny: CrossEncoder, tmp_path: Path) -> None:
+    import onnx
+
+    head = {name: tensor.numpy() for name, tensor in tiny.state_dict().items() if not name.startswith("encoder.")}
+    onnx.save(build(tiny.encoder, [_batch([24] * 16, 24)], head, "tiny"), tmp_path / "model.onnx")
+    other = CrossEncoder(type(tiny.encoder)(tiny.encoder.config, add_pooling_layer=False)).eval()
+    words = "encoder.embeddings.word_embeddings.weight"  # never trained, so taken from the encoder
+    state = {**other.state_dict(), words: tiny.state_dict()[words]}
+    other.load_state_dict(published_weights(tmp_path / "model.onnx", state))
+    batch = _batch([24, 9, 15], 24)
+    with torch.no_grad():
+        assert np.abs(other(**batch).numpy() - tiny(**batch).numpy()).max() < 0.02
+    for name, tensor in other.state_dict().items():
+        assert torch.allclose(tensor, tiny.state_dict()[name], atol=0.02), name
+
+
+def test_a_blend_lies_between_its_weights(tiny: CrossEncoder) -> None:
+    ours, zeros = tiny.state_dict(), {name: torch.zeros_like(tensor) for name, tensor in tiny.state_dict().items()}
+    mixed = blend.blended([(zeros, 0.25), (ours, 0.75)])
+    assert torch.allclose(mixed["classifier.weight"], 0.75 * ours["classifier.weight"])
+    assert mixed.keys() == ours.keys()
+    with pytest.raises(ValueError, match=r"sum to 1\.25"):
+        blend.blended([(zeros, 0.5), (ours, 0.75)])
+    assert blend.share_of("a=b/checkpoint.pt=0.5") == (Path("a=b/checkpoint.pt"), 0.5)
+    with pytest.raises(argparse.ArgumentTypeError, match=r"'checkpoint.pt' is not CHECKPOINT=NUMBER"):
+        blend.share_of("checkpoint.pt")
+
+
+def test_only_the_layers_that_learn_change(tiny: CrossEncoder) -> None:
+    model = copy.deepcopy(tiny)
+    freeze(model, 1)
+    trained = {name.split(".")[3] for name, p in model.named_parameters() if p.requires_grad and ".layer." in name}
+    assert trained == {"1"}
+    assert not any(p.requires_grad for p in model.encoder.embeddings.parameters())
+    assert all(p.requires_grad for p in model.classifier.parameters())
+
+
+def test_the_last_layer_reads_for_the_first_token_what_the_encoder_reads(tiny: CrossEncoder) -> None:
+    batch = _batch([24, 9, 15], 24)
+    with torch.no_grad():
+        first = tiny.encoder(**batch).last_hidden_state[:, 0]
+        assert torch.allclose(tiny.classifier(torch.tanh(tiny.dense(first))), tiny(**batch), atol=1e-5)
 
 
 def test_graph_keeps_to_the_opset_of_old_runtimes() -> None:
@@ -421,7 +511,7 @@ def _reporter(hypothesis: str) -> str:
     return words[0]
 
 
-@pytest.mark.parametrize("step", ["prepare", "train", "export", "verdict", "evaluate", "data_ablation"])
+@pytest.mark.parametrize("step", ["prepare", "train", "blend", "export", "verdict", "evaluate", "data_ablation"])
 def test_every_step_shows_its_arguments(
     step: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
