@@ -15,7 +15,8 @@
 
 Features of a claim: those of `words.features`, each in [0, 1], and two log-odds of the NLI model, clipped to
 [-`MAX_LOGIT`, `MAX_LOGIT`]: `entailment`, the highest over all windows, and `contradiction`, the highest over the
-windows about the same thing (-`MAX_LOGIT` where there is none). A feature without a weight counts nothing; a weight
+windows about the same thing (-`MAX_LOGIT` where there is none). Those of the wording count less the surer the model is
+that the claim follows; see `checks.evidence_nli.DOUBT_EXPONENT`. A feature without a weight counts nothing; a weight
 without a feature is an error at load.
 """
 

@@ -25,7 +25,6 @@ LIES = [
     ("The deck cost 412 euros.", "the work cost 14 million euros", "quote_says_otherwise"),
     ("The museum opened in 2004.", "A small museum beside the bridge", "quote_lacks_values"),
     ("The museum opened in 1932.", "A small museum beside the bridge", "quote_lacks_values"),
-    ("The regatta draws 9,000 visitors.", "Every June the town holds a regatta under it", "evidence_lacks_values"),
     ("The museum was built by Lars Moe.", "A small museum beside the bridge", "evidence_lacks_values"),
     ("The bridge is made of wood.", "The Halden Bridge opened in 1932", "quote_lacks_claim"),
     ("Trucks are banned from the bridge.", "Cyclists may use the northern lane", "quote_about_something_else"),

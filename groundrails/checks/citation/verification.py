@@ -26,7 +26,7 @@ from groundrails.text.claimable import clean
 
 MAX_SINGLES = 6
 """Sources of one statement that are also read one by one, to find those that add nothing."""
-MIN_ENTAILMENT_UNNAMED = 0.8
+MIN_ENTAILMENT_UNNAMED = 0.75
 """P(entailment) from which a passage need not itself name what the rest of the evidence names: an excerpt says "the
 bridge" of the bridge in its title."""
 MIN_ENTAILMENT_REWORDED = 0.5
