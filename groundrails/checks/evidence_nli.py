@@ -40,7 +40,7 @@ DOUBT_EXPONENT = 0.5
 copied or made up (HaluEval-QA .937, everyday .634), 1 where they are put in other words (.816, .767); with 0.5 (.886,
 .715) the mean of nine sets is that of 0."""
 WORDING = ("missing_words", "missing_near", "missing_bigrams", "scattered", "negation")
-"""Features of a claim that an honest rewording has, too; a number, date or name that the evidence lacks counts in full."""
+"""Features that an honest rewording has, too; a number, date or name that the evidence lacks counts in full."""
 _MISSING_KINDS = {"number": "missing_numbers", "temporal": "missing_dates", "entity": "missing_names"}
 
 
