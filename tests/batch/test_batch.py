@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -216,9 +215,12 @@ def test_two_jobs_do_not_share_an_output() -> None:
 def test_interrupted_by_hand_it_says_so_and_goes_on_later() -> None:
     count = 300
     write_jsonl(Path("in.jsonl"), [{"id": n, **GOOD} for n in range(count)])
-    # A test run in the background of a shell ignores the signal, and would hand that on.
-    heeded = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    process = subprocess.Popen(command("in.jsonl", "out.jsonl"), stderr=subprocess.PIPE, preexec_fn=heeded)
+    # A test run in the background of a shell ignores the signal, and hands that on. Set in the child's own code: a
+    # function between fork and exec can wait for ever for a lock of a thread that the fork left behind.
+    heeded = "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    heeded += "runpy.run_module('groundrails', run_name='__main__', alter_sys=True)"
+    arguments = [sys.executable, "-c", heeded, *command("in.jsonl", "out.jsonl")[3:]]
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE)
     wait_for_growth(process, 0)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
