@@ -39,6 +39,8 @@ READING: dict[str, dict[str, Any]] = {
     "no claim is settled by its nearest sentence": {"SURE_ENTAILMENT": 1.1},
     "settled from 0.9 instead of 0.8": {"SURE_ENTAILMENT": 0.9},
     "windows are read from half the nearest one's words": {"FAR_SHARE": 0.5},
+    "wording counts in full, however sure the model is": {"DOUBT_EXPONENT": 0.0},
+    "wording counts by the doubt, not by its root": {"DOUBT_EXPONENT": 1.0},
     "all windows are read": {"FAR_SHARE": 0.0, "SURE_ENTAILMENT": 1.1},
 }
 """Rules of `checks/evidence_nli.py` that are changed, by name."""

@@ -18,6 +18,8 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
+from training.common import share_of
+
 console = Console(stderr=True)
 
 
@@ -33,28 +35,16 @@ def blended(parts: list[tuple[dict[str, Tensor], float]]) -> dict[str, Tensor]:
     return {name: sum(state[name] * share for state, share in parts) for name in parts[0][0]}
 
 
-def share_of(argument: str) -> tuple[Path, float]:
-    """Path and share of an argument "CHECKPOINT=SHARE".
-
-    Raises:
-        argparse.ArgumentTypeError: for anything else.
-    """
-    path, _, share = argument.rpartition("=")
-    try:
-        return Path(path), float(share)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{argument!r} is not CHECKPOINT=NUMBER, as in last.pt=0.8") from None
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="+", type=share_of, metavar="CHECKPOINT=SHARE")
     parser.add_argument("--work-dir", type=Path, required=True)
     arguments = parser.parse_args()
-    states = [torch.load(path, map_location="cpu", weights_only=False) for path, _ in arguments.parts]
+    paths = [Path(name) for name, _ in arguments.parts]
+    states = [torch.load(path, map_location="cpu", weights_only=False) for path in paths]
     shares = [share for _, share in arguments.parts]
     average = blended([(state["average"], share) for state, share in zip(states, shares, strict=True)])
-    last = arguments.parts[-1][0].parent.parent
+    last = paths[-1].parent.parent
     (arguments.work_dir / "run").mkdir(parents=True, exist_ok=True)
     run = json.loads((last / "run" / "run.json").read_text()) | {"share": shares[-1]}
     (arguments.work_dir / "run" / "run.json").write_text(json.dumps(run, indent=1))

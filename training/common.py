@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import hashlib
 import json
@@ -84,3 +85,16 @@ def _bench_texts(row: dict[str, Any]) -> Iterable[str]:
     for evidence in row.get("evidence", ()):
         yield evidence
         yield from re.split(r"(?<=[.!?])\s+", evidence)
+
+
+def share_of(argument: str) -> tuple[str, float]:
+    """Name and share of a command line's argument "NAME=NUMBER".
+
+    Raises:
+        argparse.ArgumentTypeError: for anything else.
+    """
+    name, _, share = argument.rpartition("=")
+    try:
+        return name, float(share)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{argument!r} is not NAME=NUMBER, as in copies=0.5") from None

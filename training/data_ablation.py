@@ -60,6 +60,8 @@ VARIANTS: dict[str, Variant] = {
     "near-copies": Variant("copies"),
     "words of one kind": Variant("kinds"),
     "conversation": Variant("conversation"),
+    "documents by templates": Variant("documents"),
+    "written documents": Variant("written"),
     "passive and active voice": Variant("voice"),
     "tokenised style": Variant("style"),
     "two-way sources": Variant("two-way"),

@@ -307,11 +307,10 @@ def main() -> None:
         results[name_of(part)] = steps[part]()
         results |= facts(arguments.work_dir, arguments.model)
         path.write_text(json.dumps(results, indent=1))
-    tried = json.loads(TRIED.read_text()) | {
-        told: ablation.figures(json.loads(Path(file).read_text()))
-        for told, file in (each.split("=", 1) for each in arguments.tried)
-    }
-    TRIED.write_text(json.dumps(tried, indent=1) + "\n")
+    tried = json.loads(TRIED.read_text())
+    for told, file in (each.split("=", 1) for each in arguments.tried):
+        tried[told] = ablation.figures(json.loads(Path(file).read_text()))
+        TRIED.write_text(json.dumps(tried, indent=1) + "\n")
     if {"bench", "nli"} <= results.keys():
         results["tried"] = {"shipped": ablation.figures(results), **tried}
         path.write_text(json.dumps(results, indent=1))

@@ -31,6 +31,7 @@ from training.common import (
     normalise,
     read_pairs,
     read_rows,
+    share_of,
 )
 
 # Most rows a source and label may give (no entry: all). Chosen for two cores: the long or repetitive sources are cut.
@@ -217,19 +218,6 @@ def drop_held_out(pairs: Sequence[Pair], held_out: set[str]) -> list[Pair]:
         seen.add((premise, hypothesis))
         kept.append(pair)
     return kept
-
-
-def share_of(argument: str) -> tuple[str, float]:
-    """Name and share of an argument "NAME=X". A share of .3 keeps three pairs in ten, one of 2 has each pair twice.
-
-    Raises:
-        argparse.ArgumentTypeError: for anything else.
-    """
-    name, _, share = argument.rpartition("=")
-    try:
-        return name, float(share)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{argument!r} is not NAME=NUMBER, as in copies=0.5") from None
 
 
 def shared(pairs: Sequence[Pair], shares: Mapping[str, float], rng: random.Random) -> list[Pair]:

@@ -36,13 +36,21 @@ def stage_of(work_dir: Path) -> dict[str, Any]:
 
 
 def stages_of(work_dir: Path) -> list[dict[str, Any]]:
-    """The runs that led to the weights of a work folder, first one first."""
-    stages: list[dict[str, Any]] = []
-    folder: Path | None = work_dir
-    while folder is not None and (folder / "run" / "run.json").exists():
-        stages.append(stage_of(folder))
-        start = json.loads((folder / "run" / "run.json").read_text())["recipe"].get("start")
-        folder = Path(start).parent.parent if start else None
-        if start and (earlier := Path(start).with_suffix(".json")).exists():
-            return [*json.loads(earlier.read_text()), *stages[::-1]]
-    return stages[::-1]
+    """The runs that led to the weights of a work folder, first one first; none if no run was made there.
+
+    Raises:
+        FileNotFoundError: a run went on from weights of which nothing is known.
+    """
+    if not (work_dir / "run" / "run.json").exists():
+        return []
+    start = json.loads((work_dir / "run" / "run.json").read_text())["recipe"].get("start")
+    return [*(_before(Path(start)) if start else ()), stage_of(work_dir)]
+
+
+def _before(start: Path) -> list[dict[str, Any]]:
+    """The runs that led to a checkpoint: restored ones have their story beside them, others stand in their folder."""
+    if (restored := start.with_suffix(".json")).exists():
+        return json.loads(restored.read_text())
+    if earlier := stages_of(start.parent.parent):
+        return earlier
+    raise FileNotFoundError(f"{start}: neither {restored.name} beside it nor a run in {start.parent.parent}")

@@ -82,10 +82,11 @@ def _through(layer: nn.Module, reading: Tensor, hidden: Tensor, mask: Tensor) ->
         project(states).unflatten(-1, heads).transpose(1, 2)
         for project, states in ((own.query, reading), (own.key, hidden), (own.value, hidden))
     )
-    # The fused attention kernel's backward pass is slow on processors.
-    weights = torch.softmax(query @ key.transpose(-1, -2) * heads[1] ** -0.5 + mask, dim=-1)
-    context = (weights @ value).transpose(1, 2).flatten(2)
-    attended = layer.attention.output(context, reading)
+    if query.is_cuda:
+        context = nn.functional.scaled_dot_product_attention(query, key, value, mask.to(query.dtype))
+    else:  # the fused kernel's backward pass is slow on processors
+        context = torch.softmax(query @ key.transpose(-1, -2) * heads[1] ** -0.5 + mask, dim=-1) @ value
+    attended = layer.attention.output(context.transpose(1, 2).flatten(2), reading)
     return layer.output(layer.intermediate(attended), attended)
 
 

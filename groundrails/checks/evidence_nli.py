@@ -36,10 +36,9 @@ FAR_SHARE = 0.8
 """A window that shares less than this part of what the nearest one shares with the claim is not read for it: a chance
 entailment there says nothing, and reading costs time."""
 DOUBT_EXPONENT = 0.5
-"""The wording of a claim counts by (1 - P(entailment)) to this power. Left out of the fit, 0 is best where answers are
-copied or made up (HaluEval-QA .937, everyday .634), 1 where they are put in other words (.816, .767); with 0.5 (.886,
-.715) the mean of nine sets is that of 0."""
-WORDING = ("missing_words", "missing_near", "missing_bigrams", "scattered", "negation")
+"""`DISCOUNTED` features count by (1 - P(entailment)) to this power. 0 is better where answers are copied or made up, 1
+where they are put in other words; see the table of the reading in the model card."""
+DISCOUNTED = ("missing_words", "missing_near", "missing_bigrams", "scattered", "negation")
 """Features that an honest rewording has, too; a number, date or name that the evidence lacks counts in full."""
 _MISSING_KINDS = {"number": "missing_numbers", "temporal": "missing_dates", "entity": "missing_names"}
 
@@ -408,7 +407,7 @@ def _reading(claim: _Chosen, seen: list[Seen], alone: Seen | None, thresholds: T
     values = {
         "entailment": logit(support.nli.entailment) if support else -MAX_LOGIT,
         "contradiction": logit(against.nli.contradiction) if against else -MAX_LOGIT,
-        **{name: share * (doubt if name in WORDING else 1.0) for name, share in claim.lacks.items()},
+        **{name: share * (doubt if name in DISCOUNTED else 1.0) for name, share in claim.lacks.items()},
     }
     missing = tuple(kind for kind, name in _MISSING_KINDS.items() if claim.lacks[name] > 0)
     return Reading(claim.said, claim.words, values, support, against, nearest, missing, claim.is_copy)

@@ -114,7 +114,7 @@ def test_a_conclusion_that_nothing_shows_is_told_but_is_no_error() -> None:
 
 
 def test_the_audit_can_be_turned_off() -> None:
-    report = check(SYLLOGISM + "Therefore, Maria failed the exam.", audit="off")
+    report = check(SYLLOGISM + "Therefore, Maria did not pass the exam.", audit="off")
     assert report.status == "grounded" and report.metrics == {"logic_statements": 0.0}
 
 

@@ -39,7 +39,7 @@ from training import (  # noqa: E402
     written,
 )
 from training.card import write_card  # noqa: E402
-from training.common import LABEL_IDS, NOT_ENTAILED, Pair  # noqa: E402
+from training.common import LABEL_IDS, NOT_ENTAILED, Pair, share_of  # noqa: E402
 from training.document_facts import KINDS  # noqa: E402
 from training.evaluate import auroc, with_interval  # noqa: E402
 from training.export import build  # noqa: E402
@@ -174,9 +174,10 @@ def test_every_kind_of_fact_has_values_for_its_slots(name: str) -> None:
 
 
 def test_a_share_is_a_name_and_a_number() -> None:
-    assert prepare.share_of("curriculum/control=2") == ("curriculum/control", 2.0)
+    assert share_of("curriculum/control=2") == ("curriculum/control", 2.0)
+    assert share_of("a=b/checkpoint.pt=0.5") == ("a=b/checkpoint.pt", 0.5)
     with pytest.raises(argparse.ArgumentTypeError, match="'copies' is not NAME=NUMBER"):
-        prepare.share_of("copies")
+        share_of("copies")
 
 
 def test_the_card_tells_every_run_that_led_to_the_weights(tmp_path: Path) -> None:
@@ -306,9 +307,6 @@ def test_a_blend_lies_between_its_weights(tiny: CrossEncoder) -> None:
     assert mixed.keys() == ours.keys()
     with pytest.raises(ValueError, match=r"sum to 1\.25"):
         blend.blended([(zeros, 0.5), (ours, 0.75)])
-    assert blend.share_of("a=b/checkpoint.pt=0.5") == (Path("a=b/checkpoint.pt"), 0.5)
-    with pytest.raises(argparse.ArgumentTypeError, match=r"'checkpoint.pt' is not CHECKPOINT=NUMBER"):
-        blend.share_of("checkpoint.pt")
 
 
 def test_only_the_layers_that_learn_change(tiny: CrossEncoder) -> None:
