@@ -48,6 +48,7 @@ FALSE = (
     "Refunds are paid within 12 business days [2].",
     "Support is open on Sundays and at night.",
     "Returns cost 7 euros [9].",
+    "The warehouse is in Rotterdam and ships to 40 countries.",
 )
 PARTS = ((80, 0.08, "assistant-2"), (45, 0.6, "assistant-3"))
 """Reports, share of false answers, and model before and after the change."""
