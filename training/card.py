@@ -100,6 +100,21 @@ def _nli(results: Mapping[str, Any]) -> Table:
     return ["evaluation file", "accuracy, %", "entailed or not, %", "n"], rows
 
 
+def _written(results: Mapping[str, Any]) -> Table:
+    rows = [
+        [
+            style,
+            f"{part['passages']:,}",
+            f"{part['statements']:,}",
+            f"{part['accuracy']['n']:,} ({part['held_out_passages']})",
+            _cell(part["accuracy"], percent=True),
+            _cell(part["auroc"]),
+        ]
+        for style, part in results["written"].items()
+    ]
+    return ["style", "passages", "statements", "held out (passages)", "accuracy, %", "AUROC"], rows
+
+
 # What was aimed at: (measure, part of the results, aim)
 AIMS: tuple[tuple[str, tuple[str, ...], float], ...] = (
     ("HaluEval-QA, AUROC, in set", ("bench", "halueval_qa", "in_set", "auroc"), 0.95),
@@ -246,6 +261,7 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], Table]] = {
     "data": _data,
     "run": _run,
     "nli": _nli,
+    "written": _written,
     "aims": _aims,
     "auroc": _bench("auroc"),
     "f1": _bench("f1"),

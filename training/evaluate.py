@@ -18,14 +18,14 @@ from rich.console import Console
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
 
-from groundrails.nli.base import LABELS
+from groundrails.nli.base import ENTAILMENT, LABELS
 from groundrails.nli.embedded import EmbeddedModel
 from groundrails.nli.model_file import MODEL_FOLDER
 from groundrails.scoring.encoder import ENCODER_FOLDER
 from groundrails.scoring.verdict import CLAIM_FEATURES
-from training import ablation
+from training import ablation, written
 from training.card import write_card
-from training.common import read_rows
+from training.common import LABEL_IDS, read_rows
 from training.reading import CachedModel, ReadRow
 from training.speed import has_vnni, measure
 from training.stages import stages_of
@@ -113,6 +113,32 @@ def nli_accuracy(data: Path, model: CachedModel) -> dict[str, Any]:
             for told, key in measured.items()
         }
         console.log(f"{name}: {found[name]}")
+    return found
+
+
+def written_statements(model: CachedModel) -> dict[str, Any]:
+    """Held-out written statements beside their passages, by style: accuracy, and AUROC of what does not follow."""
+    trained, held_out = written.documents(), written.documents(written.HELD_OUT)
+    pairs = [(" ".join(told["sentences"]), text) for told in held_out for _, _, text in told["statements"]]
+    scores = model.scores(pairs)
+    styles = np.asarray([told["style"] for told in held_out for _ in told["statements"]])
+    labels = np.asarray([written.LABEL_OF[letter] for told in held_out for letter, _, _ in told["statements"]])
+    known = [LABELS[guess] for guess in np.argmax(scores, axis=1)]
+    right = np.asarray([LABEL_IDS[guess] == label for guess, label in zip(known, labels, strict=True)], float)
+    wrong = (labels != LABEL_IDS["entailment"]).astype(float)
+    found = {}
+    for style in ("all", *sorted(set(styles.tolist()))):
+        chosen = np.flatnonzero((styles == style) | (style == "all"))
+        groups = [pairs[place][0] for place in chosen]
+        of_style = [told for told in trained if style in ("all", told["style"])]
+        found[style] = {
+            "passages": len(of_style),
+            "statements": sum(len(told["statements"]) for told in of_style),
+            "held_out_passages": len(set(groups)),
+            "accuracy": with_interval(mean, right[chosen].tolist(), right[chosen], groups),
+            "auroc": with_interval(auroc, wrong[chosen].tolist(), 1.0 - scores[chosen, ENTAILMENT], groups),
+        }
+    model.save()
     return found
 
 
@@ -267,7 +293,7 @@ def name_of(part: str) -> str:
     return "speed_without_vnni" if part == "speed" and not has_vnni() else part
 
 
-PARTS = ("bench", "ablation", "further", "reading", "wikibio", "nli", "vectors", "speed")
+PARTS = ("bench", "ablation", "further", "reading", "wikibio", "nli", "written", "vectors", "speed")
 
 
 def main() -> None:
@@ -300,6 +326,7 @@ def main() -> None:
         "reading": lambda: ablation.reading(arguments.data, arguments.work_dir, model, ABLATION_ROWS),
         "wikibio": lambda: wikibio(arguments.data, model),
         "nli": lambda: nli_accuracy(arguments.data, model),
+        "written": lambda: written_statements(model),
         "vectors": lambda: compare(arguments.data, ENCODER_FOLDER),
         "speed": lambda: measure(threads=2, seconds=4.0),
     }

@@ -36,12 +36,12 @@ SCHEMA = 1
 console = Console(stderr=True)
 
 
-def load_average(work_dir: Path) -> tuple[CrossEncoder, int]:
-    """The averaged weights of the newest checkpoint and its step."""
+def load_average(work_dir: Path) -> CrossEncoder:
+    """The averaged weights of the newest checkpoint."""
     state = torch.load(work_dir / "run" / "checkpoint.pt", map_location="cpu", weights_only=False)
     model = new_model()
     model.load_state_dict(state["average"])
-    return model.eval(), int(state["step"])
+    return model.eval()
 
 
 def calibration_batches(work_dir: Path, size: int = 16) -> list[dict[str, Tensor]]:
@@ -184,7 +184,7 @@ def write_metadata(out: Path, name: str, extra: dict[str, Any]) -> None:
 
 def export_classifier(data: Path, work_dir: Path, out: Path, check_pairs: int, *, is_quick: bool = False) -> None:
     """model.onnx, tokenizer.json and model.json of the newest checkpoint."""
-    model, step = load_average(work_dir)
+    model, stages = load_average(work_dir), stages_of(work_dir)
     head = {name: tensor.numpy() for name, tensor in model.state_dict().items() if not name.startswith("encoder.")}
     made = build(model.encoder, calibration_batches(work_dir), head, "NLI cross-encoder, int8", is_quick=is_quick)
     staging = work_dir / "export"
@@ -203,7 +203,7 @@ def export_classifier(data: Path, work_dir: Path, out: Path, check_pairs: int, *
         "temperature": checked["temperature"],
         "temperature_float": checked["temperature_float"],
         "checks": checked,
-        "training_steps": step,
+        "training_steps": sum(stage["steps"] for stage in stages),
         "base": {"name": "sentence-transformers/all-MiniLM-L6-v2", "sha256": prepared["encoder_sha256"]},
         "sources": [name for name in prepared["sources"] if not name.startswith("made/")] + ["fever_nei_claims"],
         "license": "Apache-2.0; trained on data under CC BY-SA and other terms, see docs/model-card.md",
@@ -211,7 +211,7 @@ def export_classifier(data: Path, work_dir: Path, out: Path, check_pairs: int, *
     write_metadata(staging, name, extra)
     _publish(staging, out)
     if out == MODEL_FOLDER:
-        PUBLISHED.write_text(json.dumps(stages_of(work_dir), indent=1) + "\n")
+        PUBLISHED.write_text(json.dumps(stages, indent=1) + "\n")
 
 
 def export_embedding(work_dir: Path, out: Path) -> None:

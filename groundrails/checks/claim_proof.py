@@ -33,7 +33,7 @@ MISQUOTE_CONTRADICTION = 0.7
 """P(contradiction) of these words and the claim from which that verdict is not believed."""
 MISQUOTE_WITH_VALUES = 0.2
 """The same where they also differ in a number, date or name."""
-UNPROVEN_ENTAILMENT = 0.1
+UNPROVEN_ENTAILMENT = 0.3
 """P(entailment) below which these words are not about what the claim says, if they also lack most of its words."""
 TOLD_SHARE = 0.5
 """Share of the claim's content words that they have, up to which this is so."""

@@ -16,7 +16,7 @@ from groundrails.nli.windows import Coverage, Window, WindowIndex, coverage, tok
 from groundrails.report import NliScores, Quote
 from groundrails.scoring.verdict import MAX_LOGIT, Thresholds, logit
 from groundrails.scoring.words import WordIndex, Words, aboutness, content_of, features, stem_of, words_of
-from groundrails.text.claimable import clean, is_short_answer
+from groundrails.text.claimable import clean, is_bare_reply, is_short_answer
 from groundrails.text.same_values import as_told
 from groundrails.text.sentences import pieces, split_sentences
 
@@ -28,6 +28,9 @@ MAX_PAIRS = 2_000
 """Pairs for one response. A very long answer gets fewer windows a sentence instead of minutes; coverage tells."""
 ABOUTNESS_SLACK = 0.15
 """A window is about the same thing only if it shares nearly as much with the claim as the nearest window does."""
+ANSWER_WEIGHT = 3.0
+"""What a short answer shares with a sentence counts so much more than what the question before it shares: of "Where is
+the Eiffel Tower? Paris" the sentence that has "Paris" decides, not the one that has "the Eiffel Tower"."""
 MIN_WINDOWS = 2
 """Windows each sentence gets, however long the answer is."""
 SURE_ENTAILMENT = 0.8
@@ -306,29 +309,33 @@ def _chosen(said: Hypothesis, windows: list[Window], evidence: _Evidence) -> _Ch
     own_words = as_told(said.own, [window.text for window in windows])
     hypothesis = Hypothesis(said.text.removesuffix(said.own) + own_words, own_words)
     words = _words(hypothesis.text)
-    alone = _nearest_sentence(words, windows)
+    is_answer = hypothesis.own != hypothesis.text
+    own = words_of(hypothesis.own, starts_sentence=not is_answer)
+    alone = _nearest_sentence(words, own if is_answer else None, windows)
     every = windows if alone is None or alone in windows else [*windows, alone]
     candidates = [_Candidate(window, aboutness(words, _index_of(window, evidence.near))) for window in every]
     # Of equally near windows the wider one: what it lacks, the narrow one lacks too.
     nearest = max(candidates, key=lambda c: (c.aboutness, c.window.end - c.window.start), default=None)
-    is_answer = hypothesis.own != hypothesis.text
-    own = words_of(hypothesis.own, starts_sentence=not is_answer)
     lacks = features(own, evidence.words, _index_of(nearest.window, evidence.near) if nearest else WordIndex([]))
     place = every.index(alone) if alone is not None else None
     is_copy = not is_answer and evidence.words.has_sentence(hypothesis.own)
     return _Chosen(said.text, hypothesis, words, candidates, place, lacks, is_copy)
 
 
-def _nearest_sentence(words: Words, windows: list[Window]) -> Window | None:
+def _nearest_sentence(words: Words, answer: Words | None, windows: list[Window]) -> Window | None:
     """The one sentence in the windows that shares most with the claim: a small model reads best alone what decides,
-    and loses it among other sentences."""
+    and loses it among other sentences. Words of a short answer count more than those of the question before it."""
+
+    def shared(text: str) -> float:
+        return _shared(words, text) + (ANSWER_WEIGHT * _shared(answer, text) if answer else 0.0)
+
     sentences = (
         Window(window.passage, window.start + span.start, window.start + span.end)
         for window in windows
         for span in _sentences_of(window.text)
     )
     # Of equally near ones what states something: a question says nothing that could support or contradict.
-    return max(sentences, key=lambda s: (_shared(words, s.text), not s.text.endswith("?")), default=None)
+    return max(sentences, key=lambda s: (shared(s.text), not s.text.endswith("?")), default=None)
 
 
 _words = lru_cache(maxsize=8_000)(words_of)
@@ -385,9 +392,9 @@ def _denier(claim: _Chosen, alone: Seen | None, thresholds: Thresholds) -> Windo
     """The sentence that the claim is about, if read alone it has another value or name in its place.
 
     Among other sentences a small model loses it: "The firm sits in Oslo" is entailed by "The firm sits in Drammen. Its
-    director lives in Oslo."
+    director lives in Oslo." A bare yes or no has no value of its own: what lacks one of the question's denies nothing.
     """
-    if alone is None or claim.is_copy or alone.aboutness < thresholds.aboutness:
+    if alone is None or claim.is_copy or alone.aboutness < thresholds.aboutness or is_bare_reply(claim.hypothesis.own):
         return None
     is_against = alone.nli.contradiction >= thresholds.contradiction
     return alone.window if is_against and shows_swap(claim.words, words_of(clean(alone.window.text))) else None

@@ -67,7 +67,7 @@ async def test_a_refuted_claim_keeps_its_finding_and_says_so(server: ReplayServe
 @pytest.mark.parametrize(
     ("answer", "outcome", "decision"),
     [
-        ("Someone born in Norway made the drawings.", "upheld", "warn"),
+        ("Whoever drew the plans came from Scandinavia.", "upheld", "warn"),
         ("Nobody knows the client.", "unanswered", "block"),
     ],
 )
@@ -77,7 +77,7 @@ async def test_a_quarantined_claim_is_let_through_only_if_upheld(
     """The local check finds the claim absent: the evidence says only that the designer came from Oslo."""
     script(server, questions("Of which nation was whoever drew the plans?"), answers((answer, "an engineer from Oslo")))
     severity = {"protocol": {}, "stakes": "high"}
-    report = await verify(guard, "Someone born in Norway made the drawings.", severity=severity)
+    report = await verify(guard, "Whoever drew the plans came from Scandinavia.", severity=severity)
     assert [one.outcome for one in report.verification] == [outcome]
     assert [(f.label, f.severity, f.verification) for f in report.findings] == [("absent", "high", outcome)]
     assert report.decision == decision

@@ -152,8 +152,13 @@ def test_written_statements_keep_their_labels_beside_the_sentences_that_decide_t
 
 
 def test_written_documents_are_none_of_the_test() -> None:
-    tested = {json.loads(line)["passage"] for line in EVERYDAY.read_text().splitlines()}
-    assert tested.isdisjoint(pair.premise for pair in written.pairs(random.Random(3)))
+    trained = {pair.premise for pair in written.pairs(random.Random(3)) if pair.source == written.WHOLE}
+    assert trained.isdisjoint(json.loads(line)["passage"] for line in EVERYDAY.read_text().splitlines())
+    held_out = written.pairs(random.Random(3), written.HELD_OUT)
+    assert trained.isdisjoint(pair.premise for pair in held_out if pair.source == written.WHOLE)
+    assert {told["style"] for told in written.documents(written.HELD_OUT)} == {
+        told["style"] for told in written.documents()
+    }
 
 
 def test_made_documents_take_wrong_values_from_the_same_passage() -> None:
