@@ -138,10 +138,10 @@ def _is_within(own: _Told, there: Sequence[_Told], *, is_lower: bool) -> bool:
 
 def _changed_years(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     """A year in words in digits, if the evidence writes its years so; in the evidence's words if it has that year."""
-    ours = [moment for moment in _moments(claim) if moment.part == "year"]
+    ours = _years_alone(claim)
     if not ours:
         return
-    there = [(m.value, text[m.start : m.end]) for text in texts for m in _moments(text) if m.part == "year"]
+    there = [(m.value, text[m.start : m.end]) for text in texts for m in _years_alone(text)]
     for own in ours:
         is_worded = claim[own.start].isalpha()
         if not is_worded and claim[own.start : own.end] != own.value:
@@ -152,6 +152,13 @@ def _changed_years(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int,
             same = [words for value, words in there if value == own.value]
             if same and all(words[0].isalpha() for words in same):
                 yield own.start, own.end, same[0]
+
+
+def _years_alone(text: str) -> list[Moment]:
+    """The years that stand for themselves: that of "May 2, 1924" is a part of a date, and spans all of it."""
+    every = _moments(text)
+    dates = {(moment.start, moment.end) for moment in every if moment.part != "year"}
+    return [moment for moment in every if moment.part == "year" and (moment.start, moment.end) not in dates]
 
 
 _PERIOD = re.compile(r"\d0['’]?s\b|centur", re.IGNORECASE)

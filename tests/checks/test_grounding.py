@@ -210,3 +210,12 @@ async def test_a_multilingual_backend_reads_everything(guard: MakeGuard, word_nl
     text = "La tour Eiffel a été achevée en 1889 et se trouve à Paris."
     report = await grounding(guard, text, evidence=text)
     assert report.status == "grounded"
+
+
+@pytest.mark.parametrize(("date", "status"), [("November 2, 1976", "grounded"), ("June 2, 1976", "hallucinated")])
+async def test_a_date_is_read_whole_where_the_evidence_has_its_year_alone_too(
+    guard: MakeGuard, date: str, status: str
+) -> None:
+    evidence = "The presidential election of 1976 was held on Tuesday, November 2, 1976."
+    report = await grounding(guard, f"The presidential election of 1976 was held on {date}.", evidence=evidence)
+    assert report.status == status

@@ -101,6 +101,14 @@ NEITHER = [
 ]
 
 
+def test_the_year_of_a_date_is_no_year_of_its_own() -> None:
+    """The whole date became its year where the evidence has that year: any day of it passed."""
+    died = "Jo Lund (1863 - May 2, 1924) was a poet."
+    assert as_told(died, ["Jo Lund (1863 - November 2, 1924) was a poet."]) == died
+    voted = "The election of 1976 was held on June 2, 1976."
+    assert as_told(voted, ["The election of 1976 was held on November 2, 1976."]) == voted
+
+
 @pytest.mark.parametrize(("claim", "evidence", "wording"), EQUAL)
 def test_an_equal_value_is_read_as_the_evidence_has_it(claim: str, evidence: str, wording: str) -> None:
     assert as_told(claim, [evidence]) == wording
