@@ -41,6 +41,7 @@ READING: dict[str, dict[str, Any]] = {
     "windows are read from half the nearest one's words": {"FAR_SHARE": 0.5},
     "wording counts in full, however sure the model is": {"DOUBT_EXPONENT": 0.0},
     "wording counts by the doubt, not by its root": {"DOUBT_EXPONENT": 1.0},
+    "words of a question count as those of its answer": {"ANSWER_WEIGHT": 0.0},
     "all windows are read": {"FAR_SHARE": 0.0, "SURE_ENTAILMENT": 1.1},
 }
 """Rules of `checks/evidence_nli.py` that are changed, by name."""

@@ -123,8 +123,7 @@ def written_statements(model: CachedModel) -> dict[str, Any]:
     scores = model.scores(pairs)
     styles = np.asarray([told["style"] for told in held_out for _ in told["statements"]])
     labels = np.asarray([written.LABEL_OF[letter] for told in held_out for letter, _, _ in told["statements"]])
-    known = [LABELS[guess] for guess in np.argmax(scores, axis=1)]
-    right = np.asarray([LABEL_IDS[guess] == label for guess, label in zip(known, labels, strict=True)], float)
+    right = (np.argmax(scores, axis=1) == labels).astype(float)
     wrong = (labels != LABEL_IDS["entailment"]).astype(float)
     found = {}
     for style in ("all", *sorted(set(styles.tolist()))):

@@ -314,8 +314,13 @@ def _chosen(said: Hypothesis, windows: list[Window], evidence: _Evidence) -> _Ch
     alone = _nearest_sentence(words, own if is_answer else None, windows)
     every = windows if alone is None or alone in windows else [*windows, alone]
     candidates = [_Candidate(window, aboutness(words, _index_of(window, evidence.near))) for window in every]
-    # Of equally near windows the wider one: what it lacks, the narrow one lacks too.
-    nearest = max(candidates, key=lambda c: (c.aboutness, c.window.end - c.window.start), default=None)
+    # Of equally near windows one that holds the nearest sentence (a table says the same of many things), and the wider
+    # one: what it lacks, the narrow one lacks too.
+    nearest = max(
+        candidates,
+        key=lambda c: (c.aboutness, alone is not None and _holds(c.window, alone), c.window.end - c.window.start),
+        default=None,
+    )
     lacks = features(own, evidence.words, _index_of(nearest.window, evidence.near) if nearest else WordIndex([]))
     place = every.index(alone) if alone is not None else None
     is_copy = not is_answer and evidence.words.has_sentence(hypothesis.own)
@@ -367,9 +372,9 @@ def _believed(claim: _Chosen, seen: Seen) -> Seen:
     lacks = {name: claim.lacks[name] for name in ("missing_words", "missing_numbers")}
     if shows_cause(claim.words, told, **lacks):
         return seen
-    others = seen.nli.entailment + seen.nli.neutral
-    share = seen.nli.entailment / others if others else 0.0
-    return seen._replace(nli=NliScores(entailment=share, neutral=1.0 - share, contradiction=0.0))
+    # It becomes doubt, no support: nothing in it says that the sentence entails the claim.
+    entailment = seen.nli.entailment
+    return seen._replace(nli=NliScores(entailment=entailment, neutral=1.0 - entailment, contradiction=0.0))
 
 
 def _is_cleared(wide: Seen, alone: Seen | None) -> bool:

@@ -131,3 +131,23 @@ async def test_a_bare_reply_is_judged_with_its_question(answer: str, prompt: str
     report = await Guard({"checks": ["grounding"]}).check(answer, prompt=prompt, evidence=evidence)
     assert report.status == status, report.claims
     assert status != "unverified" or report.reason.startswith("no_question")
+
+
+@pytest.mark.parametrize(
+    ("year", "status"), [("nineteen thirty-two", "grounded"), ("nineteen thirty-three", "hallucinated")]
+)
+async def test_a_contradiction_that_no_word_proves_is_no_support(embedded: Guard, year: str, status: str) -> None:
+    """Its share went to entailment, and .07 became .81."""
+    evidence = ["The Halden Bridge opened on 3 May 1932. In 1932 it was the longest. It is 412 metres long."]
+    assert (await embedded.check(f"It opened in {year}.", evidence=evidence)).status == status
+
+
+async def test_a_number_of_a_table_stands_in_the_window_that_has_its_line(embedded: Guard) -> None:
+    """Every window is as near by its words; the widest one was asked for the numbers, which stand in another."""
+    months = ("May", "June", "July")
+    lines = (
+        f"Section {n}. Tank {n} holds {n * 7} litres and was built on {n % 28 + 1} {months[n % 3]} {1900 + n % 99}."
+        for n in range(60)
+    )
+    report = await embedded.check("Tank 36 holds 252 litres.", evidence=["\n\n".join(lines)])
+    assert report.status == "grounded", report.claims
