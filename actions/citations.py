@@ -4,7 +4,7 @@ from typing import Any
 
 from nemoguardrails.actions import action
 
-from groundrails.adapters.nemo import CHECK_CITATIONS, run_rail
+from evidencerails.adapters.nemo import CHECK_CITATIONS, run_rail
 
 
 @action(is_system_action=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 from nemoguardrails.actions import action
 
-from groundrails.adapters.nemo import HALLUCINATION_WARNING, SELF_CHECK_HALLUCINATION, run_rail
+from evidencerails.adapters.nemo import HALLUCINATION_WARNING, SELF_CHECK_HALLUCINATION, run_rail
 
 
 # NeMo looks at the parameter names: it injects these and no others. A system action stays out of the history that

@@ -4,7 +4,7 @@ from typing import Any
 
 from nemoguardrails.actions import action
 
-from groundrails.adapters.nemo_tools import CHECK_TOOL_CALLS, run_rail
+from evidencerails.adapters.nemo_tools import CHECK_TOOL_CALLS, run_rail
 
 
 @action(is_system_action=True)

@@ -18,8 +18,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from groundrails import Guard
-from groundrails.mitigation.abstain import LabelledConfidence, Thresholds, fit_thresholds
+from evidencerails import Guard
+from evidencerails.mitigation.abstain import LabelledConfidence, Thresholds, fit_thresholds
 
 try:
     from benchmarks.real_rows import read_rows

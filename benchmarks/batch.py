@@ -1,4 +1,4 @@
-"""Rows a second of `groundrails batch`: one process, and Ray with two workers.
+"""Rows a second of `evidencerails batch`: one process, and Ray with two workers.
 
     python benchmarks/batch.py --rows 1000     # writes docs/benchmarks.md, prints JSON; minutes
 
@@ -26,12 +26,12 @@ def job(folder: Path, engine: str, *options: str) -> dict[str, Any]:
     """One run of the command, as its summary tells it, and its wall time."""
     started = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "groundrails", "batch", "in.jsonl", f"{engine}.jsonl", "--json", "--engine", engine,
+        [sys.executable, "-m", "evidencerails", "batch", "in.jsonl", f"{engine}.jsonl", "--json", "--engine", engine,
          *options],
         cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "DO_NOT_TRACK": "1"},
     )  # fmt: skip
     if done.returncode != 0:
-        raise SystemExit(f"groundrails batch --engine {engine} ended with {done.returncode}:\n{done.stderr[-4000:]}")
+        raise SystemExit(f"evidencerails batch --engine {engine} ended with {done.returncode}:\n{done.stderr[-4000:]}")
     seconds = time.perf_counter() - started
     run = json.loads(done.stdout)["this_run"]
     lines = (folder / f"{engine}.jsonl").read_text(encoding="utf-8").count("\n")

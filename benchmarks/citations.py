@@ -5,7 +5,7 @@
 Answers about made-up buildings are written from made-up passages, in twelve styles of citing; into one half of them
 one violation is planted. Five styles and twelve kinds of fact are seen, seven and twelve held out: their cases were
 not looked at while the rules were written, but for the last one (docs/benchmarks.md). The generator shares no code
-and no word lists with `groundrails.checks`. A last set of twelve kinds of fact was written when the rules were done,
+and no word lists with `evidencerails.checks`. A last set of twelve kinds of fact was written when the rules were done,
 and measured as it was. Fifty cases written by hand are reported apart (`citation_cases.jsonl`).
 
 Columns: `found` = the planted violation is among the findings; `only` = and no other; `false alarms` = sound answers
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from groundrails import Guard
+from evidencerails import Guard
 
 HAND_WRITTEN = Path(__file__).with_name("citation_cases.jsonl")
 PER_TEMPLATE = 6

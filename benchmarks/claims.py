@@ -27,10 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import tables
 
-from groundrails import Guard
-from groundrails.nli.embedded import EmbeddedModel
-from groundrails.testing import ReplayRequest, ReplayServer
-from groundrails.text.claims import extract_claims
+from evidencerails import Guard
+from evidencerails.nli.embedded import EmbeddedModel
+from evidencerails.testing import ReplayRequest, ReplayServer
+from evidencerails.text.claims import extract_claims
 
 WORDS = "the harbour was extended by two basins and a lock that larger ships can use at any state of the tide ".split()  # noqa: SIM905
 CLAIMS = 10
@@ -199,7 +199,7 @@ def speed() -> None:
     middle = Stall(*(statistics.median(values) for values in zip(*stalls, strict=True)))
     kilobytes = statistics.median(throughput() for _ in range(RUNS))
     rows = [
-        ["", "ChainCheck 0.6.0", "groundrails"],
+        ["", "ChainCheck 0.6.0", "evidencerails"],
         [
             "event loop stands still at the longest, 8 checks, 0.5 s model",
             f"{CHAINCHECK_STALL_MS:.0f} ms",

@@ -5,7 +5,7 @@
 True sentences are single sentences of answers that the data set labels as not hallucinated, and sentences of the
 evidence itself. Into each, one error is planted by a template; the rules see the altered sentence, the whole evidence
 of its row, and the label `contradicted`. Half of the templates are held out: their cases were never looked at while
-the rules were written. The generator shares no code and no word lists with `groundrails.checks.error_types`. Cases
+the rules were written. The generator shares no code and no word lists with `evidencerails.checks.error_types`. Cases
 written by hand are reported apart: fifty of the rules' author, from before the rules, and fifty of another author, from
 after them, never used to change a rule.
 
@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import tables
 
-from groundrails.checks.error_types import error_types
+from evidencerails.checks.error_types import error_types
 
 SETS = ("halueval_qa", "summedits", "qags_cnndm", "begin", "summeval")
 HAND_WRITTEN = {

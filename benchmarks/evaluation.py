@@ -1,4 +1,4 @@
-"""The fixed set of 300 rows, and public data sets, through `groundrails eval`; keeps a history so that a fall shows.
+"""The fixed set of 300 rows, and public data sets, through `evidencerails eval`; keeps a history so that a fall shows.
 
     python benchmarks/evaluation.py --check                       # the 300 rows; exit 1 if F1 fell out of its interval
     python benchmarks/evaluation.py --record [--data DIR/bench]   # also writes the history and docs/benchmarks.md
@@ -19,10 +19,10 @@ from typing import Any
 
 from tables import publish
 
-from groundrails import Guard
-from groundrails.evaluation.datasets import Dataset
-from groundrails.evaluation.report.wording import told
-from groundrails.evaluation.session import Plan, evaluate
+from evidencerails import Guard
+from evidencerails.evaluation.datasets import Dataset
+from evidencerails.evaluation.report.wording import told
+from evidencerails.evaluation.session import Plan, evaluate
 
 HERE = Path(__file__).resolve().parent
 ROWS = HERE.parent / "tests" / "evaluation" / "rows.jsonl"

@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 from tables import publish
 
-from groundrails import Guard
-from groundrails.evaluation.columns import columns_of
-from groundrails.evaluation.datasets import Dataset
-from groundrails.evaluation.methods import for_evaluation
-from groundrails.evaluation.outcomes import Outcome
-from groundrails.evaluation.results import results_of
-from groundrails.evaluation.runner import run
-from groundrails.evaluation.runs import RunFile, header_of, outcomes_in
+from evidencerails import Guard
+from evidencerails.evaluation.columns import columns_of
+from evidencerails.evaluation.datasets import Dataset
+from evidencerails.evaluation.methods import for_evaluation
+from evidencerails.evaluation.outcomes import Outcome
+from evidencerails.evaluation.results import results_of
+from evidencerails.evaluation.runner import run
+from evidencerails.evaluation.runs import RunFile, header_of, outcomes_in
 
 ROWS = Path(__file__).resolve().parent.parent / "tests" / "evaluation" / "rows.jsonl"
 

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 from tables import publish
 
-from groundrails import Guard
-from groundrails.evaluation.baselines import best_flags, features
-from groundrails.evaluation.metrics import auroc, balanced_accuracy, bootstrap_interval
-from groundrails.evaluation.rows import Row
-from groundrails.nli.embedded import EmbeddedModel
-from groundrails.text.sentences import split_sentences
+from evidencerails import Guard
+from evidencerails.evaluation.baselines import best_flags, features
+from evidencerails.evaluation.metrics import auroc, balanced_accuracy, bootstrap_interval
+from evidencerails.evaluation.rows import Row
+from evidencerails.nli.embedded import EmbeddedModel
+from evidencerails.text.sentences import split_sentences
 
 CASES = Path(__file__).with_name("everyday_cases.jsonl")
 LABELS = ("supported", "contradicted", "absent")

@@ -21,8 +21,8 @@ from typing import Any
 
 from tables import publish
 
-from groundrails.nli.service import NliService
-from groundrails.testing import ReplayServer
+from evidencerails.nli.service import NliService
+from evidencerails.testing import ReplayServer
 
 FACTS = (
     "The northern tower of the Halden bridge was finished by local engineers in the spring of 1932 after long delays",
@@ -62,9 +62,9 @@ models:
   - {type: main, engine: openai, model: replay, parameters: {base_url: BASE_URL, api_key: none}}
 """
 RAIL = """
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 rails: {output: {flows: [check grounding]}}
-custom_data: {groundrails: {activation: always}}
+custom_data: {evidencerails: {activation: always}}
 """
 
 
@@ -81,7 +81,7 @@ def passages() -> list[str]:
 
 def recorded_pairs(app: Any) -> list[Any]:
     """Make the app's model note the pairs it scores."""
-    from groundrails.adapters.nemo_plugin import plugin_of
+    from evidencerails.adapters.nemo_plugin import plugin_of
 
     service: NliService = plugin_of(app.runtime.llm_task_manager).guard._nli
     noted: list[Any] = []
@@ -106,8 +106,8 @@ async def turn_ms(app: Any) -> float:
 
 def bare_forward_ms(calls: Sequence[Sequence[Any]], repeats: int) -> float:
     """Median milliseconds of the model alone on the pairs of one turn."""
-    from groundrails.config import NliSettings
-    from groundrails.nli.service import load_model
+    from evidencerails.config import NliSettings
+    from evidencerails.nli.service import load_model
 
     model = load_model(NliSettings())
     pairs = list(dict.fromkeys(pair for call in calls for pair in call))

@@ -25,11 +25,11 @@ from typing import Any
 from logic_generated import Case, cases
 from tables import publish
 
-from groundrails import Guard
-from groundrails.checks.logic.chains import steps_of
-from groundrails.checks.logic.computed import computed_statements
-from groundrails.checks.logic.syllogisms import form_faults
-from groundrails.settings.logic import LogicSettings
+from evidencerails import Guard
+from evidencerails.checks.logic.chains import steps_of
+from evidencerails.checks.logic.computed import computed_statements
+from evidencerails.checks.logic.syllogisms import form_faults
+from evidencerails.settings.logic import LogicSettings
 
 HAND_WRITTEN = Path(__file__).with_name("logic_cases.jsonl")
 

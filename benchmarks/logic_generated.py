@@ -1,6 +1,6 @@
 """Generated answers with and without one planted logical error, for `benchmarks/logic.py`.
 
-Shares no code and no word list with `groundrails.checks.logic`. Each template makes a pair from the same numbers: a
+Shares no code and no word list with `evidencerails.checks.logic`. Each template makes a pair from the same numbers: a
 right statement and a wrong one. Half of the templates are held out: the check was never run on them while it was
 written.
 """

@@ -24,18 +24,18 @@ from typing import Any, NamedTuple
 from sklearn.metrics import average_precision_score
 from tables import publish
 
-from groundrails.checks.base import CheckContext
-from groundrails.config import GuardConfig
-from groundrails.exchange import Exchange, Span
-from groundrails.llm.prompts import PromptLibrary
-from groundrails.nli.service import NliService
-from groundrails.scoring.base import Measure, run_measure
-from groundrails.scoring.bertscore import BertScoreMeasure
-from groundrails.scoring.embedding import EmbeddingMeasure
-from groundrails.scoring.encoder import default_encoder
-from groundrails.scoring.ngram import NgramMeasure
-from groundrails.scoring.nli import NliMeasure
-from groundrails.scoring.self_consistency import SelfConsistencyMeasure
+from evidencerails.checks.base import CheckContext
+from evidencerails.config import GuardConfig
+from evidencerails.exchange import Exchange, Span
+from evidencerails.llm.prompts import PromptLibrary
+from evidencerails.nli.service import NliService
+from evidencerails.scoring.base import Measure, run_measure
+from evidencerails.scoring.bertscore import BertScoreMeasure
+from evidencerails.scoring.embedding import EmbeddingMeasure
+from evidencerails.scoring.encoder import default_encoder
+from evidencerails.scoring.ngram import NgramMeasure
+from evidencerails.scoring.nli import NliMeasure
+from evidencerails.scoring.self_consistency import SelfConsistencyMeasure
 
 BASELINES = ("place in the answer", "length")
 

@@ -36,9 +36,9 @@ SEED = 20
 CONFIG = """
 models:
   - {type: main, engine: openai, model: unused, parameters: {base_url: "http://127.0.0.1:9/v1"}}
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 rails: {output: {flows: [check grounding]}}
-custom_data: {groundrails: {activation: always}}
+custom_data: {evidencerails: {activation: always}}
 """
 
 
@@ -169,15 +169,15 @@ async def main(arguments: argparse.Namespace) -> None:
     """Run the sets, print the figures, write the table."""
     import nemoguardrails
 
-    import groundrails
+    import evidencerails
 
     folder = arguments.data.resolve()
     rows = {name: read_rows(folder, name, arguments.rows) for name in SETS}
     app = make_app()
-    logging.getLogger("groundrails").setLevel(logging.ERROR)  # a line for each row would bury the table
+    logging.getLogger("evidencerails").setLevel(logging.ERROR)  # a line for each row would bury the table
     await outcome_of(app, rows[SETS[0]][0])  # the first turn loads the model
     results = [summary(name, await run_set(app, rows[name])) for name in SETS]
-    versions = {"groundrails": groundrails.__version__, "nemoguardrails": nemoguardrails.__version__}
+    versions = {"evidencerails": evidencerails.__version__, "nemoguardrails": nemoguardrails.__version__}
     publish("real_rows", table(results), {"results": results, "seed": SEED, "versions": versions})
     if any(r["unverified_share"] > 0.01 for r in results):
         sys.exit("more than 1 % of the rows could not be verified")

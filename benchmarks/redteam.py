@@ -13,12 +13,12 @@ from typing import Any
 
 from tables import publish
 
-from groundrails import Guard
-from groundrails.evaluation.redteam.running import attack_all
-from groundrails.evaluation.redteam.scoring import scores
-from groundrails.evaluation.redteam.suite import SHIPPED, read_suite
-from groundrails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget
-from groundrails.evaluation.redteam.told import dimension_rows, score_told
+from evidencerails import Guard
+from evidencerails.evaluation.redteam.running import attack_all
+from evidencerails.evaluation.redteam.scoring import scores
+from evidencerails.evaluation.redteam.suite import SHIPPED, read_suite
+from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget
+from evidencerails.evaluation.redteam.told import dimension_rows, score_told
 
 
 def main() -> None:

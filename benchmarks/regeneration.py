@@ -24,8 +24,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from groundrails import Guard, Report
-from groundrails.testing import ReplayRequest, ReplayServer
+from evidencerails import Guard, Report
+from evidencerails.testing import ReplayRequest, ReplayServer
 
 try:
     from benchmarks.tables import publish

@@ -20,11 +20,11 @@ from typing import Any
 
 from tables import publish
 
-from groundrails.errors import ReviewConflictError
-from groundrails.review.package import Package
-from groundrails.review.queue import ReviewQueue
-from groundrails.settings.store import StoreSettings
-from groundrails.store import Store
+from evidencerails.errors import ReviewConflictError
+from evidencerails.review.package import Package
+from evidencerails.review.queue import ReviewQueue
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store import Store
 
 PROCESSES, THREADS, REVIEWERS = 10, 5, 5
 

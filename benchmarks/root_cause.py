@@ -21,12 +21,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from groundrails import Guard
-from groundrails.exchange import Exchange, Span
-from groundrails.report import Finding, Quote
-from groundrails.scoring.context_view import ContextView
-from groundrails.scoring.root_cause import causes_of
-from groundrails.settings.citations import RootCauseSettings
+from evidencerails import Guard
+from evidencerails.exchange import Exchange, Span
+from evidencerails.report import Finding, Quote
+from evidencerails.scoring.context_view import ContextView
+from evidencerails.scoring.root_cause import causes_of
+from evidencerails.settings.citations import RootCauseSettings
 
 PER_TEMPLATE = 30
 PER_CONFABULATION = 12

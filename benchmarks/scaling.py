@@ -21,9 +21,9 @@ from typing import Any
 
 from tables import publish
 
-from groundrails import Guard
-from groundrails.exchange import Exchange
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.exchange import Exchange
+from evidencerails.testing import ReplayServer
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 FACT = "The Halden bridge was opened by the mayor in 1932."
@@ -117,9 +117,9 @@ async def concurrency(guard: Guard) -> dict[str, float]:
 YAML = """
 models:
   - {type: main, engine: openai, model: replay, parameters: {base_url: BASE_URL, api_key: none}}
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 rails: {output: {flows: [self check hallucination]}}
-custom_data: {groundrails: {activation: always, consistency: {sampling: SAMPLING}}}
+custom_data: {evidencerails: {activation: always, consistency: {sampling: SAMPLING}}}
 """
 
 
@@ -149,8 +149,8 @@ def waves(requests: Sequence[Any]) -> int:
 
 
 def import_seconds(repeats: int = 15) -> float:
-    """Seconds that `import groundrails` adds to an empty interpreter: difference of the best runs."""
-    return _best("import groundrails", repeats) - _best("pass", repeats)
+    """Seconds that `import evidencerails` adds to an empty interpreter: difference of the best runs."""
+    return _best("import evidencerails", repeats) - _best("pass", repeats)
 
 
 def _best(code: str, repeats: int) -> float:
@@ -165,7 +165,7 @@ def _best(code: str, repeats: int) -> float:
 _LOAD = """
 import json, time
 import numpy, onnxruntime, tokenizers
-from groundrails.nli.embedded import EmbeddedModel
+from evidencerails.nli.embedded import EmbeddedModel
 
 def resident_mb():
     with open("/proc/self/status") as file:
@@ -191,7 +191,7 @@ def model_load(repeats: int = 5) -> dict[str, float]:
 
 _MEMORY = """
 import resource, sys
-from groundrails import Guard
+from evidencerails import Guard
 text = " ".join(f"The hall of town {i} was opened in {1900 + i % 100}." for i in range(int(sys.argv[1])))
 Guard().check_sync("The hall of town 7 was opened in 1907.", evidence=text)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
@@ -236,7 +236,7 @@ def rows_of(data: dict[str, Any]) -> list[tuple[str, str]]:
         ("checks a second, one at a time", f"{speed['sequential_per_s']:.0f}"),
         (f"checks a second, {CONCURRENT} at once", f"{speed['concurrent_per_s']:.0f} ({speed['ratio']:.1f} times)"),
         ("self-consistency: further LLM round trips one after the other (NeMo's own rail: 2)", trips),
-        ("`import groundrails` beyond the interpreter", f"{data['import_s'] * 1000:.0f} ms"),
+        ("`import evidencerails` beyond the interpreter", f"{data['import_s'] * 1000:.0f} ms"),
         ("loading the NLI model", f"{load['s']:.2f} s, {load['mb']:.0f} MB"),
         ("its memory after pairs of the greatest length", f"{load['mb_after_longest_pairs']:.0f} MB"),
         ("peak memory of a check, 1 kB and 100 kB of evidence", f"{memory['1 kB']:.0f} MB, {memory['100 kB']:.0f} MB"),

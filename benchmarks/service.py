@@ -31,8 +31,8 @@ import psutil
 from tables import machine, publish
 from wire import Wire
 
-from groundrails import Guard
-from groundrails.exchange import Exchange
+from evidencerails import Guard
+from evidencerails.exchange import Exchange
 
 FACTS = [
     "Items can be returned within 30 days of delivery. Refunds are paid within 5 business days.",
@@ -263,7 +263,7 @@ def main() -> None:
             stub, wait = str(Path(__file__).resolve().parent / "service_stubs.py"), str(STUB_WAIT_S)
             places = {}
             for peer, python, path in (
-                ("groundrails", sys.executable, "/v1/check"),
+                ("evidencerails", sys.executable, "/v1/check"),
                 ("chaincheck", environment_in(given.chaincheck), "/check"),
             ):
                 (folder / peer).mkdir()
@@ -275,7 +275,7 @@ def main() -> None:
         store = "store: {url: 'sqlite:///reports.db'}\n" if given.soak else ""
         limits = "service: {max_running: 64, requests_per_minute: 1000000}\n"
         settings.write_text(store + limits, encoding="utf-8")
-        command = [sys.executable, "-m", "groundrails", "serve", "--port", "0", "--config", str(settings)]
+        command = [sys.executable, "-m", "evidencerails", "serve", "--port", "0", "--config", str(settings)]
         url, pid = stack.enter_context(serving(command, folder))
         if given.soak:
             publish_soak(asyncio.run(soak(url, pid, given.soak)))

@@ -1,6 +1,6 @@
 """One server with a stub in the place of its NLI model; run by service.py, once in each environment.
 
-    python benchmarks/service_stubs.py groundrails|chaincheck WAIT_S
+    python benchmarks/service_stubs.py evidencerails|chaincheck WAIT_S
 
 Both stubs take WAIT_S seconds a call and find every claim supported, so that what differs is the server around them.
 ChainCheck takes claims apart by its own offline splitter, its limit of 60 requests a minute is off, and it keeps its
@@ -20,12 +20,12 @@ from typing import Any
 ENTAILED = 0.98, 0.01, 0.01
 
 
-def serve_groundrails(wait_s: float) -> None:
+def serve_evidencerails(wait_s: float) -> None:
     """Our service, with a store as ChainCheck has one."""
     import numpy as np
 
-    from groundrails import Guard
-    from groundrails.service.server import serve
+    from evidencerails import Guard
+    from evidencerails.service.server import serve
 
     class Stub:
         name, version, max_tokens = "stub", "1", 512
@@ -71,4 +71,4 @@ def serve_chaincheck(wait_s: float) -> None:
 
 
 if __name__ == "__main__":
-    {"groundrails": serve_groundrails, "chaincheck": serve_chaincheck}[sys.argv[1]](float(sys.argv[2]))
+    {"evidencerails": serve_evidencerails, "chaincheck": serve_chaincheck}[sys.argv[1]](float(sys.argv[2]))

@@ -20,10 +20,10 @@ from typing import Any
 
 from tables import machine, publish
 
-from groundrails import Claim, Exchange, Finding, Report, Span
-from groundrails.report import CheckResult, Quote
-from groundrails.settings.store import StoreSettings
-from groundrails.store import Store
+from evidencerails import Claim, Exchange, Finding, Report, Span
+from evidencerails.report import CheckResult, Quote
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store import Store
 
 CLAIMS = 8
 SENTENCE = "The northern tower of the Halden bridge was finished by local engineers in the spring of 1932. "
@@ -108,7 +108,7 @@ def measure(turns: int, *, locked: bool) -> dict[str, Any]:
 
 
 def _until_written(store: Store, count: int) -> None:
-    from groundrails.store import queries
+    from evidencerails.store import queries
 
     end = time.monotonic() + 60
     while queries.count(store.engine) < count:

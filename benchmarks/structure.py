@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 from tables import publish
 
-from groundrails import Guard
-from groundrails.report import Report
+from evidencerails import Guard
+from evidencerails.report import Report
 
 HAND_WRITTEN = Path(__file__).with_name("structure_cases.jsonl")
 PER_TEMPLATE = 20

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from tables import publish
 
-from groundrails import Guard, Report
+from evidencerails import Guard, Report
 
 HAND_WRITTEN = Path(__file__).with_name("tool_call_cases.jsonl")
 CASES_OF_A_TEMPLATE = 24

@@ -3,7 +3,7 @@
     python docs/generate.py          # writes; tests/test_docs.py fails if that would change anything
 
 A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. In README.md and docs/*.md the output below each
-`$ groundrails ...` line of a `console` block is what the command printed, run in a folder with the files of `FILES`.
+`$ evidencerails ...` line of a `console` block is what the command printed, run in a folder with the files of `FILES`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def with_real_output(text: str) -> str:
 
 def _transcript(block: str) -> str:
     commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
-    if not commands or not all(command.startswith("groundrails ") for command in commands):
+    if not commands or not all(command.startswith("evidencerails ") for command in commands):
         return block
     with tempfile.TemporaryDirectory() as folder:
         for name, text in FILES.items():
@@ -84,7 +84,7 @@ def _output(command: str, folder: str) -> str:
         "PYTHONIOENCODING": "utf-8",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "groundrails", *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+        [sys.executable, "-m", "evidencerails", *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False,
     )  # fmt: skip
     return "".join(f"{line.rstrip()}\n" for line in done.stdout.rstrip().splitlines())
@@ -92,7 +92,7 @@ def _output(command: str, folder: str) -> str:
 
 def settings_table() -> str:
     """Every key of the settings with its values, default and meaning."""
-    from groundrails.config import GuardConfig
+    from evidencerails.config import GuardConfig
 
     rows = ["| key | values | default | meaning |", "|---|---|---|---|"]
     for key, values, default, meaning in _keys(GuardConfig, ""):
@@ -185,8 +185,8 @@ def _first_line(thing: Any) -> str:
 
 def default_decisions() -> str:
     """What each kind of finding leads to without a policy, as the engine decides it."""
-    from groundrails.policy import NONEXISTENT_SOURCE, default_decision
-    from groundrails.report import Finding, FindingKind
+    from evidencerails.policy import NONEXISTENT_SOURCE, default_decision
+    from evidencerails.report import Finding, FindingKind
 
     finer: dict[str, list[dict[str, Any]]] = {
         "unsupported_claim": [{"label": name} for name in ("contradicted", "absent", "partially_supported")],
@@ -203,7 +203,7 @@ def default_decisions() -> str:
 
 def rails_table() -> str:
     """Flow, flag, action, check, message and exception of each rail."""
-    from groundrails.cli.catalog import RAILS
+    from evidencerails.cli.catalog import RAILS
 
     rows = ["| flow | flag | action | check | blocked: the user reads | exception |", "|---|---|---|---|---|---|"]
     for rail in RAILS.values():
@@ -215,7 +215,7 @@ def rails_table() -> str:
 
 def prompts_table() -> str:
     """Task and version of each prompt."""
-    from groundrails.llm.prompts import PromptLibrary
+    from evidencerails.llm.prompts import PromptLibrary
 
     library = PromptLibrary.load()
     rows = ["| task | version |", "|---|---|", *(f"| `{task}` | `{library.version(task)}` |" for task in library.tasks)]
@@ -225,13 +225,13 @@ def prompts_table() -> str:
 def help_texts() -> str:
     """The help of every command."""
     texts = [
-        f"## groundrails {name}\n\n```text\n{_output(f'groundrails {name} --help', '.')}```" for name in _commands()
+        f"## evidencerails {name}\n\n```text\n{_output(f'evidencerails {name} --help', '.')}```" for name in _commands()
     ]
     return "\n\n".join(texts)
 
 
 def _commands() -> list[str]:
-    from groundrails.cli.main import app
+    from evidencerails.cli.main import app
 
     names = [command.name for command in app.registered_commands if command.name]
     for group in app.registered_groups:
@@ -242,9 +242,9 @@ def _commands() -> list[str]:
 
 def redteam_categories() -> str:
     """The attacks, by what their makers say of them."""
-    from groundrails.evaluation.redteam.attacks import EXPECTED
-    from groundrails.evaluation.redteam.detection import NAMED_BY
-    from groundrails.evaluation.redteam.generation import GENERATORS
+    from evidencerails.evaluation.redteam.attacks import EXPECTED
+    from evidencerails.evaluation.redteam.detection import NAMED_BY
+    from evidencerails.evaluation.redteam.generation import GENERATORS
 
     lines = ["| category | attack | expected | named by |", "|---|---|---|---|"]
     for name, maker in GENERATORS.items():
@@ -256,7 +256,7 @@ def redteam_categories() -> str:
 
 def evaluation_datasets() -> str:
     """Name, files and hub name of each public data set."""
-    from groundrails.evaluation.datasets.registry import SOURCES
+    from evidencerails.evaluation.datasets.registry import SOURCES
 
     rows = ["| name | files | on the hub |", "|---|---|---|"]
     for name, source in SOURCES.items():

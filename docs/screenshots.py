@@ -62,7 +62,7 @@ def main(images: Path = IMAGES) -> None:
         folder = Path(name)
         (folder / "s.yml").write_text(SETTINGS, encoding="utf-8")
         process = subprocess.Popen(
-            [sys.executable, "-m", "groundrails", "serve", "--port", "0", "--config", "s.yml"],
+            [sys.executable, "-m", "evidencerails", "serve", "--port", "0", "--config", "s.yml"],
             cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         try:
@@ -82,7 +82,7 @@ def _fill(url: str, folder: Path) -> None:
         for number, (count, false_share, model) in enumerate(PARTS):
             if number:
                 command = ["change", f"answers come from {model}", "--author", "ada", "--config", "s.yml"]
-                subprocess.run([sys.executable, "-m", "groundrails", *command], cwd=folder, check=True)
+                subprocess.run([sys.executable, "-m", "evidencerails", *command], cwd=folder, check=True)
             items = [
                 {
                     "response": chosen.choice(FALSE if chosen.random() < false_share else TRUE),

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import product
 from typing import get_args
 
-from groundrails.exchange import Stakes
-from groundrails.mitigation.severity import SeverityScore, severity_of
-from groundrails.report import Finding, FindingKind, Severity
-from groundrails.settings.mitigation import SeveritySettings
+from evidencerails.exchange import Stakes
+from evidencerails.mitigation.severity import SeverityScore, severity_of
+from evidencerails.report import Finding, FindingKind, Severity
+from evidencerails.settings.mitigation import SeveritySettings
 
 LEVELS: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 CHANGES = (0.5, 1.0, 1.5)

@@ -5,7 +5,7 @@ Run:  python examples/add_to_app.py
 
 from nemoguardrails import LLMRails, RailsConfig
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 APP = """
 models:
@@ -16,9 +16,9 @@ models:
 """
 
 RAIL = """
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 rails: {output: {flows: [self check hallucination]}}
-custom_data: {groundrails: {activation: always}}
+custom_data: {evidencerails: {activation: always}}
 """
 
 

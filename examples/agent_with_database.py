@@ -14,16 +14,16 @@ from pathlib import Path
 
 from nemoguardrails import LLMRails, RailsConfig
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 YAML = """
 models:
   - {type: main, engine: openai, model: gpt-4o-mini, parameters: {base_url: BASE_URL, api_key: none}}
 passthrough: true
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 rails: {tool_output: {flows: [check tool calls]}}
 custom_data:
-  groundrails:
+  evidencerails:
     on_unverified: block
     tools:
       sources: {customers: {kind: sqlite, path: "DATABASE", table: customers, field: id}}

@@ -7,9 +7,9 @@ import asyncio
 
 from nemoguardrails import LLMRails, RailsConfig
 
-from groundrails import Guard
-from groundrails.paths import data_folder
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.paths import data_folder
+from evidencerails.testing import ReplayServer
 
 PASSAGES = [
     "The Halden bridge opened in 1932. It is 412 metres long.",

@@ -5,7 +5,7 @@ Run:  python examples/custom_flow.py
 
 from nemoguardrails import LLMRails, RailsConfig
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 YAML = """
 models:
@@ -13,7 +13,7 @@ models:
     engine: openai
     model: gpt-4o-mini
     parameters: {base_url: BASE_URL, api_key: none}
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 rails: {output: {flows: [look it up again]}}
 """
 

@@ -1,6 +1,6 @@
 """A risky answer waits for a person: the turn is held, a reviewer corrects the answer, the corrected text leaves.
 
-Run:  python examples/human_review.py [review.db]          (needs: pip install 'groundrails[store]')
+Run:  python examples/human_review.py [review.db]          (needs: pip install 'evidencerails[store]')
 
 The queue is in a temporary folder unless a file is named.
 """
@@ -11,10 +11,10 @@ import threading
 import time
 from pathlib import Path
 
-from groundrails import Guard
-from groundrails.review.queue import ReviewQueue
-from groundrails.settings.store import StoreSettings
-from groundrails.store import Store
+from evidencerails import Guard
+from evidencerails.review.queue import ReviewQueue
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store import Store
 
 SETTINGS = {
     "severity": {"stakes": "high"},  # stakes * (1 - confidence) is the risk; above 0.7 the turn waits
@@ -25,7 +25,7 @@ EVIDENCE = "Adults take at most 4 tablets a day. Do not combine the tablets with
 
 
 def reviewer(url: str) -> None:
-    """Somebody else, somewhere else: `groundrails review list`, `show` and `edit` do the same."""
+    """Somebody else, somewhere else: `evidencerails review list`, `show` and `edit` do the same."""
     with Store(StoreSettings(url=url)) as store:
         queue = ReviewQueue(store)
         while not (waiting := queue.items()):

@@ -9,9 +9,9 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 from langchain_openai import ChatOpenAI
 
-from groundrails import Guard
-from groundrails.errors import ResponseBlockedError
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.errors import ResponseBlockedError
+from evidencerails.testing import ReplayServer
 
 PROMPT = ChatPromptTemplate.from_template("Answer from the context.\n\n{context}\n\n{question}")
 

@@ -5,8 +5,8 @@ Run:  python examples/rag_chat.py
 
 from nemoguardrails import LLMRails, RailsConfig
 
-from groundrails.paths import data_folder
-from groundrails.testing import ReplayServer
+from evidencerails.paths import data_folder
+from evidencerails.testing import ReplayServer
 
 PASSAGES = [
     "The Halden bridge opened in 1932. It is 412 metres long.",

@@ -5,8 +5,8 @@ Run:  python examples/regenerate_with_diff.py
 
 import json
 
-from groundrails import Guard
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.testing import ReplayServer
 
 EVIDENCE = "The Halden bridge opened in 1932. It is 412 metres long. It was designed by Ove Lund."
 ANSWER = "The Halden bridge was designed by Ove Lund. It opened in 1911. The Halden bridge is 950 metres long."

@@ -8,8 +8,8 @@ import json
 
 from nemoguardrails import LLMRails, RailsConfig
 
-from groundrails import Guard
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.testing import ReplayServer
 
 SCHEMA = {
     "type": "object",
@@ -22,11 +22,11 @@ SCHEMA = {
     "additionalProperties": False,
 }
 CONFIG = """
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 models: [{{type: main, engine: openai, model: gpt-4o-mini, parameters: {{base_url: "{url}", api_key: none}}}}]
 rails: {{output: {{flows: [check structure]}}}}
 custom_data:
-  groundrails:
+  evidencerails:
     activation: always
     structure: {{schema: {schema}, constrain: response_format}}  # sent along
 """

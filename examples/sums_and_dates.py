@@ -3,7 +3,7 @@
 Run:  python examples/sums_and_dates.py
 """
 
-from groundrails import Guard
+from evidencerails import Guard
 
 ANSWERS = [
     "Twelve seats at 7 euros each: 12 * 7 = 85 euros.",

@@ -1,5 +1,5 @@
-"""What NeMo runs when it loads the import path `groundrails/plugin`; the work is in `adapters/nemo_init.py`."""
+"""What NeMo runs when it loads the import path `evidencerails/plugin`; the work is in `adapters/nemo_init.py`."""
 
-from groundrails.adapters.nemo_init import init
+from evidencerails.adapters.nemo_init import init
 
 __all__ = ["init"]

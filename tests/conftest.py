@@ -16,7 +16,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 _CLEARED = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "COLANGPATH", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-# At the end: `training` and `benchmarks` are found there, but `groundrails` stays the installed one.
+# At the end: `training` and `benchmarks` are found there, but `evidencerails` stays the installed one.
 sys.path.append(str(REPOSITORY))
 
 

@@ -31,7 +31,7 @@ def postgresql() -> Iterator[str]:
         NoServerError: its programs are not installed, or it does not start.
     """
     programs = _programs()
-    with tempfile.TemporaryDirectory(prefix="groundrails-postgresql-") as folder:
+    with tempfile.TemporaryDirectory(prefix="evidencerails-postgresql-") as folder:
         user = _user()
         data, port = Path(folder) / "data", _free_port()
         if user is not None:
@@ -42,7 +42,7 @@ def postgresql() -> Iterator[str]:
             "-D",
             str(data),
             "-U",
-            "groundrails",
+            "evidencerails",
             "-A",
             "trust",
             "-E",
@@ -53,7 +53,7 @@ def postgresql() -> Iterator[str]:
         control = (str(programs / "pg_ctl"), "-D", str(data), "-w")
         _run(user, *control, "-l", str(Path(folder) / "log"), "-o", options, "start")
         try:
-            yield f"postgresql://groundrails@127.0.0.1:{port}/postgres"
+            yield f"postgresql://evidencerails@127.0.0.1:{port}/postgres"
         finally:
             _run(user, *control, "-m", "immediate", "stop")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard, GuardConfig
-from groundrails.errors import SettingsError
-from groundrails.settings.violations import all_violations
+from evidencerails import Guard, GuardConfig
+from evidencerails.errors import SettingsError
+from evidencerails.settings.violations import all_violations
 
 BAD: dict[str, tuple[Any, list[str]]] = {
     "unknown key": ({"polices": []}, ["unknown key 'polices'", "did you mean 'policies'?", "valid keys: "]),
@@ -134,8 +134,8 @@ def test_a_secret_is_not_shown() -> None:
 
 FILES = {
     "bare settings": "activation: always\n",
-    "under groundrails": "groundrails:\n  activation: always\n",
-    "an app's config": "models: []\ncustom_data:\n  groundrails:\n    activation: always\n",
+    "under evidencerails": "evidencerails:\n  activation: always\n",
+    "an app's config": "models: []\ncustom_data:\n  evidencerails:\n    activation: always\n",
 }
 
 
@@ -148,7 +148,7 @@ def test_settings_from_a_file(text: str, tmp_path: Path) -> None:
 
 
 def test_settings_from_a_config_folder(tmp_path: Path) -> None:
-    (tmp_path / "config.yml").write_text("models: []\ncustom_data: {groundrails: {redaction: off}}\n")
+    (tmp_path / "config.yml").write_text("models: []\ncustom_data: {evidencerails: {redaction: off}}\n")
     (tmp_path / "prompts.yml").write_text("prompts: []\n")
     assert GuardConfig.load(tmp_path).redaction == "off"  # YAML reads a bare `off` as false
 
@@ -163,7 +163,7 @@ def test_config_without_our_part_means_defaults(tmp_path: Path) -> None:
     [
         ("a: [", "cannot read settings"),
         ("- 1\n", "must be a mapping at the top level"),
-        ("groundrails: 5", "must be a mapping"),
+        ("evidencerails: 5", "must be a mapping"),
     ],
 )
 def test_unreadable_file(text: str, message: str, tmp_path: Path) -> None:
@@ -181,9 +181,9 @@ def test_missing_file_and_empty_folder(tmp_path: Path) -> None:
 
 
 def test_every_violation_in_the_code_can_be_named_in_a_policy(repository: Path) -> None:
-    """Findings are made in `groundrails/checks`; a word missing in `settings.violations` could not be ruled on."""
+    """Findings are made in `evidencerails/checks`; a word missing in `settings.violations` could not be ruled on."""
     said = set()
-    for file in (repository / "groundrails" / "checks").rglob("*.py"):
+    for file in (repository / "evidencerails" / "checks").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.keyword) and node.arg == "violation" and isinstance(node.value, ast.Constant):
                 said.add(node.value.value)

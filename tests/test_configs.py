@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from nemoguardrails import LLMRails, RailsConfig
 
-from groundrails.adapters.nemo_plugin import plugin_of
-from groundrails.paths import data_folder
-from groundrails.testing import ReplayServer
+from evidencerails.adapters.nemo_plugin import plugin_of
+from evidencerails.paths import data_folder
+from evidencerails.testing import ReplayServer
 
 EVIDENCE = "The Halden bridge opened in 1932. It is 412 metres long."
 QUESTION = "When did the Halden bridge open?"
@@ -104,12 +104,12 @@ async def test_without_evidence_nothing_passes_as_clean(name: str, said: str) ->
 
 
 async def test_shadow_records_what_it_does_not_change(caplog: pytest.LogCaptureFixture) -> None:
-    with ReplayServer() as server, caplog.at_level(logging.INFO, "groundrails"):
+    with ReplayServer() as server, caplog.at_level(logging.INFO, "evidencerails"):
         server.default(WRONG)
         app = app_of("shadow", server)
         assert await turn(app) == WRONG
         plugin_of(app.runtime.llm_task_manager).wait_for_shadow(60)
     lines = [record.getMessage() for record in caplog.records if "shadow" in record.getMessage()]
     assert any("check grounding" in line and "hallucinated" in line for line in lines)
-    ours = [record.getMessage() for record in caplog.records if record.name.startswith("groundrails")]
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("evidencerails")]
     assert ours and not any("1875" in line for line in ours)

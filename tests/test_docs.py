@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from groundrails.config import GuardConfig
+from evidencerails.config import GuardConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -115,7 +115,7 @@ def test_the_yaml_of_the_pages_loads(page: Path) -> None:
         if language != "yaml":
             continue
         data = yaml.safe_load(code)
-        GuardConfig.load((data.get("custom_data") or {}).get("groundrails"))
+        GuardConfig.load((data.get("custom_data") or {}).get("evidencerails"))
 
 
 def test_the_readme_fits_two_screens() -> None:

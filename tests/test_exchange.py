@@ -10,9 +10,9 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from pydantic import ValidationError
 
-from groundrails import Exchange, Passage, Sample, Span
-from groundrails.errors import InputError
-from groundrails.exchange import as_messages, as_passages, as_samples
+from evidencerails import Exchange, Passage, Sample, Span
+from evidencerails.errors import InputError
+from evidencerails.exchange import as_messages, as_passages, as_samples
 
 
 @dataclass

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundrails import Guard, Report
-from groundrails.config import CHECKS, GuardConfig
-from groundrails.errors import InputError, SettingsError
-from groundrails.exchange import Exchange
-from groundrails.report import CheckResult
-from groundrails.reporting import hallucination_score, overall_status
-from groundrails.scoring.aggregate import risk_level
+from evidencerails import Guard, Report
+from evidencerails.config import CHECKS, GuardConfig
+from evidencerails.errors import InputError, SettingsError
+from evidencerails.exchange import Exchange
+from evidencerails.report import CheckResult
+from evidencerails.reporting import hallucination_score, overall_status
+from evidencerails.scoring.aggregate import risk_level
 
 TEXT = "The tower stands in Paris."
 OTHER = "The pope lives in Rome."
@@ -117,7 +117,7 @@ async def test_on_unverified(mode: str) -> None:
 
 
 async def test_a_cap_holds() -> None:
-    from groundrails import Exchange
+    from evidencerails import Exchange
 
     guard = Guard({"policies": [{"when": {}, "then": "raise"}]}, nli=EchoNli())
     exchange = Exchange.of(OTHER, evidence=TEXT)

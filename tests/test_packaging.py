@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import groundrails
+import evidencerails
 
 # Taken at import: the fixtures clear proxies, which pip may need.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("COLANGPATH", "PYTHONPATH", "VIRTUAL_ENV")}
@@ -22,14 +22,14 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 GUARDED_TURN = '''
 import asyncio, pathlib
 from nemoguardrails import LLMRails, RailsConfig
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 YAML = """
 models:
   - {type: main, engine: openai, model: replay, parameters: {base_url: BASE_URL, api_key: none}}
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 rails: {output: {flows: [check grounding]}}
-custom_data: {groundrails: {activation: always}}
+custom_data: {evidencerails: {activation: always}}
 """
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 
@@ -102,17 +102,17 @@ def empty(tmp_path: Path) -> Path:
 def test_the_wheel_holds_what_nemo_and_the_engine_load(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder, inside in (
-        ("rails", "groundrails/plugin/rails"),
-        ("actions", "groundrails/plugin/actions"),
-        ("prompts", "groundrails/plugin/prompts"),
-        ("configs", "groundrails/configs"),
-        ("groundrails", "groundrails"),
+        ("rails", "evidencerails/plugin/rails"),
+        ("actions", "evidencerails/plugin/actions"),
+        ("prompts", "evidencerails/plugin/prompts"),
+        ("configs", "evidencerails/configs"),
+        ("evidencerails", "evidencerails"),
     ):
         files = [f.relative_to(REPOSITORY / folder) for f in (REPOSITORY / folder).rglob("*") if _is_data(f)]
         assert files, folder
         assert {f"{inside}/{file.as_posix()}" for file in files} <= names
-    assert {"groundrails/plugin/config.py", "groundrails/py.typed"} <= names
-    assert any(name.startswith("groundrails/nli/model/") and name.endswith(".onnx") for name in names)
+    assert {"evidencerails/plugin/config.py", "evidencerails/py.typed"} <= names
+    assert any(name.startswith("evidencerails/nli/model/") and name.endswith(".onnx") for name in names)
     assert not any(name.startswith(("tests/", "docs/", "benchmarks/", "training/")) for name in names)
 
 
@@ -130,9 +130,9 @@ def test_a_guarded_turn_on_the_oldest_and_newest_python(which: str, wheel: Path,
         pytest.skip(f"only Python {version} is at hand")
     binaries = environment_with(known[version], tmp_path / "venv", wheel)
     assert run(binaries / "python", "-c", GUARDED_TURN, cwd=empty).endswith("guarded\n")
-    assert run(binaries / "groundrails", "--version", cwd=empty) == f"groundrails {groundrails.__version__}\n"
+    assert run(binaries / "evidencerails", "--version", cwd=empty) == f"evidencerails {evidencerails.__version__}\n"
     if which == "oldest":
-        run(binaries / "pip", "uninstall", "--quiet", "--yes", "groundrails", cwd=empty)
+        run(binaries / "pip", "uninstall", "--quiet", "--yes", "evidencerails", cwd=empty)
         run(binaries / "pip", "install", "--quiet", "--no-deps", "-e", REPOSITORY, cwd=empty)
         assert run(binaries / "python", "-c", GUARDED_TURN, cwd=empty).endswith("guarded\n"), "editable install"
 
@@ -150,29 +150,29 @@ HEAVY = (
 )
 
 
-def test_importing_groundrails_loads_nothing_heavy(tmp_path: Path) -> None:
-    code = f"import sys, groundrails; print([m for m in {HEAVY!r} if m in sys.modules])"
+def test_importing_evidencerails_loads_nothing_heavy(tmp_path: Path) -> None:
+    code = f"import sys, evidencerails; print([m for m in {HEAVY!r} if m in sys.modules])"
     assert run(sys.executable, "-c", code, cwd=tmp_path) == "[]\n"
 
 
 def test_the_program_starts_without_anything_heavy(tmp_path: Path) -> None:
-    code = f"import sys, groundrails.cli.main; print([m for m in {HEAVY!r} if m in sys.modules])"
+    code = f"import sys, evidencerails.cli.main; print([m for m in {HEAVY!r} if m in sys.modules])"
     assert run(sys.executable, "-c", code, cwd=tmp_path) == "[]\n"
 
 
 def test_all_public_names_resolve_and_are_listed() -> None:
-    assert groundrails.__all__ == ["__version__", *sorted(set(groundrails.__all__) - {"__version__"})]
-    for name in groundrails.__all__:
-        value = getattr(groundrails, name)
+    assert evidencerails.__all__ == ["__version__", *sorted(set(evidencerails.__all__) - {"__version__"})]
+    for name in evidencerails.__all__:
+        value = getattr(evidencerails, name)
         assert name == "__version__" or (
             (inspect.isclass(value) or inspect.isfunction(value)) and value.__name__ == name
         )
-    assert dir(groundrails) == sorted(groundrails.__all__)
+    assert dir(evidencerails) == sorted(evidencerails.__all__)
 
 
 def test_every_module_can_be_imported_alone(tmp_path: Path) -> None:
-    root = Path(groundrails.__file__).parent
-    names = [".".join(("groundrails", *f.relative_to(root).with_suffix("").parts)) for f in root.rglob("*.py")]
+    root = Path(evidencerails.__file__).parent
+    names = [".".join(("evidencerails", *f.relative_to(root).with_suffix("").parts)) for f in root.rglob("*.py")]
     names = [n.removesuffix(".__init__") for n in names if ".plugin" not in n and not n.endswith("__main__")]
     names = [n for n in names if ".migrations." not in n]  # Alembic runs those inside a context of its own
     for name in names:
@@ -181,7 +181,7 @@ def test_every_module_can_be_imported_alone(tmp_path: Path) -> None:
 
 def test_one_module_reads_the_environment() -> None:
     """Secrets and addresses by the names of the settings; the commands look at the terminal's variables as well."""
-    root = Path(groundrails.__file__).parent
+    root = Path(evidencerails.__file__).parent
     readers = [
         file.relative_to(root).as_posix()
         for file in root.rglob("*.py")
@@ -191,4 +191,4 @@ def test_one_module_reads_the_environment() -> None:
 
 
 def test_the_changelog_names_the_version() -> None:
-    assert f"## {groundrails.__version__}" in (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {evidencerails.__version__}" in (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")

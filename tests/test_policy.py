@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from groundrails.config import GuardConfig
-from groundrails.policy import decide, default_decision, severest
-from groundrails.report import Finding
+from evidencerails.config import GuardConfig
+from evidencerails.policy import decide, default_decision, severest
+from evidencerails.report import Finding
 
 
 def finding(**fields: Any) -> Finding:

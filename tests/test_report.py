@@ -7,9 +7,9 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from groundrails import Report
-from groundrails.exchange import Span
-from groundrails.report import MAX_PLAIN_BYTES, CheckResult, Claim, Finding, NliScores, Quote, text_hash
+from evidencerails import Report
+from evidencerails.exchange import Span
+from evidencerails.report import MAX_PLAIN_BYTES, CheckResult, Claim, Finding, NliScores, Quote, text_hash
 
 RESPONSE = "The tower stands in Berlin."
 SECRET = "The tower stands in Paris, says the secret memo."

@@ -11,9 +11,9 @@ import numpy as np
 from rich.console import Console
 from sklearn.metrics import roc_auc_score
 
-from groundrails.checks import evidence_nli
-from groundrails.report import NliScores
-from groundrails.scoring.verdict import CLAIM_FEATURES, logit
+from evidencerails.checks import evidence_nli
+from evidencerails.report import NliScores
+from evidencerails.scoring.verdict import CLAIM_FEATURES, logit
 from training import verdict
 from training.reading import CachedModel, ReadRow
 from training.verdict import left_out_fit, read_sets

@@ -1,6 +1,6 @@
-"""Fit the curves from drift to probability on WikiBio-GPT3: groundrails/scoring/drift.json.
+"""Fit the curves from drift to probability on WikiBio-GPT3: evidencerails/scoring/drift.json.
 
-    python -m training.consistency --data DIR [--samples 10] [--out groundrails/scoring/drift.json]
+    python -m training.consistency --data DIR [--samples 10] [--out evidencerails/scoring/drift.json]
 
 The drift of `nli` and `ngram` is what the check itself computes over the samples of the set. That of `judge` is rebuilt
 from the published votes of GPT-3.5 with SelfCheckGPT's prompt, 20 a sentence, of which smaller numbers are drawn. Each
@@ -24,15 +24,15 @@ import numpy as np
 from rich.console import Console
 from scipy.optimize import minimize
 
-from groundrails.checks.agreement import ngram_votes, nli_votes
-from groundrails.checks.base import CheckContext
-from groundrails.config import GuardConfig
-from groundrails.exchange import Exchange, Sample, Span
-from groundrails.llm.prompts import PromptLibrary
-from groundrails.nli.embedded import EmbeddedModel
-from groundrails.nli.exchange_nli import ExchangeNli
-from groundrails.nli.service import NliService
-from groundrails.scoring.drift import DriftCurve
+from evidencerails.checks.agreement import ngram_votes, nli_votes
+from evidencerails.checks.base import CheckContext
+from evidencerails.config import GuardConfig
+from evidencerails.exchange import Exchange, Sample, Span
+from evidencerails.llm.prompts import PromptLibrary
+from evidencerails.nli.embedded import EmbeddedModel
+from evidencerails.nli.exchange_nli import ExchangeNli
+from evidencerails.nli.service import NliService
+from evidencerails.scoring.drift import DriftCurve
 from training.common import read_rows
 from training.reading import CachedModel
 
@@ -158,7 +158,7 @@ def main() -> None:
     parser.add_argument("--work-dir", type=Path, default=Path(".training"))
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--passages", type=int)
-    parser.add_argument("--out", type=Path, default=Path("groundrails/scoring/drift.json"))
+    parser.add_argument("--out", type=Path, default=Path("evidencerails/scoring/drift.json"))
     options = parser.parse_args()
     model = CachedModel(EmbeddedModel(), options.work_dir)
     rows = list(read_rows(options.data / "bench" / "wikibio.jsonl.gz"))[: options.passages]

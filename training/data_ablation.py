@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from groundrails.nli.embedded import EmbeddedModel
+from evidencerails.nli.embedded import EmbeddedModel
 from training.ablation import left_out_auroc
 from training.card import write_card
 from training.common import ENCODER_SHA256, LABEL_IDS, NOT_ENTAILED, Pair, held_out_texts, read_pairs

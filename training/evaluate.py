@@ -18,11 +18,11 @@ from rich.console import Console
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
 
-from groundrails.nli.base import ENTAILMENT, LABELS
-from groundrails.nli.embedded import EmbeddedModel
-from groundrails.nli.model_file import MODEL_FOLDER
-from groundrails.scoring.encoder import ENCODER_FOLDER
-from groundrails.scoring.verdict import CLAIM_FEATURES
+from evidencerails.nli.base import ENTAILMENT, LABELS
+from evidencerails.nli.embedded import EmbeddedModel
+from evidencerails.nli.model_file import MODEL_FOLDER
+from evidencerails.scoring.encoder import ENCODER_FOLDER
+from evidencerails.scoring.verdict import CLAIM_FEATURES
 from training import ablation, written
 from training.card import write_card
 from training.common import LABEL_IDS, read_rows
@@ -253,9 +253,9 @@ def wikibio(data: Path, model: CachedModel, samples: int = 10) -> dict[str, Any]
 
 def consistency(texts: Sequence[str], samples: Sequence[str], model: CachedModel) -> dict[str, list[float]]:
     """Scores of each sentence from how many samples support it; higher is less consistent."""
-    from groundrails.exchange import Passage
-    from groundrails.nli.windows import build_windows
-    from groundrails.scoring.words import WordIndex, features, words_of
+    from evidencerails.exchange import Passage
+    from evidencerails.nli.windows import build_windows
+    from evidencerails.scoring.words import WordIndex, features, words_of
 
     windows = [build_windows([Passage(id="s", text=text)], 60, model.token_offsets) for text in samples]
     pairs = [(window.text, text) for text in texts for part in windows for window in part]

@@ -1,7 +1,7 @@
 """Write the int8 ONNX files of the package from a checkpoint.
 
-    python -m training.export --data DIR [--work-dir .training] [--out groundrails/nli/model]
-    python -m training.export --embedding [--data DIR] [--out groundrails/scoring/model]
+    python -m training.export --data DIR [--work-dir .training] [--out evidencerails/nli/model]
+    python -m training.export --embedding [--data DIR] [--out evidencerails/scoring/model]
 
 The first is the classifier, the second the pretrained sentence encoder for embeddings. Both are checked against the
 float model before they are written; `model.json` beside them names labels, calibration, checksums and sources.
@@ -23,8 +23,8 @@ from rich.console import Console
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from groundrails.nli.embedded import EmbeddedModel
-from groundrails.nli.model_file import MODEL_FOLDER
+from evidencerails.nli.embedded import EmbeddedModel
+from evidencerails.nli.model_file import MODEL_FOLDER
 from training import graph
 from training.common import LABELS, MAX_LENGTH, Pair, encoder_folder, read_pairs, sha256
 from training.quantise import groups_of, quantise_linear, quantise_table, record_inputs
@@ -134,7 +134,7 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray) -> float:
 
 
 def check(folder: Path, model: CrossEncoder, pairs: list[Pair]) -> dict[str, float]:
-    """Accuracy in float and of the exported file as groundrails runs it, and how far a row moves with its batch."""
+    """Accuracy in float and of the exported file as evidencerails runs it, and how far a row moves with its batch."""
     exported = EmbeddedModel(folder)
     texts = [(pair.premise, pair.hypothesis) for pair in pairs]
     labels = np.asarray([pair.label for pair in pairs])
@@ -192,7 +192,7 @@ def export_classifier(data: Path, work_dir: Path, out: Path, check_pairs: int, *
     onnx.save(made, staging / "model.onnx")
     copy_tokenizer(staging)
     pairs = read_pairs(data / "nli" / "eval_mnli_dev_matched.jsonl.gz")[:check_pairs]
-    name = "groundrails-nli-minilm-l6"
+    name = "evidencerails-nli-minilm-l6"
     write_metadata(staging, name, {"labels": list(LABELS)})
     checked = check(staging, model, pairs)
     console.log(json.dumps(checked))
@@ -231,7 +231,7 @@ def export_embedding(work_dir: Path, out: Path) -> None:
         "base": {"name": "sentence-transformers/all-MiniLM-L6-v2"},
         "license": "Apache-2.0",
     }
-    write_metadata(staging, "groundrails-embedding-minilm-l6", extra)
+    write_metadata(staging, "evidencerails-embedding-minilm-l6", extra)
     _publish(staging, out)
 
 
@@ -253,7 +253,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.manual_seed(0)
     if arguments.embedding:
-        export_embedding(arguments.work_dir, arguments.out or Path("groundrails/scoring/model"))
+        export_embedding(arguments.work_dir, arguments.out or Path("evidencerails/scoring/model"))
     else:
         if arguments.data is None:
             parser.error("--data is needed to calibrate the classifier")

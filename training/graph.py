@@ -123,9 +123,9 @@ class GraphWriter:
             for name in ("input_ids", "attention_mask", "token_type_ids")
         ]
         results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs.items()]
-        graph = helper.make_graph(self._nodes, "groundrails", inputs, results, list(self._constants.values()))
+        graph = helper.make_graph(self._nodes, "evidencerails", inputs, results, list(self._constants.values()))
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="groundrails")
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="evidencerails")
         model.doc_string = description
         onnx.checker.check_model(model)
         return model
@@ -189,7 +189,7 @@ def _embeddings(
 def _is_unpadded(writer: GraphWriter) -> str:
     """True if no row has padding, so that attention needs no mask.
 
-    The two ways differ by some float rounding. So that no row depends on its batch, groundrails never pads.
+    The two ways differ by some float rounding. So that no row depends on its batch, evidencerails never pads.
     """
     least = writer.add("ReduceMin", ["attention_mask"], "least", keepdims=0)
     return writer.add("Cast", [least], "is_unpadded", to=TensorProto.BOOL)

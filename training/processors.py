@@ -25,7 +25,7 @@ def score(data: Path, pairs: int, name: str) -> dict[str, Any]:
     """Scores (pairs, 3) of the first pairs of MultiNLI dev on this processor, rounded to six digits."""
     import onnxruntime
 
-    from groundrails.nli.embedded import EmbeddedModel
+    from evidencerails.nli.embedded import EmbeddedModel
 
     model = EmbeddedModel()
     chosen = read_pairs(data / "nli" / "eval_mnli_dev_matched.jsonl.gz")[:pairs]

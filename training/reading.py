@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from groundrails.checks.evidence_nli import read_claims
-from groundrails.checks.hypotheses import hypotheses
-from groundrails.config import GroundingSettings
-from groundrails.exchange import Passage
-from groundrails.nli.base import NliModel, Pair
-from groundrails.nli.service import NliService
-from groundrails.scoring.verdict import Thresholds, VerdictModel
-from groundrails.text.claimable import claim_sentences
+from evidencerails.checks.evidence_nli import read_claims
+from evidencerails.checks.hypotheses import hypotheses
+from evidencerails.config import GroundingSettings
+from evidencerails.exchange import Passage
+from evidencerails.nli.base import NliModel, Pair
+from evidencerails.nli.service import NliService
+from evidencerails.scoring.verdict import Thresholds, VerdictModel
+from evidencerails.text.claimable import claim_sentences
 from training.common import normalise, read_rows
 
 KEY_BYTES = 12

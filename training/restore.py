@@ -1,6 +1,6 @@
 """A checkpoint of the published weights, to go on training from.
 
-    python -m training.restore [--model groundrails/nli/model] [--out .training/published.pt]
+    python -m training.restore [--model evidencerails/nli/model] [--out .training/published.pt]
 
 Who has the package needs no earlier run: the int8 weights times their scales, with the encoder's own word embeddings
 (never trained), are the float weights to within the rounding of the export. `train --start` takes the file.
@@ -78,7 +78,7 @@ def _linear(stored: dict[str, np.ndarray], layer: str, part: str, kind: str) -> 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, default=Path("groundrails/nli/model"))
+    parser.add_argument("--model", type=Path, default=Path("evidencerails/nli/model"))
     parser.add_argument("--out", type=Path, default=Path(".training/published.pt"))
     arguments = parser.parse_args()
     about = json.loads((arguments.model / "model.json").read_text())

@@ -19,8 +19,8 @@ import onnxruntime
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from groundrails.nli.embedded import LOGITS, EmbeddedModel
-from groundrails.nli.model_file import MODEL_FOLDER
+from evidencerails.nli.embedded import LOGITS, EmbeddedModel
+from evidencerails.nli.model_file import MODEL_FOLDER
 from training.train import cpu_flags, new_model
 
 LENGTHS = (40, 128, 512)

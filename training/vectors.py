@@ -61,7 +61,7 @@ def _torch_tokens(model: torch.nn.Module) -> Callable[[dict[str, np.ndarray]], n
 def _tokens(folder: Path | None) -> Callable[[dict[str, np.ndarray]], np.ndarray]:
     import onnxruntime
 
-    from groundrails.nli.model_file import MODEL_FOLDER
+    from evidencerails.nli.model_file import MODEL_FOLDER
 
     session = onnxruntime.InferenceSession((folder or MODEL_FOLDER) / "model.onnx", providers=["CPUExecutionProvider"])
     return lambda feed: session.run(["tokens"], feed)[0]

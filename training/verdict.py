@@ -1,6 +1,6 @@
 """Fit the verdict model: NLI scores and word evidence to calibrated log-odds, for claims and for whole responses.
 
-    python -m training.verdict --data DIR [--work-dir .training] [--out groundrails/scoring/verdict.json]
+    python -m training.verdict --data DIR [--work-dir .training] [--out evidencerails/scoring/verdict.json]
 
 Signs are fixed by what a feature means (missing words never speak for an answer), every set counts the same, and
 within a set both answers do, so that the model learns what holds across sets. Length is no feature. Each set may
@@ -22,8 +22,8 @@ import torch
 from rich.console import Console
 from scipy.optimize import minimize
 
-from groundrails.nli.embedded import EmbeddedModel
-from groundrails.scoring.verdict import CLAIM_FEATURES, VerdictModel
+from evidencerails.nli.embedded import EmbeddedModel
+from evidencerails.scoring.verdict import CLAIM_FEATURES, VerdictModel
 from training.reading import CachedModel, ReadRow, read_all
 
 RIDGE = 0.003
@@ -239,7 +239,7 @@ def main() -> None:
     parser.add_argument("--work-dir", type=Path, default=Path(".training"))
     parser.add_argument("--model", type=Path, help="folder of the NLI model; the package's by default")
     parser.add_argument("--limit", type=int, help="rows of each set, for a quick look")
-    parser.add_argument("--out", type=Path, default=Path("groundrails/scoring/verdict.json"))
+    parser.add_argument("--out", type=Path, default=Path("evidencerails/scoring/verdict.json"))
     arguments = parser.parse_args()
     model = CachedModel(EmbeddedModel(arguments.model), arguments.work_dir)
     sets = read_sets(arguments.data, model, arguments.limit)

@@ -1,4 +1,4 @@
-"""NeMo Guardrails' own rail `self check facts`, without groundrails. Run by run.py."""
+"""NeMo Guardrails' own rail `self check facts`, without evidencerails. Run by run.py."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The same rows and the same stub model through others and groundrails, each in an environment of its own.
+"""The same rows and the same stub model through others and evidencerails, each in an environment of its own.
 
     python benchmarks/peers/run.py [--work DIR] [--rows 60] [--sizes]
 
 Makes `DIR/<peer>` with a virtual environment for each peer (ChainCheck without torch). The NLI model of all of them
-is replaced by the stub, or by the embedded model of groundrails behind HTTP, so that they judge with the same
+is replaced by the stub, or by the embedded model of evidencerails behind HTTP, so that they judge with the same
 model. The LLM is a server on loopback that answers at once. `--sizes` also downloads the wheels
 that `pip install` of each peer would bring (gigabytes; installs none), adds up what is in them, and keeps the sizes in
 sizes.json. Prints JSON and writes the table into docs/benchmarks.md; what others publish stands below it, from
@@ -36,10 +36,10 @@ from cases import SLOW  # noqa: E402
 from measuring import MODEL_S  # noqa: E402
 from tables import machine, publish  # noqa: E402
 
-from groundrails.config import NliSettings  # noqa: E402
-from groundrails.evaluation import metrics  # noqa: E402
-from groundrails.nli.service import load_model  # noqa: E402
-from groundrails.testing import ReplayRequest, ReplayServer  # noqa: E402
+from evidencerails.config import NliSettings  # noqa: E402
+from evidencerails.evaluation import metrics  # noqa: E402
+from evidencerails.nli.service import load_model  # noqa: E402
+from evidencerails.testing import ReplayRequest, ReplayServer  # noqa: E402
 
 ROWS = HERE.parent.parent / "tests" / "evaluation" / "rows.jsonl"
 LIGHT = ("openai", "anthropic", "diskcache", "numpy", "pydantic", "fastapi", "slowapi", "typer", "rich", "httpx")
@@ -51,7 +51,7 @@ WHOLE = {
     "ChainCheck 0.6.0": ["chaincheck==0.6.0"],
     "SelfCheckGPT 0.1.7": SELFCHECKGPT,
     "NeMo `self check facts`": NEMO,
-    "groundrails": [str(HERE.parent.parent)],
+    "evidencerails": [str(HERE.parent.parent)],
 }
 """What a user installs; the model weights that some load later are not in it."""
 PEERS = {
@@ -68,7 +68,7 @@ PEERS = {
         [SELFCHECKGPT],
     ),
     "NeMo `self check facts`": ("nemo_adapter.py", "nemo", "nemoguardrails", [NEMO]),
-    "groundrails": ("groundrails_adapter.py", None, "groundrails", []),
+    "evidencerails": ("evidencerails_adapter.py", None, "evidencerails", []),
 }
 
 
@@ -229,7 +229,7 @@ def table(found: dict[str, dict[str, Any]]) -> list[tuple[str, ...]]:
 def main() -> int:
     """Measure all and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "groundrails-peers")
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "evidencerails-peers")
     parser.add_argument("--rows", type=int, default=60, help="of the 300 rows, drawn at random (default 60)")
     parser.add_argument("--sizes", action="store_true", help="measure what pip installs of each; gigabytes")
     options = parser.parse_args()

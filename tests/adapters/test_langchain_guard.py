@@ -17,11 +17,11 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
 from langchain_openai import ChatOpenAI
 
-from groundrails import Guard
-from groundrails.adapters.langchain_guard import REPORT_KEY, GuardRunnable
-from groundrails.errors import GroundrailsError, InputError, ResponseBlockedError, SettingsError
-from groundrails.report import Report
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.adapters.langchain_guard import REPORT_KEY, GuardRunnable
+from evidencerails.errors import EvidencerailsError, InputError, ResponseBlockedError, SettingsError
+from evidencerails.report import Report
+from evidencerails.testing import ReplayServer
 
 DOCUMENTS = [Document("The Halden bridge opened in 1932. It is 412 metres long.", metadata={"source": "halden.md"})]
 QUESTION = "When did the Halden bridge open?"
@@ -172,7 +172,7 @@ async def test_raise(server: ReplayServer, guard: Guard) -> None:
     assert seen == []  # not a word of the answer left before the check
 
     error = caught.value
-    assert isinstance(error, GroundrailsError) and error.report.claims[0].label == "contradicted"
+    assert isinstance(error, EvidencerailsError) and error.report.claims[0].label == "contradicted"
     assert "hallucinated" in str(error) and "1911" not in str(error) and "1932" not in str(error)
     assert copy.copy(error).report == error.report
     server.reset()

@@ -1,4 +1,4 @@
-"""`groundrails batch` as a user runs it: formats, bad rows, kills and resumption."""
+"""`evidencerails batch` as a user runs it: formats, bad rows, kills and resumption."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
-from groundrails.batch.output import Output, Result, lines_of
-from groundrails.batch.runner import Done
-from groundrails.cli.batch import progress_line
+from evidencerails import Guard
+from evidencerails.batch.output import Output, Result, lines_of
+from evidencerails.batch.runner import Done
+from evidencerails.cli.batch import progress_line
 
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 GOOD = {"response": "Rhenium melts at 3186 degrees Celsius.", "evidence": FACT}
@@ -30,7 +30,7 @@ def run(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[byte
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "groundrails", "batch", *arguments]
+    return [sys.executable, "-m", "evidencerails", "batch", *arguments]
 
 
 def write_jsonl(path: Path, rows: Sequence[Any]) -> None:
@@ -218,7 +218,7 @@ def test_interrupted_by_hand_it_says_so_and_goes_on_later() -> None:
     # A test run in the background of a shell ignores the signal, and hands that on. Set in the child's own code: a
     # function between fork and exec can wait for ever for a lock of a thread that the fork left behind.
     heeded = "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    heeded += "runpy.run_module('groundrails', run_name='__main__', alter_sys=True)"
+    heeded += "runpy.run_module('evidencerails', run_name='__main__', alter_sys=True)"
     arguments = [sys.executable, "-c", heeded, *command("in.jsonl", "out.jsonl")[3:]]
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE)
     wait_for_growth(process, 0)

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from groundrails.batch.output import lines_of
+from evidencerails.batch.output import lines_of
 
 if sys.platform != "linux":
     pytest.importorskip("ray", reason="Ray is installed for tests on Linux only")
@@ -38,7 +38,7 @@ def write_rows() -> None:
 @contextmanager
 def job() -> Iterator[subprocess.Popen[bytes]]:
     """The command at work; whatever it started has ended with the block."""
-    command = ["groundrails", "batch", "in.jsonl", "out.jsonl", "--engine", "ray", "--workers", "2"]
+    command = ["evidencerails", "batch", "in.jsonl", "out.jsonl", "--engine", "ray", "--workers", "2"]
     with (
         Path("errors.txt").open("wb") as errors,
         subprocess.Popen([sys.executable, "-m", *command], stderr=errors) as process,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from groundrails import Guard
-from groundrails.nli.base import Pair
+from evidencerails import Guard
+from evidencerails.nli.base import Pair
 
 if TYPE_CHECKING:
-    from groundrails.nli.base import Scores
+    from evidencerails.nli.base import Scores
 
 _SMALL = frozenset("a an the is are was were in of at to and it he she they on by for with that this not".split())  # noqa: SIM905
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundrails import Guard
-from groundrails.errors import InputError
+from evidencerails import Guard
+from evidencerails.errors import InputError
 
 TOWER = "The Eiffel Tower was completed in 1889. It stands in Paris."
 CLEAN = "It stands in Paris."

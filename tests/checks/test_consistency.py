@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard, Report
-from groundrails.checks.agreement import Vote
-from groundrails.checks.consistency import is_settled
-from groundrails.testing import ReplayServer
+from evidencerails import Guard, Report
+from evidencerails.checks.agreement import Vote
+from evidencerails.checks.consistency import is_settled
+from evidencerails.testing import ReplayServer
 
 PROMPT = "Tell me about the old tower."
 SAME = "The old tower was built in 1889."

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard, Passage, Report
+from evidencerails import Guard, Passage, Report
 
 TOWER = "The Eiffel Tower was completed in 1889. It stands in Paris."
 MAYOR = "The mayor of Lyon is Smith."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails import Guard
-from groundrails.checks.evidence_nli import NliScores, Seen
-from groundrails.checks.hypotheses import Hypothesis, hypotheses, question_of
-from groundrails.exchange import Passage, Span
-from groundrails.nli.windows import Window
-from groundrails.scoring.words import words_of
+from evidencerails import Guard
+from evidencerails.checks.evidence_nli import NliScores, Seen
+from evidencerails.checks.hypotheses import Hypothesis, hypotheses, question_of
+from evidencerails.exchange import Passage, Span
+from evidencerails.nli.windows import Window
+from evidencerails.scoring.words import words_of
 
 BRIDGE = (
     "The Harbour Bridge of Porto Lindo was opened in 1962 by mayor Ana Ruiz. It is 480 metres long and carries two "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails.checks.near_copies import shows_cause
-from groundrails.guard import Guard
-from groundrails.scoring.words import WordIndex, features, words_of
+from evidencerails.checks.near_copies import shows_cause
+from evidencerails.guard import Guard
+from evidencerails.scoring.words import WordIndex, features, words_of
 
 SENTENCE = "The actress, who lives in Leeds, married the footballer Sam Hill in York on Friday."
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails import Guard
-from groundrails.checks.swapped_values import swaps_values
+from evidencerails import Guard
+from evidencerails.checks.swapped_values import swaps_values
 
 BATTERY = "Its battery lasts up to 55 minutes in eco mode and 12 minutes in turbo mode."
 WARRANTY = "The warranty covers the motor for five years and all other parts for two years."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails import Guard
+from evidencerails import Guard
 
 BRIDGE = (
     "The Harbour Bridge of Porto Lindo was opened in 1962 by mayor Ana Ruiz. It is 480 metres long and carries two "

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from groundrails import Guard, Report
-from groundrails.testing import ReplayServer
+from evidencerails import Guard, Report
+from evidencerails.testing import ReplayServer
 
 SECRET = "The vault code of Halden is Quorzyn."
 ANSWER = "The vault in Halden was opened in 1932 by the mayor."
@@ -73,7 +73,7 @@ def test_words_of_others_stay_inside_unless_exposed(
     failure: str, server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     # The HTTP clients' own debug logs hold whole requests; they are not ours and off by default.
-    with caplog.at_level(logging.DEBUG, logger="groundrails"):
+    with caplog.at_level(logging.DEBUG, logger="evidencerails"):
         report = FAILURES[failure](server)
     assert "Quorzyn" in report.model_dump_json(), "the report of the process itself tells all there is"
     hidden = report.plain(expose_evidence=False)

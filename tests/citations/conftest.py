@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
+from evidencerails import Guard
 
 EVIDENCE: list[Any] = [
     "The Halden bridge opened in 1932. It is 412 metres long and carries two railway tracks.",

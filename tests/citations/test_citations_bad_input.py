@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
+from evidencerails import Guard
 
 OPENED = "The Halden bridge opened in 1932"
 
@@ -118,7 +118,7 @@ def test_a_report_for_outside_quotes_no_evidence(guard: Callable[..., Guard]) ->
 
 
 def test_the_end_of_a_chunk_may_still_get_its_citation(guard: Callable[..., Guard], evidence: list[Any]) -> None:
-    from groundrails.exchange import Exchange
+    from evidencerails.exchange import Exchange
 
     async def check(text: str) -> Any:
         exchange = Exchange.of(text, evidence=evidence).model_copy(update={"is_chunk": True})

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
-from groundrails.checks.citation.violations import CLASSES
-from groundrails.errors import SettingsError
-from groundrails.settings.violations import VIOLATIONS
+from evidencerails import Guard
+from evidencerails.checks.citation.violations import CLASSES
+from evidencerails.errors import SettingsError
+from evidencerails.settings.violations import VIOLATIONS
 
 OPENED = "The Halden bridge opened in 1932"
 PAINTED = "The bridge was painted by volunteers"

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundrails import Guard
-from groundrails.checks.citation.doubts import minded_for_wording
-from groundrails.checks.evidence_nli import Reading, Seen
-from groundrails.exchange import Passage
-from groundrails.nli.windows import Window
-from groundrails.report import NliScores
-from groundrails.scoring.words import words_of
+from evidencerails import Guard
+from evidencerails.checks.citation.doubts import minded_for_wording
+from evidencerails.checks.evidence_nli import Reading, Seen
+from evidencerails.exchange import Passage
+from evidencerails.nli.windows import Window
+from evidencerails.report import NliScores
+from evidencerails.scoring.words import words_of
 
 GATE = "The gate of the Arden Zoo opens at {} each morning."
 REWORDED = "The opening hour of the Arden Zoo's gate is {} each morning [1]."

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
-from groundrails.checks.confabulation import confidence_in, is_confident
-from groundrails.exchange import Exchange, Span, TokenLogprob
+from evidencerails import Guard
+from evidencerails.checks.confabulation import confidence_in, is_confident
+from evidencerails.exchange import Exchange, Span, TokenLogprob
 
 EVIDENCE = [
     "The Halden bridge opened in 1932. The Halden bridge is 412 metres long.",

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from groundrails.checks.citation.marks import find_marks, hidden_text
-from groundrails.checks.citation.sources import Sources, one_address, one_spelling
-from groundrails.exchange import as_passages
+from evidencerails.checks.citation.marks import find_marks, hidden_text
+from evidencerails.checks.citation.sources import Sources, one_address, one_spelling
+from evidencerails.exchange import as_passages
 
 SOURCES = Sources(
     as_passages(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails.checks.citation.verification import _judged_cited
-from groundrails.checks.evidence_nli import Reading, Seen
-from groundrails.checks.grounding import judged_reading
-from groundrails.config import GroundingSettings
-from groundrails.exchange import Passage
-from groundrails.nli.windows import Window
-from groundrails.report import NliScores
-from groundrails.scoring.verdict import VerdictModel, logit
-from groundrails.scoring.words import words_of
+from evidencerails.checks.citation.verification import _judged_cited
+from evidencerails.checks.evidence_nli import Reading, Seen
+from evidencerails.checks.grounding import judged_reading
+from evidencerails.config import GroundingSettings
+from evidencerails.exchange import Passage
+from evidencerails.nli.windows import Window
+from evidencerails.report import NliScores
+from evidencerails.scoring.verdict import VerdictModel, logit
+from evidencerails.scoring.words import words_of
 
 TEXT = "A ticket for the mill costs 40 crowns."
 CLAIM = "Visitors pay 40 crowns to enter the mill."

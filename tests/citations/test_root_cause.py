@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
-from groundrails.exchange import Exchange, Span
-from groundrails.report import Finding, Quote
-from groundrails.scoring.context_view import ContextView, attention
-from groundrails.scoring.root_cause import UNDETERMINED, attribution_matrix, causes_of
-from groundrails.settings.citations import RootCauseSettings
+from evidencerails import Guard
+from evidencerails.exchange import Exchange, Span
+from evidencerails.report import Finding, Quote
+from evidencerails.scoring.context_view import ContextView, attention
+from evidencerails.scoring.root_cause import UNDETERMINED, attribution_matrix, causes_of
+from evidencerails.settings.citations import RootCauseSettings
 
 QUESTION = "When did the Halden bridge open?"
 OPENED = "The Halden bridge opened in 1932."

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
-from groundrails.testing import ReplayRequest, ReplayServer
+from evidencerails import Guard
+from evidencerails.testing import ReplayRequest, ReplayServer
 
 EVIDENCE = (
     "The Eiffel Tower was built in 1889 by Gustave Eiffel's company. It is located in Paris. It is 330 metres tall."

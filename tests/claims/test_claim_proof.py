@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from groundrails import Guard
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.testing import ReplayServer
 
 Make = Callable[..., Guard]
 

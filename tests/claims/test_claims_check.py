@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from groundrails import Guard
+from evidencerails import Guard
 
 EVIDENCE = (
     "The Eiffel Tower was built in 1889 by Gustave Eiffel's company. It is located in Paris. It is 330 metres tall. "

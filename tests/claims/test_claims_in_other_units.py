@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails import Guard
+from evidencerails import Guard
 
 EQUAL = [
     ("The bridge is 1,500 metres long.", "The bridge is 1.5 km long."),

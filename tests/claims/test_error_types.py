@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groundrails.checks.error_types import error_types
+from evidencerails.checks.error_types import error_types
 
 CASES = {
     # claim, evidence -> types

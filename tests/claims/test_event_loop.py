@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from groundrails import Guard
+from evidencerails import Guard
 
 EVIDENCE = " ".join(f"The basin number {n} of the harbour was opened in {1900 + n} by the mayor." for n in range(15))
 ANSWER = " ".join(f"The basin number {n}, built of stone, was opened in {1900 + n} and is deep." for n in range(4))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundrails.text.claimable import claim_sentences
-from groundrails.text.claims import extract_claims, parts_of
+from evidencerails.text.claimable import claim_sentences
+from evidencerails.text.claims import extract_claims, parts_of
 
 CUT = {
     "participle between commas": (

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from groundrails import Guard
-from groundrails.text.claimable import is_bare_reply
+from evidencerails import Guard
+from evidencerails.text.claimable import is_bare_reply
 
 EVIDENCE = (
     "The Eiffel Tower was built in 1889 by Gustave Eiffel's company. It is located in Paris. It is 330 metres tall. "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails import Guard
+from evidencerails import Guard
 
 EVIDENCE = "The Halden Bridge opened in 1932. It crosses the river Tista."
 FACT = "The Halden Bridge opened in 1932."

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from groundrails.cli.main import _exit_code
+from evidencerails.cli.main import _exit_code
 
 
 class Done(NamedTuple):
@@ -25,7 +25,7 @@ Run = Callable[..., Done]
 
 
 @pytest.fixture
-def groundrails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def evidencerails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs a command inside this process, which is quicker: the libraries are loaded once."""
 
     def run(*arguments: str | Path, stdin: str = "", cwd: Path | None = None) -> Done:
@@ -45,7 +45,7 @@ def process() -> Run:
 
     def run(*arguments: str | Path, stdin: str = "", cwd: Path | None = None, **environment: str) -> Done:
         done = subprocess.run(
-            [sys.executable, "-m", "groundrails", *map(str, arguments)],
+            [sys.executable, "-m", "evidencerails", *map(str, arguments)],
             input=stdin.encode(),
             capture_output=True,
             cwd=cwd,

@@ -12,8 +12,8 @@ GROUNDED = "Refunds are paid within 5 business days."
 WRONG = "Refunds are paid within 20 business days."
 
 
-def test_a_grounded_answer_exits_0(groundrails: Run) -> None:
-    done = groundrails("check", "--response", GROUNDED, "--evidence-text", SOURCE)
+def test_a_grounded_answer_exits_0(evidencerails: Run) -> None:
+    done = evidencerails("check", "--response", GROUNDED, "--evidence-text", SOURCE)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("grounded  hallucination score 0.")
     assert "│ supported │" in done.out
@@ -25,18 +25,18 @@ def test_a_hallucinated_answer_exits_1_and_shows_words_and_evidence(process: Run
     assert done.code == 1
     assert "Refunds are paid within ⟦20⟧ business days." in done.out
     assert "contradicted" in done.out and "terms.txt" in done.out
-    assert done.err.startswith("groundrails: hallucinated: ")
+    assert done.err.startswith("evidencerails: hallucinated: ")
 
 
-def test_an_answer_without_evidence_exits_3_with_the_reason_on_stderr(groundrails: Run) -> None:
-    done = groundrails("check", "-r", WRONG)
+def test_an_answer_without_evidence_exits_3_with_the_reason_on_stderr(evidencerails: Run) -> None:
+    done = evidencerails("check", "-r", WRONG)
     assert done.code == 3
     assert "no_evidence" in done.err and done.err.count("\n") == 1
     assert done.out.startswith("unverified  decision warn")
 
 
-def test_json_holds_the_whole_report(groundrails: Run) -> None:
-    done = groundrails("check", "-r", f"{GROUNDED} {WRONG}", "-t", SOURCE, "--json")
+def test_json_holds_the_whole_report(evidencerails: Run) -> None:
+    done = evidencerails("check", "-r", f"{GROUNDED} {WRONG}", "-t", SOURCE, "--json")
     report = json.loads(done.out)
     assert done.code == 1
     assert report["status"] == "hallucinated"
@@ -47,34 +47,34 @@ def test_json_holds_the_whole_report(groundrails: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["-", "answer.txt"])
-def test_the_answer_comes_from_a_file_or_standard_input(groundrails: Run, tmp_path: Path, name: str) -> None:
+def test_the_answer_comes_from_a_file_or_standard_input(evidencerails: Run, tmp_path: Path, name: str) -> None:
     (tmp_path / "answer.txt").write_text(WRONG)
-    done = groundrails("check", "--response-file", name, "-t", SOURCE, stdin=WRONG, cwd=tmp_path)
+    done = evidencerails("check", "--response-file", name, "-t", SOURCE, stdin=WRONG, cwd=tmp_path)
     assert done.code == 1
 
 
-def test_samples_alone_are_compared_with_the_answer(groundrails: Run, tmp_path: Path) -> None:
+def test_samples_alone_are_compared_with_the_answer(evidencerails: Run, tmp_path: Path) -> None:
     others = ["The bridge opened in 1932.", "The bridge opened in 1932."]
     (tmp_path / "samples.json").write_text(json.dumps(others))
-    agrees = groundrails("check", "-r", "The bridge opened in 1932.", "--samples-file", tmp_path / "samples.json")
-    differs = groundrails("check", "-r", "The bridge opened in 1875.", "-s", others[0], "-s", others[1])
+    agrees = evidencerails("check", "-r", "The bridge opened in 1932.", "--samples-file", tmp_path / "samples.json")
+    differs = evidencerails("check", "-r", "The bridge opened in 1875.", "-s", others[0], "-s", others[1])
     assert (agrees.code, differs.code) == (0, 1)
     assert "inconsistent_samples" in differs.out
 
 
-def test_settings_come_from_a_file_or_a_config_folder(groundrails: Run, tmp_path: Path) -> None:
-    settings = "groundrails: {policies: [{when: {label: contradicted}, then: warn}]}\n"
+def test_settings_come_from_a_file_or_a_config_folder(evidencerails: Run, tmp_path: Path) -> None:
+    settings = "evidencerails: {policies: [{when: {label: contradicted}, then: warn}]}\n"
     (tmp_path / "config.yml").write_text(f"models: []\ncustom_data:\n  {settings}")
     (tmp_path / "other.yml").write_text(settings)
     for place in (tmp_path, tmp_path / "other.yml"):
-        done = groundrails("check", "-r", WRONG, "-t", SOURCE, "--config", place, "--json")
+        done = evidencerails("check", "-r", WRONG, "-t", SOURCE, "--config", place, "--json")
         assert json.loads(done.out)["decided_by"] == "policies[1]"
 
 
-def test_a_redacted_report_shows_no_text(groundrails: Run, tmp_path: Path) -> None:
+def test_a_redacted_report_shows_no_text(evidencerails: Run, tmp_path: Path) -> None:
     (tmp_path / "s.yml").write_text("redaction: hash\n")
     for extra in ((), ("--json",)):
-        done = groundrails("check", "-r", WRONG, "-t", SOURCE, "-c", tmp_path / "s.yml", *extra)
+        done = evidencerails("check", "-r", WRONG, "-t", SOURCE, "-c", tmp_path / "s.yml", *extra)
         assert done.code == 1
         assert "20 business" not in done.out + done.err and "5 business" not in done.out
 
@@ -94,11 +94,11 @@ def test_a_redacted_report_shows_no_text(groundrails: Run, tmp_path: Path) -> No
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_2(
-    groundrails: Run, tmp_path: Path, arguments: tuple[str, ...], message: str
+    evidencerails: Run, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "latin1.txt").write_bytes(b"a\xe9b")
     (tmp_path / "plain.pdf").write_bytes(b"%PDF-1.4\n(Refunds are paid within 5 days.) Tj")
-    done = groundrails("check", *arguments, cwd=tmp_path)
+    done = evidencerails("check", *arguments, cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
     assert message in done.err and done.err.count("\n") == 1
 
@@ -122,12 +122,12 @@ def test_a_terminal_without_unicode_gets_ascii_marks(process: Run) -> None:
     assert "within [[20]] business" in done.out
 
 
-def test_version_and_help(groundrails: Run) -> None:
-    from groundrails import __version__
+def test_version_and_help(evidencerails: Run) -> None:
+    from evidencerails import __version__
 
-    assert groundrails("--version").out == f"groundrails {__version__}\n"
-    text = groundrails("check", "--help").out
-    assert text.index("Check one answer") < text.index("groundrails check --response")
+    assert evidencerails("--version").out == f"evidencerails {__version__}\n"
+    text = evidencerails("check", "--help").out
+    assert text.index("Check one answer") < text.index("evidencerails check --response")
 
 
 def test_a_reader_who_leaves_early_does_not_make_it_hallucinated() -> None:
@@ -137,7 +137,7 @@ def test_a_reader_who_leaves_early_does_not_make_it_hallucinated() -> None:
 
     read, write = os.pipe()
     os.close(read)
-    command = [sys.executable, "-m", "groundrails", "check", "-r", GROUNDED, "-t", SOURCE]
+    command = [sys.executable, "-m", "evidencerails", "check", "-r", GROUNDED, "-t", SOURCE]
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=120)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
@@ -155,7 +155,7 @@ REWRITE = '{"sentences": [{"number": 1, "text": "%s"}]}'
 @pytest.fixture
 def repairing(tmp_path: Path) -> Any:
     """Settings that have contradicted claims written again, by a model that does as it is told."""
-    from groundrails.testing import ReplayServer
+    from evidencerails.testing import ReplayServer
 
     with ReplayServer() as server:
         server.default(REWRITE % GROUNDED)
@@ -167,8 +167,8 @@ def repairing(tmp_path: Path) -> Any:
         yield file, server
 
 
-def test_a_repair_is_shown_with_its_diff(groundrails: Run, repairing: Any, tmp_path: Path) -> None:
-    done = groundrails("check", "-r", WRONG, "-t", SOURCE, "-c", repairing[0], "--html", tmp_path / "out.html")
+def test_a_repair_is_shown_with_its_diff(evidencerails: Run, repairing: Any, tmp_path: Path) -> None:
+    done = evidencerails("check", "-r", WRONG, "-t", SOURCE, "-c", repairing[0], "--html", tmp_path / "out.html")
     assert done.code == 1, "the verdict is about the answer as the model wrote it"
     assert "repair repaired: all 1 flagged findings are gone" in done.out
     assert f"-{WRONG}\n+{GROUNDED}\n" in done.out
@@ -177,17 +177,17 @@ def test_a_repair_is_shown_with_its_diff(groundrails: Run, repairing: Any, tmp_p
     assert f">{GROUNDED}</div>" in page and f"-{WRONG}\n+{GROUNDED}</pre>" in page
 
 
-def test_a_repair_that_did_not_come_off_says_so(groundrails: Run, repairing: Any) -> None:
+def test_a_repair_that_did_not_come_off_says_so(evidencerails: Run, repairing: Any) -> None:
     repairing[1].reset()
     repairing[1].default(REWRITE % WRONG)
-    done = groundrails("check", "-r", WRONG, "-t", SOURCE, "-c", repairing[0])
+    done = evidencerails("check", "-r", WRONG, "-t", SOURCE, "-c", repairing[0])
     assert "repair not_converged: " in done.out and "decision block" in done.out
     assert "the user gets" not in done.out
 
 
-def test_redaction_hides_the_repaired_text(groundrails: Run, repairing: Any) -> None:
+def test_redaction_hides_the_repaired_text(evidencerails: Run, repairing: Any) -> None:
     repairing[0].write_text(repairing[0].read_text() + "redaction: hash\n")
-    done = groundrails("check", "-r", WRONG, "-t", SOURCE, "-c", repairing[0])
+    done = evidencerails("check", "-r", WRONG, "-t", SOURCE, "-c", repairing[0])
     assert "repair repaired" in done.out
     assert "business days" not in done.out + done.err
 
@@ -197,21 +197,21 @@ def written_json(folder: Path, name: str, value: Any) -> Path:
     return folder / name
 
 
-def test_an_answer_is_held_against_a_schema(groundrails: Run, tmp_path: Path) -> None:
+def test_an_answer_is_held_against_a_schema(evidencerails: Run, tmp_path: Path) -> None:
     schema = written_json(tmp_path, "schema.json", {"properties": {"status": {"enum": ["open", "closed"]}}})
-    fits = groundrails("check", "-r", '{"status": "open"}', "--schema", schema)
+    fits = evidencerails("check", "-r", '{"status": "open"}', "--schema", schema)
     assert (fits.code, fits.err) == (0, "")
-    broken = groundrails("check", "-r", '{"status": "lost"}', "--schema", schema)
+    broken = evidencerails("check", "-r", '{"status": "lost"}', "--schema", schema)
     assert broken.code == 1
     assert 'at /status: "lost" is not one of ["open", "closed"]' in " ".join(broken.out.split())
 
 
-def test_tool_calls_are_checked_without_an_answer(groundrails: Run, tmp_path: Path) -> None:
+def test_tool_calls_are_checked_without_an_answer(evidencerails: Run, tmp_path: Path) -> None:
     tools = written_json(tmp_path, "tools.json", [{"name": "refund", "parameters": {"required": ["order"]}}])
     good = written_json(tmp_path, "good.json", [{"name": "refund", "arguments": {"order": "A1"}}])
     bad = written_json(tmp_path, "bad.json", [{"name": "refund", "arguments": {}}, {"name": "drop", "arguments": {}}])
-    assert groundrails("check", "--tool-calls", good, "--tools", tools).code == 0
-    done = groundrails("check", "--tool-calls", bad, "--tools", tools)
+    assert evidencerails("check", "--tool-calls", good, "--tools", tools).code == 0
+    done = evidencerails("check", "--tool-calls", bad, "--tools", tools)
     assert done.code == 1
     assert "'order' is a required property" in done.out and "there is no tool 'drop'" in done.out
 
@@ -226,8 +226,8 @@ def test_tool_calls_are_checked_without_an_answer(groundrails: Run, tmp_path: Pa
     ],
 )
 def test_a_file_of_another_form_is_wrong_usage(
-    groundrails: Run, tmp_path: Path, option: str, text: str, told: str
+    evidencerails: Run, tmp_path: Path, option: str, text: str, told: str
 ) -> None:
     (tmp_path / "given.json").write_text(text)
-    done = groundrails("check", "-r", "x", option, tmp_path / "given.json")
+    done = evidencerails("check", "-r", "x", option, tmp_path / "given.json")
     assert done.code == 2 and told in done.err

@@ -6,8 +6,8 @@ from typing import Any
 Run = Callable[..., Any]
 
 
-def test_each_scene_ends_as_told(groundrails: Run) -> None:
-    done = groundrails("demo", "--json")
+def test_each_scene_ends_as_told(evidencerails: Run) -> None:
+    done = evidencerails("demo", "--json")
     assert done.code == 0
     turns = json.loads(done.out)
     verdicts = [(turn["reports"][0]["status"], turn["reports"][0]["decision"]) for turn in turns]
@@ -27,8 +27,8 @@ def test_each_scene_ends_as_told(groundrails: Run) -> None:
     assert "no_evidence" in turns[4]["reports"][0]["reason"]
 
 
-def test_the_blocked_words_and_their_evidence_are_shown_within_30_s(groundrails: Run) -> None:
-    done = groundrails("demo")
+def test_the_blocked_words_and_their_evidence_are_shown_within_30_s(evidencerails: Run) -> None:
+    done = evidencerails("demo")
     assert done.code == 0
     assert "within ⟦20⟧ business days" in done.out
     assert "method within 5 business days" in done.out

@@ -8,8 +8,8 @@ import pytest
 Run = Callable[..., Any]
 
 MODELS = "models:\n  - {type: main, engine: openai, model: gpt-4o-mini}\n"
-IMPORT = "import_paths: [groundrails/plugin]\n"
-ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
+IMPORT = "import_paths: [evidencerails/plugin]\n"
+ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
 GROUNDING = "rails: {output: {flows: [check grounding]}}\n"
 SOUND = MODELS + IMPORT + ALWAYS + GROUNDING
 
@@ -29,7 +29,7 @@ define flow bridge
 
 COLANG_2 = {
     "config.yml": 'colang_version: "2.x"\n' + MODELS + ALWAYS,
-    "main.co": "import core\nimport guardrails\nimport groundrails.plugin\n\nflow main\n  bot say 'hi'\n\n"
+    "main.co": "import core\nimport guardrails\nimport evidencerails.plugin\n\nflow main\n  bot say 'hi'\n\n"
     "flow output rails $output_text\n  check grounding\n  self check hallucination\n",
 }
 
@@ -41,9 +41,9 @@ def written(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def examined(groundrails: Run, folder: Path, *options: str) -> tuple[int, list[Any], set[str]]:
+def examined(evidencerails: Run, folder: Path, *options: str) -> tuple[int, list[Any], set[str]]:
     """Exit code, rows and codes of the problems."""
-    done = groundrails("doctor", folder, "--json", *options)
+    done = evidencerails("doctor", folder, "--json", *options)
     assert done.code in (0, 1), done.err
     data = json.loads(done.out)
     return done.code, data["rails"], {problem["code"] for problem in data["problems"]}
@@ -100,10 +100,10 @@ FIRING = {
 
 @pytest.mark.parametrize(("files", "modes"), FIRING.values(), ids=FIRING.keys())
 def test_every_rail_of_a_sound_config_is_proven_in_each_mode(
-    groundrails: Run, tmp_path: Path, files: dict[str, str], modes: list[str]
+    evidencerails: Run, tmp_path: Path, files: dict[str, str], modes: list[str]
 ) -> None:
     before = dict(files)
-    code, rows, problems = examined(groundrails, written(tmp_path / "app", files))
+    code, rows, problems = examined(evidencerails, written(tmp_path / "app", files))
     assert [row["mode"] for row in rows] == modes
     assert [row["why"] for row in rows if not row["fires"]] == []
     assert {row["planted"] for row in rows} <= {"blocked", "raised"}
@@ -212,49 +212,49 @@ BROKEN = {
 
 @pytest.mark.parametrize(("files", "problem", "code"), BROKEN.values(), ids=BROKEN.keys())
 def test_what_keeps_a_rail_silent_is_found(
-    groundrails: Run, tmp_path: Path, files: dict[str, str], problem: str, code: int
+    evidencerails: Run, tmp_path: Path, files: dict[str, str], problem: str, code: int
 ) -> None:
-    found_code, _, problems = examined(groundrails, written(tmp_path / "app", files))
+    found_code, _, problems = examined(evidencerails, written(tmp_path / "app", files))
     assert problem in problems
     assert found_code == code
 
 
-def test_flags_that_the_program_sets_are_accepted_when_told(groundrails: Run, tmp_path: Path) -> None:
+def test_flags_that_the_program_sets_are_accepted_when_told(evidencerails: Run, tmp_path: Path) -> None:
     app = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + GROUNDING})
-    assert examined(groundrails, app)[0] == 1
-    assert examined(groundrails, app, "--flags-in-app")[0] == 0
+    assert examined(evidencerails, app)[0] == 1
+    assert examined(evidencerails, app, "--flags-in-app")[0] == 0
 
 
 def test_a_passthrough_app_without_activation_is_told_that_no_flag_can_reach_it(
-    groundrails: Run, tmp_path: Path
+    evidencerails: Run, tmp_path: Path
 ) -> None:
     app = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + GROUNDING + "passthrough: true\n"})
-    done = groundrails("doctor", app, "--flags-in-app")
+    done = evidencerails("doctor", app, "--flags-in-app")
     assert done.code == 1
     assert "set `activation: always`" in done.err
 
 
-def test_a_shadow_rail_is_proven_by_its_report(groundrails: Run, tmp_path: Path) -> None:
+def test_a_shadow_rail_is_proven_by_its_report(evidencerails: Run, tmp_path: Path) -> None:
     app = written(tmp_path / "app", {"config.yml": SOUND.replace("always", "shadow")})
-    code, rows, problems = examined(groundrails, app)
+    code, rows, problems = examined(evidencerails, app)
     assert code == 0
     assert {(row["planted"], row["clean"], row["fires"]) for row in rows} == {("passed", "passed", True)}
     assert "shadow" in problems
 
 
-def test_a_policy_that_lets_everything_pass_is_named(groundrails: Run, tmp_path: Path) -> None:
+def test_a_policy_that_lets_everything_pass_is_named(evidencerails: Run, tmp_path: Path) -> None:
     policy = "always, policies: [{when: {kind: unsupported_claim}, then: allow}]"
     app = written(tmp_path / "app", {"config.yml": SOUND.replace("always", policy)})
-    code, rows, problems = examined(groundrails, app)
+    code, rows, problems = examined(evidencerails, app)
     assert code == 0
     assert {row["planted"] for row in rows} == {"passed"}
     assert "found_but_allowed" in problems
 
 
-def test_a_policy_that_hides_nothing_still_counts_as_firing(groundrails: Run, tmp_path: Path) -> None:
+def test_a_policy_that_hides_nothing_still_counts_as_firing(evidencerails: Run, tmp_path: Path) -> None:
     policy = "always, policies: [{when: {kind: unsupported_claim}, then: warn}]"
     app = written(tmp_path / "app", {"config.yml": SOUND.replace("always", policy)})
-    code, rows, _ = examined(groundrails, app)
+    code, rows, _ = examined(evidencerails, app)
     assert code == 0
     assert {row["planted"] for row in rows} == {"warned"}
 
@@ -266,21 +266,21 @@ def test_the_table_names_flow_flag_and_mode(process: Run, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("where", ["nowhere", "file.yml"])
-def test_what_is_no_folder_is_wrong_usage(groundrails: Run, tmp_path: Path, where: str) -> None:
+def test_what_is_no_folder_is_wrong_usage(evidencerails: Run, tmp_path: Path, where: str) -> None:
     (tmp_path / "file.yml").write_text(SOUND)
-    done = groundrails("doctor", tmp_path / where)
+    done = evidencerails("doctor", tmp_path / where)
     assert done.code == 2
     assert "give the folder that holds your config.yml" in done.err
 
 
-def test_a_config_that_nemo_refuses_is_wrong_usage_with_nemos_reason(groundrails: Run, tmp_path: Path) -> None:
-    done = groundrails("doctor", written(tmp_path / "app", {"config.yml": "models: [\n"}))
+def test_a_config_that_nemo_refuses_is_wrong_usage_with_nemos_reason(evidencerails: Run, tmp_path: Path) -> None:
+    done = evidencerails("doctor", written(tmp_path / "app", {"config.yml": "models: [\n"}))
     assert done.code == 2
     assert done.err.count("\n") == 1 and "ParserError" in done.err
 
 
-def test_live_uses_the_models_of_the_config(groundrails: Run, tmp_path: Path) -> None:
-    from groundrails.testing import ReplayServer
+def test_live_uses_the_models_of_the_config(evidencerails: Run, tmp_path: Path) -> None:
+    from evidencerails.testing import ReplayServer
 
     with ReplayServer() as server:
         server.default("The capital of France is Paris.")
@@ -288,7 +288,7 @@ def test_live_uses_the_models_of_the_config(groundrails: Run, tmp_path: Path) ->
         yaml = SOUND.replace("engine: openai, model: gpt-4o-mini", live).replace(
             "check grounding", "self check hallucination"
         )
-        code, rows, _ = examined(groundrails, written(tmp_path / "app", {"config.yml": yaml}), "--live")
+        code, rows, _ = examined(evidencerails, written(tmp_path / "app", {"config.yml": yaml}), "--live")
         assert server.requests
     assert code == 0, rows
     assert [row["mode"] for row in rows] == ["ready answer (output rails only)", "check_async"]
@@ -301,19 +301,19 @@ rails: {tool_output: {flows: [check tool calls]}}
 
 
 @pytest.mark.parametrize("more", ["", "enable_rails_exceptions: true\n", ALWAYS])
-def test_tool_rails_are_proven_with_calls(groundrails: Run, tmp_path: Path, more: str) -> None:
+def test_tool_rails_are_proven_with_calls(evidencerails: Run, tmp_path: Path, more: str) -> None:
     folder = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + AGENT + more})
-    code, rows, codes = examined(groundrails, folder)
+    code, rows, codes = examined(evidencerails, folder)
     assert (code, codes) == (0, set())
     assert [(row["flow"], row["clean"], row["fires"]) for row in rows] == [("check tool calls", "passed", True)]
 
 
-def test_check_knowledge_is_proven_with_a_source_that_stands_in(groundrails: Run, tmp_path: Path) -> None:
+def test_check_knowledge_is_proven_with_a_source_that_stands_in(evidencerails: Run, tmp_path: Path) -> None:
     flow = "rails: {output: {flows: [check knowledge]}}\n"
     own = "{sources: {ids: {kind: callable, function: 'builtins:bool'}}, entities: {ids: {sources: [ids]}}}"
-    settings = f"custom_data: {{groundrails: {{activation: always, knowledge: {own}}}}}\n"
+    settings = f"custom_data: {{evidencerails: {{activation: always, knowledge: {own}}}}}\n"
     folder = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + settings + flow})
-    code, rows, _ = examined(groundrails, folder)
+    code, rows, _ = examined(evidencerails, folder)
     assert code == 0 and {row["planted"] for row in rows} == {"blocked"}
 
 
@@ -336,29 +336,31 @@ UNMET = {
 
 @pytest.mark.parametrize(("files", "problem", "code"), UNMET.values(), ids=UNMET.keys())
 def test_what_a_rail_needs_and_does_not_get_is_named(
-    groundrails: Run, tmp_path: Path, files: dict[str, str], problem: str, code: int
+    evidencerails: Run, tmp_path: Path, files: dict[str, str], problem: str, code: int
 ) -> None:
-    exit_code, rows, problems = examined(groundrails, written(tmp_path / "app", files))
+    exit_code, rows, problems = examined(evidencerails, written(tmp_path / "app", files))
     assert problem in problems
     assert exit_code == code and all(row["fires"] for row in rows)
 
 
-def test_a_config_with_all_that_its_rails_need_has_no_problem(groundrails: Run, tmp_path: Path) -> None:
-    models = MODELS + "  - {type: embeddings, engine: groundrails, model: embedded}\n"
+def test_a_config_with_all_that_its_rails_need_has_no_problem(evidencerails: Run, tmp_path: Path) -> None:
+    models = MODELS + "  - {type: embeddings, engine: evidencerails, model: embedded}\n"
     files = {"config.yml": models + IMPORT + BOTH, "flows.co": DIALOG, "kb/bridge.md": "# Bridge\n\nIt opened.\n"}
-    code, _, problems = examined(groundrails, written(tmp_path / "app", files))
+    code, _, problems = examined(evidencerails, written(tmp_path / "app", files))
     assert (code, problems) == (0, set())
 
 
 @pytest.mark.parametrize("files", [{}, {"notes.txt": "models: []"}])
-def test_a_folder_without_yaml_is_wrong_usage(groundrails: Run, tmp_path: Path, files: dict[str, str]) -> None:
-    done = groundrails("doctor", written(tmp_path, files))
+def test_a_folder_without_yaml_is_wrong_usage(evidencerails: Run, tmp_path: Path, files: dict[str, str]) -> None:
+    done = evidencerails("doctor", written(tmp_path, files))
     assert (done.code, "no YAML file in" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize(("text", "said"), [("", "is empty"), ("# nothing\n", "is empty"), ("- a\n", "holds a list")])
 @pytest.mark.parametrize("command", ["doctor", "init"])
-def test_a_file_without_settings_is_named(groundrails: Run, tmp_path: Path, command: str, text: str, said: str) -> None:
-    done = groundrails(command, written(tmp_path / "app", {"config.yml": text}))
+def test_a_file_without_settings_is_named(
+    evidencerails: Run, tmp_path: Path, command: str, text: str, said: str
+) -> None:
+    done = evidencerails(command, written(tmp_path / "app", {"config.yml": text}))
     assert done.code == 2
     assert f"config.yml' {said}; expected settings" in done.err

@@ -4,8 +4,8 @@ import pytest
 from nemoguardrails import RailsConfig
 from typer.testing import CliRunner
 
-from groundrails.cli.init_record import RECORD
-from groundrails.cli.main import _exit_code, app
+from evidencerails.cli.init_record import RECORD
+from evidencerails.cli.main import _exit_code, app
 
 MODELS = "models:\n  - type: main\n    engine: openai\n    model: gpt-4o-mini  # small\n"
 
@@ -80,8 +80,8 @@ def test_the_rail_is_added_once_and_undone_to_the_byte(folder: Path, files: dict
     config = RailsConfig.from_path(str(folder))
     flow = "check grounding" if "kb/facts.md" in files else "self check hallucination"
     assert flow in config.rails.output.flows
-    assert "groundrails/plugin" in config.import_paths
-    settings = config.custom_data.get("groundrails")
+    assert "evidencerails/plugin" in config.import_paths
+    settings = config.custom_data.get("evidencerails")
     assert settings == (None if "$check_hallucination" in files.get("flows.co", "") else {"activation": "always"})
 
     after = contents(folder)
@@ -96,7 +96,7 @@ def test_colang_2_gets_an_import_and_a_call_in_its_output_rails(folder: Path, fi
     before = contents(written(folder, files))
     assert run(str(folder), "--yes") == 0
     main = (folder / "main.co").read_text()
-    assert main.count("import groundrails.plugin") == 1
+    assert main.count("import evidencerails.plugin") == 1
     assert main.count("import guardrails\n") == 1
     assert main.count("\n  self check hallucination") == 1
     assert "nemoguardrails.library.hallucination" not in main
@@ -119,9 +119,9 @@ def test_what_was_commented_and_laid_out_stays(folder: Path) -> None:
     written(folder, COLANG_1["output rails and imports"])
     run(str(folder), "--yes", "--flow", "check grounding", "--activation", "shadow")
     assert (folder / "config.yml").read_text() == (
-        "# top\nimport_paths: [shared, groundrails/plugin]\n" + MODELS + "rails:\n  output:\n    parallel: False\n"
+        "# top\nimport_paths: [shared, evidencerails/plugin]\n" + MODELS + "rails:\n  output:\n    parallel: False\n"
         "    flows:\n    - mine # ours\n    - check grounding\n"
-        "\ncustom_data:\n  groundrails:\n    activation: shadow\n"
+        "\ncustom_data:\n  evidencerails:\n    activation: shadow\n"
     )
 
 
@@ -129,7 +129,7 @@ def test_the_diff_is_shown_and_a_dry_run_writes_nothing(folder: Path, capsys: py
     before = contents(written(folder, COLANG_1["models only"]))
     assert run(str(folder), "--dry-run") == 0
     out = capsys.readouterr().out
-    assert "+      - self check hallucination\n" in out and "+  - groundrails/plugin\n" in out
+    assert "+      - self check hallucination\n" in out and "+  - evidencerails/plugin\n" in out
     assert contents(folder) == before
 
 
@@ -198,7 +198,7 @@ def test_unknown_names_are_usage_errors(folder: Path, capsys: pytest.CaptureFixt
 
 
 def test_settings_that_would_stop_the_app_stop_init(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = MODELS + "custom_data:\n  groundrails:\n    on_unverified: blok\n"
+    before = MODELS + "custom_data:\n  evidencerails:\n    on_unverified: blok\n"
     (folder / "config.yml").write_text(before)
     assert _exit_code(["init", str(folder), "--yes"]) == 2
     assert "nothing is written: on_unverified: 'blok'" in capsys.readouterr().err

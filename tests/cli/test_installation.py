@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from groundrails.cli import installation
+from evidencerails.cli import installation
 
 Run = Callable[..., Any]
 
 SOUND = (
-    "models:\n  - {type: main, engine: openai, model: m}\nimport_paths: [groundrails/plugin]\n"
-    "custom_data: {groundrails: {activation: always}}\nrails: {output: {flows: [check grounding]}}\n"
+    "models:\n  - {type: main, engine: openai, model: m}\nimport_paths: [evidencerails/plugin]\n"
+    "custom_data: {evidencerails: {activation: always}}\nrails: {output: {flows: [check grounding]}}\n"
 )
 
 
@@ -19,7 +19,7 @@ def hidden_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a `--target` install: NeMo's search path does not hold the plugin."""
     from nemoguardrails.rails.llm import config
 
-    library = [folder for folder in config.colang_path_dirs if not (Path(folder) / "groundrails/plugin").exists()]
+    library = [folder for folder in config.colang_path_dirs if not (Path(folder) / "evidencerails/plugin").exists()]
     monkeypatch.setattr(config, "colang_path_dirs", library)
 
 
@@ -32,39 +32,39 @@ def test_a_hidden_plugin_is_made_visible_and_its_line_is_told() -> None:
     line = installation.make_plugin_visible()
     assert line is not None and line.startswith("export COLANGPATH=")
     root = Path(line.partition("=")[2].strip("'"))
-    assert (root / "groundrails" / "plugin" / "config.py").is_file()
-    assert installation.resolved_plugin() == root / "groundrails" / "plugin"
+    assert (root / "evidencerails" / "plugin" / "config.py").is_file()
+    assert installation.resolved_plugin() == root / "evidencerails" / "plugin"
 
 
 @pytest.mark.usefixtures("hidden_plugin")
-def test_doctor_and_init_print_the_line(groundrails: Run, tmp_path: Path) -> None:
+def test_doctor_and_init_print_the_line(evidencerails: Run, tmp_path: Path) -> None:
     app = tmp_path / "app"
     app.mkdir()
     (app / "config.yml").write_text(SOUND)
-    done = groundrails("init", app, "--dry-run", "--flow", "self check hallucination")
+    done = evidencerails("init", app, "--dry-run", "--flow", "self check hallucination")
     assert done.code == 0 and "your app needs: export COLANGPATH=" in done.err
 
 
 @pytest.mark.usefixtures("hidden_plugin")
-def test_doctor_fails_an_install_that_import_paths_cannot_see(groundrails: Run, tmp_path: Path) -> None:
+def test_doctor_fails_an_install_that_import_paths_cannot_see(evidencerails: Run, tmp_path: Path) -> None:
     app = tmp_path / "app"
     app.mkdir()
     (app / "config.yml").write_text(SOUND)
-    done = groundrails("doctor", app)
+    done = evidencerails("doctor", app)
     assert done.code == 1
     assert "[plugin_not_found]" in done.err and "run: export COLANGPATH=" in done.err
 
 
 def test_half_a_plugin_in_the_current_directory_hides_the_installed_one(tmp_path: Path) -> None:
     """NeMo takes the first folder of that name, and looks in the current one first."""
-    (tmp_path / "groundrails" / "plugin").mkdir(parents=True)
-    assert installation.resolved_plugin(tmp_path) == tmp_path / "groundrails" / "plugin"
+    (tmp_path / "evidencerails" / "plugin").mkdir(parents=True)
+    assert installation.resolved_plugin(tmp_path) == tmp_path / "evidencerails" / "plugin"
 
 
 def test_files_that_an_editable_install_has_not_copied_again_are_stale(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, installed = tmp_path / "source", tmp_path / "site" / "groundrails" / "plugin"
+    source, installed = tmp_path / "source", tmp_path / "site" / "evidencerails" / "plugin"
     for root in (source, installed):
         for name in ("rails/a.co", "rails/b.co", "prompts/p.yml"):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def test_files_that_an_editable_install_has_not_copied_again_are_stale(
     (source / "plugin" / "config.py").write_text("same")
     (installed / "config.py").write_text("same")
     (source / "actions").mkdir()
-    monkeypatch.setattr(installation, "PACKAGE", source / "groundrails")
+    monkeypatch.setattr(installation, "PACKAGE", source / "evidencerails")
     monkeypatch.setattr(installation, "resolved_plugin", lambda: installed)
     assert installation.stale_files() == []
 

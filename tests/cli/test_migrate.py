@@ -1,4 +1,4 @@
-"""`groundrails migrate`: the version is added, moved keys go to their place, comments and layout stay."""
+"""`evidencerails migrate`: the version is added, moved keys go to their place, comments and layout stay."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from groundrails import Guard
-from groundrails.cli.errors import CliError
-from groundrails.cli.main import _exit_code
-from groundrails.cli.migrate_steps import STEPS, Migrated, Step, migrated
-from groundrails.config import SCHEMA_VERSION
-from groundrails.errors import SettingsError
+from evidencerails import Guard
+from evidencerails.cli.errors import CliError
+from evidencerails.cli.main import _exit_code
+from evidencerails.cli.migrate_steps import STEPS, Migrated, Step, migrated
+from evidencerails.config import SCHEMA_VERSION
+from evidencerails.errors import SettingsError
 
 APP = """\
 models: []   # none yet
 custom_data:
-  groundrails:
+  evidencerails:
     # when it runs
     activation: always  # every answer
     grounding:
@@ -41,7 +41,7 @@ def test_it_shows_the_change_and_writes_only_when_told(tmp_path: Path, capsys: p
     assert _exit_code(["migrate", str(tmp_path), "--write"]) == 0
     text = file.read_text(encoding="utf-8")
     assert text.replace("    schema_version: 1\n", "") == APP
-    assert yaml.safe_load(text)["custom_data"]["groundrails"]["schema_version"] == SCHEMA_VERSION
+    assert yaml.safe_load(text)["custom_data"]["evidencerails"]["schema_version"] == SCHEMA_VERSION
     assert _exit_code(["migrate", str(tmp_path)]) == 0
     assert "nothing to change" in capsys.readouterr().err
     Guard(tmp_path).close()
@@ -91,8 +91,8 @@ monitoring:
 
 
 def test_a_section_that_does_not_exist_is_made() -> None:
-    found = moved("custom_data:\n  groundrails:\n    alerts: {mail: {host: h}}\n")
-    assert yaml.safe_load(found.text)["custom_data"]["groundrails"] == {
+    found = moved("custom_data:\n  evidencerails:\n    alerts: {mail: {host: h}}\n")
+    assert yaml.safe_load(found.text)["custom_data"]["evidencerails"] == {
         "schema_version": 2,
         "monitoring": {"alerts": {"email": {"host": "h"}}},
     }
@@ -113,12 +113,12 @@ def test_steps_of_versions_it_has_passed_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("schema_version: 3\n", "knows up to 2; upgrade groundrails"),
+        ("schema_version: 3\n", "knows up to 2; upgrade evidencerails"),
         ("schema_version: soon\n", "expected a whole number"),
         ("grounding: {limit: 0.1, max_unsupported_score: 0.2}\n", "both grounding.limit and"),
         ("- a list\n", "cannot be read as settings"),
         ("a: [\n", "cannot be read as settings"),
-        ("groundrails: 7\n", "must be a mapping"),
+        ("evidencerails: 7\n", "must be a mapping"),
     ],
 )
 def test_what_cannot_be_done_is_said(text: str, words: str) -> None:
@@ -129,7 +129,7 @@ def test_what_cannot_be_done_is_said(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("models: []\n", "has no settings of groundrails"),
+        ("models: []\n", "has no settings of evidencerails"),
         ("checks: [groundin]\n", "did you mean 'grounding'"),
         ("\xff", "cannot read"),
     ],
@@ -149,7 +149,7 @@ def test_the_shipped_steps_end_at_the_version_of_the_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "words"), [(SCHEMA_VERSION + 1, "upgrade groundrails"), (0, "groundrails migrate")]
+    ("version", "words"), [(SCHEMA_VERSION + 1, "upgrade evidencerails"), (0, "evidencerails migrate")]
 )
 def test_settings_of_another_version_say_what_to_do(version: int, words: str) -> None:
     with pytest.raises(SettingsError, match=words):

@@ -1,4 +1,4 @@
-"""`groundrails check --html` and `--debug-claims`: what stands in the page, and that no text can change it."""
+"""`evidencerails check --html` and `--debug-claims`: what stands in the page, and that no text can change it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
-from groundrails.cli.page import page
+from evidencerails import Guard
+from evidencerails.cli.page import page
 
 Run = Callable[..., Any]
 
@@ -60,15 +60,15 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def written(groundrails: Run, folder: Path, answer: str, source: str, *more: str) -> tuple[Any, str]:
+def written(evidencerails: Run, folder: Path, answer: str, source: str, *more: str) -> tuple[Any, str]:
     (folder / "answer.txt").write_text(answer)
     (folder / "source.txt").write_text(source)
-    done = groundrails("check", "-f", "answer.txt", "-e", "source.txt", "--html", "out.html", *more, cwd=folder)
+    done = evidencerails("check", "-f", "answer.txt", "-e", "source.txt", "--html", "out.html", *more, cwd=folder)
     return done, (folder / "out.html").read_text(encoding="utf-8")
 
 
-def test_the_page_marks_words_and_shows_each_claim_with_type_and_evidence(groundrails: Run, tmp_path: Path) -> None:
-    done, text = written(groundrails, tmp_path, ANSWER, SOURCE)
+def test_the_page_marks_words_and_shows_each_claim_with_type_and_evidence(evidencerails: Run, tmp_path: Path) -> None:
+    done, text = written(evidencerails, tmp_path, ANSWER, SOURCE)
     shown = Page(text)
     assert done.code == 1 and "⟦1887⟧" in done.out and "temporal" in done.out
     assert shown.text_in("mark") == ["1887", "contradicted, claim 1"]
@@ -80,8 +80,8 @@ def test_the_page_marks_words_and_shows_each_claim_with_type_and_evidence(ground
     assert any("1889" in quote for quote in shown.text_in("blockquote"))
 
 
-def test_the_page_loads_and_runs_nothing(groundrails: Run, tmp_path: Path) -> None:
-    _, text = written(groundrails, tmp_path, ANSWER, SOURCE)
+def test_the_page_loads_and_runs_nothing(evidencerails: Run, tmp_path: Path) -> None:
+    _, text = written(evidencerails, tmp_path, ANSWER, SOURCE)
     shown = Page(text)
     assert not {"script", "img", "link", "iframe", "object", "form", "base"} & {tag for tag, _ in shown.tags}
     assert not [
@@ -94,8 +94,8 @@ def test_the_page_loads_and_runs_nothing(groundrails: Run, tmp_path: Path) -> No
     assert "url(" not in style and "@import" not in style and "prefers-color-scheme: dark" in style
 
 
-def test_hostile_texts_stay_texts(groundrails: Run, tmp_path: Path) -> None:
-    _, text = written(groundrails, tmp_path, HOSTILE, SOURCE + HOSTILE, "--debug-claims")
+def test_hostile_texts_stay_texts(evidencerails: Run, tmp_path: Path) -> None:
+    _, text = written(evidencerails, tmp_path, HOSTILE, SOURCE + HOSTILE, "--debug-claims")
     shown = Page(text)
     assert not {"script", "img"} & {tag for tag, _ in shown.tags}
     everything = "".join(text for _, text in shown.texts)
@@ -104,49 +104,49 @@ def test_hostile_texts_stay_texts(groundrails: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("redaction", ["hash", "drop"])
-def test_a_redacted_page_has_none_of_the_texts(groundrails: Run, tmp_path: Path, redaction: str) -> None:
+def test_a_redacted_page_has_none_of_the_texts(evidencerails: Run, tmp_path: Path, redaction: str) -> None:
     (tmp_path / "s.yml").write_text(f"redaction: {redaction}\n")
-    done, text = written(groundrails, tmp_path, ANSWER, SOURCE, "--config", "s.yml", "--debug-claims")
+    done, text = written(evidencerails, tmp_path, ANSWER, SOURCE, "--config", "s.yml", "--debug-claims")
     assert done.code == 1
     for told in ("Eiffel", "1887", "1889", "330 metres", "Hello"):
         assert told not in text and told not in done.out
 
 
-def test_settings_that_hide_evidence_hide_it_in_the_page(groundrails: Run, tmp_path: Path) -> None:
+def test_settings_that_hide_evidence_hide_it_in_the_page(evidencerails: Run, tmp_path: Path) -> None:
     (tmp_path / "s.yml").write_text("expose: {evidence: false}\n")
-    _, text = written(groundrails, tmp_path, ANSWER, SOURCE, "--config", "s.yml")
+    _, text = written(evidencerails, tmp_path, ANSWER, SOURCE, "--config", "s.yml")
     assert "1887" in text and "1889" not in text and "source.txt" not in text
 
 
-def test_an_unverified_answer_has_a_page_with_the_reason(groundrails: Run, tmp_path: Path) -> None:
-    done, text = written(groundrails, tmp_path, ANSWER, " ")
+def test_an_unverified_answer_has_a_page_with_the_reason(evidencerails: Run, tmp_path: Path) -> None:
+    done, text = written(evidencerails, tmp_path, ANSWER, " ")
     assert done.code == 3
     shown = Page(text)
     assert "unverified" in shown.text_in("h1") and "no_evidence" in text and shown.all("mark") == []
 
 
-def test_a_page_that_cannot_be_written_is_wrong_usage(groundrails: Run, tmp_path: Path) -> None:
+def test_a_page_that_cannot_be_written_is_wrong_usage(evidencerails: Run, tmp_path: Path) -> None:
     for place in ("nowhere/out.html", "."):
-        done = groundrails("check", "-r", ANSWER, "-t", SOURCE, "--html", place, cwd=tmp_path)
+        done = evidencerails("check", "-r", ANSWER, "-t", SOURCE, "--html", place, cwd=tmp_path)
         assert (done.code, done.out) == (2, "") and "cannot write" in done.err
 
 
-def test_debug_claims_shows_what_was_extracted_before_the_verdicts(groundrails: Run) -> None:
-    done = groundrails("check", "-r", ANSWER, "-t", SOURCE, "--debug-claims")
+def test_debug_claims_shows_what_was_extracted_before_the_verdicts(evidencerails: Run) -> None:
+    done = evidencerails("check", "-r", ANSWER, "-t", SOURCE, "--debug-claims")
     assert done.out.index("extracted claim") < done.out.index("makes no claim") < done.out.index("hallucinated")
     start = ANSWER.index("The Eiffel")
     assert f"{start}:{start + 35} The" in done.out and "rules" in done.out and "Hello there!" in done.out
 
 
-def test_debug_claims_works_without_evidence_and_needs_the_check(groundrails: Run) -> None:
-    done = groundrails("check", "-r", ANSWER, "--debug-claims")
+def test_debug_claims_works_without_evidence_and_needs_the_check(evidencerails: Run) -> None:
+    done = evidencerails("check", "-r", ANSWER, "--debug-claims")
     assert done.code == 3 and "extracted claim" in done.out and "rules" in done.out
-    done = groundrails("check", "-r", ANSWER, "-t", SOURCE, "--check", "grounding", "--debug-claims")
+    done = evidencerails("check", "-r", ANSWER, "-t", SOURCE, "--check", "grounding", "--debug-claims")
     assert done.code == 2 and "--check claims" in done.err
 
 
-def test_debug_claims_shows_dropped_claims_of_a_model(groundrails: Run, tmp_path: Path) -> None:
-    from groundrails.testing import ReplayServer
+def test_debug_claims_shows_dropped_claims_of_a_model(evidencerails: Run, tmp_path: Path) -> None:
+    from evidencerails.testing import ReplayServer
 
     claims = '{"claims": [{"sentence": 2, "claim": "The Eiffel Tower was built in 1887."}, '
     claims += '{"sentence": 2, "claim": "The tower weighs 10100 tonnes."}]}'
@@ -156,7 +156,7 @@ def test_debug_claims_shows_dropped_claims_of_a_model(groundrails: Run, tmp_path
             f"checks: [claims]\nclaims: {{extractor: llm, classifier: offline}}\n"
             f"llm: {{base_url: '{server.base_url}', model: m, api_key: none}}\n"
         )
-        done = groundrails("check", "-r", ANSWER, "-t", SOURCE, "-c", tmp_path / "s.yml", "--debug-claims")
+        done = evidencerails("check", "-r", ANSWER, "-t", SOURCE, "-c", tmp_path / "s.yml", "--debug-claims")
     assert "10100" in done.out and "and not in the" in " ".join(done.out.split())
     assert re.search(r"│ llm", done.out) and re.search(r"│ rules", done.out)
     assert "1 sentences that the model made no claim of" in done.err
@@ -173,6 +173,6 @@ def test_a_browser_shows_the_page_and_obeys_no_text(tmp_path: Path) -> None:
         text=True,
         timeout=60,
     )
-    assert f"<title>{report.status} - groundrails report</title>" in done.stdout
+    assert f"<title>{report.status} - evidencerails report</title>" in done.stdout
     assert "<script" not in done.stdout and "<mark" in done.stdout
     assert "Refused to apply" not in done.stderr and "Content Security Policy" not in done.stderr

@@ -1,4 +1,4 @@
-"""`groundrails review` and `groundrails store` as people use them."""
+"""`evidencerails review` and `evidencerails store` as people use them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from groundrails import Exchange, Report
-from groundrails.exchange import Span
-from groundrails.report import Claim
-from groundrails.review.package import package_of
-from groundrails.review.queue import ReviewQueue
-from groundrails.settings.store import StoreSettings
-from groundrails.store import Store
+from evidencerails import Exchange, Report
+from evidencerails.exchange import Span
+from evidencerails.report import Claim
+from evidencerails.review.package import package_of
+from evidencerails.review.queue import ReviewQueue
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store import Store
 
 Run = Callable[..., Any]
 ANSWER = "Paris is in Italy. \x1b[31m[bold]"
@@ -42,47 +42,47 @@ def review_id(url: str) -> str:
         return queue.submit(package, tier="synchronous", risk=0.54, stakes="medium", within_s=600).id
 
 
-def test_list_show_and_approve(groundrails: Run, url: str, review_id: str) -> None:
-    listed = groundrails("review", "list", "--store", url)
+def test_list_show_and_approve(evidencerails: Run, url: str, review_id: str) -> None:
+    listed = evidencerails("review", "list", "--store", url)
     assert listed.code == 0 and review_id[:12] in listed.out and "synchronous" in listed.out
-    shown = groundrails("review", "show", review_id[:6], "--store", url)
+    shown = evidencerails("review", "show", review_id[:6], "--store", url)
     assert "contradicted: Paris is in Italy." in shown.out and "Paris is the capital of France." in shown.out
     assert "\x1b" not in shown.out and "\\x1b[31m[bold]" in shown.out
-    done = groundrails("review", "approve", review_id[:6], "--reviewer", "ann", "--note", "ok", "--store", url)
+    done = evidencerails("review", "approve", review_id[:6], "--reviewer", "ann", "--note", "ok", "--store", url)
     assert (done.code, done.out) == (0, f"{review_id} approved by ann\n")
-    assert groundrails("review", "list", "--store", url).out == "no reviews\n"
-    data = json.loads(groundrails("review", "list", "--state", "unreleased", "--json", "--store", url).out)
+    assert evidencerails("review", "list", "--store", url).out == "no reviews\n"
+    data = json.loads(evidencerails("review", "list", "--state", "unreleased", "--json", "--store", url).out)
     assert [(item["id"], item["state"]) for item in data] == [(review_id, "approved")]
 
 
-def test_the_second_reviewer_gets_another_exit_code(groundrails: Run, url: str, review_id: str) -> None:
-    assert groundrails("review", "reject", review_id, "--reviewer", "ann", "--store", url).code == 0
-    second = groundrails("review", "approve", review_id, "--reviewer", "bob", "--store", url)
+def test_the_second_reviewer_gets_another_exit_code(evidencerails: Run, url: str, review_id: str) -> None:
+    assert evidencerails("review", "reject", review_id, "--reviewer", "ann", "--store", url).code == 0
+    second = evidencerails("review", "approve", review_id, "--reviewer", "bob", "--store", url)
     assert second.code == 1 and "already rejected by ann; nothing was changed" in second.err
 
 
 def test_edit_by_text_file_and_editor(
-    groundrails: Run, url: str, review_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evidencerails: Run, url: str, review_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(
         "EDITOR", f"{sys.executable} -c \"import sys; open(sys.argv[1], 'w').write('Paris is in France.')\""
     )
-    done = groundrails("review", "edit", review_id, "--reviewer", "ann", "--store", url)
+    done = evidencerails("review", "edit", review_id, "--reviewer", "ann", "--store", url)
     assert done.code == 0, done.err
-    shown = json.loads(groundrails("review", "show", review_id, "--json", "--store", url).out)
+    shown = json.loads(evidencerails("review", "show", review_id, "--json", "--store", url).out)
     assert (shown["state"], shown["edited"]) == ("edited", "Paris is in France.")
     assert shown["package"]["output"] == ANSWER
 
 
 def test_an_editor_that_changes_nothing_decides_nothing(
-    groundrails: Run, url: str, review_id: str, monkeypatch: pytest.MonkeyPatch
+    evidencerails: Run, url: str, review_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EDITOR", "true")
-    done = groundrails("review", "edit", review_id, "--store", url)
+    done = evidencerails("review", "edit", review_id, "--store", url)
     assert done.code == 2 and "was not saved; nothing was decided" in done.err
     monkeypatch.delenv("EDITOR")
     monkeypatch.delenv("VISUAL", raising=False)
-    assert "no editor is set" in groundrails("review", "edit", review_id, "--store", url).err
+    assert "no editor is set" in evidencerails("review", "edit", review_id, "--store", url).err
 
 
 @pytest.mark.parametrize(
@@ -94,29 +94,29 @@ def test_an_editor_that_changes_nothing_decides_nothing(
     ],
 )
 def test_wrong_usage_is_one_line(
-    groundrails: Run, url: str, review_id: str, arguments: tuple[str, ...], message: str
+    evidencerails: Run, url: str, review_id: str, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = groundrails("review", *arguments, "--store", url)
+    done = evidencerails("review", *arguments, "--store", url)
     assert done.code == 2 and message in done.err and len(done.err.splitlines()) == 1
 
 
-def test_a_store_that_is_not_there_is_not_made(groundrails: Run, tmp_path: Path) -> None:
-    done = groundrails("review", "list", "--store", f"sqlite:///{tmp_path}/none.db")
+def test_a_store_that_is_not_there_is_not_made(evidencerails: Run, tmp_path: Path) -> None:
+    done = evidencerails("review", "list", "--store", f"sqlite:///{tmp_path}/none.db")
     assert done.code == 2 and "there is no store" in done.err and not (tmp_path / "none.db").exists()
 
 
-def test_store_init_status_export_and_purge(groundrails: Run, url: str, review_id: str, tmp_path: Path) -> None:
-    assert groundrails("store", "init", "--store", url).code == 0
-    status = json.loads(groundrails("store", "status", "--json", "--store", url).out)
+def test_store_init_status_export_and_purge(evidencerails: Run, url: str, review_id: str, tmp_path: Path) -> None:
+    assert evidencerails("store", "init", "--store", url).code == 0
+    status = json.loads(evidencerails("store", "status", "--json", "--store", url).out)
     assert (status["reports"], status["by_status"], status["spooled"]) == (1, {"hallucinated": 1}, 0)
-    exported = groundrails("store", "export", "--store", url)
+    exported = evidencerails("store", "export", "--store", url)
     (row,) = [json.loads(line) for line in exported.out.splitlines()]
     assert row["response"] == ANSWER and "\x1b" not in exported.out
-    assert groundrails("store", "export", tmp_path / "out.csv", "--format", "csv", "--store", url).code == 0
+    assert evidencerails("store", "export", tmp_path / "out.csv", "--format", "csv", "--store", url).code == 0
     assert (tmp_path / "out.csv").read_text().startswith("seq,id,created_at,status")
-    assert groundrails("store", "purge", "--store", url).out.startswith("0 reports and 0 reviews deleted")
+    assert evidencerails("store", "purge", "--store", url).out.startswith("0 reports and 0 reviews deleted")
 
 
-def test_settings_name_the_store(groundrails: Run, url: str, review_id: str, tmp_path: Path) -> None:
+def test_settings_name_the_store(evidencerails: Run, url: str, review_id: str, tmp_path: Path) -> None:
     (tmp_path / "settings.yml").write_text(f"store: {{url: '{url}'}}\n")
-    assert review_id[:12] in groundrails("review", "list", "--config", tmp_path / "settings.yml").out
+    assert review_id[:12] in evidencerails("review", "list", "--config", tmp_path / "settings.yml").out

@@ -2,10 +2,10 @@ import io
 
 import pytest
 
-from groundrails.cli.render import marked_answer, print_report
-from groundrails.cli.terminal import console, visible
-from groundrails.exchange import Span
-from groundrails.report import Claim, Quote, Report
+from evidencerails.cli.render import marked_answer, print_report
+from evidencerails.cli.terminal import console, visible
+from evidencerails.exchange import Span
+from evidencerails.report import Claim, Quote, Report
 
 ANSWER = "Iron melts at 900 degrees. Iron is a metal."
 

@@ -1,7 +1,7 @@
 import pytest
 import yaml
 
-from groundrails.cli.yaml_edit import CannotEdit, add_item, set_default
+from evidencerails.cli.yaml_edit import CannotEdit, add_item, set_default
 
 FLOWS = ("rails", "output", "flows")
 
@@ -82,12 +82,12 @@ def test_a_shared_anchor_is_extended_once() -> None:
 
 
 def test_a_value_is_set_once_and_an_existing_one_stays() -> None:
-    path = ("custom_data", "groundrails", "activation")
+    path = ("custom_data", "evidencerails", "activation")
     assert set_default("custom_data:\n  mine: 1\n", path, "always") == (
-        "custom_data:\n  groundrails:\n    activation: always\n  mine: 1\n"
+        "custom_data:\n  evidencerails:\n    activation: always\n  mine: 1\n"
     )
-    kept = "custom_data:\n  groundrails:\n    activation: shadow\n"
+    kept = "custom_data:\n  evidencerails:\n    activation: shadow\n"
     assert set_default(kept, path, "always") == kept
-    assert set_default("custom_data:\n  groundrails:\n    activation:\n", path, "always") == (
-        "custom_data:\n  groundrails:\n    activation: always\n"
+    assert set_default("custom_data:\n  evidencerails:\n    activation:\n", path, "always") == (
+        "custom_data:\n  evidencerails:\n    activation: always\n"
     )

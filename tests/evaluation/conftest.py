@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from groundrails.cli.main import _exit_code
+from evidencerails.cli.main import _exit_code
 
 
 class Done(NamedTuple):
@@ -21,7 +21,7 @@ class Done(NamedTuple):
 
 
 @pytest.fixture
-def groundrails(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def evidencerails(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
     """Runs a command inside this process."""
 
     def run(*arguments: str | Path) -> Done:
@@ -37,7 +37,7 @@ def start_process() -> Callable[..., subprocess.Popen[bytes]]:
     """Starts the real program."""
 
     def start(*arguments: str | Path) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "groundrails", *map(str, arguments)]
+        command = [sys.executable, "-m", "evidencerails", *map(str, arguments)]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
 
     return start

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from groundrails.evaluation.redteam.attacks import Attack, Probe
-from groundrails.evaluation.redteam.outcomes import Outcome, Verdict
+from evidencerails.evaluation.redteam.attacks import Attack, Probe
+from evidencerails.evaluation.redteam.outcomes import Outcome, Verdict
 
 
 class FixedTarget:

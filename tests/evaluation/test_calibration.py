@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 import yaml
 
-from groundrails import Guard
-from groundrails.config import GuardConfig
-from groundrails.errors import InputError, SettingsError
-from groundrails.evaluation import calibration as c
-from groundrails.evaluation import thresholds as t
-from groundrails.evaluation.outcomes import Outcome
-from groundrails.evaluation.runs import RunFile, header_of
-from groundrails.scoring.calibrated import calibrated, ensemble_score, log_odds
-from groundrails.settings.calibration import EnsembleCalibration, MethodCalibration
+from evidencerails import Guard
+from evidencerails.config import GuardConfig
+from evidencerails.errors import InputError, SettingsError
+from evidencerails.evaluation import calibration as c
+from evidencerails.evaluation import thresholds as t
+from evidencerails.evaluation.outcomes import Outcome
+from evidencerails.evaluation.runs import RunFile, header_of
+from evidencerails.scoring.calibrated import calibrated, ensemble_score, log_odds
+from evidencerails.settings.calibration import EnsembleCalibration, MethodCalibration
 
 Run = Callable[..., Any]
 
@@ -182,14 +182,14 @@ def made_up_run(file: Path, rows: int = 400, *, methods: tuple[str, ...] = ("gro
     return file
 
 
-def test_the_command_writes_settings_that_the_guard_reads(groundrails: Run, tmp_path: Path) -> None:
+def test_the_command_writes_settings_that_the_guard_reads(evidencerails: Run, tmp_path: Path) -> None:
     run = made_up_run(tmp_path / "r.rows.jsonl", methods=("grounding",))
     out = tmp_path / "calibration.yml"
-    done = groundrails(
+    done = evidencerails(
         "calibrate", "--run", run, "--out", out, "--html", tmp_path / "c.html", "--json", tmp_path / "c.json"
     )
     assert done.code == 0, done.err
-    written = yaml.safe_load(out.read_text())["groundrails"]
+    written = yaml.safe_load(out.read_text())["evidencerails"]
     how = written["calibration"]["methods"]["grounding"]
     assert "400 rows of made up" in written["calibration"]["fitted_on"]
     assert Guard(out).config.calibration.methods["grounding"].method == how["method"]
@@ -213,30 +213,32 @@ def test_the_command_writes_settings_that_the_guard_reads(groundrails: Run, tmp_
     assert written["grounding"]["max_unsupported_score"] == pytest.approx(chosen, abs=1e-4)
 
 
-def test_the_threshold_of_the_report_s_score_becomes_the_gate_that_blocks(groundrails: Run, tmp_path: Path) -> None:
+def test_the_threshold_of_the_report_s_score_becomes_the_gate_that_blocks(evidencerails: Run, tmp_path: Path) -> None:
     run = made_up_run(tmp_path / "r.rows.jsonl", methods=("grounding",))
     out, told = tmp_path / "c.yml", tmp_path / "c.json"
-    done = groundrails("calibrate", "--run", run, "--out", out, "--json", told, "--gate", "--lambda2", "3")
+    done = evidencerails("calibrate", "--run", run, "--out", out, "--json", told, "--gate", "--lambda2", "3")
     assert done.code == 0, done.err
-    limit = yaml.safe_load(out.read_text())["groundrails"]["quality_gate"]["max_hallucination_score"]
+    limit = yaml.safe_load(out.read_text())["evidencerails"]["quality_gate"]["max_hallucination_score"]
     chosen = json.loads(told.read_text())["thresholds"]["report score"]
     assert limit == pytest.approx(chosen["training"]["value"], abs=1e-6)
     assert 0.0 < limit < 1.0 and chosen["held_out"]["leak_rate"] <= 0.5
-    settings = {**yaml.safe_load(out.read_text())["groundrails"], "checks": ["grounding"], "policies": [
+    settings = {**yaml.safe_load(out.read_text())["evidencerails"], "checks": ["grounding"], "policies": [
         {"when": {"kind": "unsupported_claim"}, "then": "warn"}]}  # fmt: skip
     report = Guard(settings).check_sync("The bridge opened in 1950.", evidence="The bridge opened in 1850.")
     assert report.decision == "block" and report.decided_by == "quality_gate: hallucination_score"
 
 
-def test_a_gate_needs_a_check(groundrails: Run, tmp_path: Path) -> None:
+def test_a_gate_needs_a_check(evidencerails: Run, tmp_path: Path) -> None:
     run = made_up_run(tmp_path / "r.rows.jsonl", methods=("nli",))
-    done = groundrails("calibrate", "--run", run, "--out", tmp_path / "c.yml", "--gate")
+    done = evidencerails("calibrate", "--run", run, "--out", tmp_path / "c.yml", "--gate")
     assert done.code == 2 and "only measures" in done.err
 
 
-def test_a_method_that_adds_nothing_leaves_no_ensemble_behind_unless_it_helps(groundrails: Run, tmp_path: Path) -> None:
+def test_a_method_that_adds_nothing_leaves_no_ensemble_behind_unless_it_helps(
+    evidencerails: Run, tmp_path: Path
+) -> None:
     run = made_up_run(tmp_path / "r.rows.jsonl", rows=800)
-    done = groundrails("calibrate", "--run", run, "--out", tmp_path / "c.yml", "--json", tmp_path / "c.json")
+    done = evidencerails("calibrate", "--run", run, "--out", tmp_path / "c.yml", "--json", tmp_path / "c.json")
     assert done.code == 0, done.err
     told = json.loads((tmp_path / "c.json").read_text())
     ensemble = told["fitted"][-1]
@@ -253,20 +255,20 @@ def test_a_method_that_adds_nothing_leaves_no_ensemble_behind_unless_it_helps(gr
         (("--method", "judge"), "has no outcome of judge; it has grounding, consistency"),
     ],
 )
-def test_wrong_usage_exits_2(groundrails: Run, tmp_path: Path, options: tuple[str, ...], told: str) -> None:
-    done = groundrails("calibrate", "--run", made_up_run(tmp_path / "r.rows.jsonl", rows=100), *options)
+def test_wrong_usage_exits_2(evidencerails: Run, tmp_path: Path, options: tuple[str, ...], told: str) -> None:
+    done = evidencerails("calibrate", "--run", made_up_run(tmp_path / "r.rows.jsonl", rows=100), *options)
     assert done.code == 2 and told in done.err
 
 
-def test_a_file_that_is_no_run_is_told(groundrails: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_no_run_is_told(evidencerails: Run, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"id": 1}\n')
-    done = groundrails("calibrate", "--run", tmp_path / "x.jsonl")
+    done = evidencerails("calibrate", "--run", tmp_path / "x.jsonl")
     assert done.code == 2 and "is not the file of a run" in done.err
 
 
-def test_scores_that_are_calibrated_already_are_refused(groundrails: Run, tmp_path: Path) -> None:
+def test_scores_that_are_calibrated_already_are_refused(evidencerails: Run, tmp_path: Path) -> None:
     config = GuardConfig.load({"calibration": {"methods": {"grounding": {"method": "platt"}}}})
     with RunFile(tmp_path / "r.jsonl", header_of("d", "x", None, 0, config)):
         pass
-    done = groundrails("calibrate", "--run", tmp_path / "r.jsonl")
+    done = evidencerails("calibrate", "--run", tmp_path / "r.jsonl")
     assert done.code == 2 and "calibrated already" in done.err

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from groundrails.errors import InputError
-from groundrails.evaluation.datasets import Dataset
-from groundrails.evaluation.datasets.registry import SOURCES
-from groundrails.evaluation.rows import GoldSentence, Row
+from evidencerails.errors import InputError
+from evidencerails.evaluation.datasets import Dataset
+from evidencerails.evaluation.datasets.registry import SOURCES
+from evidencerails.evaluation.rows import GoldSentence, Row
 
 
 def lines(*records: Any) -> str:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from groundrails.evaluation import metrics
-from groundrails.evaluation.delong import delong
+from evidencerails.evaluation import metrics
+from evidencerails.evaluation.delong import delong
 
 LABELS = [1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]
 FIRST = [0.9, 0.8, 0.7, 0.4, 0.6, 0.3, 0.5, 0.4, 0.2, 0.1, 0.3, 0.6, 0.2, 0.1]

@@ -11,25 +11,25 @@ from typing import Any
 import pytest
 from evaluation_rows import write_rows, year_rows
 
-from groundrails.evaluation.runs import outcomes_in, read_header
-from groundrails.scoring.judge import HIGHEST_LEVEL
-from groundrails.testing import ReplayRequest, ReplayServer
+from evidencerails.evaluation.runs import outcomes_in, read_header
+from evidencerails.scoring.judge import HIGHEST_LEVEL
+from evidencerails.testing import ReplayRequest, ReplayServer
 
 Run = Callable[..., Any]
 CONTRACT = ("n", "unverified", "precision", "recall", "f1", "balanced_accuracy", "auroc", "auprc", "brier", "ece",
             "latency_ms_p50", "latency_ms_p95")  # fmt: skip
 
 
-def evaluated(groundrails: Run, tmp_path: Path, rows: list[dict[str, Any]], *options: str) -> dict[str, Any]:
-    done = groundrails(
+def evaluated(evidencerails: Run, tmp_path: Path, rows: list[dict[str, Any]], *options: str) -> dict[str, Any]:
+    done = evidencerails(
         "eval", "--dataset", write_rows(tmp_path / "rows.jsonl", rows), "--json", tmp_path / "m.json", *options
     )
     assert done.code == 0, done.err
     return json.loads((tmp_path / "m.json").read_text())
 
 
-def test_json_holds_every_metric_with_its_interval(groundrails: Run, tmp_path: Path) -> None:
-    found = evaluated(groundrails, tmp_path, year_rows(12), "--method", "grounding,nli")
+def test_json_holds_every_metric_with_its_interval(evidencerails: Run, tmp_path: Path) -> None:
+    found = evaluated(evidencerails, tmp_path, year_rows(12), "--method", "grounding,nli")
     assert list(found["methods"]) == ["grounding", "nli"]
     for metrics in found["methods"].values():
         for name in CONTRACT:
@@ -42,19 +42,19 @@ def test_json_holds_every_metric_with_its_interval(groundrails: Run, tmp_path: P
     assert found["baselines"]["length"]["auroc"]["value"] == 0.5  # all answers are of one length, per pair
 
 
-def test_one_class_gives_null_and_a_reason(groundrails: Run, tmp_path: Path) -> None:
+def test_one_class_gives_null_and_a_reason(evidencerails: Run, tmp_path: Path) -> None:
     rows = [row for row in year_rows(8) if not row["hallucinated"]]
-    metrics = evaluated(groundrails, tmp_path, rows)["methods"]["grounding"]
+    metrics = evaluated(evidencerails, tmp_path, rows)["methods"]["grounding"]
     for name in ("auroc", "auprc", "balanced_accuracy", "recall", "f1"):
         assert metrics[name]["value"] is None and "undefined" in metrics[name]["reason"]
     assert metrics["brier"]["value"] is not None
 
 
-def test_bad_rows_are_told_and_counted_and_the_rest_is_evaluated(groundrails: Run, tmp_path: Path) -> None:
+def test_bad_rows_are_told_and_counted_and_the_rest_is_evaluated(evidencerails: Run, tmp_path: Path) -> None:
     file = write_rows(tmp_path / "rows.jsonl", [*year_rows(4), {"id": "x", "response": "No label."}, year_rows(1)[0]])
     with file.open("a") as handle:
         handle.write('{"id": "broken\n')
-    done = groundrails("eval", "-d", file, "--json", tmp_path / "m.json")
+    done = evidencerails("eval", "-d", file, "--json", tmp_path / "m.json")
     assert done.code == 0
     assert "left out or changed: 1 malformed, 1 without label, 1 repeated" in done.err
     run = json.loads((tmp_path / "m.json").read_text())["run"]
@@ -72,21 +72,21 @@ def test_bad_rows_are_told_and_counted_and_the_rest_is_evaluated(groundrails: Ru
     ],
 )
 def test_wrong_usage_exits_2_with_the_remedy(
-    groundrails: Run, tmp_path: Path, options: tuple[str, ...], told: str
+    evidencerails: Run, tmp_path: Path, options: tuple[str, ...], told: str
 ) -> None:
-    done = groundrails("eval", "-d", write_rows(tmp_path / "rows.jsonl", year_rows(2)), *options)
+    done = evidencerails("eval", "-d", write_rows(tmp_path / "rows.jsonl", year_rows(2)), *options)
     assert done.code == 2 and told in done.err
 
 
-def test_a_data_set_without_a_usable_row_is_an_error(groundrails: Run, tmp_path: Path) -> None:
+def test_a_data_set_without_a_usable_row_is_an_error(evidencerails: Run, tmp_path: Path) -> None:
     file = write_rows(tmp_path / "rows.jsonl", [{"response": "A."}])
-    done = groundrails("eval", "-d", file)
+    done = evidencerails("eval", "-d", file)
     assert done.code == 2 and "has no row to evaluate: 1 without label" in done.err
 
 
-def test_a_method_that_could_verify_nothing_exits_3_and_says_why(groundrails: Run, tmp_path: Path) -> None:
+def test_a_method_that_could_verify_nothing_exits_3_and_says_why(evidencerails: Run, tmp_path: Path) -> None:
     file = write_rows(tmp_path / "rows.jsonl", year_rows(2))
-    done = groundrails("eval", "-d", file, "-m", "ngram", "--json", tmp_path / "m.json")
+    done = evidencerails("eval", "-d", file, "-m", "ngram", "--json", tmp_path / "m.json")
     assert done.code == 3
     assert "ngram could verify no row: no_model" in done.err
     metrics = json.loads((tmp_path / "m.json").read_text())["methods"]["ngram"]
@@ -94,15 +94,15 @@ def test_a_method_that_could_verify_nothing_exits_3_and_says_why(groundrails: Ru
     assert metrics["f1"]["conservative"]["value"] == 0.0
 
 
-def test_rows_without_evidence_are_unverified_for_that_reason(groundrails: Run, tmp_path: Path) -> None:
+def test_rows_without_evidence_are_unverified_for_that_reason(evidencerails: Run, tmp_path: Path) -> None:
     rows = [{**row, "evidence": []} for row in year_rows(4)]
-    done = groundrails("eval", "-d", write_rows(tmp_path / "rows.jsonl", rows), "-m", "grounding,claims,nli")
+    done = evidencerails("eval", "-d", write_rows(tmp_path / "rows.jsonl", rows), "-m", "grounding,claims,nli")
     assert done.code == 3
     for method in ("grounding", "claims", "nli"):
         assert f"{method} could verify no row: no_evidence" in done.err
 
 
-def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(groundrails: Run, tmp_path: Path) -> None:
+def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(evidencerails: Run, tmp_path: Path) -> None:
     """Nonsense rows are unverified: they leave the first column and count as wrong in the second."""
 
     def judge(request: ReplayRequest) -> str:
@@ -118,7 +118,7 @@ def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(groundrails: Run,
         settings = tmp_path / "settings.yml"
         llm = {"model": "replay", "base_url": server.base_url, "api_key": "none", "cache": {"backend": "off"}}
         settings.write_text(json.dumps({"llm": llm}))
-        found = evaluated(groundrails, tmp_path, year_rows(24), "-m", "judge", "-c", str(settings))
+        found = evaluated(evidencerails, tmp_path, year_rows(24), "-m", "judge", "-c", str(settings))
     metrics = found["methods"]["judge"]
     assert 6 <= metrics["unverified"]["value"] <= 10
     assert metrics["auroc"]["value"] == 1.0
@@ -128,7 +128,7 @@ def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(groundrails: Run,
     assert metrics["llm_calls"]["value"] >= 1.0
 
 
-def test_a_killed_run_goes_on_where_it_stopped(groundrails: Run, start_process: Run, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_where_it_stopped(evidencerails: Run, start_process: Run, tmp_path: Path) -> None:
     file, run = write_rows(tmp_path / "rows.jsonl", year_rows(120)), tmp_path / "m.rows.jsonl"
     running = start_process("eval", "-d", file, "--json", tmp_path / "m.json", "--concurrency", "1")
     deadline = time.monotonic() + 100
@@ -140,7 +140,7 @@ def test_a_killed_run_goes_on_where_it_stopped(groundrails: Run, start_process: 
         handle.write('{"id": "half a li')  # as if it had been killed while writing
     kept = run.read_text().splitlines()[1:-1]
     assert 7 <= len(kept) < 120 and not (tmp_path / "m.json").exists()
-    done = groundrails("eval", "-d", file, "--json", tmp_path / "m.json")
+    done = evidencerails("eval", "-d", file, "--json", tmp_path / "m.json")
     assert done.code == 0 and f"going on with a run of {len(kept)} outcomes" in done.err
     assert run.read_text().splitlines()[1 : 1 + len(kept)] == kept  # nothing was done twice
     ids = [outcome.id for outcome in outcomes_in(run)]
@@ -148,37 +148,37 @@ def test_a_killed_run_goes_on_where_it_stopped(groundrails: Run, start_process: 
     assert json.loads((tmp_path / "m.json").read_text())["methods"]["grounding"]["n"]["value"] == 120
 
 
-def test_another_runs_file_is_refused_unless_fresh(groundrails: Run, tmp_path: Path) -> None:
+def test_another_runs_file_is_refused_unless_fresh(evidencerails: Run, tmp_path: Path) -> None:
     run = tmp_path / "a.rows.jsonl"
     rows = write_rows(tmp_path / "rows.jsonl", year_rows(4))
-    assert groundrails("eval", "-d", rows, "--run", run).code == 0
-    refused = groundrails("eval", "-d", rows, "--run", run, "--sample", "2")
+    assert evidencerails("eval", "-d", rows, "--run", run).code == 0
+    refused = evidencerails("eval", "-d", rows, "--run", run, "--sample", "2")
     assert refused.code == 2 and "sample None there, 2 here" in refused.err
-    assert groundrails("eval", "-d", rows, "--run", run, "--sample", "2", "--fresh").code == 0
+    assert evidencerails("eval", "-d", rows, "--run", run, "--sample", "2", "--fresh").code == 0
     assert read_header(run)["sample"] == 2
 
 
-def test_a_method_can_be_added_to_a_finished_run(groundrails: Run, tmp_path: Path) -> None:
+def test_a_method_can_be_added_to_a_finished_run(evidencerails: Run, tmp_path: Path) -> None:
     run, rows = tmp_path / "a.rows.jsonl", write_rows(tmp_path / "rows.jsonl", year_rows(4))
-    groundrails("eval", "-d", rows, "--run", run, "-m", "grounding")
-    groundrails("eval", "-d", rows, "--run", run, "-m", "grounding,nli")
+    evidencerails("eval", "-d", rows, "--run", run, "-m", "grounding")
+    evidencerails("eval", "-d", rows, "--run", run, "-m", "grounding,nli")
     assert [outcome.method for outcome in outcomes_in(run)] == ["grounding"] * 4 + ["nli"] * 4
 
 
-def test_nothing_is_stored_and_nobody_is_asked(groundrails: Run, tmp_path: Path) -> None:
+def test_nothing_is_stored_and_nobody_is_asked(evidencerails: Run, tmp_path: Path) -> None:
     settings = tmp_path / "settings.yml"
     settings.write_text(json.dumps({"store": {"url": f"sqlite:///{tmp_path / 'kept.db'}"}}))
     rows = write_rows(tmp_path / "rows.jsonl", year_rows(2))
-    assert groundrails("eval", "-d", rows, "-c", settings).code == 0
+    assert evidencerails("eval", "-d", rows, "-c", settings).code == 0
     assert not list(tmp_path.glob("kept.db*"))
 
 
-def test_two_runs_are_compared_with_significance(groundrails: Run, tmp_path: Path) -> None:
+def test_two_runs_are_compared_with_significance(evidencerails: Run, tmp_path: Path) -> None:
     """The first run gets evidence that says what the answers say, but for the first rows, so that it finds little."""
     rows = write_rows(tmp_path / "rows.jsonl", year_rows(20))
     blind = [row if number < 6 else {**row, "evidence": [row["response"]]} for number, row in enumerate(year_rows(20))]
-    groundrails("eval", "-d", write_rows(tmp_path / "blind.jsonl", blind), "--run", tmp_path / "blind.rows.jsonl")
-    done = groundrails("eval", "-d", rows, "--json", tmp_path / "m.json", "--compare", tmp_path / "blind.rows.jsonl")
+    evidencerails("eval", "-d", write_rows(tmp_path / "blind.jsonl", blind), "--run", tmp_path / "blind.rows.jsonl")
+    done = evidencerails("eval", "-d", rows, "--json", tmp_path / "m.json", "--compare", tmp_path / "blind.rows.jsonl")
     assert done.code == 0
     (found,) = json.loads((tmp_path / "m.json").read_text())["comparisons"]
     assert found["rows"] == 20
@@ -190,12 +190,12 @@ def test_two_runs_are_compared_with_significance(groundrails: Run, tmp_path: Pat
     assert "on 20 common rows" in told and "McNemar p = 0.0156" in told and "DeLong p" in told
 
 
-def test_the_page_stands_alone_and_escapes_what_it_shows(groundrails: Run, tmp_path: Path) -> None:
+def test_the_page_stands_alone_and_escapes_what_it_shows(evidencerails: Run, tmp_path: Path) -> None:
     evil = "<script>alert(1)</script> The bridge opened in 1950.\u202e"
     rows = [*year_rows(6), {"id": '"><img src=x>', "evidence": ["The bridge opened in 1950."], "response": evil,
                             "hallucinated": True}]  # fmt: skip
     file = write_rows(tmp_path / "rows.jsonl", rows)
-    done = groundrails(
+    done = evidencerails(
         "eval", "-d", file, "--html", tmp_path / "r.html", "--markdown", tmp_path / "r.md", "-m", "grounding,nli"
     )
     assert done.code == 0

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from groundrails.evaluation import baselines, levels
-from groundrails.evaluation.columns import Columns, columns_of
-from groundrails.evaluation.compare import comparison, said
-from groundrails.evaluation.delong import delong
-from groundrails.evaluation.metrics import UndefinedMetricError
-from groundrails.evaluation.outcomes import (
+from evidencerails.evaluation import baselines, levels
+from evidencerails.evaluation.columns import Columns, columns_of
+from evidencerails.evaluation.compare import comparison, said
+from evidencerails.evaluation.delong import delong
+from evidencerails.evaluation.metrics import UndefinedMetricError
+from evidencerails.evaluation.outcomes import (
     Outcome,
     Overlap,
     Part,
@@ -24,9 +24,9 @@ from groundrails.evaluation.outcomes import (
     read_outcome,
     word_overlap,
 )
-from groundrails.evaluation.report.markdown import compared
-from groundrails.evaluation.results import method_metrics
-from groundrails.evaluation.rows import GoldSentence, Row
+from evidencerails.evaluation.report.markdown import compared
+from evidencerails.evaluation.results import method_metrics
+from evidencerails.evaluation.rows import GoldSentence, Row
 
 ANSWER = "It opened in 1978. It is long.  It costs nothing."
 PARTS = (Part(0, 18, 0.9, True), Part(19, 30, 0.2, False))

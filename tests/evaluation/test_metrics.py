@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from groundrails.errors import MissingExtraError
-from groundrails.evaluation import metrics as m
-from groundrails.evaluation.resampling import weight_blocks
-from groundrails.evaluation.weighted import WEIGHTED
+from evidencerails.errors import MissingExtraError
+from evidencerails.evaluation import metrics as m
+from evidencerails.evaluation.resampling import weight_blocks
+from evidencerails.evaluation.weighted import WEIGHTED
 
 # By hand: bad scores .9 .4, clean .4 .1; pairs .9>.4, .9>.1, .4=.4 (half), .4>.1 -> 3.5 of 4.
 LABELS, SCORES = [1, 1, 0, 0], [0.9, 0.4, 0.4, 0.1]
@@ -187,5 +187,5 @@ def test_an_unknown_metric_names_the_known_ones() -> None:
 )
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, module: str, function: object) -> None:
     monkeypatch.setitem(sys.modules, module, None)  # as Python marks a module that cannot be imported
-    with pytest.raises(MissingExtraError, match=r"pip install 'groundrails\[eval\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'evidencerails\[eval\]'"):
         function()  # type: ignore[operator]

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from groundrails.evaluation.redteam import on_guard
-from groundrails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, EXPECTED, Attack, right
-from groundrails.evaluation.redteam.corpus import Corpus, Document
-from groundrails.evaluation.redteam.generation import GENERATORS, attacks_from
-from groundrails.evaluation.redteam.live import with_citations
-from groundrails.evaluation.redteam.on_context import chain_of
-from groundrails.evaluation.redteam.swaps import swapped
-from groundrails.text.claimable import clean
+from evidencerails.evaluation.redteam import on_guard
+from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, EXPECTED, Attack, right
+from evidencerails.evaluation.redteam.corpus import Corpus, Document
+from evidencerails.evaluation.redteam.generation import GENERATORS, attacks_from
+from evidencerails.evaluation.redteam.live import with_citations
+from evidencerails.evaluation.redteam.on_context import chain_of
+from evidencerails.evaluation.redteam.swaps import swapped
+from evidencerails.text.claimable import clean
 
 TEXT = "The Halden bridge opened in 1932. It is 412 metres long. The repairs cost 1,450 kroner and 45% came from Oslo."
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails import Guard
-from groundrails.evaluation.redteam.attacks import CATEGORIES, Category
-from groundrails.evaluation.redteam.detection import NAMED_BY, names_attack, names_tampering, said_by
-from groundrails.exchange import Exchange
-from groundrails.report import Cause, Finding
+from evidencerails import Guard
+from evidencerails.evaluation.redteam.attacks import CATEGORIES, Category
+from evidencerails.evaluation.redteam.detection import NAMED_BY, names_attack, names_tampering, said_by
+from evidencerails.exchange import Exchange
+from evidencerails.report import Cause, Finding
 
 FACTS = ("The Halden bridge opened in 1932.", "The Halden bridge is 412 metres long.")
 

@@ -7,12 +7,12 @@ import pytest
 from redteam_targets import FixedTarget, knows_all
 from scipy.stats import binomtest
 
-from groundrails.config import GuardConfig
-from groundrails.errors import InputError
-from groundrails.evaluation.redteam.attacks import CATEGORIES, Attack, Probe
-from groundrails.evaluation.redteam.corpus import Corpus, Document
-from groundrails.evaluation.redteam.generation import attacks_from
-from groundrails.evaluation.redteam.history import (
+from evidencerails.config import GuardConfig
+from evidencerails.errors import InputError
+from evidencerails.evaluation.redteam.attacks import CATEGORIES, Attack, Probe
+from evidencerails.evaluation.redteam.corpus import Corpus, Document
+from evidencerails.evaluation.redteam.generation import attacks_from
+from evidencerails.evaluation.redteam.history import (
     SECTIONS,
     Changes,
     changes_since,
@@ -20,9 +20,9 @@ from groundrails.evaluation.redteam.history import (
     settings_fingerprints,
     sign_test,
 )
-from groundrails.evaluation.redteam.outcomes import Verdict
-from groundrails.evaluation.redteam.session import Plan, Run, run
-from groundrails.evaluation.redteam.suite import SHIPPED, new_failures, propose, read_suite, together, write_suite
+from evidencerails.evaluation.redteam.outcomes import Verdict
+from evidencerails.evaluation.redteam.session import Plan, Run, run
+from evidencerails.evaluation.redteam.suite import SHIPPED, new_failures, propose, read_suite, together, write_suite
 
 BRIDGE = Document("bridge", "The Halden bridge opened in 1932. The Halden bridge is 412 metres long.")
 MILL = Document("mill", "The Aker mill was built in 1854. The Aker mill has 14 millstones in Bergen.")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails.evaluation.redteam.attacks import Attack, Probe, right, wrong
-from groundrails.evaluation.redteam.outcomes import Outcome, asked_behaviour, declines, planted_behaviour
+from evidencerails.evaluation.redteam.attacks import Attack, Probe, right, wrong
+from evidencerails.evaluation.redteam.outcomes import Outcome, asked_behaviour, declines, planted_behaviour
 
 TRUE, FALSE = "The Halden bridge opened in 1932.", "The Halden bridge opened in 1875."
 BARE = Probe(answer=FALSE, is_wrong=True, without_evidence=True)

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 from redteam_targets import FixedTarget, knows_all
 
-from groundrails.evaluation.redteam.attacks import Attack, Category, Probe, right, wrong
-from groundrails.evaluation.redteam.outcomes import Outcome, Verdict
-from groundrails.evaluation.redteam.running import attack_all, shots_wanted
-from groundrails.evaluation.redteam.scoring import scores, wilson
-from groundrails.evaluation.redteam.told import dimension_rows, markdown, summary
+from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe, right, wrong
+from evidencerails.evaluation.redteam.outcomes import Outcome, Verdict
+from evidencerails.evaluation.redteam.running import attack_all, shots_wanted
+from evidencerails.evaluation.redteam.scoring import scores, wilson
+from evidencerails.evaluation.redteam.told import dimension_rows, markdown, summary
 
 
 def attack(number: int, category: Category = "scale_stress", **rest: object) -> Attack:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from evaluation_rows import year_rows
 
-from groundrails import Guard
-from groundrails.evaluation.methods import for_evaluation
-from groundrails.evaluation.outcomes import Outcome
-from groundrails.evaluation.rows import Row
-from groundrails.evaluation.runner import run
-from groundrails.evaluation.runs import RunFile, header_of
-from groundrails.testing import ReplayRequest, ReplayServer
+from evidencerails import Guard
+from evidencerails.evaluation.methods import for_evaluation
+from evidencerails.evaluation.outcomes import Outcome
+from evidencerails.evaluation.rows import Row
+from evidencerails.evaluation.runner import run
+from evidencerails.evaluation.runs import RunFile, header_of
+from evidencerails.testing import ReplayRequest, ReplayServer
 
 
 async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(tmp_path: Path) -> None:
@@ -56,8 +56,8 @@ async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(tmp
 
 def test_on_a_terminal_a_bar_shows_the_time_left() -> None:
     code = (
-        "import time; from groundrails.cli.progress import ProgressBar; bar = ProgressBar('evaluating'); bar.start(4)\n"
-        "for _ in range(3): time.sleep(0.2); bar.step()\n"
+        "import time; from evidencerails.cli.progress import ProgressBar; bar = ProgressBar('evaluating')\n"
+        "bar.start(4)\nfor _ in range(3): time.sleep(0.2); bar.step()\n"
         "time.sleep(0.2); bar.stop()"
     )
     shown, terminal = pty.openpty()

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from groundrails.errors import SettingsError
-from groundrails.knowledge.entities import KINDS, kind_of
-from groundrails.settings.knowledge import EntitySettings
+from evidencerails.errors import SettingsError
+from evidencerails.knowledge.entities import KINDS, kind_of
+from evidencerails.settings.knowledge import EntitySettings
 
 FOUND = {
     "papers": [

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard, Report
-from groundrails.errors import SettingsError
+from evidencerails import Guard, Report
+from evidencerails.errors import SettingsError
 
 KNOWN = "Chen et al. (2019) showed that naps help."
 MADE_UP = "Chen et al. (2021) showed that naps help."

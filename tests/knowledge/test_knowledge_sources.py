@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from groundrails.errors import KnowledgeError, SettingsError
-from groundrails.knowledge.base import Answer, KnowledgeSource, Lookup, folded, plain
-from groundrails.knowledge.sources import make_source
-from groundrails.knowledge.texts import TextSource
-from groundrails.settings.knowledge import SourceSettings
+from evidencerails.errors import KnowledgeError, SettingsError
+from evidencerails.knowledge.base import Answer, KnowledgeSource, Lookup, folded, plain
+from evidencerails.knowledge.sources import make_source
+from evidencerails.knowledge.texts import TextSource
+from evidencerails.settings.knowledge import SourceSettings
 
 USERS = ("usr_1001", "usr_1002", "usr_2050")
 PAPERS = (

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import pytest
 from langchain_anthropic import ChatAnthropic
 from langchain_core.output_parsers import StrOutputParser
 
-from groundrails import Guard
-from groundrails.errors import LlmError, LlmTimeoutError
-from groundrails.exchange import Message
-from groundrails.llm.adapt import as_client
-from groundrails.llm.base import LlmClient
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.errors import LlmError, LlmTimeoutError
+from evidencerails.exchange import Message
+from evidencerails.llm.adapt import as_client
+from evidencerails.llm.base import LlmClient
+from evidencerails.testing import ReplayServer
 
 PROMPT = (Message(role="system", content="Be brief."), Message(role="user", content="Where is the tower?"))
 EVIDENCE = "The Eiffel Tower was completed in 1889. It stands in Paris."

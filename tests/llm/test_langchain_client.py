@@ -6,13 +6,13 @@ import pytest
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
 from langchain_openai import ChatOpenAI
 
-from groundrails.config import LlmSettings
-from groundrails.errors import InputError, LlmError
-from groundrails.exchange import Message
-from groundrails.llm.adapt import as_client
-from groundrails.llm.base import LlmClient
-from groundrails.llm.session import LlmSession
-from groundrails.testing import ReplayServer
+from evidencerails.config import LlmSettings
+from evidencerails.errors import InputError, LlmError
+from evidencerails.exchange import Message
+from evidencerails.llm.adapt import as_client
+from evidencerails.llm.base import LlmClient
+from evidencerails.llm.session import LlmSession
+from evidencerails.testing import ReplayServer
 
 PROMPT = (Message(role="system", content="Be brief."), Message(role="user", content="Where?"))
 

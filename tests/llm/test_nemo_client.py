@@ -16,15 +16,15 @@ from nemoguardrails.integrations.langchain.llm_adapter import LangChainLLMAdapte
 from nemoguardrails.llm.clients.openai_compatible import OpenAICompatibleClient
 from nemoguardrails.llm.models.openai_chat import OpenAIChatModel
 
-from groundrails.config import ConsistencySettings, GuardConfig, LlmSettings
-from groundrails.errors import LlmError
-from groundrails.exchange import Message
-from groundrails.llm.adapt import as_client
-from groundrails.llm.piggyback import install
-from groundrails.llm.sampling import Sampler
-from groundrails.llm.session import LlmSession
-from groundrails.report import LlmUsage
-from groundrails.testing import ReplayServer
+from evidencerails.config import ConsistencySettings, GuardConfig, LlmSettings
+from evidencerails.errors import LlmError
+from evidencerails.exchange import Message
+from evidencerails.llm.adapt import as_client
+from evidencerails.llm.piggyback import install
+from evidencerails.llm.sampling import Sampler
+from evidencerails.llm.session import LlmSession
+from evidencerails.report import LlmUsage
+from evidencerails.testing import ReplayServer
 
 PROMPT = (Message(role="user", content="Where is the tower?"),)
 
@@ -276,8 +276,8 @@ async def test_init_can_install_it_before_nemo_has_made_its_model(server: Replay
     )
     (app / "rails.co").write_text("define subflow draw samples\n  $drawn = execute draw_samples\n")
     (app / "config.py").write_text(
-        "from groundrails.config import GuardConfig\n"
-        "from groundrails.llm.piggyback import install\n"
+        "from evidencerails.config import GuardConfig\n"
+        "from evidencerails.llm.piggyback import install\n"
         "def init(app):\n"
         "    assert app.llm is None\n"
         "    assert install(app, GuardConfig.load({'consistency': {'sampling': 'piggyback'}}))\n"

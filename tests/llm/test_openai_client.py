@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from groundrails.config import LlmEndpoint
-from groundrails.errors import LlmError, LlmReplyError, LlmTimeoutError, SettingsError
-from groundrails.exchange import Message, TokenLogprob
-from groundrails.llm.base import LlmClient
-from groundrails.llm.session import client_from_settings
-from groundrails.testing import ReplayServer
+from evidencerails.config import LlmEndpoint
+from evidencerails.errors import LlmError, LlmReplyError, LlmTimeoutError, SettingsError
+from evidencerails.exchange import Message, TokenLogprob
+from evidencerails.llm.base import LlmClient
+from evidencerails.llm.session import client_from_settings
+from evidencerails.testing import ReplayServer
 
 PROMPT = (Message(role="system", content="Be brief."), Message(role="user", content="Where?"))
 

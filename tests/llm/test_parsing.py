@@ -8,10 +8,10 @@ import time
 import pytest
 from pydantic import BaseModel
 
-from groundrails.config import LlmSettings
-from groundrails.errors import LlmReplyError
-from groundrails.exchange import Message
-from groundrails.llm.parsing import (
+from evidencerails.config import LlmSettings
+from evidencerails.errors import LlmReplyError
+from evidencerails.exchange import Message
+from evidencerails.llm.parsing import (
     AGREEMENT_REPAIR,
     Agreement,
     ask,
@@ -20,9 +20,9 @@ from groundrails.llm.parsing import (
     parse_object,
     without_reasoning,
 )
-from groundrails.llm.sampling import clean_sample
-from groundrails.llm.session import LlmSession, client_from_settings
-from groundrails.testing import ReplayServer
+from evidencerails.llm.sampling import clean_sample
+from evidencerails.llm.session import LlmSession, client_from_settings
+from evidencerails.testing import ReplayServer
 
 CLEAR = [
     ("yes", True),

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from nemoguardrails import RailsConfig
 
-from groundrails.errors import PromptError
-from groundrails.exchange import Message
-from groundrails.llm.prompts import PromptLibrary
+from evidencerails.errors import PromptError
+from evidencerails.exchange import Message
+from evidencerails.llm.prompts import PromptLibrary
 
 TASK = "self_check_hallucination"
 

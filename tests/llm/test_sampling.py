@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from groundrails.config import ConsistencySettings, LlmSettings
-from groundrails.errors import LlmError
-from groundrails.exchange import Message
-from groundrails.llm.sampling import Sampler, clean_sample
-from groundrails.llm.session import LlmSession, client_from_settings
-from groundrails.testing import ReplayServer
+from evidencerails.config import ConsistencySettings, LlmSettings
+from evidencerails.errors import LlmError
+from evidencerails.exchange import Message
+from evidencerails.llm.sampling import Sampler, clean_sample
+from evidencerails.llm.session import LlmSession, client_from_settings
+from evidencerails.testing import ReplayServer
 
 PROMPT = (Message(role="user", content="Where?"),)
 

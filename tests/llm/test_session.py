@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from groundrails.config import LlmSettings
-from groundrails.errors import BudgetExceededError, LlmError, LlmReplyError, LlmTimeoutError
-from groundrails.exchange import Message
-from groundrails.llm.base import LlmReply
-from groundrails.llm.session import LlmSession, client_from_settings
-from groundrails.testing import ReplayServer
+from evidencerails.config import LlmSettings
+from evidencerails.errors import BudgetExceededError, LlmError, LlmReplyError, LlmTimeoutError
+from evidencerails.exchange import Message
+from evidencerails.llm.base import LlmReply
+from evidencerails.llm.session import LlmSession, client_from_settings
+from evidencerails.testing import ReplayServer
 
 PROMPT = (Message(role="user", content="Where?"),)
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
-from groundrails.checks.logic.audit import parse_audit
-from groundrails.checks.logic.chains import steps_of
-from groundrails.errors import LlmReplyError
-from groundrails.report import Report
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.checks.logic.audit import parse_audit
+from evidencerails.checks.logic.chains import steps_of
+from evidencerails.errors import LlmReplyError
+from evidencerails.report import Report
+from evidencerails.testing import ReplayServer
 
 SYLLOGISM = "Every student in the class passed the exam. Maria is a student in the class. "
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from groundrails.checks.logic.computed import MAX_CHARACTERS, computed_statements
-from groundrails.checks.logic.statements import Statement
-from groundrails.settings.logic import LogicSettings
+from evidencerails.checks.logic.computed import MAX_CHARACTERS, computed_statements
+from evidencerails.checks.logic.statements import Statement
+from evidencerails.settings.logic import LogicSettings
 
 WRONG_FORMULAS = [
     "12 * 7 = 85",

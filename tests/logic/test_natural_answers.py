@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails.checks.logic.computed import computed_statements
-from groundrails.settings.logic import LogicSettings
+from evidencerails.checks.logic.computed import computed_statements
+from evidencerails.settings.logic import LogicSettings
 
 WRONG = [
     "If you buy 3 shirts at $15 each, you pay $45. With a $5 coupon, 45 - 5 = $35.",

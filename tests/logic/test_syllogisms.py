@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails import Guard
-from groundrails.checks.logic.chains import steps_of
-from groundrails.checks.logic.syllogisms import form_faults
+from evidencerails import Guard
+from evidencerails.checks.logic.chains import steps_of
+from evidencerails.checks.logic.syllogisms import form_faults
 
 
 def fault(text: str) -> str | None:

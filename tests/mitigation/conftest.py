@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.testing import ReplayServer
 
 
 @pytest.fixture

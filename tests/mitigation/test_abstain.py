@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from mitigation_tools import EVIDENCE, QUESTION, REPAIRED, RESPONSE
 
-from groundrails import Guard, GuardConfig, Report
-from groundrails.errors import SettingsError
-from groundrails.exchange import Passage
-from groundrails.mitigation.abstain import LabelledConfidence, confidence_in, fit_thresholds
-from groundrails.mitigation.answerability import answerability, requires_facts
-from groundrails.settings.mitigation import AbstentionSettings, AnswerabilitySettings
+from evidencerails import Guard, GuardConfig, Report
+from evidencerails.errors import SettingsError
+from evidencerails.exchange import Passage
+from evidencerails.mitigation.abstain import LabelledConfidence, confidence_in, fit_thresholds
+from evidencerails.mitigation.answerability import answerability, requires_facts
+from evidencerails.settings.mitigation import AbstentionSettings, AnswerabilitySettings
 
 LIBRARY = "The library opens at 9 am on weekdays. A card costs 20 euros a year."
 PASSAGES = (Passage(id="1", text=EVIDENCE), Passage(id="2", text=LIBRARY))

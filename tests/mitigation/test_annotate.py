@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from groundrails.exchange import Span
-from groundrails.mitigation.annotate import annotated, paragraphs
-from groundrails.report import Finding
+from evidencerails.exchange import Span
+from evidencerails.mitigation.annotate import annotated, paragraphs
+from evidencerails.report import Finding
 
 TEXT = "It opened in 1911. It is <b>412</b> metres long."
 

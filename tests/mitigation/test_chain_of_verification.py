@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from mitigation_tools import EVIDENCE
 
-from groundrails import Guard, Report
-from groundrails.testing import ReplayServer
+from evidencerails import Guard, Report
+from evidencerails.testing import ReplayServer
 
 MakeGuard = Callable[..., Guard]
 ASKS = "You write questions"

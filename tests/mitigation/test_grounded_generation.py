@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
-from groundrails.errors import LlmReplyError, SettingsError
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.errors import LlmReplyError, SettingsError
+from evidencerails.testing import ReplayServer
 
 BRIDGE = {"id": "bridge", "text": "The Halden bridge opened in 1932. It is 412 metres long."}
 LIBRARY = {"id": "library", "text": "The library opens at 9 am on weekdays. A card costs 20 euros a year."}

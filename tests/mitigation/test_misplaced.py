@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails.exchange import Passage
-from groundrails.mitigation.misplaced import made_limits, misplaced_values
+from evidencerails.exchange import Passage
+from evidencerails.mitigation.misplaced import made_limits, misplaced_values
 
 PASSAGES = [
     Passage(

@@ -7,9 +7,9 @@ import random
 import pytest
 from mitigation_tools import RESPONSE
 
-from groundrails.exchange import Span
-from groundrails.mitigation.pieces import Piece, changes_of, diff_of, is_kept, joined, rewritten, whole, with_flags
-from groundrails.report import Finding
+from evidencerails.exchange import Span
+from evidencerails.mitigation.pieces import Piece, changes_of, diff_of, is_kept, joined, rewritten, whole, with_flags
+from evidencerails.report import Finding
 
 BITS = [
     "The bridge opened in 1932. ",

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from mitigation_tools import EVIDENCE, REPAIRED, RESPONSE, rewrites
 
-from groundrails import Guard, GuardConfig, Report
-from groundrails.errors import SettingsError
-from groundrails.mitigation.quality_gate import pass_gate
-from groundrails.testing import ReplayServer
+from evidencerails import Guard, GuardConfig, Report
+from evidencerails.errors import SettingsError
+from evidencerails.mitigation.quality_gate import pass_gate
+from evidencerails.testing import ReplayServer
 
 
 async def check(response: str, **gate: Any) -> Report:

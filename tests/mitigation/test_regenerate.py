@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from mitigation_tools import EVIDENCE, QUESTION, REPAIRED, RESPONSE, REWRITE_PROMPT, rewrites
 
-from groundrails import Guard, Report
-from groundrails.testing import ReplayServer
+from evidencerails import Guard, Report
+from evidencerails.testing import ReplayServer
 
 MakeGuard = Callable[..., Guard]
 
@@ -244,7 +244,7 @@ async def test_redaction_reaches_the_repair(server: ReplayServer, guard: MakeGua
 
 
 async def test_a_chunk_of_a_stream_is_never_repaired(server: ReplayServer, guard: MakeGuard) -> None:
-    from groundrails.exchange import Exchange
+    from evidencerails.exchange import Exchange
 
     exchange = Exchange.of(RESPONSE, evidence=EVIDENCE, is_chunk=True)
     report = await guard().check_exchange(exchange)

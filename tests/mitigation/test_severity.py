@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from mitigation_tools import EVIDENCE, RESPONSE
 
-from groundrails import Finding, Guard, GuardConfig
-from groundrails.errors import SettingsError
-from groundrails.mitigation.severity import LEVEL_PARTS, level_of, severity_of
-from groundrails.policy import rule_for
-from groundrails.report import FindingKind, Severity
-from groundrails.settings.mitigation import SeveritySettings
+from evidencerails import Finding, Guard, GuardConfig
+from evidencerails.errors import SettingsError
+from evidencerails.mitigation.severity import LEVEL_PARTS, level_of, severity_of
+from evidencerails.policy import rule_for
+from evidencerails.report import FindingKind, Severity
+from evidencerails.settings.mitigation import SeveritySettings
 
 MakeGuard = Callable[..., Guard]
 

@@ -1,4 +1,4 @@
-"""`groundrails bisect`: the first configuration with worse answers, by few evaluations."""
+"""`evidencerails bisect`: the first configuration with worse answers, by few evaluations."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from groundrails.cli.main import _exit_code
-from groundrails.errors import InputError
-from groundrails.monitoring.bisection import Scored, bisected
-from groundrails.store import Store
-from groundrails.testing import ReplayServer
+from evidencerails.cli.main import _exit_code
+from evidencerails.errors import InputError
+from evidencerails.monitoring.bisection import Scored, bisected
+from evidencerails.store import Store
+from evidencerails.testing import ReplayServer
 
 FACT = "Refunds are paid within 5 business days."
 LABELLED = [
@@ -23,9 +23,9 @@ LABELLED = [
 APP = """\
 models:
   - {{type: main, engine: openai, model: {model}, parameters: {{base_url: "{url}", api_key: none}}}}
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 rails: {{output: {{flows: [check grounding]}}}}
-custom_data: {{groundrails: {{activation: always, store: {{url: "sqlite:///{folder}/real.db"}}}}}}
+custom_data: {{evidencerails: {{activation: always, store: {{url: "sqlite:///{folder}/real.db"}}}}}}
 """
 
 
@@ -58,7 +58,7 @@ def test_without_a_regression_it_says_so(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_the_change_log_names_configurations_and_the_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from groundrails.settings.store import StoreSettings
+    from evidencerails.settings.store import StoreSettings
 
     url = f"sqlite:///{tmp_path}/store.db"
     with Store(StoreSettings(url=url)) as store:

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from groundrails.monitoring.budget import Scored, budget_of
-from groundrails.monitoring.changes import Change, first_bad, nearest_change
-from groundrails.monitoring.cusum import Alarm, Chart, Cusum, chart_of
-from groundrails.monitoring.estimates import difference, spearman, wilson
-from groundrails.monitoring.run_length import average_run_length, empirical, normal, threshold_for
-from groundrails.settings.monitoring import CusumSettings, ErrorBudgetSettings
+from evidencerails.monitoring.budget import Scored, budget_of
+from evidencerails.monitoring.changes import Change, first_bad, nearest_change
+from evidencerails.monitoring.cusum import Alarm, Chart, Cusum, chart_of
+from evidencerails.monitoring.estimates import difference, spearman, wilson
+from evidencerails.monitoring.run_length import average_run_length, empirical, normal, threshold_for
+from evidencerails.settings.monitoring import CusumSettings, ErrorBudgetSettings
 
 
 @pytest.mark.parametrize(

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from made import exchange, grounded, report
 
-from groundrails.cli.main import _exit_code
-from groundrails.errors import InputError
-from groundrails.monitoring.alerts import conditions_of, open_alerts, tell
-from groundrails.monitoring.changes import add_change, changes
-from groundrails.monitoring.monitor import view_of
-from groundrails.report import Abstention
-from groundrails.settings.monitoring import AlertSettings, MonitoringSettings
-from groundrails.settings.store import StoreSettings
-from groundrails.store import Store
-from groundrails.store.clock import SteadyClock
+from evidencerails.cli.main import _exit_code
+from evidencerails.errors import InputError
+from evidencerails.monitoring.alerts import conditions_of, open_alerts, tell
+from evidencerails.monitoring.changes import add_change, changes
+from evidencerails.monitoring.monitor import view_of
+from evidencerails.report import Abstention
+from evidencerails.settings.monitoring import AlertSettings, MonitoringSettings
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store import Store
+from evidencerails.store.clock import SteadyClock
 
 SETTINGS = MonitoringSettings.model_validate(
     {"window": 100, "cusum": {"baseline_size": 200, "false_alarm_every": 50_000}}
@@ -96,7 +96,7 @@ def test_changes_too_close_to_be_told_apart_are_named_together(store: Store, pas
     (found,) = view_of(store, SETTINGS).regressions
     assert [change.description for change in found.changes] == ["prompt v3", "new model"]
     (condition,) = [c for c in conditions_of(view_of(store, SETTINGS), SETTINGS) if c.key.startswith("regression")]
-    assert any("groundrails bisect" in step for step in condition.data["recommended"])
+    assert any("evidencerails bisect" in step for step in condition.data["recommended"])
 
 
 def test_a_change_without_a_rise_or_with_few_reports_is_no_regression(store: Store, passing: list[float]) -> None:
@@ -171,7 +171,7 @@ def test_an_exhausted_budget_is_an_alert(store: Store, passing: list[float]) -> 
     put(store, passing, 0.5, 60)
     (condition,) = conditions_of(view_of(store, SETTINGS), SETTINGS)
     assert condition.key == "budget" and "is spent: 2" in condition.message
-    assert any("groundrails gate" in line for line in condition.data["recommended"])
+    assert any("evidencerails gate" in line for line in condition.data["recommended"])
 
 
 def test_retrieval_quality_is_set_against_the_score(store: Store, passing: list[float]) -> None:
@@ -208,7 +208,7 @@ def test_mail_goes_to_a_server(store: Store) -> None:
                 if word == b"QUIT":
                     return
 
-    from groundrails.monitoring.alerts import Condition
+    from evidencerails.monitoring.alerts import Condition
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -223,11 +223,11 @@ def test_mail_goes_to_a_server(store: Store) -> None:
         tell(store, [Condition("shift", "it has risen", {})], AlertSettings.model_validate({"email": mail}))
         server.shutdown()
     whole = b"".join(lines)
-    assert b"Subject: groundrails: shift opened" in whole and b"it has risen" in whole and b"b@example.com" in whole
+    assert b"Subject: evidencerails: shift opened" in whole and b"it has risen" in whole and b"b@example.com" in whole
 
 
 def test_a_mail_server_that_is_away_is_logged(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    from groundrails.monitoring.alerts import Condition
+    from evidencerails.monitoring.alerts import Condition
 
     mail = {"host": "127.0.0.1", "port": 9, "sender": "a@example.com", "to": ["b@example.com"], "starttls": False}
     assert tell(store, [Condition("shift", "it has risen", {})], AlertSettings.model_validate({"email": mail}))

@@ -12,17 +12,17 @@ import yaml
 from made import exchange, grounded, report
 from sqlalchemy import select
 
-from groundrails import Guard
-from groundrails.cli.main import _exit_code
-from groundrails.monitoring.alerts import conditions_of, open_alerts, tell
-from groundrails.monitoring.monitor import view_of
-from groundrails.report import Gate
-from groundrails.settings.monitoring import MonitoringSettings
-from groundrails.settings.store import StoreSettings
-from groundrails.store import Store
-from groundrails.store.clock import SteadyClock
-from groundrails.store.engine import reading
-from groundrails.store.models import NoticeRow
+from evidencerails import Guard
+from evidencerails.cli.main import _exit_code
+from evidencerails.monitoring.alerts import conditions_of, open_alerts, tell
+from evidencerails.monitoring.monitor import view_of
+from evidencerails.report import Gate
+from evidencerails.settings.monitoring import MonitoringSettings
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store import Store
+from evidencerails.store.clock import SteadyClock
+from evidencerails.store.engine import reading
+from evidencerails.store.models import NoticeRow
 
 SETTINGS = MonitoringSettings.model_validate(
     {"alerts": {"webhook": {"url": "https://hooks.example.com/a", "secret_env": "HOOK_SECRET"}}}

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from made import exchange, grounded, report
 
-from groundrails import Guard
-from groundrails.config import GuardConfig
-from groundrails.errors import SettingsError
-from groundrails.monitoring.tightening import BudgetWatch, tightened
-from groundrails.settings.store import StoreSettings
-from groundrails.store import Store, queries
+from evidencerails import Guard
+from evidencerails.config import GuardConfig
+from evidencerails.errors import SettingsError
+from evidencerails.monitoring.tightening import BudgetWatch, tightened
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store import Store, queries
 
 FACT = "Rhenium melts at 3186 degrees."
 UNSAID = "Rhenium was named by a chemist from Breslau in a letter to his sister."
@@ -73,7 +73,7 @@ def test_an_exhausted_budget_tightens_the_running_guard_and_recovery_loosens_it(
     assert guard.check_sync(UNSAID, evidence=FACT).decision == "warn"
     assert guard.store is not None and guard.store.flush(30)
     fill(url, 0.9, 60)
-    with caplog.at_level(logging.WARNING, "groundrails"):
+    with caplog.at_level(logging.WARNING, "evidencerails"):
         assert eventually(lambda: guard.settings_in_force is not guard.config)
         found = guard.check_sync(UNSAID, evidence=FACT)
         assert found.decision == "block" and found.decided_by.endswith("; error budget exhausted")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from nemo_apps import app_yaml, make_app
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from groundrails.testing import ReplayRequest, ReplayServer
+from evidencerails.testing import ReplayRequest, ReplayServer
 
 EVIDENCE = (
     "The Harbour Bridge of Porto Lindo was opened in 1962 by mayor Ana Ruiz. It is 480 metres long and carries two "
@@ -26,11 +26,11 @@ models:
     model: gpt-4o-mini
     parameters: {{base_url: "{base_url}"}}
 {more_models}
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 """
 EMBEDDINGS = """
   - type: embeddings
-    engine: groundrails
+    engine: evidencerails
     model: embedded
 """
 
@@ -53,7 +53,7 @@ models:
 COLANG_2 = """
 import core
 import guardrails
-import groundrails.plugin
+import evidencerails.plugin
 
 {rails}
 flow main

@@ -12,7 +12,7 @@ FLAGS = {
     "check claims": "check_claims",
     "self check hallucination": "check_hallucination",
 }
-ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
+ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
 
 
 class Seen(NamedTuple):
@@ -88,9 +88,9 @@ async def stream(app: Any, turn: Turn) -> Seen:
 
 
 async def our_stream(app: Any, turn: Turn) -> Seen:
-    import groundrails
+    import evidencerails
 
-    text = "".join([piece async for piece in groundrails.stream(app, messages=turn.messages)])
+    text = "".join([piece async for piece in evidencerails.stream(app, messages=turn.messages)])
     return Seen(text, _is_refusal(text, turn.answer))
 
 
@@ -161,5 +161,5 @@ MODES: dict[str, Mode] = {
     "stream_async": Mode(stream, yaml=_streaming(False, False)),
     "stream_async, stream_first": Mode(stream, yaml=_streaming(False, True)),
     "stream_async, parallel": Mode(stream, yaml=_streaming(True, False)),
-    "groundrails.stream": Mode(our_stream),
+    "evidencerails.stream": Mode(our_stream),
 }

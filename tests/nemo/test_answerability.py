@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from nemo_apps import CLEAN, EVIDENCE, QUESTION, app_yaml_2, colang_2, make_app, user
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 RAILS = "rails: {input: {flows: [check answerability]}}\n"
 ELSEWHERE = "How do I bake bread?"
@@ -43,7 +43,7 @@ async def test_the_flag_turns_it_off(app: Callable[..., Any], server: ReplayServ
 
 async def test_shadow_only_records(app: Callable[..., Any], server: ReplayServer) -> None:
     server.default("Flour, water, salt and yeast.")
-    shadow = RAILS + "custom_data: {groundrails: {activation: shadow}}\n"
+    shadow = RAILS + "custom_data: {evidencerails: {activation: shadow}}\n"
     assert (await ask(app(shadow), ELSEWHERE))["content"] == "Flour, water, salt and yeast."
 
 
@@ -60,7 +60,7 @@ async def test_evidence_that_cannot_be_read(
     app: Callable[..., Any], server: ReplayServer, then: str, is_answered: bool
 ) -> None:
     server.default(CLEAN)
-    unverified = RAILS + f"custom_data: {{groundrails: {{on_unverified: {then}}}}}\n"
+    unverified = RAILS + f"custom_data: {{evidencerails: {{on_unverified: {then}}}}}\n"
     content = (await ask(app(unverified), QUESTION, {"evidence": [5]}))["content"]
     assert (content == CLEAN) is is_answered
 

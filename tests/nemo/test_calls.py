@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from nemoguardrails.logging.explain import LLMCallInfo
 
-from groundrails.adapters.nemo_calls import (
+from evidencerails.adapters.nemo_calls import (
     AnswerCall,
     answer_parser,
     find_answer_call,
@@ -16,7 +16,7 @@ from groundrails.adapters.nemo_calls import (
     messages_of_events,
     readable_messages,
 )
-from groundrails.exchange import Message
+from evidencerails.exchange import Message
 
 LOGGED = "\n[cyan]System[/]\nBe brief.\n[cyan]User[/]\nHow tall\nis it?"
 PROMPT = (Message(role="system", content="Be brief."), Message(role="user", content="How tall\nis it?"))

@@ -9,7 +9,7 @@ import pytest
 from nemo_apps import BLOCKED, EMBEDDINGS, EVIDENCE, QUESTION, WARNING, app_yaml_2, colang_2, make_app, user
 from nemo_modes import MODES, Mode, Turn
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 App = Callable[..., Any]
 CLEAN = "The Harbour Bridge of Porto Lindo was opened in 1962 [1]."
@@ -42,7 +42,7 @@ async def test_a_made_up_source_is_caught_and_a_real_one_passes(
 
 
 def _app(app: App, row: Mode, activation: str) -> Any:
-    always = "custom_data: {groundrails: {activation: always}}\n" if activation == "always" else ""
+    always = "custom_data: {evidencerails: {activation: always}}\n" if activation == "always" else ""
     yaml = row.yaml.format(flow="check citations", flag_flows="[set flags]" if activation == "flag" else "[]") + always
     colang = FLAG_FLOW if "set flags" in row.colang else row.colang
     flag = "$check_citations = True" if activation == "flag" else "$no_flag = True"
@@ -77,7 +77,7 @@ async def test_other_violations_warn_and_stand_in_the_report(
 
 POLICIES = """
 custom_data:
-  groundrails:
+  evidencerails:
     policies:
       - {when: {kind: citation_violation, violation: non_entailing}, then: raise}
 """

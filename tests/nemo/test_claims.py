@@ -10,14 +10,14 @@ import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, WARNING, app_yaml_2, colang_2, make_app, user
 from nemo_modes import MODES, Turn
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 App = Callable[..., Any]
 BEYOND = "The Harbour Bridge of Porto Lindo was painted green by volunteers from Sweden."
 FLAG = {"evidence": EVIDENCE, "check_claims": True}
 POLICIES = """
 custom_data:
-  groundrails:
+  evidencerails:
     policies:
       - {when: {kind: unsupported_claim, error_type: temporal}, then: raise}
       - {when: {kind: unsupported_claim, label: absent}, then: warn}
@@ -73,7 +73,7 @@ async def test_the_report_holds_labels_and_error_types(app: App, server: ReplayS
     assert [(claim["label"], claim["error_types"]) for claim in report["claims"]] == [("contradicted", ["temporal"])]
 
 
-CLASSIFY = "custom_data: {groundrails: {claims: {classifier: llm}, llm: {cache: {backend: 'off'}}}}\n"
+CLASSIFY = "custom_data: {evidencerails: {claims: {classifier: llm}, llm: {cache: {backend: 'off'}}}}\n"
 
 
 @pytest.mark.parametrize(

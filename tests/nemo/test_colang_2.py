@@ -1,4 +1,4 @@
-"""Colang 2.x: `import groundrails.plugin`, the report as an event, and rails that still run after an abort."""
+"""Colang 2.x: `import evidencerails.plugin`, the report as an event, and rails that still run after an abort."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, WARNING, app_yaml_2, colang_2, is_sampling, script
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 FLAGS = {
     "check grounding": "check_grounding",
@@ -15,7 +15,7 @@ FLAGS = {
     "self check hallucination": "check_hallucination",
     "hallucination warning": "hallucination_warning",
 }
-ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
+ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
 _apps: dict[tuple[str, str], Any] = {}
 
 
@@ -59,7 +59,7 @@ async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
     app = _app(server, "check grounding", flag=False, more=ALWAYS.replace("always", "shadow"))
     script(server, PLANTED)
     assert (await _ask(app))["content"] == PLANTED
-    app.runtime.llm_task_manager.groundrails_plugin.wait_for_shadow(20)
+    app.runtime.llm_task_manager.evidencerails_plugin.wait_for_shadow(20)
     (told,) = [line for line in caplog.messages if "check grounding (shadow, answer not altered)" in line]
     assert "hallucinated, decision block" in told
 
@@ -135,7 +135,7 @@ async def test_rails_still_run_in_the_turn_after_an_abort(server: ReplayServer) 
 SAYS = """
 import core
 import guardrails
-import groundrails.plugin
+import evidencerails.plugin
 
 flow output rails $output_text
   check grounding
@@ -149,7 +149,7 @@ flow answer
   bot say "{first}"
   bot say "{second}"
 """
-WARN = "custom_data: {groundrails: {activation: always, policies: [{when: {kind: unsupported_claim}, then: warn}]}}\n"
+WARN = "custom_data: {evidencerails: {activation: always, policies: [{when: {kind: unsupported_claim}, then: warn}]}}\n"
 
 
 async def test_answers_without_an_llm_call_keep_their_reports_apart(server: ReplayServer) -> None:

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-import groundrails
+import evidencerails
 
 TURN = """
 import asyncio, json, logging
 from nemoguardrails import LLMRails, RailsConfig
 YAML = '''
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 rails: {output: {flows: [check grounding]}}
-custom_data: {groundrails: {activation: always}}
+custom_data: {evidencerails: {activation: always}}
 '''
 logging.basicConfig(level=logging.WARNING)
 rails = LLMRails(RailsConfig.from_content(yaml_content=YAML))
@@ -38,7 +38,7 @@ print(json.dumps([report["status"], report["decision"], report["hallucination_sc
 @pytest.fixture
 def installed(tmp_path: Path, repository: Path) -> Path:
     """A copy of the package with its plugin, as a wheel would have put it together; not on the path yet."""
-    package = Path(shutil.copytree(Path(groundrails.__file__).parent, tmp_path / "site" / "groundrails"))
+    package = Path(shutil.copytree(Path(evidencerails.__file__).parent, tmp_path / "site" / "evidencerails"))
     shutil.rmtree(package / "plugin", ignore_errors=True)
     for folder in ("rails", "actions", "prompts"):
         shutil.copytree(repository / folder, package / "plugin" / folder)
@@ -84,7 +84,7 @@ def test_an_action_file_that_fails_to_import_stops_the_app(installed: Path) -> N
     (installed / "plugin" / "actions" / "hallucination.py").write_text("import nowhere_to_be_found\n")
     done = _run(installed)
     assert done.returncode == 1 and not done.stdout
-    assert "groundrails: cannot start: these actions are not groundrails' own" in done.stderr
+    assert "evidencerails: cannot start: these actions are not evidencerails' own" in done.stderr
     assert "hallucination.py: ModuleNotFoundError: No module named 'nowhere_to_be_found'" in done.stderr
 
 

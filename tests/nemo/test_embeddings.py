@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from nemoguardrails.embeddings.providers import init_embedding_model
 
-from groundrails.adapters.embeddings import ENCODER_FOLDER, GroundrailsEmbeddingModel, hashed_vectors, register
-from groundrails.errors import SettingsError
+from evidencerails.adapters.embeddings import ENCODER_FOLDER, EvidencerailsEmbeddingModel, hashed_vectors, register
+from evidencerails.errors import SettingsError
 
 EXAMPLES = ["hello there", "how do I return a product", "what is the weather like", "tell me about the warranty"]
 QUESTIONS = ["hello", "I want to return something, a product", "how will the weather be", "does it have a warranty?"]
@@ -24,12 +24,12 @@ def _nearest(vectors: np.ndarray, others: np.ndarray) -> list[int]:
 def test_nemo_finds_the_engine_however_often_it_is_registered() -> None:
     register()
     register()
-    model = init_embedding_model("embedded", "groundrails")
-    assert isinstance(model, GroundrailsEmbeddingModel)
+    model = init_embedding_model("embedded", "evidencerails")
+    assert isinstance(model, EvidencerailsEmbeddingModel)
 
 
 def test_a_rephrased_message_finds_its_example() -> None:
-    model = GroundrailsEmbeddingModel("embedded")
+    model = EvidencerailsEmbeddingModel("embedded")
     examples, questions = np.array(model.encode(EXAMPLES)), np.array(model.encode(QUESTIONS))
     assert _nearest(examples, questions) == [0, 1, 2, 3]
 
@@ -40,12 +40,12 @@ def test_hashed_vectors_find_a_rephrased_message() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "\x00", "\ud800", "日本語の文", "a" * 100_000])
 def test_every_text_has_a_unit_vector(text: str) -> None:
-    for vectors in (np.array(GroundrailsEmbeddingModel().encode([text, "x"])), hashed_vectors([text, "x"])):
+    for vectors in (np.array(EvidencerailsEmbeddingModel().encode([text, "x"])), hashed_vectors([text, "x"])):
         np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 1], rtol=1e-4)
 
 
 async def test_async_gives_the_same_plain_floats() -> None:
-    model = GroundrailsEmbeddingModel()
+    model = EvidencerailsEmbeddingModel()
     first, second = await asyncio.gather(model.encode_async(EXAMPLES), model.encode_async(EXAMPLES))
     assert first == second == model.encode(EXAMPLES)
     assert type(first[0][0]) is float
@@ -53,7 +53,7 @@ async def test_async_gives_the_same_plain_floats() -> None:
 
 
 def test_hashed_vectors_are_the_same_in_every_process() -> None:
-    program = "from groundrails.adapters.embeddings import hashed_vectors; print(hashed_vectors(['hello']).sum())"
+    program = "from evidencerails.adapters.embeddings import hashed_vectors; print(hashed_vectors(['hello']).sum())"
     found = {
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120).stdout
         for _ in range(2)
@@ -63,9 +63,9 @@ def test_hashed_vectors_are_the_same_in_every_process() -> None:
 
 def test_another_model_is_refused() -> None:
     with pytest.raises(SettingsError, match="no model 'all-MiniLM'; available: 'embedded'"):
-        GroundrailsEmbeddingModel("all-MiniLM")
+        EvidencerailsEmbeddingModel("all-MiniLM")
 
 
 def test_the_version_says_where_the_vectors_come_from() -> None:
     expected = "encoder" if ENCODER_FOLDER.is_dir() else "hashed-words-1"
-    assert GroundrailsEmbeddingModel().version == expected
+    assert EvidencerailsEmbeddingModel().version == expected

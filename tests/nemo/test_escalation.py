@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, MODEL, PLANTED, make_app, script, user
 
-from groundrails.adapters.nemo_plugin import plugin_of
-from groundrails.review.queue import ReviewQueue
-from groundrails.settings.store import StoreSettings
-from groundrails.store import Store, queries
-from groundrails.testing import ReplayServer
+from evidencerails.adapters.nemo_plugin import plugin_of
+from evidencerails.review.queue import ReviewQueue
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store import Store, queries
+from evidencerails.testing import ReplayServer
 
 ESCALATE = """
 custom_data:
-  groundrails:
+  evidencerails:
     activation: always
     severity: {{stakes: {stakes}}}
     store: {{url: "{url}"}}
@@ -30,7 +30,7 @@ COLANG_2 = 'colang_version: "2.x"\n'
 EVENTS = """
 import core
 import guardrails
-import groundrails.plugin
+import evidencerails.plugin
 
 flow output rails $output_text
   check grounding
@@ -102,7 +102,7 @@ async def test_a_synchronous_review_withholds_the_answer(
 async def test_the_event_api_never_waits(server: ReplayServer, url: str) -> None:
     script(server, PLANTED)
     yaml = COLANG_2 + MODEL.format(base_url=server.base_url, more_models="").replace(
-        "import_paths: [groundrails/plugin]", ""
+        "import_paths: [evidencerails/plugin]", ""
     )
     rails = make_app(yaml + textwrap.dedent(settings(url, within_s=60)), EVENTS)
     events = [

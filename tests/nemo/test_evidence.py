@@ -9,14 +9,14 @@ import pytest
 from langchain_core.documents import Document
 from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, app_yaml, make_app, script, user
 
-from groundrails.adapters.nemo_evidence import EvidenceSources, find_evidence, marked_context, statements
-from groundrails.config import EvidenceSettings
-from groundrails.errors import InputError
-from groundrails.exchange import Message, Passage
-from groundrails.testing import ReplayServer
+from evidencerails.adapters.nemo_evidence import EvidenceSources, find_evidence, marked_context, statements
+from evidencerails.config import EvidenceSettings
+from evidencerails.errors import InputError
+from evidencerails.exchange import Message, Passage
+from evidencerails.testing import ReplayServer
 
 ALWAYS = """
-custom_data: {groundrails: {activation: always}}
+custom_data: {evidencerails: {activation: always}}
 rails: {output: {flows: [check grounding]}}
 """
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, script, user
 
-from groundrails.adapters.nemo_flags import FLAGS, is_asked_for, is_set, unread_flags
-from groundrails.cli.catalog import RAILS
-from groundrails.testing import ReplayServer
+from evidencerails.adapters.nemo_flags import FLAGS, is_asked_for, is_set, unread_flags
+from evidencerails.cli.catalog import RAILS
+from evidencerails.testing import ReplayServer
 
 ON = [True, 1, "true", "True ", "YES", "on", "1", "maybe", "ja", ["x"], {"a": 1}, np.zeros(3)]
 OFF = [False, None, 0, 0.0, "", " ", "false", "False", "no", "OFF", "0", "none", "null", [], {}]
@@ -94,7 +94,7 @@ async def test_a_flag_of_a_rail_that_is_not_there_is_said_once(
         assert (await rails.generate_async(messages=messages))["content"] == PLANTED
     said = [line for line in caplog.messages if "$check_hallucination is set" in line]
     assert said == [
-        "groundrails: $check_hallucination is set, but 'self check hallucination' is not among rails.output.flows: "
+        "evidencerails: $check_hallucination is set, but 'self check hallucination' is not among rails.output.flows: "
         "nothing reads it"
     ]
 
@@ -103,7 +103,7 @@ async def test_a_flag_in_the_settings_is_said_at_the_start(
     app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        rails = app("custom_data: {check_grounding: true, groundrails: {activation: always}}\n")
+        rails = app("custom_data: {check_grounding: true, evidencerails: {activation: always}}\n")
     assert "custom_data.check_grounding does nothing" in caplog.text
     script(server, PLANTED)
     assert (await rails.generate_async(messages=user({"evidence": EVIDENCE})))["content"] == BLOCKED

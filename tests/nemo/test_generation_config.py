@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from nemoguardrails import LLMRails, RailsConfig
 
-from groundrails.paths import data_folder
-from groundrails.testing import ReplayServer
+from evidencerails.paths import data_folder
+from evidencerails.testing import ReplayServer
 
 EVIDENCE = "The Halden bridge opened in 1932. It is 412 metres long."
 QUESTION = "When did the Halden bridge open?"

@@ -10,7 +10,7 @@ import pytest
 from nemo_apps import BLOCKED, app_yaml_2, colang_2, make_app, user
 from nemo_modes import MODES, Turn
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 App = Callable[..., Any]
 KNOWN = "Chen et al. (2019) showed that naps help."
@@ -18,7 +18,7 @@ MADE_UP = "Chen et al. (2021) showed that naps help."
 QUESTION = "Do naps help?"
 SETTINGS = """
 custom_data:
-  groundrails:
+  evidencerails:
     knowledge:
       sources: {{papers: {{kind: csv, path: "{path}", fields: {{author: author, year: year}}}}}}
       entities: {{papers: {{sources: [papers]}}}}
@@ -90,11 +90,11 @@ models:
     engine: openai
     model: gpt-4o-mini
     parameters: {{base_url: "{base_url}"}}
-  - {{type: embeddings, engine: groundrails, model: embedded}}
-import_paths: [groundrails/plugin]
+  - {{type: embeddings, engine: evidencerails, model: embedded}}
+import_paths: [evidencerails/plugin]
 rails: {{output: {{flows: [check knowledge]}}}}
 custom_data:
-  groundrails:
+  evidencerails:
     activation: always
     evidence: {{from: [variable]}}
     knowledge:

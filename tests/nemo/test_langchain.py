@@ -13,10 +13,10 @@ from langchain_openai import ChatOpenAI
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, app_yaml, is_sampling, script
 from nemo_modes import FLAGS
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 RAIL = "rails: {{output: {{flows: [{flow}]}}}}\n"
-ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
+ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
 GROUNDING = ALWAYS + RAIL.format(flow="check grounding")
 
 

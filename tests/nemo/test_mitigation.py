@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, app_yaml_2, colang_2, is_sampling, make_app, user
 
-import groundrails
-from groundrails.testing import ReplayRequest, ReplayServer
+import evidencerails
+from evidencerails.testing import ReplayRequest, ReplayServer
 
 REGENERATE = """
 rails: {{output: {{parallel: {parallel}, flows: [{flows}]}}}}
 custom_data:
-  groundrails:
+  evidencerails:
     activation: always
     {more}
     policies: [{{when: {{kind: [unsupported_claim, inconsistent_samples]}}, then: {then}}}]
@@ -86,12 +86,12 @@ async def test_two_parallel_repairs_do_not_fit_together(app: Callable[..., Any],
     assert (await answer_of(rails))["content"] == BLOCKED
 
 
-async def test_streaming_carries_the_repair_through_groundrails_stream(
+async def test_streaming_carries_the_repair_through_evidencerails_stream(
     app: Callable[..., Any], server: ReplayServer
 ) -> None:
     script(server, PLANTED, CLEAN)
     rails = app(settings("regenerate"))
-    pieces = [piece async for piece in groundrails.stream(rails, messages=user({"evidence": EVIDENCE}))]
+    pieces = [piece async for piece in evidencerails.stream(rails, messages=user({"evidence": EVIDENCE}))]
     assert "".join(pieces) == CLEAN
 
 
@@ -127,7 +127,7 @@ async def test_stakes_of_a_flow_move_the_severity(
     """The claim is absent: medium by itself, low or high by the stakes."""
     script(server, "The bridge was painted green by volunteers from Sweden.", "")
     protocol = "severity: {protocol: {}}"
-    yaml = f"custom_data: {{groundrails: {{activation: always, {protocol}}}}}\n"
+    yaml = f"custom_data: {{evidencerails: {{activation: always, {protocol}}}}}\n"
     response = await app(yaml).generate_async(
         messages=user({"evidence": EVIDENCE, **({"stakes": stakes} if stakes else {})}),
         options={"output_vars": ["hallucination_report"]},
@@ -157,7 +157,7 @@ async def test_marks_in_the_form_of_the_settings(
 @pytest.mark.parametrize(("then", "expected"), [("regenerate", CLEAN), ("abstain", "I can't answer that reliably")])
 async def test_colang_2_gets_repair_and_abstention(server: ReplayServer, then: str, expected: str) -> None:
     policy = f"policies: [{{when: {{kind: unsupported_claim}}, then: {then}}}]"
-    more = f"custom_data: {{groundrails: {{activation: always, {policy}}}}}\n"
+    more = f"custom_data: {{evidencerails: {{activation: always, {policy}}}}}\n"
     rails = make_app(app_yaml_2(server.base_url, more), colang_2(output="check grounding"))
     script(server, PLANTED, CLEAN)
     message = await rails.generate_async(messages=user({"evidence": EVIDENCE}))

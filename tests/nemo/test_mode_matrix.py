@@ -9,7 +9,7 @@ import pytest
 from nemo_apps import BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, WARNING, is_sampling
 from nemo_modes import ALWAYS, FLAGS, MODES, Mode, Seen, Turn
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 WARNING_FLOW = "hallucination warning"
 FLAG_OF = {**FLAGS, WARNING_FLOW: "hallucination_warning"}
@@ -84,7 +84,7 @@ async def test_the_turns_after_a_block_are_checked_as_the_first(
     assert seen == [BLOCKED, CLEAN, BLOCKED]
 
 
-@pytest.mark.parametrize("mode", [name for name in MODES if name != "groundrails.stream"])
+@pytest.mark.parametrize("mode", [name for name in MODES if name != "evidencerails.stream"])
 async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
     app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture, mode: str
 ) -> None:
@@ -93,7 +93,7 @@ async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
     _script(server, row, PLANTED)
     seen = await row.ask(rails, Turn(PLANTED, QUESTION, {"evidence": EVIDENCE}))
     assert (seen.text, seen.is_caught) == (PLANTED, False)
-    rails.runtime.llm_task_manager.groundrails_plugin.wait_for_shadow(20)
+    rails.runtime.llm_task_manager.evidencerails_plugin.wait_for_shadow(20)
     told = [line for line in caplog.messages if "check grounding (shadow, answer not altered)" in line]
     assert told and all("hallucinated, decision block" in line for line in told)
 

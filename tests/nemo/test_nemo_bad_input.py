@@ -15,8 +15,8 @@ import pytest
 from langchain_core.documents import Document
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, is_sampling
 
-from groundrails.exchange import Passage
-from groundrails.testing import ReplayServer
+from evidencerails.exchange import Passage
+from evidencerails.testing import ReplayServer
 
 UNVERIFIED_NOTE = "could not be verified"
 INTERNAL_ERROR = "internal error"
@@ -24,7 +24,7 @@ SAMPLES = "self check hallucination"
 PADDING = "Nothing of note happened in the harbour that day. "
 SETTINGS = """
 custom_data:
-  groundrails:
+  evidencerails:
     activation: always
     on_unverified: {on_unverified}
     llm: {{timeout_s: {timeout_s}, max_retries: 0}}
@@ -179,7 +179,7 @@ async def test_what_cannot_be_checked_is_unverified_and_ends_as_configured(
     case = FAULTS[name]
     _script(server, case)
     rails = _app(app, case, on_unverified)
-    with caplog.at_level(logging.WARNING, logger="groundrails"):
+    with caplog.at_level(logging.WARNING, logger="evidencerails"):
         text, report = await _turn(rails, case)
     assert (report["status"], report["decision"]) == ("unverified", on_unverified), report["reason"]
     assert case.reason in report["reason"]

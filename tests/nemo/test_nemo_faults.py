@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from nemo_apps import EVIDENCE, PLANTED, is_sampling, script, user
 
-from groundrails.adapters.nemo import CHECK_GROUNDING, run_rail
-from groundrails.testing import ReplayServer
+from evidencerails.adapters.nemo import CHECK_GROUNDING, run_rail
+from evidencerails.testing import ReplayServer
 
 CONSISTENCY = """
-custom_data: {groundrails: {activation: always, llm: {timeout_s: 1.0, max_retries: 0}}}
+custom_data: {evidencerails: {activation: always, llm: {timeout_s: 1.0, max_retries: 0}}}
 rails: {output: {flows: [self check hallucination]}}
 """
-GROUNDING = "custom_data: {groundrails: {activation: always}}\n"
+GROUNDING = "custom_data: {evidencerails: {activation: always}}\n"
 FAULTS: dict[str, dict[str, Any]] = {
     "timeout": {"text": "late", "delay_s": 5.0},
     "rate limit": {"status": 429},
@@ -50,7 +50,7 @@ async def test_samples_that_fail_make_the_answer_unverified(
 async def test_app_without_a_model_is_unverified(server: ReplayServer) -> None:
     from nemoguardrails import LLMRails, RailsConfig
 
-    yaml = f"import_paths: [groundrails/plugin]\n{CONSISTENCY}"
+    yaml = f"import_paths: [evidencerails/plugin]\n{CONSISTENCY}"
     app = LLMRails(RailsConfig.from_content(yaml_content=yaml))
     response = await app.generate_async(
         messages=[*user(), {"role": "assistant", "content": PLANTED}],
@@ -91,7 +91,7 @@ async def test_nli_backend_that_fails_makes_the_answer_unverified(
 ) -> None:
     yaml = """
     custom_data:
-      groundrails: {activation: always, nli: {backend: remote, url: "http://127.0.0.1:9/", timeout_s: 1.0}}
+      evidencerails: {activation: always, nli: {backend: remote, url: "http://127.0.0.1:9/", timeout_s: 1.0}}
     """
     script(server, PLANTED)
     report, text = await _report(app(yaml), {"evidence": EVIDENCE})
@@ -112,7 +112,7 @@ async def test_prompt_variable_of_a_wrong_type_is_no_prompt(app: Callable[..., A
         (GROUNDING, {}, "unverified"),
         ("", {"check_grounding": True}, "unverified"),
         ("", {}, "skipped"),
-        ("custom_data: {groundrails: {activation: shadow}}\n", {}, "skipped"),
+        ("custom_data: {evidencerails: {activation: shadow}}\n", {}, "skipped"),
     ],
 )
 async def test_a_history_that_cannot_be_read_breaks_no_turn(

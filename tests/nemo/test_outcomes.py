@@ -11,11 +11,11 @@ import pytest
 from nemo_apps import BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, WARNING, is_sampling, script, user
 from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome
 
-from groundrails.adapters.nemo_outcome import Verdict, not_run
-from groundrails.testing import ReplayServer
+from evidencerails.adapters.nemo_outcome import Verdict, not_run
+from evidencerails.testing import ReplayServer
 
-RULES = "custom_data: {{groundrails: {{activation: always, policies: [{{when: {{kind: {kind}}}, then: {then}}}]}}}}\n"
-UNVERIFIED = "custom_data: {{groundrails: {{activation: always, on_unverified: {then}}}}}\n"
+RULES = "custom_data: {{evidencerails: {{activation: always, policies: [{{when: {{kind: {kind}}}, then: {then}}}]}}}}\n"
+UNVERIFIED = "custom_data: {{evidencerails: {{activation: always, on_unverified: {then}}}}}\n"
 FROM_FLOW = {"evidence": EVIDENCE, "check_grounding": True}
 
 
@@ -58,7 +58,7 @@ async def test_exception_carries_evidence_only_if_exposed(app: Callable[..., Any
     script(server, PLANTED)
     yaml = """
     enable_rails_exceptions: true
-    custom_data: {groundrails: {activation: always, expose: {evidence: true}}}
+    custom_data: {evidencerails: {activation: always, expose: {evidence: true}}}
     """
     exception = (await _answer(app(yaml)))["content"]
     (quote,) = exception["evidence"]
@@ -175,7 +175,7 @@ async def test_flag_holds_for_one_answer(app: Callable[..., Any], server: Replay
 
 
 async def test_turn_after_a_block_works(app: Callable[..., Any], server: ReplayServer) -> None:
-    rails = app("custom_data: {groundrails: {activation: always}}\n")
+    rails = app("custom_data: {evidencerails: {activation: always}}\n")
     history, seen = user({"evidence": EVIDENCE}), []
     for answer in (PLANTED, CLEAN, PLANTED):
         server.reset()
@@ -224,16 +224,18 @@ async def test_report_of_an_earlier_turn_is_gone(app: Callable[..., Any], server
 async def test_shadow_records_and_never_alters(
     app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "groundrails")
-    rails = app("custom_data: {groundrails: {activation: shadow}}\n", flows="check grounding, self check hallucination")
+    caplog.set_level(logging.INFO, "evidencerails")
+    rails = app(
+        "custom_data: {evidencerails: {activation: shadow}}\n", flows="check grounding, self check hallucination"
+    )
     script(server, PLANTED)
     message = await _answer(rails)
     assert message["content"] == PLANTED
-    rails.runtime.llm_task_manager.groundrails_plugin.wait_for_shadow(20)
+    rails.runtime.llm_task_manager.evidencerails_plugin.wait_for_shadow(20)
     lines = [record.getMessage() for record in caplog.records if "(shadow, answer not altered)" in record.getMessage()]
     assert sorted(line.split(" (shadow")[0] for line in lines) == [
-        "groundrails: check grounding",
-        "groundrails: self check hallucination",
+        "evidencerails: check grounding",
+        "evidencerails: self check hallucination",
     ]
     assert all("hallucinated, decision block" in line for line in lines)
 
@@ -242,9 +244,9 @@ async def test_log_names_the_verdict_and_no_text(
     app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     script(server, PLANTED)
-    await _answer(app("custom_data: {groundrails: {activation: always}}\n"))
-    (line,) = [record.getMessage() for record in caplog.records if record.name == "groundrails"]
-    assert line.startswith("groundrails: check grounding: hallucinated, decision block (default), score ")
+    await _answer(app("custom_data: {evidencerails: {activation: always}}\n"))
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "evidencerails"]
+    assert line.startswith("evidencerails: check grounding: hallucinated, decision block (default), score ")
     assert "evidence from variable" in line
     assert "Bridge" not in line
 
@@ -287,7 +289,7 @@ async def test_own_bot_messages_of_the_app_are_used(app: Callable[..., Any], ser
       "Not verified."
     """
     script(server, PLANTED)
-    always = "custom_data: {groundrails: {activation: always}}\n"
+    always = "custom_data: {evidencerails: {activation: always}}\n"
     assert (await _answer(app(always, colang)))["content"] == "Blocked, sorry."
     assert (await _answer(app(always, colang), {"no": "evidence"}))["content"] == f"{PLANTED}\n\nNot verified."
     rules = RULES.format(kind="unsupported_claim", then="warn")
@@ -297,7 +299,7 @@ async def test_own_bot_messages_of_the_app_are_used(app: Callable[..., Any], ser
 async def test_users_own_prompt_judges(app: Callable[..., Any], server: ReplayServer) -> None:
     """NeMo appends the prompts of an import path, so a plugin's would beat the user's own of the same task."""
     yaml = """
-    custom_data: {groundrails: {activation: always, consistency: {agreement: judge}}}
+    custom_data: {evidencerails: {activation: always, consistency: {agreement: judge}}}
     rails: {output: {flows: [self check hallucination]}}
     prompts:
       - task: self_check_hallucination

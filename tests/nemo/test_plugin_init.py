@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, app_yaml, is_sampling, make_app, script, user
 
-from groundrails.adapters.nemo_install import import_path_problem
-from groundrails.paths import plugin_folder
-from groundrails.testing import ReplayServer
+from evidencerails.adapters.nemo_install import import_path_problem
+from evidencerails.paths import plugin_folder
+from evidencerails.testing import ReplayServer
 
-ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
+ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
 
 
 def _fails_to_start(yaml: str, caplog: pytest.LogCaptureFixture) -> str:
@@ -22,8 +22,8 @@ def _fails_to_start(yaml: str, caplog: pytest.LogCaptureFixture) -> str:
     with pytest.raises(RuntimeError) as failure:
         make_app(yaml)
     cause = str(failure.value.__cause__)
-    (line,) = [r.getMessage() for r in caplog.records if r.name == "groundrails" and r.levelno == logging.ERROR]
-    assert line == f"groundrails: cannot start: {cause}"
+    (line,) = [r.getMessage() for r in caplog.records if r.name == "evidencerails" and r.levelno == logging.ERROR]
+    assert line == f"evidencerails: cannot start: {cause}"
     return cause
 
 
@@ -32,14 +32,14 @@ def _fails_to_start(yaml: str, caplog: pytest.LogCaptureFixture) -> str:
     [
         ("{activaton: always}", ["'activaton'", "did you mean 'activation'?"]),
         ("{activation: sometimes}", ["activation", "'sometimes'", "shadow"]),
-        ("[1, 2]", ["custom_data.groundrails must be a mapping", "list"]),
+        ("[1, 2]", ["custom_data.evidencerails must be a mapping", "list"]),
         ("{policies: [{when: {kind: unsupported_clam}, then: warn}]}", ["unsupported_clam", "unsupported_claim"]),
     ],
 )
 def test_bad_settings_stop_the_app(
     server: ReplayServer, caplog: pytest.LogCaptureFixture, settings: str, words: list[str]
 ) -> None:
-    cause = _fails_to_start(app_yaml(server.base_url, f"custom_data: {{groundrails: {settings}}}\n"), caplog)
+    cause = _fails_to_start(app_yaml(server.base_url, f"custom_data: {{evidencerails: {settings}}}\n"), caplog)
     assert all(word in cause for word in words), cause
 
 
@@ -50,7 +50,7 @@ def test_action_file_that_fails_to_import_stops_the_app(
     broken = tmp_path / "plugin"
     shutil.copytree(plugin_folder(), broken)
     (broken / "actions" / "hallucination.py").write_text("import no_such_module\n")
-    yaml = app_yaml(server.base_url).replace("groundrails/plugin", str(broken))
+    yaml = app_yaml(server.base_url).replace("evidencerails/plugin", str(broken))
     cause = _fails_to_start(yaml, caplog)
     assert "'self_check_hallucination' is that of" in cause
     assert "hallucination.py: ModuleNotFoundError: No module named 'no_such_module'" in cause
@@ -90,7 +90,7 @@ def test_installed_plugin_is_seen(tmp_path: Path) -> None:
 
 
 def test_half_a_plugin_in_the_current_directory_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "groundrails" / "plugin").mkdir(parents=True)
+    (tmp_path / "evidencerails" / "plugin").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     problem = import_path_problem()
     assert problem is not None and "has no rails, actions, prompts, config.py" in problem
@@ -161,7 +161,7 @@ async def test_samples_are_drawn_once_a_streamed_turn(server: ReplayServer) -> N
 
 async def test_piggyback_needs_no_request_after_the_answer(server: ReplayServer) -> None:
     yaml = """
-    custom_data: {groundrails: {activation: always, consistency: {sampling: piggyback}}}
+    custom_data: {evidencerails: {activation: always, consistency: {sampling: piggyback}}}
     rails: {output: {flows: [self check hallucination]}}
     """
     app = make_app(app_yaml(server.base_url, yaml))

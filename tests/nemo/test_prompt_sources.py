@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from nemo_apps import BLOCKED, CLEAN, MODEL, PLANTED, QUESTION, is_sampling, make_app, script
 
-from groundrails.adapters.nemo import SELF_CHECK_HALLUCINATION, run_rail
-from groundrails.testing import ReplayServer
+from evidencerails.adapters.nemo import SELF_CHECK_HALLUCINATION, run_rail
+from evidencerails.testing import ReplayServer
 
 RAIL = "rails: {output: {flows: [self check hallucination]}}\n"
-ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
+ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
 FIRST = "Tell me about bridges."
 HISTORY = [
     {"type": "UtteranceUserActionFinished", "final_transcript": FIRST},

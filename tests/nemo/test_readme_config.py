@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, MODEL, PLANTED, make_app, script, user
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 
 @pytest.mark.parametrize(("answer", "seen"), [(PLANTED, BLOCKED), (CLEAN, CLEAN)])

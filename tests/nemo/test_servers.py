@@ -16,15 +16,15 @@ import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, app_yaml, script
 from nemo_modes import FLAGS
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 START_TIMEOUT_S = 120.0
 STREAMING = "streaming: {enabled: true, chunk_size: 8, context_size: 4, stream_first: false}"
 RAIL = "rails: {{output: {{flows: [{flow}], " + STREAMING.replace("{", "{{").replace("}", "}}") + "}}}}\n"
-ALWAYS = "custom_data: {groundrails: {activation: always}}\n"
+ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
 LENIENT = """
 custom_data:
-  groundrails: {activation: always, policies: [{when: {kind: unsupported_claim}, then: allow}]}
+  evidencerails: {activation: always, policies: [{when: {kind: unsupported_claim}, then: allow}]}
 rails: {output: {flows: [check grounding]}}
 """
 CONFIGS = {

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from groundrails.adapters.nemo_stream import StreamedAnswer
+from evidencerails.adapters.nemo_stream import StreamedAnswer
 
 TEXT = "The tower is 3.5 km away. It was built in 1962! Dr. Ruiz opened it. Nobody knows why"
 

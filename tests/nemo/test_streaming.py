@@ -20,7 +20,7 @@ from nemo_apps import (
 )
 from nemo_modes import DIALOG
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 YAML = """
 rails:
@@ -88,12 +88,12 @@ async def test_flag_that_is_visibly_off_is_off(app: Callable[..., Any], server: 
     assert await _text(rails.stream_async(messages=messages)) == PLANTED
 
 
-async def test_groundrails_stream_refuses_an_app_that_checks_nothing(server: ReplayServer) -> None:
-    import groundrails
-    from groundrails.errors import SettingsError
+async def test_evidencerails_stream_refuses_an_app_that_checks_nothing(server: ReplayServer) -> None:
+    import evidencerails
+    from evidencerails.errors import SettingsError
 
-    bare = make_app(app_yaml(server.base_url, "rails: {}\n").replace("import_paths: [groundrails/plugin]", ""))
+    bare = make_app(app_yaml(server.base_url, "rails: {}\n").replace("import_paths: [evidencerails/plugin]", ""))
     script(server, PLANTED)
     with pytest.raises(SettingsError, match="not set up in this app"):
-        await _text(groundrails.stream(bare, messages=user({"evidence": EVIDENCE})))
+        await _text(evidencerails.stream(bare, messages=user({"evidence": EVIDENCE})))
     assert not server.requests

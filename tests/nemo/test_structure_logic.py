@@ -11,7 +11,7 @@ import pytest
 from nemo_apps import BLOCKED, WARNING, app_yaml, app_yaml_2, colang_2, make_app, user
 from nemo_modes import MODES, Turn
 
-from groundrails.testing import ReplayServer
+from evidencerails.testing import ReplayServer
 
 App = Callable[..., Any]
 FITS = '{"city": "Porto Lindo", "bridges": 3}'
@@ -22,11 +22,13 @@ SCHEMA = {
     "required": ["city", "bridges"],
     "additionalProperties": False,
 }
-STRUCTURE = f"custom_data: {{groundrails: {{structure: {{schema: {json.dumps(SCHEMA)}}}}}}}\n"
-ALWAYS = f"custom_data: {{groundrails: {{activation: always, structure: {{schema: {json.dumps(SCHEMA)}}}}}}}\n"
+STRUCTURE = f"custom_data: {{evidencerails: {{structure: {{schema: {json.dumps(SCHEMA)}}}}}}}\n"
+ALWAYS = f"custom_data: {{evidencerails: {{activation: always, structure: {{schema: {json.dumps(SCHEMA)}}}}}}}\n"
 RIGHT = "Each of the 12 boxes holds 7 cups, and 12 * 7 = 84."
 WRONG = "Each of the 12 boxes holds 7 cups, and 12 * 7 = 85."
-BLOCK_LOGIC = "custom_data: {groundrails: {activation: always, policies: [{when: {kind: logic_error}, then: block}]}}\n"
+BLOCK_LOGIC = (
+    "custom_data: {evidencerails: {activation: always, policies: [{when: {kind: logic_error}, then: block}]}}\n"
+)
 STREAM = """
 rails:
   output:
@@ -69,7 +71,7 @@ async def test_the_exception_names_kind_and_span(app: App, server: ReplayServer)
 
 @pytest.mark.parametrize("schema", [SCHEMA, json.dumps(SCHEMA)])
 async def test_the_schema_of_one_turn_comes_in_a_context_variable(app: App, server: ReplayServer, schema: Any) -> None:
-    rails = app("custom_data: {groundrails: {activation: always}}\n", flows="check structure")
+    rails = app("custom_data: {evidencerails: {activation: always}}\n", flows="check structure")
     for answer, seen in ((BREAKS, BLOCKED), (FITS, FITS)):
         server.reset()
         server.default(answer)
@@ -79,26 +81,26 @@ async def test_the_schema_of_one_turn_comes_in_a_context_variable(app: App, serv
 
 async def test_a_flag_without_any_schema_is_no_silent_pass(app: App, server: ReplayServer) -> None:
     server.default("Anything.")
-    rails = app("custom_data: {groundrails: {}}\n", flows="check structure")
+    rails = app("custom_data: {evidencerails: {}}\n", flows="check structure")
     assert "could not be verified" in await _said(rails, {"check_structure": True})
 
 
 async def test_a_schema_variable_of_another_shape_leaves_the_answer_unverified(app: App, server: ReplayServer) -> None:
     server.default(FITS)
-    rails = app("custom_data: {groundrails: {activation: always}}\n", flows="check structure")
+    rails = app("custom_data: {evidencerails: {activation: always}}\n", flows="check structure")
     for schema in ("no json", "[1]", 7):
         assert "could not be verified" in await _said(rails, {"response_schema": schema})
 
 
 def test_a_bad_schema_in_the_settings_stops_the_app(server: ReplayServer) -> None:
-    yaml = "custom_data: {groundrails: {structure: {schema: {type: strin}}}}\n"
+    yaml = "custom_data: {evidencerails: {structure: {schema: {type: strin}}}}\n"
     with pytest.raises(RuntimeError) as caught:
         make_app(app_yaml(server.base_url, yaml, flows="check structure"))
     assert "bad_schema: at /type" in str(caught.value.__cause__ or caught.value)
 
 
 def test_a_rail_without_schema_is_named_in_the_log(server: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, "groundrails"):
+    with caplog.at_level(logging.WARNING, "evidencerails"):
         make_app(app_yaml(server.base_url, "", flows="check structure"))
     assert any("check structure has no schema" in record.getMessage() for record in caplog.records)
 
@@ -121,12 +123,12 @@ async def test_a_stream_is_judged_at_its_end_and_whole(app: App, server: ReplayS
     assert "bridge number 5 of the town" in text and '"code": "content_blocked"' in text
 
 
-async def test_groundrails_stream_shows_nothing_before_the_check(app: App, server: ReplayServer) -> None:
-    import groundrails
+async def test_evidencerails_stream_shows_nothing_before_the_check(app: App, server: ReplayServer) -> None:
+    import evidencerails
 
     server.default(BREAKS)
     rails = app(ALWAYS, flows="check structure")
-    assert "".join([piece async for piece in groundrails.stream(rails, messages=user())]) == BLOCKED
+    assert "".join([piece async for piece in evidencerails.stream(rails, messages=user())]) == BLOCKED
 
 
 async def test_the_schema_is_sent_to_the_model_that_writes_the_answer(app: App, server: ReplayServer) -> None:
@@ -145,7 +147,7 @@ async def test_the_schema_is_sent_to_the_model_that_writes_the_answer(app: App, 
 
 @pytest.mark.parametrize("activation", ["flag", "always"])
 async def test_a_wrong_sum_is_warned_of_and_a_right_one_passes(app: App, server: ReplayServer, activation: str) -> None:
-    yaml = "custom_data: {groundrails: {activation: always}}\n" if activation == "always" else ""
+    yaml = "custom_data: {evidencerails: {activation: always}}\n" if activation == "always" else ""
     rails = app(yaml, flows="check logic")
     context = {"check_logic": True} if activation == "flag" else None
     server.default(WRONG)
@@ -158,7 +160,7 @@ async def test_a_wrong_sum_is_warned_of_and_a_right_one_passes(app: App, server:
 
 async def test_answers_without_any_sum_are_left_alone(app: App, server: ReplayServer) -> None:
     server.default("Hello! How can I help you today?")
-    rails = app("custom_data: {groundrails: {activation: always}}\n", flows="check logic")
+    rails = app("custom_data: {evidencerails: {activation: always}}\n", flows="check logic")
     assert await _said(rails) == "Hello! How can I help you today?"
 
 
@@ -197,7 +199,7 @@ async def test_orderings_across_the_sentences_of_a_stream_are_found_at_its_end(a
 
 
 JUDGE = """
-custom_data: {groundrails: {activation: always, logic: {audit: judge}, llm: {cache: {backend: "off"}},
+custom_data: {evidencerails: {activation: always, logic: {audit: judge}, llm: {cache: {backend: "off"}},
   policies: [{when: {violation: invalid_step}, then: block}]}}
 """
 CHAIN = "Every member may vote. Ann is a member. Therefore Ann is the chair."
@@ -232,7 +234,7 @@ async def test_colang_2(server: ReplayServer, flow: str, bad: str, good: str, ex
         "policies": [{"when": {"kind": "logic_error"}, "then": "block"}],
     }
     yaml = app_yaml_2(server.base_url)
-    yaml += f"custom_data: {json.dumps({'groundrails': settings})}\n"
+    yaml += f"custom_data: {json.dumps({'evidencerails': settings})}\n"
     yaml += "enable_rails_exceptions: true\n" if way == "exception" else ""
     flags = [flow.replace(" ", "_")] if way != "always" else []
     rails = make_app(yaml, colang_2(output=flow, flags=flags))

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from nemo_apps import EVIDENCE, app_yaml, make_app
 
-from groundrails.adapters.nemo_plugin import plugin_of
-from groundrails.testing import ReplayServer
+from evidencerails.adapters.nemo_plugin import plugin_of
+from evidencerails.testing import ReplayServer
 
 App = Callable[..., Any]
 REFUSED = "I have not done that"
@@ -35,7 +35,7 @@ passthrough: true
 rails: {{tool_output: {{flows: [check tool calls]}}}}
 {more}
 custom_data:
-  groundrails:
+  evidencerails:
     {activation}
     tools:
       sources: {{users: {{kind: jsonl, path: "{path}", field: id}}}}
@@ -116,7 +116,7 @@ async def test_without_known_tools_the_call_is_unverified(
     app: App, server: ReplayServer, users: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     call = {"name": "delete_user", "arguments": {"user_id": "usr_1001"}}
-    with caplog.at_level(logging.WARNING, "groundrails"):
+    with caplog.at_level(logging.WARNING, "evidencerails"):
         response = await ask(app(yaml_of(users)), server, call, tools=None)
     assert response.output_data["hallucination_report"]["status"] == "unverified" and response.tool_calls
     assert any("no_tools" in record.getMessage() for record in caplog.records)
@@ -136,19 +136,19 @@ async def test_shadow_records_and_changes_nothing(
     app: App, server: ReplayServer, users: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rails = app(yaml_of(users, activation="activation: shadow"))
-    with caplog.at_level(logging.INFO, "groundrails"):
+    with caplog.at_level(logging.INFO, "evidencerails"):
         response = await ask(rails, server, {"name": "delete_user", "arguments": {"user_id": "usr_9"}})
         plugin_of(rails.runtime.llm_task_manager).wait_for_shadow(60)
     assert [c["function"]["name"] for c in response.tool_calls] == ["delete_user"]
     lines = [record.getMessage() for record in caplog.records]
     assert any("check tool calls (shadow" in line and "hallucinated" in line for line in lines)
-    assert not any("usr_9" in line for line in lines if line.startswith("groundrails"))
+    assert not any("usr_9" in line for line in lines if line.startswith("evidencerails"))
 
 
 async def test_the_result_of_a_tool_is_evidence_for_the_answer(app: App, server: ReplayServer) -> None:
     """No flow under `rails.tool_input`: NeMo ends the turn on any."""
     yaml = "passthrough: true\nrails: {output: {flows: [check grounding]}}\n"
-    yaml += "custom_data: {groundrails: {activation: always}}\n"
+    yaml += "custom_data: {evidencerails: {activation: always}}\n"
     call = {"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": "{}"}}
     history = [
         {"role": "user", "content": "When was the Harbour Bridge of Porto Lindo opened?"},
@@ -186,7 +186,7 @@ async def test_calls_of_earlier_turns_do_not_end_the_turn(app: App, server: Repl
 COLANG_2 = """
 import core
 import guardrails
-import groundrails.plugin
+import evidencerails.plugin
 
 flow main
   activate agent
@@ -216,7 +216,7 @@ async def test_colang_2_has_no_such_rail_but_a_flow_to_await(
     )
     settings = settings.replace("rails: {tool_output: {flows: [check tool calls]}}\n", "")
     yaml = f'colang_version: "2.x"\n{app_yaml(server.base_url, settings)}'
-    yaml = yaml.replace("import_paths: [groundrails/plugin]\n", "").replace(
+    yaml = yaml.replace("import_paths: [evidencerails/plugin]\n", "").replace(
         "rails: {output: {flows: [check grounding]}}\n", ""
     )
     rails = make_app(yaml, textwrap.dedent(COLANG_2).replace("$ID", user_id))
@@ -227,7 +227,7 @@ async def test_colang_2_has_no_such_rail_but_a_flow_to_await(
 def test_colang_2_refuses_a_tool_rail_that_would_never_run(server: ReplayServer, users: Path) -> None:
     settings = yaml_of(users).replace("passthrough: true\n", "")
     yaml = f'colang_version: "2.x"\n{app_yaml(server.base_url, settings)}'
-    yaml = yaml.replace("import_paths: [groundrails/plugin]\n", "")
+    yaml = yaml.replace("import_paths: [evidencerails/plugin]\n", "")
     with pytest.raises(RuntimeError) as caught:
         make_app(yaml, textwrap.dedent(COLANG_2).replace("$ID", "usr_1001"))
     assert "NeMo runs no tool rails in Colang 2.x; take it out there and write `await" in str(caught.value.__cause__)

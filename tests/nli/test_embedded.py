@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from groundrails.errors import ModelFileError, NliError
-from groundrails.nli.base import NliModel
-from groundrails.nli.embedded import EmbeddedModel, _batches
-from groundrails.nli.model_file import MODEL_FOLDER, read_description
-from groundrails.nli.parts import encodable
-from groundrails.nli.processors import usable_processors
+from evidencerails.errors import ModelFileError, NliError
+from evidencerails.nli.base import NliModel
+from evidencerails.nli.embedded import EmbeddedModel, _batches
+from evidencerails.nli.model_file import MODEL_FOLDER, read_description
+from evidencerails.nli.parts import encodable
+from evidencerails.nli.processors import usable_processors
 
 E2 = float(np.exp(2.0))
 
@@ -124,7 +124,7 @@ def test_a_file_without_embeddings_says_so(write_model: Callable[..., Path]) -> 
 
 
 def test_a_missing_folder_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match=r"missing: no file .*model\.json; reinstall groundrails"):
+    with pytest.raises(ModelFileError, match=r"missing: no file .*model\.json; reinstall evidencerails"):
         EmbeddedModel(tmp_path / "nowhere")
 
 
@@ -161,7 +161,7 @@ def test_a_file_that_its_library_cannot_read_is_named(tiny_folder: Path, name: s
     ("changes", "message"),
     [
         ({"labels": ["yes", "no", "maybe"]}, "must be the three labels"),
-        ({"schema_version": 99}, "upgrade groundrails"),
+        ({"schema_version": 99}, "upgrade evidencerails"),
         ({"temperature": 0}, "temperature"),
         ({"max_length": "long"}, "max_length"),
         ({"sha256": {}}, "holds no sha256 of model.onnx"),

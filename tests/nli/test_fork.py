@@ -13,8 +13,8 @@ SCRIPT = """
 import asyncio, os, sys
 from pathlib import Path
 import numpy as np
-from groundrails.nli.embedded import EmbeddedModel
-from groundrails.nli.service import NliService
+from evidencerails.nli.embedded import EmbeddedModel
+from evidencerails.nli.service import NliService
 
 model = EmbeddedModel(Path(sys.argv[1]), threads=2)
 service = NliService(model)

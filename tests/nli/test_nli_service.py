@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from groundrails.config import NliSettings
-from groundrails.errors import ModelFileError, NliError
-from groundrails.nli.base import Pair
-from groundrails.nli.embedded import EmbeddedModel
-from groundrails.nli.service import MAX_STEP_PAIRS, NliService
+from evidencerails.config import NliSettings
+from evidencerails.errors import ModelFileError, NliError
+from evidencerails.nli.base import Pair
+from evidencerails.nli.embedded import EmbeddedModel
+from evidencerails.nli.service import MAX_STEP_PAIRS, NliService
 
 
 class WordModel:
@@ -215,10 +215,10 @@ async def test_close_fails_the_waiting_and_the_later_callers(service: NliService
 async def test_the_worker_thread_ends_when_idle_and_comes_back(
     service: NliService, model: WordModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groundrails.nli.service.IDLE_S", 0.02)
+    monkeypatch.setattr("evidencerails.nli.service.IDLE_S", 0.02)
     await service.scores([("a", "a")])
     await _until(
-        lambda: not any(t.name == "groundrails-nli" and t.ident in model.threads for t in threading.enumerate())
+        lambda: not any(t.name == "evidencerails-nli" and t.ident in model.threads for t in threading.enumerate())
     )
     assert (await service.scores([("a", "a")])).argmax() == 0
 
@@ -240,7 +240,7 @@ def test_settings_share_one_service_and_different_ones_do_not(service: NliServic
 
 async def test_a_shared_service_outlives_the_guard_that_used_it(monkeypatch: pytest.MonkeyPatch) -> None:
     model = WordModel()
-    monkeypatch.setattr("groundrails.nli.service.load_model", lambda settings: model)
+    monkeypatch.setattr("evidencerails.nli.service.load_model", lambda settings: model)
     service = NliService.from_settings(NliSettings(batch_size=7))
     service.close()
     assert (await service.scores([("a", "a")])).argmax() == 0
@@ -250,7 +250,7 @@ async def test_a_model_that_cannot_be_loaded_fails_each_caller_and_is_tried_agai
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_folder: Path
 ) -> None:
     folder = tmp_path / "absent"
-    monkeypatch.setattr("groundrails.nli.service.load_model", lambda settings: EmbeddedModel(folder))
+    monkeypatch.setattr("evidencerails.nli.service.load_model", lambda settings: EmbeddedModel(folder))
     service = NliService.from_settings(NliSettings(batch_size=8))
     assert (service.name, service.version) == ("embedded", "not loaded")
     results = await asyncio.gather(*(service.scores([("paris", "yes")]) for _ in range(3)), return_exceptions=True)
@@ -268,7 +268,7 @@ async def test_loading_happens_off_the_event_loop(monkeypatch: pytest.MonkeyPatc
         time.sleep(0.05)
         return WordModel()
 
-    monkeypatch.setattr("groundrails.nli.service.load_model", load)
+    monkeypatch.setattr("evidencerails.nli.service.load_model", load)
     service = NliService.from_settings(NliSettings(batch_size=9))
     await asyncio.gather(service.load(), service.scores([("a", "a")]), service.run(service.token_offsets, "ab"))
     assert len(threads) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from groundrails.nli.parts import combined, encodable, stretches, text_parts
+from evidencerails.nli.parts import combined, encodable, stretches, text_parts
 
 
 def letters(text: str) -> list[tuple[int, int]]:

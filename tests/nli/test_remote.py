@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundrails.config import NliSettings
-from groundrails.errors import NliError, SettingsError
-from groundrails.nli.base import NliModel
-from groundrails.nli.remote import RemoteModel
-from groundrails.nli.service import NliService
+from evidencerails.config import NliSettings
+from evidencerails.errors import NliError, SettingsError
+from evidencerails.nli.base import NliModel
+from evidencerails.nli.remote import RemoteModel
+from evidencerails.nli.service import NliService
 
 INFO = {
     "model_id": "some/nli",

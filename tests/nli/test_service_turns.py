@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from groundrails.nli.service import NliService
+from evidencerails.nli.service import NliService
 
 PIECE_S = 0.004
 """Shorter than the 5 ms after which Python takes the interpreter lock from a thread."""

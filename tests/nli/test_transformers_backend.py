@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundrails.errors import MissingExtraError, ModelFileError, NliError
-from groundrails.nli.base import NliModel
-from groundrails.nli.labels import label_columns
+from evidencerails.errors import MissingExtraError, ModelFileError, NliError
+from evidencerails.nli.base import NliModel
+from evidencerails.nli.labels import label_columns
 
 pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from groundrails.nli.transformers_backend import TransformersModel  # noqa: E402 - after the packages it needs
+from evidencerails.nli.transformers_backend import TransformersModel  # noqa: E402 - after the packages it needs
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "paris", "is", "in", "france", "yes", "no", "."]
 PAIRS = [("Paris is in France.", "yes"), ("no no no", "Paris is in France.")]
@@ -143,5 +143,5 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
         return real_import(name, *args, **keywords)
 
     monkeypatch.setattr(builtins, "__import__", without_torch)
-    with pytest.raises(MissingExtraError, match=r"pip install 'groundrails\[transformers\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'evidencerails\[transformers\]'"):
         TransformersModel("any")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundrails.exchange import Passage
-from groundrails.nli.embedded import EmbeddedModel
-from groundrails.nli.windows import (
+from evidencerails.exchange import Passage
+from evidencerails.nli.embedded import EmbeddedModel
+from evidencerails.nli.windows import (
     DEFAULT_WINDOW_TOKENS,
     ESTIMATED_FROM,
     TAIL_SLACK,

@@ -10,15 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from made import ANSWER, exchange, report
 
-from groundrails.errors import ReviewConflictError, ReviewError
-from groundrails.report import Review
-from groundrails.review.items import Item
-from groundrails.review.package import Package, package_of
-from groundrails.review.queue import ReviewQueue
-from groundrails.settings.store import StoreSettings
-from groundrails.store import Store
-from groundrails.store.engine import writing
-from groundrails.store.retention import delete_reviews_before, drop_review_texts_before
+from evidencerails.errors import ReviewConflictError, ReviewError
+from evidencerails.report import Review
+from evidencerails.review.items import Item
+from evidencerails.review.package import Package, package_of
+from evidencerails.review.queue import ReviewQueue
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store import Store
+from evidencerails.store.engine import writing
+from evidencerails.store.retention import delete_reviews_before, drop_review_texts_before
 
 CORRECTED = "Rhenium melts at 3186 degrees."
 

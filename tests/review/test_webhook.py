@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from made import exchange, report
 
-from groundrails.review.address import AddressError, is_public, target_of
-from groundrails.review.package import package_of
-from groundrails.review.queue import ReviewQueue
-from groundrails.review.webhook import Notifier, is_signed, signature
-from groundrails.settings.escalation import WebhookSettings
-from groundrails.settings.store import StoreSettings
-from groundrails.store import Store
-from groundrails.store.clock import SteadyClock
-from groundrails.store.engine import reading
+from evidencerails.review.address import AddressError, is_public, target_of
+from evidencerails.review.package import package_of
+from evidencerails.review.queue import ReviewQueue
+from evidencerails.review.webhook import Notifier, is_signed, signature
+from evidencerails.settings.escalation import WebhookSettings
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store import Store
+from evidencerails.store.clock import SteadyClock
+from evidencerails.store.engine import reading
 
 SECRET = "s3cret"
 
@@ -109,7 +109,7 @@ def test_a_call_is_signed_and_holds_no_text(
         "medium",
     )
     assert b"Rhenium" not in body and b"melts" not in body
-    assert is_signed(SECRET, body, headers["X-Groundrails-Signature"])
+    assert is_signed(SECRET, body, headers["X-Evidencerails-Signature"])
     assert notices(steady_store) == [("sent", 1, None)]
 
 

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from scoring_tools import MakeContext, Row, TableNli
 
-from groundrails.checks.base import CheckContext
-from groundrails.config import GuardConfig
-from groundrails.exchange import Message
-from groundrails.llm.cache import cache_from_settings
-from groundrails.llm.prompts import PromptLibrary
-from groundrails.llm.sampling import Sampler
-from groundrails.llm.session import LlmSession, client_from_settings
-from groundrails.nli.exchange_nli import ExchangeNli
-from groundrails.nli.service import NliService
-from groundrails.testing import ReplayServer
+from evidencerails.checks.base import CheckContext
+from evidencerails.config import GuardConfig
+from evidencerails.exchange import Message
+from evidencerails.llm.cache import cache_from_settings
+from evidencerails.llm.prompts import PromptLibrary
+from evidencerails.llm.sampling import Sampler
+from evidencerails.llm.session import LlmSession, client_from_settings
+from evidencerails.nli.exchange_nli import ExchangeNli
+from evidencerails.nli.service import NliService
+from evidencerails.testing import ReplayServer
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from groundrails.checks.base import CheckContext
-from groundrails.exchange import Exchange, Span
-from groundrails.report import Claim
+from evidencerails.checks.base import CheckContext
+from evidencerails.exchange import Exchange, Span
+from evidencerails.report import Claim
 
 NEUTRAL = (0.1, 0.8, 0.1)
 Row = tuple[float, float, float]

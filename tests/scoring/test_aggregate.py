@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails.config import CompositeWeights, RiskSettings, ScoringSettings
-from groundrails.report import RiskLevel
-from groundrails.scoring.aggregate import (
+from evidencerails.config import CompositeWeights, RiskSettings, ScoringSettings
+from evidencerails.report import RiskLevel
+from evidencerails.scoring.aggregate import (
     Aggregate,
     across_claims,
     aggregate_response,
@@ -16,7 +16,7 @@ from groundrails.scoring.aggregate import (
     risk_level,
     weighted_mean,
 )
-from groundrails.scoring.base import ClaimScore, MeasureResult
+from evidencerails.scoring.base import ClaimScore, MeasureResult
 
 
 def result(name: str, *scores: float | None, whole: float | None = None) -> MeasureResult:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
-from groundrails.config import DEFAULT_MEASURE_WEIGHTS, MEASURES
-from groundrails.errors import SettingsError
-from groundrails.scoring.alone import measure
-from groundrails.testing import ReplayRequest, ReplayServer
+from evidencerails import Guard
+from evidencerails.config import DEFAULT_MEASURE_WEIGHTS, MEASURES
+from evidencerails.errors import SettingsError
+from evidencerails.scoring.alone import measure
+from evidencerails.testing import ReplayRequest, ReplayServer
 
 EVIDENCE = "The Halden bridge opened in 1932. It is 412 metres long."
 RIGHT, WRONG = "The Halden bridge opened in 1932.", "The Halden bridge opened in 1911."

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from scoring_tools import MakeContext, Row, claims_of, exchange_of
 
-from groundrails.config import CascadeSettings
-from groundrails.report import Label
-from groundrails.scoring.cascade import is_unsure, run_cascade
-from groundrails.testing import ReplayServer
-from groundrails.testing.script import ReplayRequest
+from evidencerails.config import CascadeSettings
+from evidencerails.report import Label
+from evidencerails.scoring.cascade import is_unsure, run_cascade
+from evidencerails.testing import ReplayServer
+from evidencerails.testing.script import ReplayRequest
 
 SURE, UNSURE, ABSENT, WRONG = "The sun is hot.", "The moon is cold.", "Mars has oceans.", "Ice is warm."
 RESPONSE = " ".join((SURE, UNSURE, ABSENT, WRONG))

@@ -8,12 +8,12 @@ from typing import get_args
 
 import pytest
 
-from groundrails import Guard
-from groundrails.checks.agreement import Vote
-from groundrails.checks.consistency import score_of
-from groundrails.config import ConsistencySettings
-from groundrails.errors import ModelFileError
-from groundrails.scoring.drift import DriftModel
+from evidencerails import Guard
+from evidencerails.checks.agreement import Vote
+from evidencerails.checks.consistency import score_of
+from evidencerails.config import ConsistencySettings
+from evidencerails.errors import ModelFileError
+from evidencerails.scoring.drift import DriftModel
 
 WAYS = get_args(ConsistencySettings.model_fields["agreement"].annotation)
 TOWER = "The Eiffel Tower was completed in 1889."

@@ -13,8 +13,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from groundrails.errors import ModelFileError
-from groundrails.scoring.encoder import ENCODER_FOLDER, NLI_FOLDER, OnnxEncoder, default_encoder
+from evidencerails.errors import ModelFileError
+from evidencerails.scoring.encoder import ENCODER_FOLDER, NLI_FOLDER, OnnxEncoder, default_encoder
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "ann", "paints", "swims"]
 VECTORS = np.array([[0, 0], [9, 9], [5, 5], [7, 7], [3, 4], [0, 2], [1, 0]], dtype=np.float32)

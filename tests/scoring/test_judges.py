@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from scoring_tools import MakeContext, claims_of, exchange_of
 
-from groundrails.scoring.judge import JudgeMeasure
-from groundrails.scoring.qa import QaMeasure
-from groundrails.testing import ReplayServer
-from groundrails.testing.script import ReplayRequest
+from evidencerails.scoring.judge import JudgeMeasure
+from evidencerails.scoring.qa import QaMeasure
+from evidencerails.testing import ReplayServer
+from evidencerails.testing.script import ReplayRequest
 
 EVIDENCE = "The tower was finished in 1889. It stands in Paris, near the river Seine."
 RESPONSE = "The tower was finished in 1889. The tower stands in Lyon. The tower is made of iron."

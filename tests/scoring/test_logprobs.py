@@ -7,8 +7,8 @@ import math
 import pytest
 from scoring_tools import MakeContext, claims_of, exchange_of
 
-from groundrails.exchange import TokenLogprob
-from groundrails.scoring.logprobs import LogprobsMeasure, PlacedToken, align
+from evidencerails.exchange import TokenLogprob
+from evidencerails.scoring.logprobs import LogprobsMeasure, PlacedToken, align
 
 RESPONSE = "Ann paints. Ann swims."
 

@@ -9,11 +9,11 @@ import pytest
 from pydantic import ValidationError
 from scoring_tools import MakeContext, claims_of, exchange_of
 
-from groundrails.config import DEFAULT_MEASURE_WEIGHTS, MeasureName
-from groundrails.errors import LlmTimeoutError, SettingsError, reason_of
-from groundrails.scoring.base import ClaimScore, MeasureResult, result_of, run_measure, run_measures
-from groundrails.scoring.ngram import NgramMeasure
-from groundrails.scoring.registry import _HOMES, get_measure, get_measures
+from evidencerails.config import DEFAULT_MEASURE_WEIGHTS, MeasureName
+from evidencerails.errors import LlmTimeoutError, SettingsError, reason_of
+from evidencerails.scoring.base import ClaimScore, MeasureResult, result_of, run_measure, run_measures
+from evidencerails.scoring.ngram import NgramMeasure
+from evidencerails.scoring.registry import _HOMES, get_measure, get_measures
 
 
 class Failing:

@@ -7,7 +7,7 @@ import math
 import pytest
 from scoring_tools import MakeContext, claims_of, exchange_of
 
-from groundrails.scoring.ngram import NgramMeasure, UnigramModel, words
+from evidencerails.scoring.ngram import NgramMeasure, UnigramModel, words
 
 RESPONSE = "Ann paints. Ann swims."
 SAMPLES = ["Ann paints.", "Ann paints."]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from scoring_tools import MakeContext, Row, TableNli, claims_of, exchange_of
 
-from groundrails.errors import NliError
-from groundrails.scoring.base import run_measure
-from groundrails.scoring.nli import NliMeasure
+from evidencerails.errors import NliError
+from evidencerails.scoring.base import run_measure
+from evidencerails.scoring.nli import NliMeasure
 
 ENTAILED, NEUTRAL, CONTRADICTED = (0.9, 0.08, 0.02), (0.1, 0.8, 0.1), (0.02, 0.08, 0.9)
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from groundrails import Guard
-from groundrails.config import CacheSettings, LlmSettings
-from groundrails.errors import LlmError, LlmReplyError
-from groundrails.exchange import Message
-from groundrails.llm.cache import DiskCache, MemoryCache, ReplyCache, ask_cached, cache_from_settings, cache_key
-from groundrails.llm.session import LlmSession, client_from_settings
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.config import CacheSettings, LlmSettings
+from evidencerails.errors import LlmError, LlmReplyError
+from evidencerails.exchange import Message
+from evidencerails.llm.cache import DiskCache, MemoryCache, ReplyCache, ask_cached, cache_from_settings, cache_key
+from evidencerails.llm.session import LlmSession, client_from_settings
+from evidencerails.testing import ReplayServer
 
 DAY_S = 86_400.0
 PROMPT = (Message(role="user", content="Is it true?"),)
@@ -102,7 +102,7 @@ async def test_memory_throws_out_what_was_not_asked_for_longest() -> None:
 async def test_disk_outlives_the_process_and_throws_out_the_oldest(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groundrails.llm.cache.PURGE_EVERY", 1)
+    monkeypatch.setattr("evidencerails.llm.cache.PURGE_EVERY", 1)
     path = tmp_path / "r.sqlite"
     for key in "abc":
         clock.now += 1

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from scoring_tools import NEUTRAL, Row, TableNli
 
-from groundrails import Guard, Report
-from groundrails.config import CompositeWeights, GuardConfig
-from groundrails.scoring.metrics import composite_metrics
-from groundrails.testing import ReplayServer
+from evidencerails import Guard, Report
+from evidencerails.config import CompositeWeights, GuardConfig
+from evidencerails.scoring.metrics import composite_metrics
+from evidencerails.testing import ReplayServer
 
 EVIDENCE = "The tower in Paris was finished in 1889 by Eiffel."
 TRUE, FALSE = "The tower in Paris was finished in 1889.", "The tower in Paris was finished in 1887."

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scoring_tools import MakeContext, TableEncoder, claims_of, exchange_of
 
-from groundrails.scoring.bertscore import UNRELATED_F1, BertScoreMeasure, bertscore_f1
-from groundrails.scoring.embedding import EmbeddingMeasure
-from groundrails.testing import ReplayServer
+from evidencerails.scoring.bertscore import UNRELATED_F1, BertScoreMeasure, bertscore_f1
+from evidencerails.scoring.embedding import EmbeddingMeasure
+from evidencerails.testing import ReplayServer
 
 WORDS = {"Ann": (1, 0), "paints": (0, 1), "swims": (0.6, 0.8), "runs": (0, -1)}
 
@@ -47,13 +47,13 @@ async def test_bertscore_is_1_minus_the_mean_over_samples_of_the_best_sentence(m
 async def test_bertscore_is_rescaled_by_the_f1_of_unrelated_texts(
     make_context: MakeContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groundrails.scoring.bertscore.UNRELATED_F1", {"table-encoder": 0.5})
+    monkeypatch.setattr("evidencerails.scoring.bertscore.UNRELATED_F1", {"table-encoder": 0.5})
     exchange = exchange_of("Ann paints.", samples=["Ann swims."])
     measure = BertScoreMeasure(TableEncoder(WORDS))
     result = await measure.measure(exchange, claims_of("Ann paints.", "Ann paints."), make_context())
     # 1 - (.9 - .5) / (1 - .5) = .2
     assert result.claims[0].score == pytest.approx(0.2)
-    assert set(UNRELATED_F1) == {"groundrails-embedding-minilm-l6", "groundrails-nli-minilm-l6"}
+    assert set(UNRELATED_F1) == {"evidencerails-embedding-minilm-l6", "evidencerails-nli-minilm-l6"}
 
 
 VECTORS = {"Ann paints.": (1, 0), "Ann swims.": (0.6, 0.8), "Ann does not.": (-1, 0), "Ann.": (0, 1)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from scoring_tools import claims_of
 
-from groundrails.exchange import Passage
-from groundrails.scoring.evidence import excerpts_for, find_quote, is_about
+from evidencerails.exchange import Passage
+from evidencerails.scoring.evidence import excerpts_for, find_quote, is_about
 
 PASSAGES = (
     Passage(id="a", text="Ann paints."),

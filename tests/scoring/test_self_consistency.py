@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from scoring_tools import MakeContext, Row, claims_of, exchange_of
 
-from groundrails.scoring.json_fields import json_fields, same_value
-from groundrails.scoring.self_consistency import SelfConsistencyMeasure, Verdict, agreement, verdict_of
+from evidencerails.scoring.json_fields import json_fields, same_value
+from evidencerails.scoring.self_consistency import SelfConsistencyMeasure, Verdict, agreement, verdict_of
 
 YES: Row = (0.9, 0.05, 0.05)
 NO: Row = (0.05, 0.05, 0.9)

@@ -7,7 +7,7 @@ import math
 import pytest
 from scoring_tools import MakeContext, Row, claims_of, exchange_of
 
-from groundrails.scoring.semantic_entropy import SemanticEntropyMeasure, clusters_of, entropy, normalised_entropy
+from evidencerails.scoring.semantic_entropy import SemanticEntropyMeasure, clusters_of, entropy, normalised_entropy
 
 YES: Row = (0.9, 0.05, 0.05)
 

@@ -1,4 +1,4 @@
-"""The real service: `groundrails serve` as a process of its own, spoken to over HTTP."""
+"""The real service: `evidencerails serve` as a process of its own, spoken to over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`groundrails serve` as a process of its own, and the bodies its tests send."""
+"""`evidencerails serve` as a process of its own, and the bodies its tests send."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BAD = {"response": "Rhenium melts at 1200 degrees Celsius.", "evidence": FACT}
 
 
 class Service:
-    """One running `groundrails serve`."""
+    """One running `evidencerails serve`."""
 
     def __init__(
         self, folder: Path, settings: dict[str, Any] | None = None, *, environment: dict[str, str] | None = None
@@ -29,10 +29,10 @@ class Service:
         folder.mkdir(parents=True, exist_ok=True)
         self.log = folder / "service.log"
         config = folder / "settings.yml"
-        config.write_text(json.dumps({"groundrails": settings or {}}), encoding="utf-8")
+        config.write_text(json.dumps({"evidencerails": settings or {}}), encoding="utf-8")
         errors = self.log.open("w", encoding="utf-8")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "groundrails", "serve", "--config", str(config), "--port", "0"],
+            [sys.executable, "-m", "evidencerails", "serve", "--config", str(config), "--port", "0"],
             cwd=folder,
             env={**os.environ, **(environment or {})},
             stdout=subprocess.PIPE,

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from service_process import BAD, FACT, GOOD
 
-from groundrails import Guard
+from evidencerails import Guard
 
 
 def events_of(text: str) -> list[tuple[str, Any]]:
@@ -123,13 +123,13 @@ def test_probes(http: httpx.Client) -> None:
 def test_metrics_count_requests_and_verdicts(http: httpx.Client) -> None:
     def counted() -> float:
         text = http.get("/metrics").text
-        found = re.search(r'^groundrails_reports_total\{decision="\w+",status="hallucinated"\} (\S+)', text, re.M)
+        found = re.search(r'^evidencerails_reports_total\{decision="\w+",status="hallucinated"\} (\S+)', text, re.M)
         return float(found[1]) if found else 0.0
 
     before = counted()
     http.post("/v1/check", json=BAD)
     assert counted() == before + 1
-    assert "groundrails_ready 1.0" in http.get("/metrics").text
+    assert "evidencerails_ready 1.0" in http.get("/metrics").text
 
 
 def test_openapi_has_every_route_with_an_example(http: httpx.Client) -> None:

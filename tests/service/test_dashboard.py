@@ -12,8 +12,8 @@ import httpx
 import pytest
 from service_process import BAD, FACT, GOOD, Service
 
-from groundrails.service.keys import hash_of
-from groundrails.settings.store import StoreSettings
+from evidencerails.service.keys import hash_of
+from evidencerails.settings.store import StoreSettings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -189,9 +189,9 @@ def test_light_and_dark_are_readable(seen: Seen, service: Service, scheme: str, 
 
 
 def submit_review(folder: Path, output: str) -> str:
-    from groundrails.review.package import Package
-    from groundrails.review.queue import ReviewQueue
-    from groundrails.store.store import Store
+    from evidencerails.review.package import Package
+    from evidencerails.review.queue import ReviewQueue
+    from evidencerails.store.store import Store
 
     with Store(StoreSettings(url=f"sqlite:///{folder}/reports.db")) as store:
         package = Package(output=output, status="hallucinated", reason="1 contradicted", context={"question": "Where?"})
@@ -283,7 +283,7 @@ def test_with_keys_pages_ask_for_one_and_obey_its_role(seen: Seen, serve: Callab
         assert client.get("/v1/history").status_code == 401  # the API takes no cookie
     page.get_by_role("button", name="Log out").click()
     assert page.url.endswith("/login")
-    with running.client(cookies={"groundrails_session": "cmVhZAo=.0000"}) as client:
+    with running.client(cookies={"evidencerails_session": "cmVhZAo=.0000"}) as client:
         assert client.get("/history").headers["location"] == "/login"
     assert not any(key in running.log.read_text(encoding="utf-8") for key in keys.values())
 

@@ -11,8 +11,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from groundrails.config import GuardConfig
-from groundrails.service.server import is_loopback, require_keys
+from evidencerails.config import GuardConfig
+from evidencerails.service.server import is_loopback, require_keys
 
 
 def settings_in(repository: Path) -> dict[str, dict[str, Any]]:
@@ -56,7 +56,7 @@ def test_the_container_listens_for_others_and_so_needs_keys(repository: Path, tm
     assert not is_loopback(host)
     (tmp_path / "s.yml").write_text("checks: [grounding]\n", encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "groundrails", "serve", "--config", "s.yml", "--host", host],
+        [sys.executable, "-m", "evidencerails", "serve", "--config", "s.yml", "--host", host],
         cwd=tmp_path, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 2 and "API keys" in done.stderr

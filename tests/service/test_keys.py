@@ -13,8 +13,8 @@ import pytest
 import yaml
 from service_process import GOOD, Service
 
-from groundrails.service.keys import KeyRing, hash_of, new_key
-from groundrails.settings.service import ApiKey
+from evidencerails.service.keys import KeyRing, hash_of, new_key
+from evidencerails.settings.service import ApiKey
 
 KEYS = {role: f"gr_test-key-of-{role}" for role in ("check", "read", "review", "admin")}
 SETTINGS = {"service": {"keys": [{"name": r, "role": r, "sha256": hash_of(k)} for r, k in KEYS.items()]}}
@@ -67,7 +67,7 @@ FORGED = {
     "other scheme": {"Authorization": f"Basic {KEYS['admin']}"},
     "very long": {"Authorization": "Bearer " + "a" * 8000},
     "bytes": {"Authorization": b"Bearer \xff\xfe\x80"},
-    "cookie": {"Cookie": f"session={KEYS['admin']}; groundrails={KEYS['admin']}"},
+    "cookie": {"Cookie": f"session={KEYS['admin']}; evidencerails={KEYS['admin']}"},
     "in the address": {"X-Original-URL": "/v1/check"},
 }
 
@@ -93,22 +93,22 @@ def test_a_key_is_compared_as_a_whole_whichever_it_is() -> None:
     assert min(len(key) for key, _ in made) > 40
 
 
-def groundrails(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def evidencerails(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "groundrails", *arguments], cwd=cwd, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "evidencerails", *arguments], cwd=cwd, capture_output=True, text=True, timeout=60
     )
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_without_keys_no_other_address_is_served(tmp_path: Path, host: str) -> None:
-    done = groundrails("serve", "--host", host, "--port", "0", cwd=tmp_path)
+    done = evidencerails("serve", "--host", host, "--port", "0", cwd=tmp_path)
     assert done.returncode == 2
     assert "API keys" in done.stderr
     assert done.stdout == ""
 
 
 def test_a_new_key_opens_the_service_and_stands_nowhere_else(tmp_path: Path, serve: Callable[..., Service]) -> None:
-    done = groundrails("serve", "--new-key", "ci", "--role", "check", cwd=tmp_path)
+    done = evidencerails("serve", "--new-key", "ci", "--role", "check", cwd=tmp_path)
     key, entry = done.stdout.splitlines()
     (tmp_path / "keys.yml").write_text(entry, encoding="utf-8")
     assert key not in entry
@@ -129,7 +129,7 @@ def test_a_new_key_opens_the_service_and_stands_nowhere_else(tmp_path: Path, ser
     ],
 )
 def test_wrong_keys_in_the_settings_stop_the_start(tmp_path: Path, keys: list[Any], words: str) -> None:
-    (tmp_path / "s.yml").write_text(yaml.safe_dump({"groundrails": {"service": {"keys": keys}}}), encoding="utf-8")
-    done = groundrails("serve", "--config", "s.yml", "--port", "0", cwd=tmp_path)
+    (tmp_path / "s.yml").write_text(yaml.safe_dump({"evidencerails": {"service": {"keys": keys}}}), encoding="utf-8")
+    done = evidencerails("serve", "--config", "s.yml", "--port", "0", cwd=tmp_path)
     assert done.returncode == 2
     assert words in done.stderr

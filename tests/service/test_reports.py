@@ -1,4 +1,4 @@
-"""`groundrails monitor`, `report` and the trends page, over a store whose answers got worse after a change."""
+"""`evidencerails monitor`, `report` and the trends page, over a store whose answers got worse after a change."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import httpx
 import pytest
 from service_process import Service
 
-from groundrails.exchange import Exchange, Labels
-from groundrails.report import Abstention, Claim, Finding, Report, Span
-from groundrails.settings.store import StoreSettings
-from groundrails.store.store import Store
+from evidencerails.exchange import Exchange, Labels
+from evidencerails.report import Abstention, Claim, Finding, Report, Span
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store.store import Store
 
 HOSTILE = "new prompt v3 <script>alert(1)</script> {{ 7*7 }}"
 
@@ -33,7 +33,7 @@ FINDING = Finding(
 
 def fill(url: str, *, before: int, after: int) -> None:
     """Reports that are mostly fine, a change, and reports of which half are not."""
-    from groundrails.monitoring.changes import add_change
+    from evidencerails.monitoring.changes import add_change
 
     with Store(StoreSettings(url=url)) as store:
         for n in range(before + after):
@@ -68,14 +68,14 @@ def url(tmp_path: Path) -> str:
     return where
 
 
-def groundrails(*arguments: str) -> subprocess.CompletedProcess[str]:
+def evidencerails(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "groundrails", *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "evidencerails", *arguments], capture_output=True, text=True, timeout=120
     )
 
 
 def test_monitor_finds_the_shift_and_names_the_change(url: str) -> None:
-    done = groundrails("monitor", "--store", url)
+    done = evidencerails("monitor", "--store", url)
     assert done.returncode == 1, done.stderr  # the budget: a mean score of 0.215 where 0.2 may be
     assert done.stdout.startswith("680 reports, 19.4 % hallucinated of those verified")
     assert "error budget exhausted" in done.stdout
@@ -83,7 +83,7 @@ def test_monitor_finds_the_shift_and_names_the_change(url: str) -> None:
 
 
 def test_report_as_json_has_the_same(url: str) -> None:
-    done = groundrails("report", "--since", "2w", "--json", "--store", url)
+    done = evidencerails("report", "--since", "2w", "--json", "--store", url)
     found: dict[str, Any] = json.loads(done.stdout)
     assert found["reports"] == 680
     assert found["groups"]["Flow"] == [["faq", 680, "19.4 %"]]
@@ -94,7 +94,7 @@ def test_report_as_json_has_the_same(url: str) -> None:
 
 
 def test_report_as_a_page_stands_alone_and_hostile_texts_stay_texts(url: str) -> None:
-    done = groundrails("report", "--html", "report.html", "--store", url)
+    done = evidencerails("report", "--html", "report.html", "--store", url)
     assert done.returncode == 0, done.stderr
     text = Path("report.html").read_text(encoding="utf-8")
     assert "default-src 'none'" in text
@@ -151,6 +151,6 @@ def test_the_trends_page_has_every_panel(serve: Callable[..., Service], url: str
     ],
 )
 def test_wrong_usage_is_one_line(arguments: list[str], words: str) -> None:
-    done = groundrails(*arguments)
+    done = evidencerails(*arguments)
     assert done.returncode == 2
     assert words in done.stderr and "Traceback" not in done.stderr

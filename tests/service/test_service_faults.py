@@ -19,7 +19,7 @@ import httpx
 import pytest
 from service_process import BAD, FACT, GOOD, Service
 
-import groundrails
+import evidencerails
 
 JSON = {"content-type": "application/json"}
 LONG = {"response": " ".join(f"Rhenium melts at {n} degrees." for n in range(30)), "evidence": [FACT] * 20}
@@ -140,7 +140,7 @@ async def test_five_hundred_at_once_are_answered_or_told_to_come_back(serve: Cal
     assert set(outcomes) <= {(200, "grounded"), (200, "hallucinated"), (429, "")}
     assert outcomes[200, "grounded"] >= 50 and outcomes[200, "hallucinated"] >= 50
     with running.client() as client:
-        assert "groundrails_requests_under_way 0.0" in client.get("/metrics").text
+        assert "evidencerails_requests_under_way 0.0" in client.get("/metrics").text
 
 
 def connect(service: Service) -> socket.socket:
@@ -215,7 +215,7 @@ def test_work_of_a_caller_who_left_is_stopped(serve: Callable[..., Service]) -> 
         gone.close()
     with running.client() as client:
         for _ in range(100):
-            if "groundrails_requests_under_way 0.0" in client.get("/metrics").text:
+            if "evidencerails_requests_under_way 0.0" in client.get("/metrics").text:
                 break
             time.sleep(0.1)
         else:
@@ -237,7 +237,7 @@ def wait_for_requests(running: Service, count: int) -> None:
     end = time.monotonic() + 60
     with running.client() as client:
         while time.monotonic() < end:
-            if f"groundrails_requests_under_way {count:.1f}" in client.get("/metrics").text:
+            if f"evidencerails_requests_under_way {count:.1f}" in client.get("/metrics").text:
                 return
             time.sleep(0.02)
     raise AssertionError(f"never {count} requests under way")
@@ -273,8 +273,8 @@ def test_what_has_not_ended_when_the_drain_is_over_is_told_to_come_back(serve: C
 def test_without_its_model_file_the_service_lives_but_is_not_ready(
     tmp_path: Path, repository: Path, serve: Callable[..., Service]
 ) -> None:
-    package = Path(groundrails.__file__).parent
-    shutil.copytree(package, tmp_path / "copy" / "groundrails", ignore=shutil.ignore_patterns("model.onnx", "__pyc*"))
+    package = Path(evidencerails.__file__).parent
+    shutil.copytree(package, tmp_path / "copy" / "evidencerails", ignore=shutil.ignore_patterns("model.onnx", "__pyc*"))
     shutil.copytree(repository / "prompts", tmp_path / "copy" / "prompts")
     running = serve(ready=False, environment={"PYTHONPATH": str(tmp_path / "copy"), "PATH": os.environ["PATH"]})
     with running.client() as client:
@@ -299,7 +299,7 @@ def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         done = subprocess.run(
-            [sys.executable, "-m", "groundrails", "serve", "--port", str(taken.getsockname()[1])],
+            [sys.executable, "-m", "evidencerails", "serve", "--port", str(taken.getsockname()[1])],
             cwd=tmp_path, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
     assert done.returncode == 2

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from groundrails import Claim, Exchange, Finding, Report, Span
-from groundrails.exchange import Labels
-from groundrails.report import CheckResult, LlmUsage, Quote
+from evidencerails import Claim, Exchange, Finding, Report, Span
+from evidencerails.exchange import Labels
+from evidencerails.report import CheckResult, LlmUsage, Quote
 
 ANSWER = "Rhenium melts at 1200 degrees."
 EVIDENCE = "Rhenium melts at 3186 degrees."

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from made import exchange, grounded, report
 
-from groundrails import Guard
-from groundrails.errors import StoreError
-from groundrails.settings.store import StoreSettings
-from groundrails.store import Store, queries
-from groundrails.store.clock import SteadyClock
-from groundrails.store.records import Entry, record_of
-from groundrails.store.spool import Spool
+from evidencerails import Guard
+from evidencerails.errors import StoreError
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store import Store, queries
+from evidencerails.store.clock import SteadyClock
+from evidencerails.store.records import Entry, record_of
+from evidencerails.store.spool import Spool
 
 QUICK = {"lock_timeout_s": 0.1, "retry_s": 0.1}
 

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 from made import ANSWER, EVIDENCE, exchange, grounded, report
 
-from groundrails import Exchange, Guard, Report
-from groundrails.config import GuardConfig
-from groundrails.errors import SettingsError, StoreError
-from groundrails.report import Review
-from groundrails.settings.store import SampleRates, StoreSettings
-from groundrails.store import Store, queries
-from groundrails.store.engine import HEAD, open_engine, reading, sqlite_file, writing
-from groundrails.store.export import export
-from groundrails.store.queries import Filter
+from evidencerails import Exchange, Guard, Report
+from evidencerails.config import GuardConfig
+from evidencerails.errors import SettingsError, StoreError
+from evidencerails.report import Review
+from evidencerails.settings.store import SampleRates, StoreSettings
+from evidencerails.store import Store, queries
+from evidencerails.store.engine import HEAD, open_engine, reading, sqlite_file, writing
+from evidencerails.store.export import export
+from evidencerails.store.queries import Filter
 
 
 def test_a_report_comes_out_as_it_went_in(url: str) -> None:
@@ -137,7 +137,7 @@ def test_the_same_record_is_never_there_twice(url: str) -> None:
 
 def test_retention_deletes_what_is_old_and_nothing_else(url: str) -> None:
     clock = [time.time()]
-    from groundrails.store.clock import SteadyClock
+    from evidencerails.store.clock import SteadyClock
 
     steady = SteadyClock(wall=lambda: clock[0], monotonic=lambda: clock[0])
     with Store(StoreSettings(url=url, keep_days=30), clock=steady) as store:
@@ -194,10 +194,10 @@ def test_tables_come_from_migrations_and_match_the_models(url: str) -> None:
     from alembic.migration import MigrationContext
     from alembic.script import ScriptDirectory
 
-    import groundrails.store
-    from groundrails.store.models import Base
+    import evidencerails.store
+    from evidencerails.store.models import Base
 
-    folder = Path(groundrails.store.__file__).parent / "migrations"
+    folder = Path(evidencerails.store.__file__).parent / "migrations"
     config = Config()
     config.set_main_option("script_location", str(folder))
     assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
@@ -212,7 +212,7 @@ def test_a_store_of_a_newer_version_is_left_alone(url: str) -> None:
     with writing(engine) as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     engine.dispose()
-    with pytest.raises(StoreError, match=r"revision 9999.*upgrade groundrails"):
+    with pytest.raises(StoreError, match=r"revision 9999.*upgrade evidencerails"):
         open_engine(url)
 
 
@@ -247,5 +247,5 @@ def test_settings_take_the_url_from_the_environment(monkeypatch: pytest.MonkeyPa
 
 
 def test_importing_the_package_loads_no_sqlalchemy() -> None:
-    code = "import groundrails, sys; groundrails.Guard(); sys.exit('sqlalchemy' in sys.modules)"
+    code = "import evidencerails, sys; evidencerails.Guard(); sys.exit('sqlalchemy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

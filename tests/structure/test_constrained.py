@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from nemoguardrails import LLMRails, RailsConfig
 
-from groundrails.errors import SettingsError
-from groundrails.llm.constrained import is_strict, provider_parameters
-from groundrails.testing import ReplayServer
+from evidencerails.errors import SettingsError
+from evidencerails.llm.constrained import is_strict, provider_parameters
+from evidencerails.testing import ReplayServer
 
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -69,9 +69,9 @@ def app(server: ReplayServer, flows: str = "check structure") -> LLMRails:
     yaml = f"""
 models:
   - {{type: main, engine: openai, model: gpt-4o-mini, parameters: {{base_url: "{server.base_url}", api_key: none}}}}
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 rails: {{output: {{flows: [{flows}]}}}}
-custom_data: {json.dumps({"groundrails": settings})}
+custom_data: {json.dumps({"evidencerails": settings})}
 """
     return LLMRails(RailsConfig.from_content(yaml_content=yaml))
 
@@ -104,8 +104,8 @@ def test_constraining_without_a_schema_is_an_error_at_the_start() -> None:
             RailsConfig.from_content(
                 yaml_content="""
 models: [{type: main, engine: openai, model: gpt-4o-mini, parameters: {api_key: none}}]
-import_paths: [groundrails/plugin]
-custom_data: {groundrails: {structure: {constrain: response_format}}}
+import_paths: [evidencerails/plugin]
+custom_data: {evidencerails: {structure: {constrain: response_format}}}
 """
             )
         )

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from groundrails import Guard
-from groundrails.errors import SettingsError
-from groundrails.report import Report
+from evidencerails import Guard
+from evidencerails.errors import SettingsError
+from evidencerails.report import Report
 
 ORDER = {
     "type": "object",

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard
-from groundrails.report import Report
+from evidencerails import Guard
+from evidencerails.report import Report
 
 SLOW_S = 20.0
 """Far above what any of these takes on a busy machine, far below what an unbounded one would."""

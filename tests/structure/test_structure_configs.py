@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from nemoguardrails import LLMRails, RailsConfig
 
-from groundrails.paths import data_folder
-from groundrails.testing import ReplayServer
+from evidencerails.paths import data_folder
+from evidencerails.testing import ReplayServer
 
 TICKET = '{"subject": "Parcel is late", "priority": "high", "order": "ABC-1234", "due": "2026-12-01"}'
 RIGHT = "Each box holds 7 cups, so 12 boxes hold 12 * 7 = 84 cups."

@@ -7,14 +7,14 @@ import logging
 
 import pytest
 
-from groundrails.telemetry.context import request_context, request_id, trace_id
-from groundrails.telemetry.logs import JsonLines, TextLines
+from evidencerails.telemetry.context import request_context, request_id, trace_id
+from evidencerails.telemetry.logs import JsonLines, TextLines
 
 HOSTILE = 'a\nERROR forged line\r\x1b[31m\u202e{"level": "CRITICAL"}'
 
 
 def record(message: str) -> logging.LogRecord:
-    return logging.LogRecord("groundrails", logging.INFO, __file__, 1, message, (), None)
+    return logging.LogRecord("evidencerails", logging.INFO, __file__, 1, message, (), None)
 
 
 def test_a_json_line_is_one_object_with_both_ids() -> None:

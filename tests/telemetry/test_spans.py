@@ -22,8 +22,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from groundrails import Guard
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.testing import ReplayServer
 
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 BAD = "Rhenium melts at 1200 degrees Celsius. It was discovered in 1925."
@@ -51,15 +51,15 @@ def is_child(child: ReadableSpan, parent: ReadableSpan) -> bool:
 
 def test_a_span_for_the_guard_each_check_and_each_claim(spans: InMemorySpanExporter) -> None:
     report = Guard({"checks": ["grounding", "claims"]}).check_sync(BAD, evidence=FACT)
-    (guard,) = named(spans, "groundrails.guard")
-    (check,) = named(spans, "groundrails.check claims")
-    claims = named(spans, "groundrails.claim")
+    (guard,) = named(spans, "evidencerails.guard")
+    (check,) = named(spans, "evidencerails.check claims")
+    claims = named(spans, "evidencerails.claim")
     assert is_child(check, guard)
     assert [span for span in claims if is_child(span, check)]
-    assert guard.attributes["groundrails.status"] == report.status == "hallucinated"  # type: ignore[index]
-    assert guard.attributes["groundrails.hallucination_score"] == report.hallucination_score  # type: ignore[index]
-    assert guard.attributes["groundrails.finding_kinds"] == ("unsupported_claim",)  # type: ignore[index]
-    labels = {span.attributes["groundrails.label"] for span in claims}  # type: ignore[index]
+    assert guard.attributes["evidencerails.status"] == report.status == "hallucinated"  # type: ignore[index]
+    assert guard.attributes["evidencerails.hallucination_score"] == report.hallucination_score  # type: ignore[index]
+    assert guard.attributes["evidencerails.finding_kinds"] == ("unsupported_claim",)  # type: ignore[index]
+    labels = {span.attributes["evidencerails.label"] for span in claims}  # type: ignore[index]
     assert labels == {claim.label for claim in report.claims}
     assert guard.start_time <= check.start_time < check.end_time <= guard.end_time  # type: ignore[operator]
 
@@ -80,9 +80,9 @@ def test_spans_can_be_turned_off_and_bounded(spans: InMemorySpanExporter) -> Non
     Guard({"telemetry": {"spans": "off"}}).check_sync(BAD, evidence=FACT)
     assert spans.get_finished_spans() == ()
     Guard({"checks": ["claims"], "telemetry": {"max_claim_spans": 1}}).check_sync(BAD, evidence=FACT)
-    assert len(named(spans, "groundrails.claim")) == 1
-    (check,) = named(spans, "groundrails.check claims")
-    assert check.attributes["groundrails.claims_without_span"] == 1  # type: ignore[index]
+    assert len(named(spans, "evidencerails.claim")) == 1
+    (check,) = named(spans, "evidencerails.check claims")
+    assert check.attributes["evidencerails.claims_without_span"] == 1  # type: ignore[index]
 
 
 def test_llm_calls_are_client_spans_below_their_check(spans: InMemorySpanExporter) -> None:
@@ -95,7 +95,7 @@ def test_llm_calls_are_client_spans_below_their_check(spans: InMemorySpanExporte
         }
         Guard(settings).check_sync(BAD, prompt="Where does rhenium melt?")
     calls = named(spans, "chat gpt-4o-mini")
-    (check,) = named(spans, "groundrails.check consistency")
+    (check,) = named(spans, "evidencerails.check consistency")
     assert len(calls) == 2 and all(is_child(call, check) for call in calls)
     seen = calls[0].attributes or {}
     assert calls[0].kind is trace.SpanKind.CLIENT
@@ -120,17 +120,17 @@ def test_a_failed_call_and_its_check_are_errors(spans: InMemorySpanExporter) -> 
 def test_spans_go_below_the_callers(spans: InMemorySpanExporter) -> None:
     with trace.get_tracer("app").start_as_current_span("app.turn"):
         Guard().check_sync(BAD, evidence=FACT)
-    (guard,), (turn,) = named(spans, "groundrails.guard"), named(spans, "app.turn")
+    (guard,), (turn,) = named(spans, "evidencerails.guard"), named(spans, "app.turn")
     assert is_child(guard, turn)
 
 
 NEMO = """
 models:
   - {{type: main, engine: openai, model: replay, parameters: {{base_url: {url}, api_key: none}}}}
-import_paths: [groundrails/plugin]
+import_paths: [evidencerails/plugin]
 rails: {{output: {{flows: [check grounding]}}}}
 tracing: {{enabled: true, adapters: [{{name: OpenTelemetry}}]}}
-custom_data: {{groundrails: {{activation: always, checks: [grounding]}}}}
+custom_data: {{evidencerails: {{activation: always, checks: [grounding]}}}}
 """
 
 
@@ -147,7 +147,7 @@ def test_inside_nemo_they_are_children_of_its_action_also_with_turns_at_once(spa
         server.default(BAD)
         app = LLMRails(RailsConfig.from_content(yaml_content=NEMO.format(url=server.base_url)))
         asyncio.run(two_turns(app))
-    guards, requests = named(spans, "groundrails.guard"), named(spans, "guardrails.request")
+    guards, requests = named(spans, "evidencerails.guard"), named(spans, "guardrails.request")
     actions = [
         span
         for span in named(spans, "guardrails.action")
@@ -200,7 +200,7 @@ def test_the_service_exports_spans_and_metrics_and_logs_the_trace(collector: Col
     Path("s.yml").write_text(json.dumps(settings), encoding="utf-8")
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "groundrails", "serve", "--config", "s.yml", "--port", "0"],
+            [sys.executable, "-m", "evidencerails", "serve", "--config", "s.yml", "--port", "0"],
             stdout=subprocess.PIPE, stderr=log, text=True,
         )  # fmt: skip
         assert process.stdout is not None
@@ -218,10 +218,15 @@ def test_the_service_exports_spans_and_metrics_and_logs_the_trace(collector: Col
     requests = [ExportTraceServiceRequest.FromString(body) for body in collector.bodies["/v1/traces"]]
     exported = [s for r in requests for rs in r.resource_spans for ss in rs.scope_spans for s in ss.spans]
     names = {span.name for span in exported if span.trace_id.hex() == trace_id}
-    assert {"groundrails.request", "groundrails.guard", "groundrails.check claims", "groundrails.claim"} <= names
+    assert {
+        "evidencerails.request",
+        "evidencerails.guard",
+        "evidencerails.check claims",
+        "evidencerails.claim",
+    } <= names
     metrics = [ExportMetricsServiceRequest.FromString(body) for body in collector.bodies["/v1/metrics"]]
     told = {m.name for r in metrics for rm in r.resource_metrics for sm in rm.scope_metrics for m in sm.metrics}
-    assert {"groundrails.reports", "groundrails.check.duration"} <= told
+    assert {"evidencerails.reports", "evidencerails.check.duration"} <= told
     lines = [json.loads(line) for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines() if line[0] == "{"]
     mine = [line for line in lines if line.get("request_id") == "turn-1"]
     assert mine and {line["trace_id"] for line in mine} == {trace_id}
@@ -230,9 +235,9 @@ def test_the_service_exports_spans_and_metrics_and_logs_the_trace(collector: Col
 
 def test_a_collector_that_is_away_costs_no_answer() -> None:
     code = (
-        "from groundrails import Guard\n"
-        "from groundrails.settings.telemetry import TelemetrySettings\n"
-        "from groundrails.telemetry.setup import exporting\n"
+        "from evidencerails import Guard\n"
+        "from evidencerails.settings.telemetry import TelemetrySettings\n"
+        "from evidencerails.telemetry.setup import exporting\n"
         "with exporting(TelemetrySettings(otlp_endpoint='http://127.0.0.1:9')):\n"
         "    print(Guard().check_sync('Rhenium melts.', evidence='Rhenium melts.').status)\n"
     )
@@ -242,7 +247,7 @@ def test_a_collector_that_is_away_costs_no_answer() -> None:
 
 def test_without_a_provider_opentelemetry_is_not_even_imported() -> None:
     code = (
-        "import sys\nfrom groundrails import Guard\n"
+        "import sys\nfrom evidencerails import Guard\n"
         "Guard().check_sync('Rhenium melts at 3186 degrees.', evidence='Rhenium melts at 3186 degrees.')\n"
         "print([name for name in sys.modules if name.startswith(('opentelemetry', 'prometheus'))])\n"
     )

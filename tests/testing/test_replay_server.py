@@ -16,7 +16,7 @@ import httpx
 import openai
 import pytest
 
-from groundrails.testing import UNSCRIPTED_STATUS, ReplayRequest, ReplayServer
+from evidencerails.testing import UNSCRIPTED_STATUS, ReplayRequest, ReplayServer
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from groundrails.text.claimable import claim_sentences, clean, is_short_answer, makes_claim, without_reasoning
+from evidencerails.text.claimable import claim_sentences, clean, is_short_answer, makes_claim, without_reasoning
 
 NO_CLAIM = """
 Hello!

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails.text.claimable import claim_sentences
-from groundrails.text.claims import extract_claims
-from groundrails.text.json_answers import fields_of
+from evidencerails.text.claimable import claim_sentences
+from evidencerails.text.claims import extract_claims
+from evidencerails.text.json_answers import fields_of
 
 FIELDS = [
     ('{"name": "Halden Bridge", "opened": 1932}', ["name: Halden Bridge", "Halden Bridge opened: 1932"]),

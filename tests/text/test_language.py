@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from groundrails.text.language import detect_language
+from evidencerails.text.language import detect_language
 
 ENGLISH = """The Eiffel Tower is in Paris.
 Paris: capital of France.
@@ -93,7 +93,7 @@ def test_a_foreign_answer_that_quotes_english_is_not_english() -> None:
 
 def test_plain_english_loads_no_language_model() -> None:
     program = (
-        "import sys; from groundrails.text.language import detect_language;"
+        "import sys; from evidencerails.text.language import detect_language;"
         "assert detect_language('The tower is in Paris and it was built in 1889.') == 'en';"
         "assert not any(name.startswith('py3langid') for name in sys.modules)"
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails.scoring.words import WordIndex, features, words_of
-from groundrails.text.claimable import clean
+from evidencerails.scoring.words import WordIndex, features, words_of
+from evidencerails.text.claimable import clean
 
 
 @pytest.mark.parametrize(

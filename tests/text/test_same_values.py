@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails.text.measures import are_equal
-from groundrails.text.same_values import as_told, tells_other
-from groundrails.text.values import quantities_of
+from evidencerails.text.measures import are_equal
+from evidencerails.text.same_values import as_told, tells_other
+from evidencerails.text.values import quantities_of
 
 EQUAL = [
     # claim, evidence, the claim as the evidence would word it

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundrails.text.sentences import MAX_SENTENCE_TOKENS, pieces, split_sentences
+from evidencerails.text.sentences import MAX_SENTENCE_TOKENS, pieces, split_sentences
 
 
 def texts(text: str) -> list[str]:

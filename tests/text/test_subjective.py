@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groundrails.text.subjective import subject_of
+from evidencerails.text.subjective import subject_of
 
 SUBJECTIVE = [
     ("It is a wonderful place to grow old in.", "opinion"),

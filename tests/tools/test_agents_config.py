@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from nemoguardrails import LLMRails, RailsConfig
 
-from groundrails.paths import data_folder
-from groundrails.testing import ReplayServer
+from evidencerails.paths import data_folder
+from evidencerails.testing import ReplayServer
 
 ASKED = [{"role": "user", "content": "Refund Ada 20 euros."}]
 

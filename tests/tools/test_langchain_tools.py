@@ -8,9 +8,9 @@ import pytest
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
-from groundrails import Guard
-from groundrails.errors import ResponseBlockedError
-from groundrails.testing import ReplayServer
+from evidencerails import Guard
+from evidencerails.errors import ResponseBlockedError
+from evidencerails.testing import ReplayServer
 
 
 @tool

@@ -11,9 +11,9 @@ from langchain_core.tools import tool
 from openai.types.chat import ChatCompletionMessage, ChatCompletionMessageFunctionToolCall
 from pydantic import BaseModel
 
-from groundrails import Exchange, ToolCall
-from groundrails.errors import InputError
-from groundrails.tool_calls import as_tool_calls, as_tools
+from evidencerails import Exchange, ToolCall
+from evidencerails.errors import InputError
+from evidencerails.tool_calls import as_tool_calls, as_tools
 
 ARGUMENTS = {"user_id": "u1"}
 CALL = ToolCall(name="delete_user", arguments=ARGUMENTS, id="c1")

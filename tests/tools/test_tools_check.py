@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from groundrails import Guard, Report
-from groundrails.checks.tools import VIOLATIONS
-from groundrails.errors import InputError, SettingsError
-from groundrails.testing import ReplayServer
+from evidencerails import Guard, Report
+from evidencerails.checks.tools import VIOLATIONS
+from evidencerails.errors import InputError, SettingsError
+from evidencerails.testing import ReplayServer
 
 USERS = ("usr_1001", "usr_1002", "7")
 TOOLS = [

@@ -21,8 +21,8 @@ pytest.importorskip("transformers")
 pytest.importorskip("sklearn")
 pytest.importorskip("onnx")
 
-from groundrails.nli.model_file import MODEL_FOLDER  # noqa: E402
-from groundrails.report import NliScores  # noqa: E402
+from evidencerails.nli.model_file import MODEL_FOLDER  # noqa: E402
+from evidencerails.report import NliScores  # noqa: E402
 from training import (  # noqa: E402
     ablation,
     augment,
@@ -227,7 +227,7 @@ def test_a_run_from_published_weights_tells_how_those_were_made(tmp_path: Path) 
 
 
 def test_a_rule_is_changed_for_the_time_of_a_measurement_only() -> None:
-    from groundrails.checks import evidence_nli
+    from evidencerails.checks import evidence_nli
 
     before = evidence_nli.FAR_SHARE
     with ablation.changed(evidence_nli, {"FAR_SHARE": 0.0}):

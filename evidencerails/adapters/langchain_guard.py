@@ -1,0 +1,326 @@
+"""A guard as a step of a LangChain chain: `chain | guard.as_runnable()`.
+
+Nothing of an answer leaves this step before the whole of it was checked: a stream is collected, checked and then
+streamed on. What LangChain itself tells of earlier steps (callbacks, tracers, `astream_events`, LangGraph's stream mode
+`messages`) comes straight from the model, raw.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    BaseMessageChunk,
+    convert_to_messages,
+    message_chunk_to_message,
+)
+from langchain_core.prompt_values import PromptValue
+from langchain_core.runnables import AddableDict, Runnable, RunnableConfig
+from langchain_core.runnables.base import coerce_to_runnable
+
+from evidencerails.adapters.wording import (
+    DEFAULT_MESSAGES,
+    UNKNOWN_MESSAGE,
+    UNVERIFIED_MESSAGE,
+    additions_of,
+    base_text,
+    bot_message,
+    withheld_text,
+    written_into,
+)
+from evidencerails.errors import InputError, ResponseBlockedError, SettingsError, place_of, reason_of
+from evidencerails.exchange import (
+    Exchange,
+    Message,
+    TokenLogprob,
+    as_messages,
+    as_passages,
+    content_text,
+)
+from evidencerails.guard import Guard
+from evidencerails.report import Report
+from evidencerails.streaming import pieces_of
+from evidencerails.tool_calls import as_tool_calls, as_tools
+
+log = logging.getLogger("evidencerails")
+
+On: TypeAlias = Literal["annotate", "raise", "return"]
+RESPONSE_KEYS = ("response", "answer", "output")
+EVIDENCE_KEYS = ("evidence", "context", "documents", "source_documents")
+HISTORY_KEYS = ("chat_history", "history")
+QUESTION_KEYS = ("question", "input", "query", "messages", "prompt")
+REPORT_KEY = "hallucination_report"
+
+
+class GuardRunnable(Runnable[Any, Any]):
+    """Checks what the chain before it answers.
+
+    Its input is a string, an `AIMessage`, or a mapping with the answer under one of `RESPONSE_KEYS` and, where there is
+    any, evidence under one of `EVIDENCE_KEYS`, the question under one of `QUESTION_KEYS` and earlier messages under one
+    of `HISTORY_KEYS`; the first key that is there counts. Its output has the shape of its input.
+
+    Args:
+        guard: the guard, or the settings of one.
+        on: `annotate` writes the policy's decision into the answer: marks, a warning below, another text if it blocks.
+            `raise` does the same, but raises `ResponseBlockedError` if it blocks. Both raise if the policy says
+            `raise`. `return` changes nothing and never raises for a verdict: a text or message becomes its `Report`.
+        evidence: passages in any shape that `Guard.check` takes; or a function, a coroutine function or a runnable
+            that gets the input of this step and gives them. It comes before evidence in a mapping. If it fails, or its
+            passages cannot be read, the answer is unverified.
+        response_key: where a mapping holds the answer, if under another key.
+        report_key: where a mapping gets its `Report`; a message has it as plain data in `response_metadata`.
+        tools: what the model of the chain was bound to, for the check `tools`; in any shape that `Guard.check` takes.
+        messages: other texts for `wording.DEFAULT_MESSAGES`, by their names there.
+
+    Raises:
+        SettingsError: an argument has no such value.
+    """
+
+    def __init__(
+        self,
+        guard: Guard | Mapping[str, Any] | str | None = None,
+        *,
+        on: On = "annotate",
+        evidence: Any = None,
+        response_key: str | None = None,
+        report_key: str = REPORT_KEY,
+        messages: Mapping[str, str] | None = None,
+        tools: Sequence[Any] | None = None,
+    ) -> None:
+        if on not in get_args(On):
+            raise SettingsError(f"on must be one of {', '.join(get_args(On))}, got {on!r}")
+        if unknown := set(messages or ()) - set(DEFAULT_MESSAGES):
+            raise SettingsError(f"messages has {sorted(unknown)}; expected some of {', '.join(DEFAULT_MESSAGES)}")
+        self.guard = guard if isinstance(guard, Guard) else Guard(guard)
+        self.on = on
+        self.response_key = response_key
+        self.report_key = report_key
+        self._tools = as_tools(tools)
+        self._evidence = coerce_to_runnable(evidence) if callable(evidence) or isinstance(evidence, Runnable) else None
+        self._passages = None if self._evidence is not None else evidence
+        self._messages = {name: [text] for name, text in (messages or {}).items()}
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Check one answer.
+
+        Raises:
+            ResponseBlockedError: as said at `on`.
+            InputError: the input has none of the shapes this step reads.
+        """
+        _refuse(kwargs)
+        return self._call_with_config(self._checked, input, config)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """`invoke` for code with an event loop, which stays free meanwhile."""
+        _refuse(kwargs)
+        return await self._acall_with_config(self._achecked, input, config)
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """Check the answer, then stream what `invoke` gives word by word; of a mapping the answer comes last.
+
+        `transform`, which a chain calls, collects its input first and comes here.
+        """
+        yield from self._pieces(self._subject(input), self.invoke(input, config, **kwargs))
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """`stream` for code with an event loop."""
+        for piece in self._pieces(self._subject(input), await self.ainvoke(input, config, **kwargs)):
+            yield piece
+
+    def _checked(self, value: Any, run_manager: CallbackManagerForChainRun, config: RunnableConfig) -> Any:
+        subject = self._subject(value)
+        try:
+            found = self._evidence.invoke(value, config) if self._evidence else self._given(subject)
+            passages = as_passages(found)
+        except Exception as error:  # boundary to the user's retriever: what it breaks on is a reason, no verdict
+            report = self._without_evidence(subject, error)
+        else:
+            report = self.guard.check_sync(subject.text, evidence=passages, **subject.rest())
+        return self._outcome(subject, report)
+
+    async def _achecked(self, value: Any, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig) -> Any:
+        subject = self._subject(value)
+        try:
+            found = await self._evidence.ainvoke(value, config) if self._evidence else self._given(subject)
+            passages = as_passages(found)
+        except Exception as error:  # boundary to the user's retriever: what it breaks on is a reason, no verdict
+            report = self._without_evidence(subject, error)
+        else:
+            report = await self.guard.check(subject.text, evidence=passages, **subject.rest())
+        return self._outcome(subject, report)
+
+    def _given(self, subject: _Subject) -> Any:
+        return subject.evidence if self._passages is None else self._passages
+
+    def _without_evidence(self, subject: _Subject, error: Exception) -> Report:
+        if isinstance(error, InputError):
+            reason = f"bad_evidence: {error}"
+        else:
+            log.error("evidencerails: the evidence of a chain could not be fetched: %s", place_of(error))
+            reason = f"evidence_failed: {reason_of(error)}"
+        return self.guard.unverified_report(self.guard.config.checks, reason, Exchange(response=subject.text))
+
+    def _subject(self, value: Any) -> _Subject:
+        if not isinstance(value, Mapping):
+            return _Subject(whole=value, answer=_answer(value), tools=self._tools)
+        key = self.response_key or _response_key(value)
+        if key not in value:
+            raise InputError(f"the mapping has no key {key!r}; its keys: {', '.join(map(repr, value))}")
+        return _Subject(
+            whole=value,
+            answer=_answer(value[key]),
+            key=key,
+            evidence=_first(value, EVIDENCE_KEYS),
+            prompt=_prompt(value),
+            tools=self._tools,
+        )
+
+    def _outcome(self, subject: _Subject, report: Report) -> Any:
+        if self.on == "return":
+            return report if subject.key is None else {**subject.whole, self.report_key: report}
+        if report.decision == "raise" or (report.is_blocked and self.on == "raise"):
+            raise ResponseBlockedError(report)
+        answer = self._answered(subject, report)
+        return answer if subject.key is None else {**subject.whole, subject.key: answer, self.report_key: report}
+
+    def _answered(self, subject: _Subject, report: Report) -> str | AIMessage:
+        """The answer as the decision leaves it, in the type it came in."""
+        text = self._decided(subject.text, report)
+        if isinstance(subject.answer, str):
+            return text
+        config = self.guard.config
+        plain = report.plain(redaction=config.redaction, expose_evidence=config.expose.evidence)
+        if report.is_blocked:  # a new message: tool calls and reasoning of the blocked one must not go on
+            return AIMessage(text, id=subject.answer.id, response_metadata={REPORT_KEY: plain})
+        metadata = {**subject.answer.response_metadata, REPORT_KEY: plain}
+        content = subject.answer.content if text == subject.text else _with_text(subject.answer.content, text)
+        return subject.answer.model_copy(update={"content": content, "response_metadata": metadata})
+
+    def _decided(self, text: str, report: Report) -> str:
+        if report.is_blocked:
+            name = UNVERIFIED_MESSAGE if report.status == "unverified" else UNKNOWN_MESSAGE
+            return withheld_text(report, self._messages) or bot_message(name, self._messages)
+        additions = additions_of(report, self._messages)
+        return written_into(base_text(text, report), additions, self.guard.config.annotation.format)
+
+    def _pieces(self, subject: _Subject, output: Any) -> Iterator[Any]:
+        if subject.key is None or self.on == "return":
+            yield from _streamed(output)
+            return
+        yield AddableDict({key: value for key, value in output.items() if key != subject.key})
+        for piece in _streamed(output[subject.key]):
+            yield AddableDict({subject.key: piece})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Subject:
+    """What the input of the step holds."""
+
+    whole: Any
+    answer: str | AIMessage
+    key: str | None = None
+    """Where the mapping holds the answer; None if the input is the answer."""
+    evidence: Any = None
+    prompt: tuple[Message, ...] = ()
+    tools: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def text(self) -> str:
+        return self.answer if isinstance(self.answer, str) else content_text(self.answer.content)
+
+    def rest(self) -> dict[str, Any]:
+        """What `Guard.check` is told besides text and evidence."""
+        if isinstance(self.answer, str):
+            return {"prompt": self.prompt}
+        calls = as_tool_calls(self.answer)
+        return {"prompt": self.prompt, "tool_calls": calls, "tools": self.tools, "logprobs": _logprobs(self.answer)}
+
+
+def _refuse(kwargs: Mapping[str, Any]) -> None:
+    if kwargs:
+        raise InputError(f"a guard takes {', '.join(sorted(kwargs))} when it is made, not at a call")
+
+
+def _response_key(value: Mapping[str, Any]) -> str:
+    found = [key for key in RESPONSE_KEYS if value.get(key) is not None]
+    if len(found) == 1:
+        return found[0]
+    problem = f"has several answers ({', '.join(found)})" if found else f"has no answer (its keys: {[*value]})"
+    raise InputError(f"the mapping {problem}; expected one of {', '.join(RESPONSE_KEYS)}, or set `response_key`")
+
+
+def _first(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    return next((value[key] for key in keys if value.get(key) is not None), None)
+
+
+def _answer(value: Any) -> str | AIMessage:
+    if isinstance(value, AIMessageChunk):
+        value = message_chunk_to_message(value)
+    if isinstance(value, (str, AIMessage)):
+        return value
+    raise InputError(
+        f"a guard checks a string, an AIMessage, or a mapping with one under {', '.join(RESPONSE_KEYS)}; "
+        f"got {type(value).__name__}"
+    )
+
+
+def _prompt(value: Mapping[str, Any]) -> tuple[Message, ...]:
+    found = [*_as_list(_first(value, HISTORY_KEYS)), *_as_list(_first(value, QUESTION_KEYS))]
+    return as_messages([message_chunk_to_message(m) if isinstance(m, BaseMessageChunk) else m for m in found])
+
+
+def _as_list(prompt: Any) -> list[BaseMessage]:
+    if prompt is None:
+        return []
+    if isinstance(prompt, PromptValue):
+        return prompt.to_messages()
+    try:
+        return convert_to_messages([prompt] if isinstance(prompt, (str, BaseMessage)) else prompt)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise InputError(
+            f"question or history is {type(prompt).__name__}, expected text or messages: {error}"
+        ) from error
+
+
+def _logprobs(message: AIMessage) -> list[TokenLogprob]:
+    """The answer's own log probabilities, where the provider was asked for them (OpenAI's shape)."""
+    found = message.response_metadata.get("logprobs")
+    tokens = (found.get("content") or ()) if isinstance(found, Mapping) else ()
+    if not all(isinstance(token, Mapping) and {"token", "logprob"} <= token.keys() for token in tokens):
+        return []  # another provider's shape
+    return [TokenLogprob(token=token["token"], logprob=min(token["logprob"], 0.0)) for token in tokens]
+
+
+def _with_text(content: Any, text: str) -> Any:
+    """The content with this as its only text; other blocks stay."""
+    if isinstance(content, str):
+        return text
+    others = [part for part in content if isinstance(part, Mapping) and "text" not in part]
+    return [*others, {"type": "text", "text": text}]
+
+
+def _streamed(answer: Any) -> Iterator[Any]:
+    """The answer in pieces that add up to it; what is neither text nor message in one."""
+    if isinstance(answer, str):
+        yield from pieces_of(answer) or [""]
+    elif isinstance(answer, AIMessage):
+        yield from _message_pieces(answer)
+    else:
+        yield AddableDict(answer) if isinstance(answer, dict) else answer
+
+
+def _message_pieces(message: AIMessage) -> Iterator[AIMessageChunk]:
+    content = message.content
+    if isinstance(content, str):
+        for piece in pieces_of(content):
+            yield AIMessageChunk(content=piece, id=message.id)
+        content = ""
+    fields = {name: getattr(message, name) for name in type(message).model_fields if name not in ("content", "type")}
+    yield AIMessageChunk(content=content, **fields, chunk_position="last")

@@ -1,0 +1,88 @@
+"""The input rail `check answerability`: a question that the evidence cannot answer never reaches the model."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from nemoguardrails.actions.actions import ActionResult
+from nemoguardrails.actions.rail_outcome import RailDecision
+
+from evidencerails.adapters.nemo_calls import readable_messages
+from evidencerails.adapters.nemo_evidence import EvidenceSources, find_evidence
+from evidencerails.adapters.nemo_flags import is_set
+from evidencerails.adapters.nemo_outcome import ANSWER_KEY, Verdict, not_run
+from evidencerails.adapters.wording import ABSTAIN_MESSAGE, UNVERIFIED_MESSAGE, bot_message
+from evidencerails.errors import place_of
+from evidencerails.exchange import Passage
+from evidencerails.mitigation.abstain import ABSTAIN_LEAD
+from evidencerails.report import Abstention
+
+if TYPE_CHECKING:
+    from evidencerails.adapters.nemo_action_call import ActionCall
+    from evidencerails.adapters.nemo_plugin import NemoPlugin, Rail
+
+log = logging.getLogger("evidencerails")
+
+ANSWERABILITY_VARIABLE = "answerability_report"
+"""Context variable with the outcome as plain data."""
+
+
+async def run_input_rail(rail: Rail, flag: Any, call: ActionCall, plugin: NemoPlugin) -> Any:
+    """The verdict on the user's message; it runs unless the flag says no, since no flow comes before an input rail.
+
+    What breaks it is decided by `on_unverified`, as for an answer that could not be checked.
+    """
+    if flag is not None and call.context.get(flag) is not None and not is_set(call.context[flag]):
+        return ActionResult(return_value=not_run("not_activated"), context_updates={})
+    try:
+        found = await _found(call, plugin)
+    except Exception as error:  # boundary to the user's evidence and knowledge base: neither may break the turn
+        log.error("evidencerails: %s could not run: %s", rail.name, place_of(error))
+        return _unverified(error, plugin)
+    plain = found.model_dump(mode="json")
+    log.info("evidencerails: %s: %s %s", rail.name, found.action, ", ".join(found.reasons))
+    verdict = _verdict(found, plain, plugin)
+    return ActionResult(return_value=verdict, context_updates={ANSWERABILITY_VARIABLE: plain})
+
+
+async def _found(call: ActionCall, plugin: NemoPlugin) -> Abstention:
+    return await plugin.guard.answerability(call.user_message, evidence=await evidence_before(call, plugin))
+
+
+async def evidence_before(call: ActionCall, plugin: NemoPlugin) -> list[Passage]:
+    """The evidence of a turn before anything is generated.
+
+    Raises:
+        InputError: a place holds something that is no evidence.
+    """
+    sources = EvidenceSources(
+        context=call.context,
+        messages=call.request,
+        prompt=readable_messages(call.request),
+        search=plugin.search_knowledge_base,
+        user_message=call.user_message,
+    )
+    return list((await find_evidence(plugin.config.evidence, sources)).passages)
+
+
+def _verdict(found: Abstention, plain: dict[str, Any], plugin: NemoPlugin) -> Verdict:
+    metadata = {"status": "grounded", "decision": "allow", "reason": ", ".join(found.reasons), "abstention": plain}
+    if found.action != "abstain" or plugin.config.activation == "shadow":
+        return Verdict(RailDecision.ALLOW, metadata["reason"], metadata)
+    message = found.message.replace(ABSTAIN_LEAD, bot_message(ABSTAIN_MESSAGE, plugin.bot_messages))
+    blocked = {**metadata, "status": "unverified", "decision": "abstain", ANSWER_KEY: message}
+    return Verdict(RailDecision.BLOCK, metadata["reason"], blocked)
+
+
+def _unverified(error: Exception, plugin: NemoPlugin) -> Any:
+    wanted = plugin.config.on_unverified
+    decision = "warn" if wanted == "escalate" else wanted  # a person reviews answers; there is none yet
+    reason = f"check_failed: {type(error).__name__}"
+    metadata = {"status": "unverified", "decision": decision, "reason": reason}
+    if decision in ("allow", "warn") or plugin.config.activation == "shadow":  # the output rails still look at it
+        verdict = Verdict(RailDecision.ALLOW, reason, metadata)
+    else:
+        text = bot_message(UNVERIFIED_MESSAGE, plugin.bot_messages)
+        verdict = Verdict(RailDecision.BLOCK, reason, {**metadata, ANSWER_KEY: text})
+    return ActionResult(return_value=verdict, context_updates={ANSWERABILITY_VARIABLE: metadata})

@@ -1,0 +1,147 @@
+"""Evidence for an answer inside NeMo: the first place of the settings that has any, in every shape users have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from evidencerails.config import EvidenceSettings
+from evidencerails.errors import InputError
+from evidencerails.exchange import Message, Passage, as_passages, content_text
+
+_WORD = (
+    r"(?:context|documents?|sources?|passages?|evidence|knowledge(?:[ \t]base)?|references?|background|facts|excerpts?)"
+)
+_MARKER = re.compile(
+    rf"^[ \t]*<{_WORD}[^>\n]*>"  # <context>, <document id="1">
+    rf"|^[ \t>*#_-]*(?:[\w']+[ \t]+){{0,9}}{_WORD}(?:[ \t]+(?!is|are|was|were)[\w']+){{0,4}}[*_]*[ \t]*:[*_]*"
+    rf"|^[ \t]*\#+[ \t]*(?:[\w']+[ \t]+){{0,3}}{_WORD}[ \t]*$",  # ## Documents
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A heading such as `Context:`, `Answer using the following documents:`, `## Sources` or `<context>`; what follows it
+is evidence."""
+_MARKER_END = re.compile(
+    r"^[ \t*#_-]*(?:question|user question|query|user|task|instructions?|answer)[*_]*[ \t]*:|^[ \t]*</|^[ \t]*={3,}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FENCE = re.compile(r"^[ \t]*```.*$", re.MULTILINE)
+_INSTRUCTION = re.compile(
+    r"^\W*(?:you|your|please|always|never|do not|don't|answer|respond|reply|use|be|if|when|act|keep|only|write|speak|"
+    r"below is|the (?:bot|assistant)|as an?|make|ensure|provide|say|follow|remember|try|help|today is)\b",
+    re.IGNORECASE,
+)
+
+
+class Evidence(NamedTuple):
+    """The passages and the place of the settings they came from; both empty if no place had any."""
+
+    passages: tuple[Passage, ...] = ()
+    place: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceSources:
+    """What one turn offers."""
+
+    context: Mapping[str, Any]
+    messages: Sequence[Any]
+    """The request's messages as the caller gave them, or those of the logged prompt."""
+    prompt: Sequence[Message]
+    """The prompt that wrote the answer: retrieval inside NeMo puts its chunks there."""
+    search: Callable[[str], Awaitable[Any]] | None = None
+    """Search of the app's knowledge base by user message."""
+    user_message: str = ""
+
+
+async def find_evidence(settings: EvidenceSettings, sources: EvidenceSources) -> Evidence:
+    """The evidence of the first place that has any.
+
+    Raises:
+        InputError: a place holds something that is no evidence; the message begins with that place.
+    """
+    for place in settings.places:
+        try:
+            if place == "knowledge_base":
+                found = await _knowledge_base(sources)
+            elif place == "variable":
+                found = as_passages(sources.context.get(settings.variable))
+            else:
+                found = _READERS[place](sources)
+        except InputError as error:
+            name = f"${settings.variable}" if place == "variable" else place
+            raise InputError(f"{name}: {error}") from error
+        if found:
+            return Evidence(found, place)
+    return Evidence()
+
+
+def _relevant_chunks(sources: EvidenceSources) -> tuple[Passage, ...]:
+    """The context variable; NeMo joins the chunks it retrieved to one string and keeps them apart beside it."""
+    chunks, apart = sources.context.get("relevant_chunks"), sources.context.get("relevant_chunks_sep")
+    if isinstance(chunks, str) and isinstance(apart, list) and "\n".join(map(str, apart)).strip() == chunks.strip():
+        return as_passages(apart)
+    return as_passages(chunks)
+
+
+def _tool_messages(sources: EvidenceSources) -> tuple[Passage, ...]:
+    found: list[Passage] = []
+    for message in sources.messages:
+        fields = message if isinstance(message, Mapping) else vars(message) if hasattr(message, "__dict__") else {}
+        if str(fields.get("role") or fields.get("type")) not in ("tool", "function"):
+            continue
+        text = content_text(fields.get("content"))
+        name = fields.get("name")
+        if text.strip():
+            source = str(name) if name else None
+            passage_id = str(fields.get("tool_call_id") or len(found) + 1)
+            found.append(Passage(id=passage_id, text=text, source=source))
+    return tuple(found)
+
+
+async def _knowledge_base(sources: EvidenceSources) -> tuple[Passage, ...]:
+    """What the knowledge base finds for the user's message. In general mode it never reaches `relevant_chunks`."""
+    if sources.search is None or not sources.user_message.strip():
+        return ()
+    return as_passages(await sources.search(sources.user_message))
+
+
+def _system_context(sources: EvidenceSources) -> tuple[Passage, ...]:
+    """The parts of the request marked as context, else what a system message states beside its instructions."""
+    asked = [m for m in _readable(sources.messages) if m.role in ("system", "user")]
+    marked = [part for m in (*asked, *sources.prompt) for part in marked_context(m.content)]
+    texts = marked or [statements(m.content) for m in asked if m.role == "system"]
+    return as_passages(list(dict.fromkeys(texts)))
+
+
+def _readable(messages: Sequence[Any]) -> Sequence[Message]:
+    from evidencerails.adapters.nemo_calls import readable_messages
+
+    return readable_messages(messages)
+
+
+def marked_context(text: str) -> list[str]:
+    """The stretches of a prompt under a heading such as `Context:`, each up to the next question or closing tag."""
+    found = []
+    for marker in _MARKER.finditer(text):
+        rest = text[marker.end() :]
+        end = _MARKER_END.search(rest)
+        part = rest[: end.start() if end else len(rest)]
+        found.append(_FENCE.sub("", part).strip())
+    return [part for part in found if part]
+
+
+def statements(text: str) -> str:
+    """A system message without its instructions to the model, which are no evidence for or against an answer."""
+    from evidencerails.text.sentences import split_sentences
+
+    kept = [span.text for span in split_sentences(text) if not _INSTRUCTION.match(span.text)]
+    return " ".join(kept).strip()
+
+
+_READERS: dict[str, Callable[[EvidenceSources], tuple[Passage, ...]]] = {
+    "relevant_chunks": _relevant_chunks,
+    "tool_messages": _tool_messages,
+    "system_context": _system_context,
+}

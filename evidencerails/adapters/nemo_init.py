@@ -1,0 +1,245 @@
+"""The one hook NeMo gives a plugin: `init(app)`, run inside `LLMRails()` for every import path with a `config.py`.
+
+At that time the actions are loaded (the runtime is made just before), while the LLMs, the embeddings and the knowledge
+base do not exist yet: `app.llm` is None unless the caller passed one, and setting it makes NeMo skip its own. NeMo
+wraps an error raised here into a `RuntimeError` that names only the file, so it is logged in one line as well.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evidencerails.adapters.nemo_flags import FLAGS
+from evidencerails.adapters.nemo_hold import hold_no_events
+from evidencerails.adapters.nemo_install import FLOWS, broken_action_files, is_our_action
+from evidencerails.adapters.nemo_plugin import NemoPlugin, attach
+from evidencerails.adapters.nemo_stream import watch_streams
+from evidencerails.adapters.nemo_tools import (
+    TOOL_FLOW,
+    TOOL_RAIL_OF_COLANG_2,
+    TOOL_RAIL_REMEDY,
+    forget_earlier_calls,
+    tool_flows,
+)
+from evidencerails.adapters.wording import DEFAULT_MESSAGES
+from evidencerails.config import GuardConfig
+from evidencerails.errors import EvidencerailsError, PromptError, SettingsError
+from evidencerails.guard import Guard
+from evidencerails.llm.prompts import PromptLibrary
+from evidencerails.paths import data_folder
+from evidencerails.telemetry.nemo_spans import TurnTraces
+
+log = logging.getLogger("evidencerails")
+
+ACTIONS = (
+    "self_check_hallucination",
+    "hallucination_warning",
+    "check_grounding",
+    "check_claims",
+    "check_citations",
+    "check_knowledge",
+    "check_structure",
+    "check_logic",
+    "check_tool_calls",
+    "check_answerability",
+)
+"""Every action of the plugin, by the name that flows execute."""
+WITHHELD_MESSAGE = "inform answer withheld"
+
+
+def init(app: Any) -> None:
+    """Set the plugin up in one app, or refuse to start it.
+
+    Raises:
+        EvidencerailsError: the settings or a prompt are not valid, or an action of ours would not be the one that runs.
+    """
+    try:
+        _init(app)
+    except EvidencerailsError as error:
+        log.error("evidencerails: cannot start: %s", error)
+        raise
+
+
+def _init(app: Any) -> None:
+    config = settings_of(app.config)
+    require_our_actions(app)
+    _refuse_tool_rails_of_colang_2(app.config)
+    put_user_prompts_last(app.config)
+    guard = Guard(config, prompts=prompts_of(app.config), folder=_folder_of(app.config))
+    if app.config.colang_version == "1.0":
+        _add_messages(app.config)
+    _register_embeddings()
+    guard.trace_sink = TurnTraces(app).add
+    plugin = NemoPlugin(app, guard)
+    attach(app, plugin)
+    guard.sources.bind_knowledge_base(lambda: plugin.search_knowledge_base)
+    watch_streams(app)
+    forget_earlier_calls(app)
+    hold_no_events(app)
+    if config.consistency.sampling == "piggyback":
+        _ask_for_samples_with_the_answer(app, config)
+    _prepare_structure(app, config)
+    if plugin.streams_before_check and _our_flows(app.config):
+        plugin.warn_of_shown_text()
+    _warn_of_misplaced_flags(app.config)
+    log.info(
+        "evidencerails: ready: activation %s, flows %s", config.activation, ", ".join(_our_flows(app.config)) or "-"
+    )
+
+
+def _folder_of(rails_config: Any) -> str | None:
+    """The folder that the config was read from; None if it was read from text, or from several."""
+    path = str(rails_config.config_path or "")
+    return path if path and Path(path).is_dir() else None
+
+
+def settings_of(rails_config: Any) -> GuardConfig:
+    """The settings under `custom_data: evidencerails:`.
+
+    Raises:
+        SettingsError: they are not valid.
+    """
+    custom = rails_config.custom_data or {}
+    part = custom.get("evidencerails") if isinstance(custom, Mapping) else None
+    if part is not None and not isinstance(part, Mapping):
+        raise SettingsError(f"custom_data.evidencerails must be a mapping, got {type(part).__name__}: {part!r}")
+    return GuardConfig.load(part)
+
+
+def require_our_actions(app: Any) -> None:
+    """Refuse an app in which an action of ours is another's: NeMo only logs an action file that fails to import, and
+    then runs its own rail of the same name.
+
+    Raises:
+        EvidencerailsError: naming the actions, what they resolve to, and the file that failed.
+    """
+    dispatcher = app.runtime.action_dispatcher
+    found = {name: dispatcher.get_action(name) if dispatcher.has_registered(name) else None for name in ACTIONS}
+    foreign = {name: action for name, action in found.items() if not is_our_action(action)}
+    if not foreign:
+        return
+    listed = "; ".join(f"{name!r} is {_whose(action)}" for name, action in foreign.items())
+    broken = "; ".join(broken_action_files((app.config.imported_paths or {}).values()))
+    raise EvidencerailsError(
+        f"these actions are not evidencerails' own: {listed}. "
+        + (f"Action files that fail to import: {broken}" if broken else "Remove the actions of the same name.")
+    )
+
+
+def _whose(action: Any) -> str:
+    code = getattr(action, "__code__", None)
+    return f"that of {code.co_filename!r}" if code is not None else "missing" if action is None else repr(action)
+
+
+def put_user_prompts_last(rails_config: Any) -> None:
+    """Move our prompts in front of the user's: NeMo appends imported prompts, and the last of equal rank wins."""
+    ours = {(e["task"], str(e.get("content") or e.get("messages"))) for e in _shipped_prompts()}
+    prompts = list(rails_config.prompts or [])
+    rails_config.prompts = sorted(prompts, key=lambda prompt: not _is_shipped(prompt, ours))
+
+
+def _is_shipped(prompt: Any, ours: set[tuple[str, str]]) -> bool:
+    messages = [m if isinstance(m, str) else {"type": m.type, "content": m.content} for m in prompt.messages or []]
+    return (prompt.task, str(prompt.content or messages)) in ours
+
+
+def _shipped_prompts() -> list[dict[str, Any]]:
+    files = sorted(data_folder("prompts").glob("*.yml"))
+    return [entry for file in files for entry in yaml.safe_load(file.read_text(encoding="utf-8"))["prompts"]]
+
+
+def prompts_of(rails_config: Any) -> PromptLibrary:
+    """The prompts of the app: for each of our tasks the one NeMo itself would pick, by model and mode.
+
+    Raises:
+        PromptError: a prompt is broken; the file, the task and the variable are named.
+    """
+    from nemoguardrails.llm.prompts import get_prompt
+
+    ours = {(e["task"], str(e.get("content") or e.get("messages"))) for e in _shipped_prompts()}
+    overrides = {}
+    for task in PromptLibrary.load().tasks:
+        if not any(prompt.task == task for prompt in rails_config.prompts or []):
+            continue
+        winner = get_prompt(rails_config, task)
+        if not _is_shipped(winner, ours):
+            overrides[task] = winner
+    for task, prompt in overrides.items():
+        try:
+            PromptLibrary.load({task: prompt})
+        except PromptError as error:
+            raise PromptError(f"{_file_of_prompt(rails_config, task)}: {error}") from error
+    return PromptLibrary.load(overrides)
+
+
+def _file_of_prompt(rails_config: Any, task: str) -> str:
+    """The user's file that holds the prompt of a task, as far as it can be found."""
+    folders = [Path(part.strip()) for part in str(rails_config.config_path or "").split(",") if part.strip()]
+    files = (file for folder in folders for pattern in ("*.yml", "*.yaml") for file in sorted(folder.rglob(pattern)))
+    return next((str(file) for file in files if f"task: {task}" in file.read_text("utf-8", "replace")), "prompts")
+
+
+def _add_messages(rails_config: Any) -> None:
+    """Add our bot messages where the app has none: a `define bot` in a plugin's file would beat the user's own."""
+    for name, text in DEFAULT_MESSAGES.items():
+        rails_config.bot_messages.setdefault(name, [text])
+    rails_config.bot_messages[WITHHELD_MESSAGE] = ["{{ withheld_answer }}"]  # what a verdict says in place of an answer
+
+
+def _register_embeddings() -> None:
+    """Offer the offline embedding engine, once per process: registering a name twice raises."""
+    from evidencerails.adapters.embeddings import register
+
+    register()
+
+
+def _ask_for_samples_with_the_answer(app: Any, config: GuardConfig) -> None:
+    from evidencerails.llm.piggyback import install
+
+    install(app, config)
+
+
+def _prepare_structure(app: Any, config: GuardConfig) -> None:
+    """Send the schema to the model where the settings say so; warn of a rail that has none."""
+    settings = config.structure
+    if settings.constrain != "off":
+        from evidencerails.llm.constrained import install
+
+        install(app, settings)
+    if not settings.has_rules and "check structure" in _our_flows(app.config):
+        log.warning(
+            "evidencerails: check structure has no schema, model or rule in the settings (structure: ...): only "
+            "answers with a schema in $%s are checked",
+            settings.variable,
+        )
+
+
+def _refuse_tool_rails_of_colang_2(rails_config: Any) -> None:
+    """Refuse a tool rail that NeMo would never run: every call would go out unchecked.
+
+    Raises:
+        SettingsError: the flow is listed under `rails.tool_output`, and the app is in Colang 2.x.
+    """
+    if rails_config.colang_version != "1.0" and TOOL_FLOW in tool_flows(rails_config):
+        raise SettingsError(f"{TOOL_RAIL_OF_COLANG_2}; {TOOL_RAIL_REMEDY}")
+
+
+def _warn_of_misplaced_flags(rails_config: Any) -> None:
+    for flag in sorted({*FLAGS.values()} & {*(rails_config.custom_data or {})}):
+        log.warning(
+            "evidencerails: custom_data.%s does nothing: set $%s in a flow or a context message, or `activation: "
+            "always` under custom_data.evidencerails",
+            flag,
+            flag,
+        )
+
+
+def _our_flows(rails_config: Any) -> list[str]:
+    """The flows of ours that the app's output rails name."""
+    listed = rails_config.rails.output.flows or []
+    return [flow for flow in listed if flow.split("$")[0].strip() in FLOWS]

@@ -1,0 +1,166 @@
+"""The output of a job: whole lines only, one for each row, so that a killed job goes on where it was.
+
+Beside `out.jsonl` stand `out.rejected.jsonl`, rows that cannot be checked with the reason, and `out.job.json`, which
+says what settings the lines were made with.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from evidencerails.errors import InputError
+
+SYNC_S = 2.0
+"""Seconds between writes to the disk itself; a kill loses nothing, a power cut at most this."""
+TO_STDOUT = "-"
+
+
+class Result(NamedTuple):
+    """What became of one row: a report, or the reason why there is none."""
+
+    number: int
+    digest: str
+    identity: Any
+    report: dict[str, Any] | None
+    reason: str = ""
+
+    def line(self) -> str:
+        """The line of the output: JSON in ASCII, so that nothing in it is a line break."""
+        data: dict[str, Any] = {"row": self.number, "row_hash": self.digest, "id": self.identity}
+        data |= {"report": self.report} if self.report is not None else {"reason": self.reason}
+        return json.dumps(data, default=str) + "\n"
+
+
+class Output:
+    """Where results go. Use it as a context manager.
+
+    Args:
+        name: path of the output, or `-` for standard output, which cannot be resumed.
+        fingerprint: what the lines depend on beside the input.
+        is_restart: begin anew, whatever is there.
+
+    Raises:
+        InputError: the output belongs to another job, is in use, or cannot be written.
+    """
+
+    def __init__(self, name: str, fingerprint: Mapping[str, Any], *, is_restart: bool = False) -> None:
+        self.done: dict[int, str] = {}
+        """Rows that have a line, and the hashes of what they were."""
+        self.statuses: Counter[str] = Counter()
+        """Of the lines that were there already, too."""
+        self._synced_at = time.monotonic()
+        self._files: list[IO[bytes]] = []
+        if name == TO_STDOUT:
+            self._reports, self._rejected = sys.stdout.buffer, sys.stderr.buffer
+            return
+        path = Path(name)
+        self.rejected_path = path.with_suffix(".rejected.jsonl")
+        job = path.with_suffix(".job.json")
+        try:
+            self._reports = self._open(path, is_restart)
+            _lock(self._reports, path)
+            self._rejected = self._open(self.rejected_path, is_restart)
+            if not is_restart:
+                _require_same_job(job, fingerprint, has_lines=path.stat().st_size > 0)
+            job.write_text(json.dumps(fingerprint, indent=2), encoding="utf-8")
+        except OSError as error:
+            self._close()
+            raise InputError(f"cannot write {name!r}: {error.strerror}; give a path in a folder that exists") from None
+        except InputError:
+            self._close()
+            raise
+        for file in (self._reports, self._rejected):
+            self._take_stock(file)
+
+    def _open(self, path: Path, is_restart: bool) -> IO[bytes]:
+        file = path.open("w+b" if is_restart else "a+b")
+        self._files.append(file)
+        return file
+
+    def _take_stock(self, file: IO[bytes]) -> None:
+        """Note the rows that are done, and cut off a line that a kill left unfinished."""
+        end = 0
+        file.seek(0)
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            try:
+                data = json.loads(line)
+                number, digest = int(data["row"]), str(data["row_hash"])
+            except (ValueError, KeyError, TypeError):
+                break  # what follows was not written by us, or by a disk that failed
+            self.done[number] = digest
+            self.statuses[(data.get("report") or {}).get("status", "rejected")] += 1
+            end += len(line)
+        file.seek(end)
+        file.truncate()
+
+    def write(self, result: Result) -> None:
+        """Write one line and hand it to the system: from here on a kill cannot lose it."""
+        file = self._reports if result.report is not None else self._rejected
+        file.write(result.line().encode("ascii"))
+        file.flush()
+        self.statuses[result.report["status"] if result.report is not None else "rejected"] += 1
+        if time.monotonic() - self._synced_at > SYNC_S:
+            self._sync()
+
+    def _sync(self) -> None:
+        for file in self._files:
+            os.fsync(file.fileno())
+        self._synced_at = time.monotonic()
+
+    def _close(self) -> None:
+        for file in self._files:
+            file.close()
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._files:
+            self._sync()
+        self._close()
+
+
+def _require_same_job(job: Path, fingerprint: Mapping[str, Any], *, has_lines: bool) -> None:
+    if not has_lines:
+        return
+    try:
+        before = json.loads(job.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InputError(
+            f"the output has lines, but {str(job)!r}, which says how they were made, cannot be read; give another "
+            "output, or --restart to begin anew"
+        ) from None
+    changed = sorted(key for key in {*before, *fingerprint} if before.get(key) != fingerprint.get(key))
+    if changed:
+        raise InputError(
+            f"the output was begun with other values of {' and '.join(changed)}; give another output, or --restart to "
+            "begin anew"
+        )
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    """Let no second job write to the same output; the lock ends with the process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise InputError(f"another job is writing to {str(path)!r}; wait for it, or give another output") from None
+
+
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of an output, as data."""
+    with path.open("rb") as file:
+        for line in file:
+            yield json.loads(line)

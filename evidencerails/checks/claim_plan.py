@@ -1,0 +1,87 @@
+"""Who extracts and who classifies the claims of an answer, over which evidence; or why nobody can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evidencerails.checks.base import CheckContext
+from evidencerails.checks.grounding import readable_evidence
+from evidencerails.checks.hypotheses import lacks_its_question
+from evidencerails.exchange import Exchange, Passage
+from evidencerails.report import CheckResult, Claim
+from evidencerails.text.claims import ExtractedClaim, extract_claims
+
+if TYPE_CHECKING:
+    from evidencerails.llm.session import LlmSession
+
+
+class Plan(NamedTuple):
+    """Who does what, over which evidence."""
+
+    extracted: list[ExtractedClaim]
+    """What the rules find in the response."""
+    passages: tuple[Passage, ...] = ()
+    unread: tuple[str, ...] = ()
+    extractor: LlmSession | None = None
+    """The model that extracts; None for the rules."""
+    classifier: LlmSession | None = None
+    """The model that classifies every claim; None for NLI."""
+    judge: LlmSession | None = None
+    """The model that is asked about claims which NLI leaves unsure."""
+    result: CheckResult | None = None
+    """What to answer at once, because nothing can be checked."""
+
+
+class Sorted(NamedTuple):
+    """The claims in their classes."""
+
+    claims: list[Claim]
+    score: float | None
+    """Probability that at least one claim is not supported; None if none could be evaluated."""
+    method: str
+    """What classified them, with its version."""
+    details: dict[str, Any]
+    """For the details of the check's result."""
+
+
+def _stop(reason: str, extracted: list[ExtractedClaim]) -> Plan:
+    return Plan(extracted, result=CheckResult(name="claims", status="unverified", reason=reason))
+
+
+async def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
+    """Who reads what, by the settings, the language and the models at hand."""
+    settings = context.config.claims
+    model = context.judge or context.llm
+    named = model if _is_named(context) else None
+    extractor = model if settings.extractor == "llm" else None
+    classifier = model if settings.classifier == "llm" else None
+    if model is None and "llm" in (settings.extractor, settings.classifier):
+        return _stop("no_model: claims.extractor or claims.classifier is 'llm', and there is no model", [])
+    found = await context.nli.run(extract_claims, exchange.response)
+    extracted = await context.nli.run(_that_say_something, found, exchange.user_input)
+    if not extracted:
+        return _stop("no_question: a bare yes or no says nothing without its question", found) if found else Plan([])
+    if not exchange.evidence:
+        return _stop("no_evidence: nothing to check the claims against", extracted)
+    spans = list(dict.fromkeys(claim.sentence for claim in extracted))
+    readable = await context.nli.run(readable_evidence, exchange, spans, context.nli.languages)
+    if readable.reason and classifier is None:  # a language that the NLI model does not know
+        if named is None or settings.classifier == "offline":
+            return _stop(readable.reason, extracted)
+        classifier = named
+        extractor = extractor or (named if settings.extractor == "auto" else None)
+    if classifier is not None:
+        return Plan(extracted, exchange.evidence, (), extractor, classifier)
+    judge = named if settings.classifier == "auto" else None
+    return Plan(extracted, readable.passages, readable.unread, extractor, None, judge)
+
+
+def _that_say_something(extracted: list[ExtractedClaim], user_input: str) -> list[ExtractedClaim]:
+    return [claim for claim in extracted if not lacks_its_question(claim.sentence.text, user_input)]
+
+
+def _is_named(context: CheckContext) -> bool:
+    """True if the settings (or the caller) name a model for judging: the app's own model is not asked unbidden."""
+    llm = context.config.llm
+    has_own_judge = context.judge is not None and context.judge is not context.llm
+    return has_own_judge or bool(llm.model or llm.base_url)

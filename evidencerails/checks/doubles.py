@@ -1,0 +1,62 @@
+"""Two checks that speak about the same claims: the finer one speaks for both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evidencerails.report import CheckResult
+
+FINER = "claims"
+"""Compares each claim with the evidence."""
+COARSER = "grounding"
+"""Compares each sentence with the evidence, and looks for contradictions inside the answer and with the prompt."""
+CITING = "citations"
+"""Compares each claim with the passages that it cites."""
+LOCAL = "nli+words"
+"""Method of a claim that no model had to judge: where it is `unevaluatable`, nothing failed."""
+SHARED_KIND = "unsupported_claim"
+LEFT_TO_FINER = "claims against evidence: see the check 'claims'"
+
+
+def without_doubles(results: Sequence[CheckResult]) -> list[CheckResult]:
+    """The results, with what `grounding` says about claims left to `claims`, if `claims` ran to its end.
+
+    A wrong claim then stands in a report once, with one finding; status and score rest on one verdict on it. Findings
+    of other kinds stay with `grounding`, and decide its status. If `claims` could not verify everything, both speak,
+    unless all that it left open is what no evidence decides: a matter of taste is no invention for `grounding` either.
+    """
+    results = _claims_once(results)
+    finer = next((result for result in results if result.name == FINER), None)
+    if finer is None or not (finer.status in ("grounded", "hallucinated") or _left_only_taste(finer)):
+        return list(results)
+    return [_without_claims(result, finer) if result.name == COARSER else result for result in results]
+
+
+def _left_only_taste(finer: CheckResult) -> bool:
+    open_claims = [claim for claim in finer.claims if claim.label == "unevaluatable"]
+    return bool(open_claims) and all(claim.method == LOCAL for claim in open_claims)
+
+
+def _claims_once(results: Sequence[CheckResult]) -> list[CheckResult]:
+    """The results, without the claims of `citations` where another check lists its own: a claim read against what it
+    cites and against all the evidence would stand there twice. Its findings stay."""
+    if not any(result.claims for result in results if result.name in (FINER, COARSER)):
+        return list(results)
+    return [r.model_copy(update={"claims": ()}) if r.name == CITING and r.claims else r for r in results]
+
+
+def _without_claims(result: CheckResult, finer: CheckResult) -> CheckResult:
+    if result.status not in ("grounded", "hallucinated"):
+        return result.model_copy(update={"claims": ()})
+    told = finer.reason if finer.status == "grounded" else LEFT_TO_FINER
+    others = tuple(finding for finding in result.findings if finding.kind != SHARED_KIND)
+    return result.model_copy(
+        update={
+            "claims": (),
+            "findings": others,
+            "status": "hallucinated" if others else "grounded",
+            "reason": ", ".join(f.kind for f in others) if others else told,
+            "score": max((finding.score or 0.0 for finding in others), default=None),
+            "metrics": {},
+        }
+    )

@@ -1,0 +1,178 @@
+"""Logic: what the answer computes is computed again, and its chains of reasoning are audited (control stack 20.1.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from evidencerails.checks.base import CheckContext
+from evidencerails.checks.logic.audit import Audit, Verdict, audit_with_judge, audit_with_nli, with_forms
+from evidencerails.checks.logic.chains import Step, steps_of
+from evidencerails.checks.logic.computed import MAX_CHARACTERS, computed_statements
+from evidencerails.checks.logic.statements import Statement
+from evidencerails.checks.logic.syllogisms import form_faults
+from evidencerails.exchange import Exchange, Span
+from evidencerails.report import CheckResult, CheckStatus, Finding
+from evidencerails.scoring.languages import unknown_language
+
+RULE_LANGUAGES = ("en",)
+"""Languages whose words the rules know; formulas are read in any."""
+MAX_FINDINGS = 100
+CERTAINTY = 0.97
+"""Probability that a statement which was computed to be wrong is meant as it was read. The computing is exact; in the
+reading `benchmarks/logic.py` finds no false alarm among its hundreds, and real answers are less tidy than those."""
+
+
+class LogicCheck:
+    """Arithmetic, percentages, dates and orderings by exact computation, reasoning by NLI or a judge.
+
+    Nothing to compute and no conclusion: grounded, `nothing_to_compute`, as for answers without a claim. What was
+    understood but could not be computed, text beyond the limit, and language that the rules do not know leave the
+    answer unverified, unless an error was found.
+    """
+
+    name = "logic"
+    version = "1"
+
+    async def run(self, exchange: Exchange, context: CheckContext) -> CheckResult:
+        """Compute and audit the response.
+
+        Raises:
+            NliError: the NLI backend failed.
+        """
+        settings = context.config.logic
+        statements = await context.nli.run(computed_statements, exchange.response, settings)
+        steps = await context.nli.run(_steps, exchange.response) if settings.audit != "off" else []
+        language = await context.nli.run(unknown_language, exchange.response, RULE_LANGUAGES)
+        audit = await _audit(steps[: settings.max_steps], exchange, context)
+        findings = [*_of_statements(statements, exchange.response), *_of_audit(audit, statements)]
+        findings.sort(key=lambda finding: finding.span.start if finding.span else 0)
+        findings = findings[:MAX_FINDINGS]
+        gaps = _gaps(exchange, statements, steps, audit, language, settings.max_steps)
+        status, reason = _status(findings, gaps, statements, audit)
+        return CheckResult(
+            name=self.name,
+            status=status,
+            reason=reason,
+            score=_score(status, findings),
+            findings=tuple(findings),
+            metrics=_metrics(statements, audit),
+            details=_details(statements, steps, audit, gaps),
+            version=f"{self.version}+{audit.version}" if audit.version else self.version,
+        )
+
+
+def _steps(response: str) -> list[Step]:
+    return steps_of(response[:MAX_CHARACTERS])
+
+
+async def _audit(steps: Sequence[Step], exchange: Exchange, context: CheckContext) -> Audit:
+    if not any(step.is_conclusion for step in steps):
+        return Audit()
+    if context.config.logic.audit == "judge":
+        audit = await audit_with_judge(steps, exchange, context)
+    elif reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
+        return Audit(stopped_by=reason)
+    else:
+        audit = await audit_with_nli(steps, context)
+    return with_forms(audit, steps, await context.nli.run(form_faults, steps))
+
+
+def _of_statements(statements: Sequence[Statement], response: str) -> list[Finding]:
+    wrong = [statement for statement in statements if statement.is_right is False]
+    return [_finding(Span.of(response, s.start, s.end), s.reason, s.kind, CERTAINTY) for s in wrong]
+
+
+def _of_audit(audit: Audit, statements: Sequence[Statement]) -> list[Finding]:
+    """The steps that do not follow, without those that a computation has found already."""
+    wrong = [s for s in statements if s.is_right is False]
+    return [
+        _finding(verdict.step.span, verdict.reason, "invalid_step", verdict.score)
+        for verdict in audit.verdicts
+        if verdict.stand in ("contradicted", "invalid") and not _is_covered(verdict, wrong)
+    ]
+
+
+def _is_covered(verdict: Verdict, wrong: Sequence[Statement]) -> bool:
+    span = verdict.step.span
+    return any(s.start < span.end and s.end > span.start for s in wrong)
+
+
+def _finding(span: Span, reason: str, violation: str, score: float | None) -> Finding:
+    return Finding(
+        kind="logic_error",
+        category="logical",
+        severity="medium",
+        origin="intrinsic",
+        span=span,
+        reason=reason,
+        score=score,
+        check=LogicCheck.name,
+        version=LogicCheck.version,
+        violation=violation,
+    )
+
+
+def _gaps(
+    exchange: Exchange,
+    statements: Sequence[Statement],
+    steps: Sequence[Step],
+    audit: Audit,
+    language: str,
+    max_steps: int,
+) -> list[str]:
+    """Why the answer was not checked in full."""
+    gaps = [audit.stopped_by] if audit.stopped_by else []
+    not_computed = next((s.reason for s in statements if s.is_right is None), "")
+    if not_computed:
+        gaps.append(not_computed)
+    if len(exchange.response) > MAX_CHARACTERS:
+        gaps.append(f"too_long: only the first {MAX_CHARACTERS} characters were read")
+    if sum(step.is_conclusion for step in steps[max_steps:]):
+        gaps.append(f"too_many_steps: {max_steps} of {len(steps)} were audited (logic.max_steps)")
+    if language and not audit.stopped_by:
+        gaps.append(f"{language}: only its formulas were read")
+    return gaps
+
+
+def _status(
+    findings: Sequence[Finding], gaps: Sequence[str], statements: Sequence[Statement], audit: Audit
+) -> tuple[CheckStatus, str]:
+    if findings:
+        counts = Counter(str(finding.violation) for finding in findings)
+        return "hallucinated", ", ".join(f"{count} {name}" for name, count in counts.items())
+    if gaps:
+        return "unverified", "; ".join(gaps)
+    if not statements and not audit.verdicts:
+        return "grounded", "nothing_to_compute"
+    return "grounded", f"{len(statements)} statements computed, {len(audit.verdicts)} steps audited"
+
+
+def _score(status: CheckStatus, findings: Sequence[Finding]) -> float | None:
+    if status == "unverified":
+        return None
+    return max((finding.score for finding in findings if finding.score is not None), default=0.0)
+
+
+def _metrics(statements: Sequence[Statement], audit: Audit) -> dict[str, float]:
+    metrics = {"logic_statements": float(len(statements))}
+    if audit.verdicts:
+        follows = sum(verdict.stand == "follows" for verdict in audit.verdicts)
+        metrics["logic_steps"] = float(len(audit.verdicts))
+        metrics["logic_steps_shown"] = follows / len(audit.verdicts)
+    return metrics
+
+
+def _details(
+    statements: Sequence[Statement], steps: Sequence[Step], audit: Audit, gaps: Sequence[str]
+) -> dict[str, Any]:
+    return {
+        "computed": dict(Counter(statement.kind for statement in statements)),
+        "steps": len(steps),
+        "audit": [
+            {"start": v.step.span.start, "end": v.step.span.end, "stand": v.stand, "reason": v.reason}
+            for v in audit.verdicts
+        ],
+        "not_checked": list(gaps),
+    }

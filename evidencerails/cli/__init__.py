@@ -1,0 +1,1 @@
+"""The `evidencerails` command, one file for each subcommand."""

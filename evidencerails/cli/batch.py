@@ -1,0 +1,181 @@
+"""`evidencerails batch`: a file of answers, checked row by row, resumable."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from evidencerails.cli.errors import CliError
+from evidencerails.cli.terminal import console, say
+
+if TYPE_CHECKING:
+    from evidencerails.batch.output import Output
+    from evidencerails.batch.runner import Done, Engine
+    from evidencerails.config import GuardConfig
+
+EXIT_REJECTED = 3
+EXIT_INTERRUPTED = 130
+NOTE_EVERY_S = 10.0
+"""Between two lines of progress where there is no terminal to redraw."""
+
+
+def batch(
+    source: str = typer.Argument(..., metavar="INPUT", help="JSON Lines, CSV or Parquet file; - is standard input."),
+    output: str = typer.Argument(..., metavar="OUTPUT", help="JSON Lines file; - is standard output."),
+    config: Path | None = typer.Option(
+        None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
+    ),
+    form: str | None = typer.Option(
+        None, "--format", help="jsonl, csv or parquet. Default: by the name; standard input is jsonl."
+    ),
+    column: list[str] = typer.Option(
+        [], "--map", metavar="FIELD=COLUMN", help="Read a field from a column of another name. Repeatable."
+    ),
+    concurrency: int = typer.Option(16, "--concurrency", min=1, help="Rows under way at once, in each process."),
+    engine: str = typer.Option("local", "--engine", help="local, or ray (extra `ray`)."),
+    workers: int = typer.Option(2, "--workers", min=1, help="Processes of the engine ray; each loads the model once."),
+    ray_address: str | None = typer.Option(
+        None, "--ray-address", help="Ray cluster to use. Default: one on this machine, for this job."
+    ),
+    restart: bool = typer.Option(False, "--restart", help="Begin anew instead of going on where a run was ended."),
+    as_json: bool = typer.Option(False, "--json", help="Print the summary as JSON to standard output."),
+) -> int:
+    """Check a file of answers: one line with the report for each row.
+
+    evidencerails batch answers.jsonl reports.jsonl
+
+    A row has `response`, and optionally `id` (copied), `evidence`, `prompt`, `samples`, `tool_calls`, `tools`,
+    `schema`, `logprobs`, `stakes`, `flow`, `agent`, `model`, `session`. Run the same command again after a kill: it
+    goes on. Rows that cannot be read go to OUTPUT with the ending .rejected.jsonl, with the reason.
+
+    Exit code: 0 every row has a report, 3 some were rejected, 2 wrong usage.
+    """
+    import asyncio
+
+    from evidencerails.batch.output import Output
+    from evidencerails.batch.rows import format_of, row_count, rows_of
+    from evidencerails.batch.runner import fingerprint_of, run_job
+    from evidencerails.config import GuardConfig
+    from evidencerails.telemetry.setup import exporting
+
+    if as_json and output == "-":
+        raise CliError("--json and OUTPUT - would mix on standard output; give OUTPUT a file")
+    names, settings, kind = _names(column), GuardConfig.load(config), format_of(source, form)
+    chosen = _engine(engine, settings, names, concurrency, workers, ray_address)
+    with Output(output, fingerprint_of(settings, names, source), is_restart=restart) as out:
+        if out.done:
+            say(f"{len(out.done)} rows are done already; going on")
+        with _progress(row_count(source, kind), len(out.done)) as tell, exporting(settings.telemetry):
+            try:
+                with contextlib.redirect_stdout(sys.stderr):  # Ray prints to it, where the results may go
+                    done = asyncio.run(run_job(rows_of(source, kind), chosen, out, tell))
+            except KeyboardInterrupt:
+                say("interrupted; run the same command again to go on")
+                return EXIT_INTERRUPTED
+        _tell_summary(done, out, as_json)
+        return EXIT_REJECTED if out.statuses["rejected"] else 0
+
+
+def _names(columns: list[str]) -> dict[str, str]:
+    from evidencerails.batch.exchanges import FIELDS
+    from evidencerails.settings.problems import nearest
+
+    names = {}
+    for column in columns:
+        ours, _, theirs = column.partition("=")
+        if not theirs or ours not in (*FIELDS, "id"):
+            raise CliError(
+                f"--map {column!r} is not FIELD=COLUMN{nearest(ours, (*FIELDS, 'id'))}; fields: id, {', '.join(FIELDS)}"
+            )
+        names[ours] = theirs
+    return names
+
+
+def _engine(
+    name: str,
+    settings: GuardConfig,
+    names: Mapping[str, str],
+    concurrency: int,
+    workers: int,
+    address: str | None,
+) -> Engine:
+    if name == "local":
+        from evidencerails.batch.runner import LocalEngine
+        from evidencerails.guard import Guard
+
+        return LocalEngine(Guard(settings), concurrency, names)
+    if name == "ray":
+        from evidencerails.batch.ray_engine import RayEngine
+
+        return RayEngine(_plain(settings), workers, concurrency, names, address)
+    raise CliError(f"there is no engine {name!r}; choose local or ray")
+
+
+def _plain(settings: GuardConfig) -> dict[str, Any]:
+    """The settings as JSON-ready data, with the keys that they hold: actors run in other processes."""
+    data: dict[str, Any] = settings.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    endpoints = [(settings.llm, data.get("llm")), (settings.llm.judge, (data.get("llm") or {}).get("judge"))]
+    for endpoint, part in endpoints:
+        if endpoint is not None and part and endpoint.api_key is not None:
+            part["api_key"] = endpoint.api_key.get_secret_value()
+    return data
+
+
+@contextlib.contextmanager
+def _progress(total: int | None, before: int) -> Iterator[Callable[[Done], None]]:
+    """Shows how far the job is: a bar on a terminal, else a line now and then. Both on standard error."""
+    out = console(sys.stderr)
+    if not sys.stderr.isatty():
+        yield _Notes(total, before)
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
+    with Progress(*columns, console=out, transient=True) as shown:
+        task = shown.add_task("rows", total=total, completed=before, rate="")
+        yield lambda done: shown.update(task, completed=before + done.rows, rate=f"{done.rows_per_s:.1f} rows/s")
+
+
+class _Notes:
+    """Progress as lines."""
+
+    def __init__(self, total: int | None, before: int) -> None:
+        self._total, self._before = total, before
+        self._said_at = time.monotonic()
+
+    def __call__(self, done: Done) -> None:
+        if time.monotonic() - self._said_at >= NOTE_EVERY_S:
+            self._said_at = time.monotonic()
+            say(progress_line(done, self._total, self._before))
+
+
+def progress_line(done: Done, total: int | None, before: int) -> str:
+    """Rows, rate and time left in words."""
+    rows, rate = before + done.rows, done.rows_per_s
+    if total is None:
+        return f"{rows} rows, {rate:.1f} rows/s, {done.rejected} rejected"
+    left_s = (total - rows) / rate if rate else float("inf")
+    share = 100 * rows / total if total else 100
+    return f"{rows} of {total} rows ({share:.0f} %), {rate:.1f} rows/s, {left_s:.0f} s left, {done.rejected} rejected"
+
+
+def _tell_summary(done: Done, out: Output, as_json: bool) -> None:
+    statuses = dict(sorted(out.statuses.items()))
+    if as_json:
+        summary = {
+            "rows": sum(statuses.values()),
+            "statuses": statuses,
+            "this_run": {"rows": done.rows, "seconds": round(done.seconds, 2), "rows_per_s": round(done.rows_per_s, 1)},
+        }
+        print(json.dumps(summary, indent=2))
+    counted = ", ".join(f"{count} {status}" for status, count in statuses.items()) or "no rows"
+    say(f"{counted}; {done.rows} rows in {done.seconds:.1f} s, {done.rows_per_s:.1f} rows/s")
+    if out.statuses["rejected"] and hasattr(out, "rejected_path"):
+        say(f"rejected rows and reasons: {out.rejected_path}")

@@ -1,0 +1,198 @@
+"""`evidencerails bisect`: which change of the configuration made the answers worse."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+from evidencerails.cli.errors import EXIT_UNVERIFIED, CliError
+from evidencerails.cli.span import seconds_of
+from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
+from evidencerails.cli.terminal import say, visible
+
+if TYPE_CHECKING:
+    from evidencerails.exchange import Exchange
+    from evidencerails.guard import Guard
+    from evidencerails.monitoring.bisection import Case, Found, Scored
+    from evidencerails.report import Report
+
+EXIT_FOUND = 1
+ACTS_ON_THE_WORLD = ("store", "escalation", "telemetry", "monitoring")
+"""Settings that a trial must not have: it would keep its reports among the real ones, and ask people."""
+
+
+class State(NamedTuple):
+    """One configuration, and the change that led to it."""
+
+    path: Path
+    change: str
+
+
+def bisect(
+    rows: Path = typer.Argument(
+        ..., metavar="ROWS", help="JSON lines: response or prompt, evidence, optionally hallucinated."
+    ),
+    configs: list[Path] = typer.Argument(
+        None, metavar="[CONFIG]...", help="Settings or config folders, oldest first. Default: those of the change log."
+    ),
+    since: str = typer.Option("4w", "--since", metavar="TIME", help="How far back the change log is read."),
+    max_score: float | None = typer.Option(
+        None, "--max-score", min=0.0, max=1.0, help="Bad above it. Default: halfway between the first and the last."
+    ),
+    min_rise: float = typer.Option(
+        0.05, "--min-rise", min=0.0, max=1.0, help="Rise from first to last below which nothing is looked for."
+    ),
+    concurrency: int = typer.Option(8, "--concurrency", min=1, help="Rows with a response under way at once."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """Find the configuration after which answers got worse, by trying few of them on an evaluation set.
+
+    evidencerails bisect rows.jsonl configs/v1 configs/v2 configs/v3
+
+    A row with a `response` is checked with each configuration's settings; one with only a `prompt` is answered by the
+    app in the config folder first. The score is the share of rows judged wrongly where rows say `hallucinated`, else
+    the mean hallucination score. Without CONFIG it tries what `evidencerails change TEXT --state CONFIG` wrote down.
+
+    Exit code: 0 the last is not worse than the first, 1 found, 3 too much could not be verified, 2 wrong usage.
+    """
+    from evidencerails.errors import InputError
+    from evidencerails.monitoring.bisection import bisected
+
+    cases = _cases(rows)
+    states = [State(path, "") for path in configs or ()] or _states(config, store, seconds_of(since))
+    for state in states:
+        if not state.path.exists():
+            raise CliError(f"there is no configuration {str(state.path)!r}")
+
+    async def evaluate(place: int) -> Scored:
+        found = await _evaluated(states[place].path, cases, concurrency)
+        say(f"{states[place].path}: score {found.score:.3f} over {found.rows} rows, {found.unverified} unverified")
+        return found
+
+    try:
+        found = asyncio.run(bisected(len(states), evaluate, max_score=max_score, min_rise=min_rise))
+    except InputError as error:
+        say(str(error))
+        return EXIT_UNVERIFIED if "could not be verified" in str(error) else 2
+    _tell(found, states, as_json)
+    return 0 if found.first_bad is None else EXIT_FOUND
+
+
+def _cases(file: Path) -> list[Case]:
+    from evidencerails.batch.rows import format_of, rows_of
+    from evidencerails.errors import InputError
+    from evidencerails.monitoring.bisection import case_of
+
+    cases = []
+    for row in rows_of(str(file), format_of(str(file))):
+        if row.problem:
+            raise CliError(f"{file}, row {row.number}: {row.problem}")
+        try:
+            cases.append(case_of(dict(row.fields)))
+        except InputError as error:
+            raise CliError(f"{file}, row {row.number}: {error}") from None
+    if not cases:
+        raise CliError(f"{file} has no rows")
+    return cases
+
+
+def _states(config: Path | None, store: str | None, span_s: float) -> list[State]:
+    """The configurations of the change log; the last one before the span is the first to try: it was good."""
+    from evidencerails.monitoring.changes import changes
+
+    with opened(settings_for(config, store)) as kept:
+        known = [change for change in changes(kept) if change.state]
+        begin = kept.clock.now() - span_s
+    before, inside = [c for c in known if c.at < begin], [c for c in known if c.at >= begin]
+    chosen = [*before[-1:], *inside]
+    if len(chosen) < 2:
+        raise CliError(
+            f"the change log names {len(chosen)} configurations; give them as arguments, or write them down with "
+            "`evidencerails change TEXT --state CONFIG`"
+        )
+    return [State(Path(change.state or ""), change.description) for change in chosen]
+
+
+async def _evaluated(path: Path, cases: Sequence[Case], concurrency: int) -> Scored:
+    from evidencerails.config import GuardConfig
+    from evidencerails.evaluation.methods import for_evaluation
+    from evidencerails.guard import Guard
+    from evidencerails.monitoring.bisection import scored
+
+    app = _App(path) if any(not case.exchange.response for case in cases) else None
+    guard = Guard(for_evaluation(GuardConfig.load(path)), folder=_folder(path))
+    limit = asyncio.Semaphore(concurrency if app is None else 1)  # an app records its turns one at a time
+
+    async def one(case: Case) -> Report:
+        async with limit:
+            if app is not None and not case.exchange.response:
+                return await app.report(case.exchange, guard)
+            return await guard.check_exchange(case.exchange, mitigate=False)
+
+    try:
+        return scored(cases, await asyncio.gather(*(one(case) for case in cases)))
+    finally:
+        await asyncio.to_thread(guard.close)
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
+
+
+class _App:
+    """The guardrails app of a config folder, which answers questions."""
+
+    def __init__(self, folder: Path) -> None:
+        from nemoguardrails import LLMRails, RailsConfig
+
+        if not folder.is_dir():
+            raise CliError(f"{str(folder)!r} is no config folder; rows without a response need an app to answer them")
+        config = RailsConfig.from_path(str(folder))
+        ours = (config.custom_data or {}).get("evidencerails")
+        if isinstance(ours, dict):
+            for name in ACTS_ON_THE_WORLD:
+                ours.pop(name, None)
+        self.rails = LLMRails(config)
+
+    async def report(self, question: Exchange, guard: Guard) -> Report:
+        """What the app's own rails say of its answer; if none of them ran, what its settings say of it."""
+        from evidencerails.cli.recording import recorded
+        from evidencerails.report import Report
+
+        chunks = "\n\n".join(passage.text for passage in question.evidence)
+        messages = [{"role": "context", "content": {"relevant_chunks": chunks}}] if chunks else []
+        messages.append({"role": "user", "content": question.user_input})
+        with recorded(self.rails) as reports:
+            try:
+                reply = await self.rails.generate_async(messages=messages)
+            except Exception as error:  # boundary to the app and its model
+                return Report(status="unverified", reason=f"the app failed: {type(error).__name__}")
+        if reports:
+            return max(reports, key=lambda report: report.hallucination_score or 0.0)
+        answer = str(reply.get("content", ""))
+        return await guard.check_exchange(question.model_copy(update={"response": answer}), mitigate=False)
+
+
+def _tell(found: Found, states: Sequence[State], as_json: bool) -> None:
+    bad = None if found.first_bad is None else states[found.first_bad]
+    if as_json:
+        data: dict[str, Any] = {
+            "first_bad": None if bad is None else {"config": str(bad.path), "change": bad.change or None},
+            "max_score": found.max_score,
+            "scores": {str(states[place].path): one._asdict() for place, one in sorted(found.scores.items())},
+            "at": time.time(),
+        }
+        print(json.dumps(data, indent=2))
+    elif bad is None:
+        print("no regression: the last configuration is not worse than the first")
+    else:
+        change = f" ({visible(bad.change, one_line=True)})" if bad.change else ""
+        print(f"first bad: {bad.path}{change}; {len(found.scores)} of {len(states)} configurations tried")

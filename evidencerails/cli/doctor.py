@@ -1,0 +1,198 @@
+"""`evidencerails doctor`: does each rail of a guardrails config really fire?"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from evidencerails.cli.errors import CliError
+from evidencerails.cli.terminal import console, say, visible
+
+if TYPE_CHECKING:
+    from evidencerails.cli.doctor_rows import Row
+    from evidencerails.cli.doctor_source import Problem, Source
+
+EXIT_FIRES = 0
+EXIT_DOES_NOT_FIRE = 1
+
+
+def doctor(
+    folder: Path = typer.Argument(..., metavar="FOLDER", help="A guardrails config folder: the one with config.yml."),
+    live: bool = typer.Option(False, "--live", help="Use the config's real models instead of the local stand-in."),
+    flags_in_app: bool = typer.Option(
+        False, "--flags-in-app", help="My program sets the flags in context messages; no flow has to."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Show the log of NeMo Guardrails."),
+) -> int:
+    """Prove that each rail of a guardrails config fires.
+
+    evidencerails doctor ./config
+
+    Loads a copy of the config, puts a local stand-in in the place of its models, plants a hallucination and a clean
+    answer for each rail in each mode, and looks for what would keep a rail silent. Nothing of yours is changed.
+
+    Exit code: 0 all fire, 1 one does not, 2 wrong usage.
+    """
+    from evidencerails.cli.recording import quiet
+
+    if not folder.is_dir():
+        raise CliError(f"no folder {str(folder)!r}; give the folder that holds your config.yml")
+    if not any(file.suffix in (".yml", ".yaml") for file in folder.iterdir()):
+        raise CliError(f"no YAML file in {str(folder)!r}; give the folder that holds your config.yml")
+    with quiet(level=logging.NOTSET if verbose else logging.CRITICAL):
+        rows, problems = examine(folder, live=live, flags_in_app=flags_in_app)
+    if as_json:
+        print(json.dumps(_plain(rows, problems), indent=2))
+    else:
+        _print(rows, problems)
+    fires = all(row.fires for row in rows) and not any(problem.level == "error" for problem in problems)
+    return EXIT_FIRES if fires else EXIT_DOES_NOT_FIRE
+
+
+def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row], list[Problem]]:
+    """All that is known about a config: the proven rows, and the problems.
+
+    Raises:
+        CliError: NeMo cannot load the config.
+    """
+    from evidencerails.adapters.nemo_install import import_path_problem
+    from evidencerails.cli.doctor_needs import unmet_needs
+    from evidencerails.cli.doctor_probe import copied
+    from evidencerails.cli.doctor_source import Problem, Source
+    from evidencerails.cli.doctor_static import static_problems
+    from evidencerails.cli.installation import load_config, make_plugin_visible, stale_files
+
+    problems: list[Problem] = []
+    line = make_plugin_visible()
+    if line:
+        problems.append(
+            Problem("error", "plugin_not_found", "NeMo does not find `evidencerails/plugin`", f"run: {line}")
+        )
+    half = import_path_problem()
+    if half:
+        problems.append(Problem("error", "half_a_plugin", half, "run the app from a folder of its own"))
+    stale = stale_files()
+    if stale:
+        shown = ", ".join(stale[:3])
+        problems.append(
+            Problem(
+                "error", "stale_plugin", f"the installed plugin is older than this package: {shown}", "install again"
+            )
+        )
+    with copied(folder) as copy:
+        source = Source.read(copy, load_config(copy))
+        settings, refused = _settings(source)
+        if refused is not None:
+            return [], [*problems, refused]
+        problems += static_problems(source, settings.activation, flags_in_app=flags_in_app)
+        problems += unmet_needs(source, settings)
+        rows, found = asyncio.run(_probe(source, settings, live=live))
+    return rows, [*problems, *found, *_let_through(rows, settings)]
+
+
+def _let_through(rows: Sequence[Row], settings: Any) -> list[Problem]:
+    """What a rail finds and the settings let pass: as configured, and yet worth saying."""
+    from evidencerails.cli.doctor_source import Problem
+
+    flows = ", ".join(dict.fromkeys(row.flow for row in rows if row.fires and row.planted.effect == "passed"))
+    if not flows:
+        return []
+    if settings.activation == "shadow":
+        return [Problem("note", "shadow", f"{flows}: what is found is only recorded (activation: shadow)", "")]
+    message = f"{flows}: the planted hallucination was found, and your policies let it pass"
+    return [Problem("warning", "found_but_allowed", message, "see `policies:` under custom_data.evidencerails")]
+
+
+def _settings(source: Source) -> tuple[Any, Problem | None]:
+    from evidencerails.cli.doctor_source import Problem
+    from evidencerails.config import GuardConfig
+    from evidencerails.errors import SettingsError
+
+    try:
+        return GuardConfig.load(source.config.custom_data.get("evidencerails") or {}), None
+    except SettingsError as error:
+        return None, Problem("error", "settings", str(error), "the app refuses to start with these settings")
+
+
+async def _probe(source: Source, settings: Any, *, live: bool) -> tuple[list[Row], list[Problem]]:
+    from evidencerails.cli import doctor_standin as standin
+    from evidencerails.cli.doctor_actions import action_problems
+    from evidencerails.cli.doctor_probe import Prober
+    from evidencerails.cli.doctor_source import Problem
+    from evidencerails.testing import ReplayServer
+
+    try:
+        with ReplayServer() as server:
+            stand_in = None if live else standin.StandIn(server)
+            plants = (
+                (standin.LIVE_HALLUCINATION, standin.LIVE_CLEAN) if live else (standin.HALLUCINATION, standin.CLEAN)
+            )
+            if not live:
+                standin.stand_in_for_models(source.config, server.base_url)
+            prober = Prober(source, settings, stand_in, plants)
+            problems = action_problems(source)
+            if source.is_colang_2:
+                return await prober.rows_of_colang_2(server.base_url), problems
+            return await prober.rows(source.config), problems
+    except CliError:
+        raise
+    except Exception as error:  # boundary: NeMo, the plugin's own checks at the start, and the user's config.py
+        return [], [Problem("error", "does_not_start", f"the app does not start: {_causes(error)}")]
+
+
+def _causes(error: BaseException) -> str:
+    """NeMo wraps an error of `init` in one that names only the file, so the whole chain is shown."""
+    parts: list[str] = []
+    seen: BaseException | None = error
+    while seen is not None and len(parts) < 5:
+        parts.append(f"{type(seen).__name__}: {seen}")
+        seen = seen.__cause__ or seen.__context__
+    return " <- ".join(re.sub(r"\s+", " ", part) for part in parts)
+
+
+def _plain(rows: Sequence[Row], problems: Sequence[Problem]) -> dict[str, Any]:
+    return {
+        "rails": [
+            {
+                "flow": row.flow,
+                "flag": row.flag,
+                "mode": row.mode,
+                "planted": row.planted.effect,
+                "clean": row.clean.effect,
+                "fires": row.fires,
+                "why": row.why,
+            }
+            for row in rows
+        ],
+        "problems": [problem._asdict() for problem in problems],
+    }
+
+
+def _print(rows: Sequence[Row], problems: Sequence[Problem]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    if rows:
+        table = Table(show_edge=False, pad_edge=False)
+        for name in ("flow", "flag", "mode", "planted", "clean", "fires"):
+            table.add_column(name, overflow="fold")
+        for row in rows:
+            verdict = Text("yes", style="green") if row.fires else Text("NO", style="bold red")
+            cells = (row.flow, row.flag, row.mode, row.planted.effect, row.clean.effect)
+            table.add_row(*map(visible, cells), verdict)
+        out.print(table)
+    for row in rows:
+        if row.why:
+            say(f"{row.flow}, {row.mode}: {row.why}")
+    for problem in problems:
+        remedy = f"; {problem.remedy}" if problem.remedy else ""
+        say(f"{problem.level} [{problem.code}] {problem.message}{remedy}")

@@ -1,0 +1,118 @@
+"""The stand-in for the user's LLM: it writes a planted hallucination, or a clean answer, over real HTTP."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import Any, NamedTuple
+
+from evidencerails.testing import ReplayRequest, ReplayServer
+
+MARK = "EVIDENCERAILS-DOCTOR"
+"""Begins the prompts that stand in for those of the dialog tasks, so that the stand-in knows what it is asked."""
+DIALOG_TASKS = ("generate_user_intent", "generate_next_steps", "generate_intent_steps_message")
+MODEL = "evidencerails-doctor"
+
+
+class Plant(NamedTuple):
+    """An answer of known worth: what is asked, what the source says, and what the model says when asked again."""
+
+    question: str
+    evidence: str
+    answer: str
+    others: tuple[str, ...]
+    is_hallucination: bool
+
+
+# Each answer cites its source, since `check citations` would find fault with any other; no other rail reads the mark.
+_QUESTION = "When did the Halden bridge open?"
+_EVIDENCE = "The Halden bridge opened in 1932. It is 412 metres long and carries two railway tracks."
+HALLUCINATION = Plant(
+    question=_QUESTION,
+    evidence=_EVIDENCE,
+    answer="The Halden bridge opened in 1875 [1].",
+    others=(
+        "The Halden bridge opened in 1911.",
+        "The Halden bridge opened in 1954.",
+        "The Halden bridge opened in 1839.",
+    ),
+    is_hallucination=True,
+)
+CLEAN = Plant(
+    question=_QUESTION,
+    evidence=_EVIDENCE,
+    answer="The Halden bridge opened in 1932 [1].",
+    others=("The Halden bridge opened in 1932.",),
+    is_hallucination=False,
+)
+LIVE_HALLUCINATION = Plant(
+    question="What is the capital of France?",
+    evidence="Paris is the capital of France.",
+    answer="The capital of France is Lyon [1].",
+    others=(),
+    is_hallucination=True,
+)
+LIVE_CLEAN = LIVE_HALLUCINATION._replace(answer="The capital of France is Paris [1].", is_hallucination=False)
+
+
+class StandIn:
+    """Plays the user's models, one planted turn after the other."""
+
+    def __init__(self, server: ReplayServer) -> None:
+        self.server = server
+        self._lock = threading.Lock()
+        server.default(self._reply)
+
+    def plant(self, plant: Plant, *, writes_answer: bool, intent: str, bot: str) -> None:
+        """Prepare one turn.
+
+        Args:
+            writes_answer: the model is asked for the answer itself first; else only for further samples.
+            intent, bot: what the model says a dialog turn is about, and which bot message follows.
+        """
+        with self._lock:
+            self._plant, self._intent, self._bot = plant, intent, bot
+            first = (plant.answer,) if writes_answer else ()
+            self._texts = itertools.chain(first, itertools.cycle(plant.others))
+
+    def _reply(self, request: ReplayRequest) -> Any:
+        text = request.prompt_text
+        with self._lock:
+            if f"{MARK} generate_user_intent" in text:
+                return f"  {self._intent}"
+            if f"{MARK} generate_next_steps" in text:
+                return f"bot {self._bot}"
+            if f"{MARK} generate_intent_steps_message" in text:
+                return f'  {self._intent}\nbot {self._bot}\n  "{self._plant.answer}"'
+            if self._is_judging(text):
+                return "no" if self._plant.is_hallucination else "yes"
+            return [next(self._texts) for _ in range(max(1, request.n))]
+
+    def _is_judging(self, text: str) -> bool:
+        """True for the question whether the answer agrees with the others; the source may hold the answer too."""
+        without_source = text.replace(self._plant.evidence, "")
+        return self._plant.others[0] in without_source and self._plant.answer in without_source
+
+
+def stand_in_for_models(config: Any, base_url: str) -> None:
+    """Put the stand-in in the place of every model of a loaded config, embeddings included; changes the config."""
+    from nemoguardrails.rails.llm.config import Model, TaskPrompt
+
+    endpoint = {"base_url": base_url, "api_key": "none"}
+    kinds = list(dict.fromkeys(["main", *(model.type for model in config.models if model.type != "embeddings")]))
+    config.models = [Model(type=kind, engine="openai", model=MODEL, parameters=dict(endpoint)) for kind in kinds]
+    config.models.append(Model(type="embeddings", engine="evidencerails", model="embedded"))
+    for section in (config.core, config.knowledge_base):
+        if section.embedding_search_provider.name == "default":
+            section.embedding_search_provider.parameters = {}
+    settings = dict(config.custom_data.get("evidencerails") or {})
+    if "llm" in settings:
+        kept = {key: value for key, value in settings["llm"].items() if key in ("budget", "max_retries")}
+        settings["llm"] = {**kept, **endpoint, "model": MODEL}
+        config.custom_data = {**config.custom_data, "evidencerails": settings}
+    own = [prompt for prompt in config.prompts or [] if prompt.task not in DIALOG_TASKS]
+    marked = [
+        TaskPrompt(task=task, content=f"{MARK} {task}\n{{{{ history | colang }}}}", models=[f"openai/{MODEL}"])
+        for task in DIALOG_TASKS
+    ]
+    config.prompts = [*own, *marked]

@@ -1,0 +1,212 @@
+"""What has to change in a guardrails config so that the rail is in it and NeMo still loads it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evidencerails.cli.catalog import IMPORT_PATH, IMPORT_STATEMENT, RAILS
+from evidencerails.cli.errors import CliError
+from evidencerails.cli.init_record import Changes, read_exact
+from evidencerails.cli.installation import load_config, make_plugin_visible
+from evidencerails.cli.terminal import say
+from evidencerails.cli.yaml_edit import CannotEdit, add_item, set_default
+from evidencerails.config import GuardConfig
+from evidencerails.errors import EvidencerailsError
+
+LIBRARY_HALLUCINATION = re.compile(r"^import nemoguardrails\.library\.hallucination[ \t]*$", re.MULTILINE)
+WHOLE_LIBRARY = re.compile(r"^import nemoguardrails\.library[ \t]*$", re.MULTILINE)
+OUTPUT_RAILS = re.compile(r"^flow output rails[^\n]*\n", re.MULTILINE)
+GUARDRAILS = re.compile(r"^import guardrails[ \t]*$", re.MULTILINE)
+ANY_IMPORT = re.compile(r"^import [^\n]*$", re.MULTILINE)
+
+
+def plan(folder: Path, *, flows: Sequence[str] = (), activation: str | None = None) -> Changes:
+    """The files to change, with their texts before and after; empty if the rail is there already.
+
+    Raises:
+        CliError: the config does not load, before or after, or cannot be extended by small insertions.
+    """
+    line = make_plugin_visible()
+    if line:
+        say(f"NeMo does not find the plugin of this installation by itself; your app needs: {line}")
+    try:
+        config = load_config(folder)
+    except CliError as error:
+        raise CliError(f"the config does not load as it is, mend it first: {error}") from None
+    texts = {file: read_exact(file) for file in config_files(folder)}
+    chosen = list(flows) or _default_flows(folder, config, texts)
+    new = _edited(folder, config, texts, chosen, activation or _default_activation(config, texts))
+    changes: Changes = {file: (texts.get(file), text) for file, text in new.items() if texts.get(file) != text}
+    if changes:
+        _prove_that_it_loads(folder, {**texts, **new}, chosen)
+    return changes
+
+
+def config_files(folder: Path) -> list[Path]:
+    """The YAML and Colang files of a config folder in the order in which NeMo reads them."""
+    found = []
+    for root, _, files in os.walk(folder, followlinks=True):
+        inside_kb = os.path.relpath(root, folder).split(os.sep)[0].startswith("kb")
+        found += [Path(root) / f for f in files if f.endswith((".yml", ".yaml", ".co")) and not inside_kb]
+    return found
+
+
+def _default_flows(folder: Path, config: Any, texts: dict[Path, str]) -> list[str]:
+    """No second rail if one of ours is there; grounding where there is evidence; self-consistency otherwise."""
+    there = [flow for flow in _configured(config, texts) if flow in RAILS]
+    if there:
+        return there
+    if gives_evidence(config, texts):
+        say("the config has evidence: adding 'check grounding' (--flow chooses)")
+        return ["check grounding"]
+    say("the config has no evidence of its own: adding 'self check hallucination' (--flow chooses)")
+    return ["self check hallucination"]
+
+
+def gives_evidence(config: Any, texts: dict[Path, str]) -> bool:
+    """True if the app has a knowledge base, a retrieval rail, or a file that speaks of evidence."""
+    mentions = any("relevant_chunks" in text or "$evidence" in text for text in texts.values())
+    return mentions or bool(config.docs) or bool(config.rails.retrieval.flows)
+
+
+def _configured(config: Any, texts: dict[Path, str]) -> list[str]:
+    if config.colang_version != "2.x":
+        return list(config.rails.output.flows)
+    return [flow for flow in RAILS if any(re.search(rf"^\s+(await )?{flow}\b", t, re.M) for t in texts.values())]
+
+
+def _default_activation(config: Any, texts: dict[Path, str]) -> str | None:
+    """`always`, unless the settings say something or some flow sets a flag."""
+    if "activation" in (config.custom_data.get("evidencerails") or {}):
+        return None
+    flags = "|".join(rail.flag for rail in RAILS.values())
+    sets_flag = any(re.search(rf"\$({flags})\s*=", text) for file, text in texts.items() if file.suffix == ".co")
+    return None if sets_flag else "always"
+
+
+def _edited(
+    folder: Path, config: Any, texts: dict[Path, str], flows: Sequence[str], activation: str | None
+) -> dict[Path, str]:
+    is_2x = config.colang_version == "2.x"
+    new = _edited_colang_2(folder, config, texts, flows) if is_2x else {}
+    yaml_texts = {file: text for file, text in texts.items() if file.suffix != ".co"}
+    if not is_2x:
+        for flow in flows:
+            _edit(yaml_texts, folder, ("rails", "output", "flows"), flow, in_list=True)
+        _edit(yaml_texts, folder, ("import_paths",), IMPORT_PATH, in_list=True)
+    if activation:
+        _edit(yaml_texts, folder, ("custom_data", "evidencerails", "activation"), activation, in_list=False)
+    return {**yaml_texts, **new}
+
+
+def _edit(texts: dict[Path, str], folder: Path, path: Sequence[str], value: str, *, in_list: bool) -> None:
+    file = _home_of(path[0], texts, folder)
+    try:
+        edit = add_item if in_list else set_default
+        texts[file] = edit(texts.get(file, ""), path, value)
+    except (CannotEdit, yaml.YAMLError) as error:
+        raise CliError(
+            f"{str(file)!r}: {error}; add {value!r} under {'.'.join(path)} by hand, then run init again"
+        ) from None
+
+
+def _home_of(key: str, texts: dict[Path, str], folder: Path) -> Path:
+    """The file whose `key` takes effect: the last that has it, as NeMo merges them; else the main file."""
+    having = [file for file, text in texts.items() if key in (_mapping(text))]
+    if having:
+        return having[-1]
+    names = ("config.yml", "config.yaml")
+    main = next((folder / name for name in names if folder / name in texts), None)
+    with_models = [file for file, text in texts.items() if "models" in _mapping(text)]
+    return main or next(iter(with_models or texts), folder / "config.yml")
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    data = yaml.safe_load(text)
+    return data if isinstance(data, dict) else {}
+
+
+def _edited_colang_2(folder: Path, config: Any, texts: dict[Path, str], flows: Sequence[str]) -> dict[Path, str]:
+    """Colang 2.x: an import, and the flows called in `output rails`."""
+    colang = {file: text for file, text in texts.items() if file.suffix == ".co"}
+    if any(WHOLE_LIBRARY.search(text) for text in colang.values()) or config.rails.output.flows:
+        raise CliError(
+            "this Colang 2.x config imports the whole of nemoguardrails.library (rails.output.flows in config.yml does "
+            "so too), which holds flows of the same names; import the files you use one by one, and call your output "
+            "rails in `flow output rails $output_text`"
+        )
+    colang = {file: LIBRARY_HALLUCINATION.sub(IMPORT_STATEMENT, text) for file, text in colang.items()}
+    main = _main_colang(folder, colang)
+    if not any(IMPORT_STATEMENT in text for text in colang.values()):
+        colang[main] = _with_import(colang.get(main, ""), IMPORT_STATEMENT)
+    home = next((file for file, text in colang.items() if OUTPUT_RAILS.search(text)), None)
+    if home is None and not any(GUARDRAILS.search(text) for text in colang.values()):
+        colang[main] = _with_import(colang[main], "import guardrails")
+    for flow in flows:
+        colang[home or main] = _with_output_rail(colang[home or main], flow)
+    return colang
+
+
+def _main_colang(folder: Path, colang: dict[Path, str]) -> Path:
+    named = [file for file in colang if file.name == "main.co"]
+    with_main = [file for file, text in colang.items() if re.search(r"^flow main\b", text, re.M)]
+    return next(iter(with_main or named or colang), folder / "main.co")
+
+
+def _with_import(text: str, statement: str) -> str:
+    """After the last import, or first."""
+    end = "\r\n" if "\r\n" in text else "\n"
+    imports = list(ANY_IMPORT.finditer(text))
+    if not imports:
+        return f"{statement}{end}{end}{text}" if text else f"{statement}{end}"
+    at = imports[-1].end()
+    at -= text[:at].endswith("\r")
+    return f"{text[:at]}{end}{statement}{text[at:]}"
+
+
+def _with_output_rail(text: str, flow: str) -> str:
+    """The flow called last in `output rails`, which is made if it is missing."""
+    end = "\r\n" if "\r\n" in text else "\n"
+    head = OUTPUT_RAILS.search(text)
+    if head is None:
+        gap = "" if text.endswith(end) else end
+        return f"{text}{gap}{end}flow output rails $output_text{end}  {flow}{end}"
+    body = re.match(r"(?:[ \t]+[^\n]*\n?|[ \t\r]*\n)*", text[head.end() :])
+    inside = body.group() if body else ""
+    if re.search(rf"^\s+(?:await )?{flow}\b", inside, re.M):
+        return text
+    kept = inside.rstrip()
+    indent = next((m.group(1) for m in re.finditer(r"^([ \t]+)\S", inside, re.M)), "  ")
+    rest = text[head.end() + len(kept) :]
+    return f"{text[: head.end()]}{kept}{end if kept else ''}{indent}{flow}{rest if rest.strip(' ') else end}"
+
+
+def _prove_that_it_loads(folder: Path, texts: dict[Path, str], flows: Sequence[str]) -> None:
+    """Load a copy with the new texts; nothing is written to the user's folder before this.
+
+    Raises:
+        CliError: NeMo refuses it, the rail is not in what it read, or its settings are not valid.
+    """
+    copy = Path(tempfile.mkdtemp(prefix="evidencerails-init-"))
+    try:
+        for file, text in texts.items():
+            target = copy / file.relative_to(folder)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(text.encode("utf-8"))
+        config = load_config(copy)
+        missing = [flow for flow in flows if flow not in _configured(config, texts)]
+        if missing:
+            raise CliError(f"{missing[0]!r} is not among the output rails afterwards")
+        GuardConfig.load(config.custom_data.get("evidencerails"))
+    except EvidencerailsError as error:
+        raise CliError(f"the config would not load with the rail in it, so nothing is written: {error}") from None
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)

@@ -1,0 +1,120 @@
+"""The program `evidencerails`: collects the commands and turns every error into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import typer
+
+from evidencerails import __version__
+from evidencerails.cli import (
+    batch,
+    bisect,
+    calibrate,
+    check,
+    demo,
+    doctor,
+    init,
+    migrate,
+    monitor,
+    monitoring,
+    redteam,
+    report,
+    review,
+    serve,
+    store,
+)
+from evidencerails.cli import eval as evaluation
+from evidencerails.cli.errors import EXIT_USAGE
+from evidencerails.cli.terminal import say
+from evidencerails.errors import EvidencerailsError
+
+PROGRAM = "evidencerails"
+"""Its name in usage lines, also as `python -m evidencerails`."""
+EXIT_INTERRUPTED = 130
+EXIT_PIPE_CLOSED = 141
+"""What a shell shows of a program that SIGPIPE ended: its reader went away (`evidencerails ... | head`)."""
+EXIT_CRASHED = 70
+"""A bug. Python's own 1 would read as "hallucinated"."""
+
+app = typer.Typer(
+    name="evidencerails",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"evidencerails {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def evidencerails(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Catch hallucinations before a user sees them: output rails for NeMo Guardrails.
+
+    Start with:  evidencerails demo
+    """
+
+
+app.command("check")(check.check)
+app.command("init")(init.init)
+app.command("doctor")(doctor.doctor)
+app.command("demo")(demo.demo)
+app.command("serve")(serve.serve)
+app.command("batch")(batch.batch)
+app.command("monitor")(monitor.monitor)
+app.command("report")(report.report)
+app.command("eval")(evaluation.evaluate)
+app.command("calibrate")(calibrate.calibrate)
+app.command("redteam")(redteam.redteam)
+app.command("alert")(monitoring.alert)
+app.command("gate")(monitoring.gate)
+app.command("bisect")(bisect.bisect)
+app.command("migrate")(migrate.migrate)
+app.command("change")(monitoring.change)
+app.add_typer(review.app, name="review")
+app.add_typer(store.app, name="store")
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run the program and leave with its exit code; entry point of the console script."""
+    sys.exit(_exit_code(arguments))
+
+
+def _exit_code(arguments: Sequence[str] | None) -> int:
+    try:
+        result = app(args=list(arguments) if arguments is not None else None, prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
+    except EvidencerailsError as error:
+        say(str(error))
+        return EXIT_USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        say("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes at the end
+        return EXIT_PIPE_CLOSED
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # click's usage errors have it; anything else is a bug
+            traceback.print_exc()
+            return EXIT_CRASHED
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; no public name in every version
+            print(error.format_message(), file=sys.stderr)
+            return EXIT_USAGE
+        say(f"{error.format_message()} (see: evidencerails --help)")
+        return EXIT_USAGE
+    return result if isinstance(result, int) else 0
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,204 @@
+"""`evidencerails review`: what waits for a person, and the person's decision."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from evidencerails.cli.editor import in_editor
+from evidencerails.cli.errors import CliError
+from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
+from evidencerails.cli.terminal import say
+
+if TYPE_CHECKING:
+    from evidencerails.review.items import Verdict
+    from evidencerails.review.queue import ReviewQueue
+
+EXIT_CONFLICT = 1
+"""Somebody else has decided first."""
+
+app = typer.Typer(no_args_is_help=True, help="Answers that wait for a person: list, look at, decide.")
+
+ID = typer.Argument(metavar="ID", help="Of the review; its first characters are enough.")
+REVIEWER = typer.Option(None, "--reviewer", metavar="NAME", help="Who decides. Default: the name of the user.")
+NOTE = typer.Option(None, "--note", metavar="TEXT", help="Why; kept with the decision.")
+VERSION = typer.Option(
+    None, "--version", metavar="N", help="Decide only if the review still has this version, as `show` prints it."
+)
+JSON = typer.Option(False, "--json", help="Print JSON.")
+
+
+@app.command("list")
+def list_(
+    state: str = typer.Option(
+        "pending", "--state", help="pending, approved, rejected, edited, expired, unreleased, or all."
+    ),
+    tier: str | None = typer.Option(None, "--tier", help="asynchronous, synchronous or blocking."),
+    limit: int = typer.Option(50, "--limit", min=1, max=1000, help="Reviews shown."),
+    as_json: bool = JSON,
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """Reviews, those due first at the top.
+
+    evidencerails review list
+    """
+    from evidencerails.cli.review_view import print_items
+    from evidencerails.review.items import plain_item
+
+    states = ("pending", "approved", "rejected", "edited", "expired", "unreleased", "all")
+    if state not in states:
+        raise CliError(f"unknown state {state!r}; expected one of {', '.join(states)}")
+    with _queue(config, store) as queue:
+        if state == "unreleased":
+            items = queue.unreleased(limit=limit)
+        else:
+            items = queue.items(state=None if state == "all" else state, tier=tier, limit=limit)
+    if as_json:
+        print(json.dumps([plain_item(item) for item in items], indent=2))
+    else:
+        print_items(items)
+    return 0
+
+
+@app.command("show")
+def show(review_id: str = ID, as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
+    """One review: the answer with what is wrong in it, its evidence, and what was decided."""
+    from evidencerails.cli.review_view import plain_open_item, print_open_item
+
+    with _queue(config, store) as queue:
+        found = queue.get(review_id)
+    if as_json:
+        print(json.dumps(plain_open_item(found), indent=2))
+    else:
+        print_open_item(found)
+    return 0
+
+
+@app.command("approve")
+def approve(
+    review_id: str = ID,
+    reviewer: str | None = REVIEWER,
+    note: str | None = NOTE,
+    version: int | None = VERSION,
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """Let an answer through as it is. Exit code: 0 done, 1 somebody else has decided first, 2 wrong usage."""
+    return _decide("approved", review_id, reviewer, note, version, config, store)
+
+
+@app.command("reject")
+def reject(
+    review_id: str = ID,
+    reviewer: str | None = REVIEWER,
+    note: str | None = NOTE,
+    version: int | None = VERSION,
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """Keep an answer back. Exit code: 0 done, 1 somebody else has decided first, 2 wrong usage."""
+    return _decide("rejected", review_id, reviewer, note, version, config, store)
+
+
+@app.command("edit")
+def edit(
+    review_id: str = ID,
+    text: str | None = typer.Option(None, "--text", metavar="TEXT", help="What is said instead."),
+    file: str | None = typer.Option(None, "--file", metavar="FILE", help="The same from a file; - is standard input."),
+    reviewer: str | None = REVIEWER,
+    note: str | None = NOTE,
+    version: int | None = VERSION,
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """Let a corrected answer through. Without --text and --file an editor opens ($EDITOR).
+
+    Exit code: 0 done, 1 somebody else has decided first, 2 wrong usage.
+    """
+    if text is not None and file is not None:
+        raise CliError("give the new text once: --text TEXT or --file FILE")
+    with _queue(config, store) as queue:
+        if text is None:
+            text, version = _new_text(queue, review_id, file, version)
+        return _decided(queue, "edited", review_id, reviewer, note, version, text)
+
+
+def _decide(
+    verdict: Verdict,
+    review_id: str,
+    reviewer: str | None,
+    note: str | None,
+    version: int | None,
+    config: Path | None,
+    store: str | None,
+) -> int:
+    with _queue(config, store) as queue:
+        return _decided(queue, verdict, review_id, reviewer, note, version, None)
+
+
+def _decided(
+    queue: ReviewQueue,
+    verdict: Verdict,
+    review_id: str,
+    reviewer: str | None,
+    note: str | None,
+    version: int | None,
+    text: str | None,
+) -> int:
+    from evidencerails.errors import ReviewConflictError
+
+    try:
+        item = queue.decide(review_id, verdict, reviewer=reviewer or _user(), note=note, version=version, text=text)
+    except ReviewConflictError as error:
+        say(str(error))
+        return EXIT_CONFLICT
+    print(f"{item.id} {item.state} by {item.reviewer}")
+    return 0
+
+
+def _new_text(queue: ReviewQueue, review_id: str, file: str | None, version: int | None) -> tuple[str, int | None]:
+    """The text of a file or an editor, and the version of the review that the editor has shown."""
+    if file == "-":
+        return sys.stdin.buffer.read().decode("utf-8"), version
+    if file is not None:
+        try:
+            return Path(file).read_text(encoding="utf-8"), version
+        except (OSError, UnicodeDecodeError) as error:
+            raise CliError(f"cannot read {file!r}: {error}; give the path of a UTF-8 text file") from None
+    found = queue.get(review_id)
+    if found.package is None:
+        raise CliError("the text of this review was deleted; give the new one with --text")
+    changed = in_editor(found.package.output)
+    if changed is None:
+        raise CliError("the text was not saved; nothing was decided")
+    return changed.rstrip("\n"), found.item.version if version is None else version
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        raise CliError("the name of the user is unknown; give --reviewer NAME") from None
+
+
+@contextmanager
+def _queue(config: Path | None, url: str | None) -> Iterator[ReviewQueue]:
+    from evidencerails.errors import MissingExtraError
+
+    store: Any = opened(settings_for(config, url))
+    try:
+        try:
+            from evidencerails.review.queue import ReviewQueue
+        except ModuleNotFoundError:
+            raise MissingExtraError("the review queue", "sqlalchemy", "store") from None
+        yield ReviewQueue(store)
+    finally:
+        store.close()

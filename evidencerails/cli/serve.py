@@ -1,0 +1,72 @@
+"""`evidencerails serve`: the HTTP service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import typer
+
+from evidencerails.cli.errors import CliError
+from evidencerails.cli.terminal import say
+
+if TYPE_CHECKING:
+    from evidencerails.config import GuardConfig
+
+
+def serve(
+    config: Path | None = typer.Option(
+        None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
+    ),
+    host: str | None = typer.Option(None, "--host", help="Address. Default: service.host, else 127.0.0.1."),
+    port: int | None = typer.Option(None, "--port", "-p", help="Port; 0 takes a free one. Default: 8484."),
+    keys_file: Path | None = typer.Option(
+        None, "--keys-file", metavar="FILE", help="YAML list of API keys: name, role, sha256."
+    ),
+    new_key: str | None = typer.Option(
+        None,
+        "--new-key",
+        metavar="NAME",
+        help="Make an API key, print it and its entry for the settings, and end.",
+    ),
+    role: str = typer.Option("check", "--role", help="Role of the new key: check, read, review or admin."),
+) -> int:
+    """Serve checks over HTTP, with a dashboard at /.
+
+    evidencerails serve --port 8484
+
+    Without API keys it listens at loopback addresses only. Exit code: 0 stopped as asked, 2 wrong usage or settings.
+    """
+    if new_key is not None:
+        return _print_new_key(new_key, role)
+    from evidencerails.guard import Guard
+    from evidencerails.service.server import serve as run
+
+    run(Guard(_settings(config, host, port, keys_file)))
+    say("stopped")
+    return 0
+
+
+def _settings(config: Path | None, host: str | None, port: int | None, keys_file: Path | None) -> GuardConfig:
+    """The settings, with what the command line says in place of theirs."""
+    from evidencerails.config import GuardConfig
+
+    settings = GuardConfig.load(config)
+    given = {"host": host, "port": port, "keys_file": str(keys_file) if keys_file else None}
+    service = {**settings.service.model_dump(), **{name: value for name, value in given.items() if value is not None}}
+    return settings.model_copy(update={"service": GuardConfig.load({"service": service}).service})
+
+
+def _print_new_key(name: str, role: str) -> int:
+    from evidencerails.service.keys import new_key
+    from evidencerails.settings.service import ApiKey, Role
+
+    if role not in get_args(Role):
+        raise CliError(f"there is no role {role!r}; choose one of {', '.join(get_args(Role))}")
+    key, digest = new_key()
+    given: dict[str, Any] = {"name": name, "role": role, "sha256": digest}
+    entry = ApiKey(**given)
+    print(key)
+    say("this is the only time the key is shown; put its entry under service.keys or into the file of --keys-file:")
+    print(f"- {{name: {entry.name!r}, role: {entry.role}, sha256: {entry.sha256}}}")
+    return 0

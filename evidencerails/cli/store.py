@@ -1,0 +1,105 @@
+"""`evidencerails store`: what is kept, out of it, and away with what is old."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import typer
+
+from evidencerails.cli.errors import CliError
+from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
+
+app = typer.Typer(no_args_is_help=True, help="The store of reports: status, export, retention, replay.")
+
+DAY_S = 86_400.0
+
+
+@app.command("status")
+def status(
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """How many reports are kept, and what waits in the spool. Exit code: 0, or 1 if something waits."""
+    from evidencerails.store import queries
+
+    with opened(settings_for(config, store)) as kept:
+        counts = {str(c.value): c.reports for c in queries.counts(kept.engine, "status")}
+        waiting = kept.spool.waiting()
+        refused = sum(1 for _ in kept.spool.aside())
+    data = {"reports": sum(counts.values()), "by_status": counts, "spooled": waiting, "files_kept_aside": refused}
+    if as_json:
+        print(json.dumps(data, indent=2))
+    else:
+        parts = ", ".join(f"{count} {name}" for name, count in counts.items())
+        print(f"{data['reports']} reports ({parts or 'none'}); {waiting} in the spool; {refused} files kept aside")
+    return 1 if waiting or refused else 0
+
+
+@app.command("export")
+def export(
+    to: str = typer.Argument("-", metavar="FILE", help="Where to; - is standard output."),
+    as_: str = typer.Option("jsonl", "--format", help="jsonl: everything that is kept; csv: the columns."),
+    since_days: float | None = typer.Option(None, "--since-days", min=0, help="Only reports of the last days."),
+    status_: str | None = typer.Option(None, "--status", help="grounded, hallucinated or unverified."),
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """Write reports to a file, in the order in which they came."""
+    from evidencerails.cli.terminal import say
+    from evidencerails.store import queries
+    from evidencerails.store.export import export as write
+
+    if as_ not in ("jsonl", "csv"):
+        raise CliError(f"unknown format {as_!r}; expected jsonl or csv")
+    with opened(settings_for(config, store)) as kept:
+        since = None if since_days is None else kept.clock.now() - since_days * DAY_S
+        reports = queries.each(kept.engine, queries.Filter(status=status_, since=since))
+        if to == "-":
+            count = write(reports, sys.stdout, as_)  # type: ignore[arg-type]
+        else:
+            try:
+                with Path(to).open("w", encoding="utf-8", newline="") as stream:
+                    count = write(reports, stream, as_)  # type: ignore[arg-type]
+            except OSError as error:
+                raise CliError(f"cannot write {to!r}: {error.strerror}; give another path") from None
+    say(f"{count} reports")
+    return 0
+
+
+@app.command("purge")
+def purge(
+    force: bool = typer.Option(False, "--force", help="Even if no report would be left."),
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """Delete reports older than `store.keep_days`, and reviews as `escalation.keep_days` and `redaction` say."""
+    from evidencerails.review.retention import tidy_reviews
+
+    settings = settings_for(config, store)
+    with opened(settings) as kept:
+        reports = kept.purge(force=force)
+        reviews = tidy_reviews(kept, settings)
+    print(f"{reports} reports and {reviews.deleted} reviews deleted; texts of {reviews.emptied} reviews deleted")
+    return 0
+
+
+@app.command("replay")
+def replay(config: Path | None = CONFIG, store: str | None = STORE) -> int:
+    """Write what waits in the spool into the database; a running service does that by itself."""
+    with opened(settings_for(config, store)) as kept:
+        print(f"{kept.replay()} reports replayed")
+    return 0
+
+
+@app.command("init")
+def init(config: Path | None = CONFIG, store: str | None = STORE) -> int:
+    """Make the tables, or bring them up to date after an upgrade; a service does that at its start, too."""
+    from evidencerails.store import Store
+
+    settings = settings_for(config, store)
+    with Store(settings.store, redaction=settings.redaction) as kept:
+        print(f"ready: {kept.engine.url.render_as_string(hide_password=True)}")
+    return 0

@@ -1,0 +1,214 @@
+"""The one schema of the settings: what stands under `custom_data: evidencerails:` and what `Guard` takes.
+
+Every key has a default; an unknown key, a wrong value or a value of a later version is a `SettingsError` at load
+that names the key, the value and the nearest valid choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError, field_validator, model_validator
+
+from evidencerails.errors import SettingsError
+from evidencerails.report import Redaction
+from evidencerails.settings.base import Section
+from evidencerails.settings.calibration import CalibrationSettings
+from evidencerails.settings.citations import CitationSettings, GranularitySettings, RootCauseSettings
+from evidencerails.settings.claims import MAX_SAMPLES, ClaimsSettings, ConsistencySettings
+from evidencerails.settings.escalation import EscalationSettings
+from evidencerails.settings.evidence import EvidencePlace, EvidenceSettings, ExposeSettings, GroundingSettings
+from evidencerails.settings.knowledge import KnowledgeSettings
+from evidencerails.settings.llm import BudgetSettings, CacheSettings, LlmEndpoint, LlmSettings
+from evidencerails.settings.logic import LogicSettings
+from evidencerails.settings.mitigation import (
+    AbstentionSettings,
+    AnnotationSettings,
+    GenerationSettings,
+    QualityGateSettings,
+    RegenerationSettings,
+    SeveritySettings,
+    VerificationSettings,
+)
+from evidencerails.settings.monitoring import MonitoringSettings
+from evidencerails.settings.nli import NliSettings
+from evidencerails.settings.policies import CHECKS, FINDERS, Rule, When
+from evidencerails.settings.problems import nearest, problems
+from evidencerails.settings.reading import APP_KEYS, read_settings
+from evidencerails.settings.scoring import (
+    DEFAULT_MEASURE_WEIGHTS,
+    MEASURES,
+    CascadeSettings,
+    CompositeWeights,
+    MeasureName,
+    RiskSettings,
+    ScoringSettings,
+    SeverityWeights,
+)
+from evidencerails.settings.service import ServiceSettings
+from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.structure import StructureSettings
+from evidencerails.settings.telemetry import TelemetrySettings
+from evidencerails.settings.tools import ToolsSettings
+
+__all__ = [
+    "APP_KEYS",
+    "CHECKS",
+    "DEFAULT_MEASURE_WEIGHTS",
+    "FINDERS",
+    "MAX_SAMPLES",
+    "MEASURES",
+    "SCHEMA_VERSION",
+    "Activation",
+    "BudgetSettings",
+    "CacheSettings",
+    "CascadeSettings",
+    "ClaimsSettings",
+    "CompositeWeights",
+    "ConsistencySettings",
+    "EvidencePlace",
+    "EvidenceSettings",
+    "ExposeSettings",
+    "GroundingSettings",
+    "GuardConfig",
+    "LlmEndpoint",
+    "LlmSettings",
+    "MeasureName",
+    "NliSettings",
+    "OnUnverified",
+    "RiskSettings",
+    "Rule",
+    "ScoringSettings",
+    "SeverityWeights",
+    "When",
+    "read_settings",
+]
+
+SCHEMA_VERSION = 1
+"""Of these settings; raised when a key moves, and `evidencerails migrate` moves it."""
+OnUnverified = Literal["allow", "warn", "escalate", "block", "raise"]
+Activation = Literal["per_response", "always", "shadow"]
+
+
+class GuardConfig(Section):
+    """All settings, validated."""
+
+    schema_version: Literal[1] = 1
+    """Version of this schema."""
+    activation: Activation = "per_response"
+    """Run where a flow sets the flag, on every answer, or off the path without ever changing one."""
+    on_unverified: OnUnverified = "warn"
+    """What happens to an answer that could not be checked."""
+    checks: tuple[str, ...] = ("grounding", "claims")
+    """What runs outside flows: from Python and the command line; at least one."""
+    evidence: EvidenceSettings = EvidenceSettings()
+    nli: NliSettings = NliSettings()
+    llm: LlmSettings = LlmSettings()
+    consistency: ConsistencySettings = ConsistencySettings()
+    grounding: GroundingSettings = GroundingSettings()
+    claims: ClaimsSettings = ClaimsSettings()
+    citations: CitationSettings = CitationSettings()
+    root_cause: RootCauseSettings = RootCauseSettings()
+    granularity: GranularitySettings = GranularitySettings()
+    structure: StructureSettings = StructureSettings()
+    logic: LogicSettings = LogicSettings()
+    scoring: ScoringSettings = ScoringSettings()
+    calibration: CalibrationSettings = CalibrationSettings()
+    severity: SeveritySettings = SeveritySettings()
+    regeneration: RegenerationSettings = RegenerationSettings()
+    verification: VerificationSettings = VerificationSettings()
+    abstention: AbstentionSettings = AbstentionSettings()
+    annotation: AnnotationSettings = AnnotationSettings()
+    generation: GenerationSettings = GenerationSettings()
+    quality_gate: QualityGateSettings = QualityGateSettings()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
+    tools: ToolsSettings = ToolsSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    service: ServiceSettings = ServiceSettings()
+    escalation: EscalationSettings | None = None
+    """Hand risky answers to a person; unset: there is no review queue. Reviews are kept in the store."""
+    monitoring: MonitoringSettings = MonitoringSettings()
+    store: StoreSettings | None = None
+    """Keep every report; unset: none is kept."""
+    streaming_fallback: Literal["block", "allow"] = "block"
+    """What every decision between becomes while streaming, where NeMo can only allow or block."""
+    expose: ExposeSettings = ExposeSettings()
+    redaction: Redaction = "off"
+    """Replace answer and evidence text by its hash, or drop it, in logs and reports."""
+    policies: tuple[Rule, ...] = ()
+    """Rules in order; the first that matches a finding decides it, the severest decision wins."""
+
+    @model_validator(mode="after")
+    def _an_exhausted_budget_can_be_seen(self) -> GuardConfig:
+        then = self.monitoring.budget.when_exhausted
+        if then is not None and self.store is None:
+            raise ValueError("monitoring.budget.when_exhausted needs `store`: the budget is counted over kept reports")
+        if then is not None and then.tiers is not None and self.escalation is None:
+            raise ValueError("monitoring.budget.when_exhausted.tiers needs `escalation`: there is no review queue")
+        return self
+
+    @field_validator("schema_version", mode="before")
+    @classmethod
+    def _is_this_version(cls, value: Any) -> Any:
+        if isinstance(value, int) and not isinstance(value, bool) and value != SCHEMA_VERSION:
+            remedy = "upgrade evidencerails" if value > SCHEMA_VERSION else "run: evidencerails migrate PATH --write"
+            raise ValueError(f"this version of evidencerails reads version {SCHEMA_VERSION}; {remedy}")
+        return value
+
+    @field_validator("checks")
+    @classmethod
+    def _something_is_checked(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError(
+                f"an empty list checks nothing; name at least one of {', '.join(CHECKS)}, or leave the key out for the "
+                "defaults (flows run their own checks whatever stands here)"
+            )
+        return tuple(dict.fromkeys(value))
+
+    @field_validator("calibration")
+    @classmethod
+    def _calibrated_names_exist(cls, value: CalibrationSettings) -> CalibrationSettings:
+        for name in (*value.methods, *(value.ensemble.weights if value.ensemble else ())):
+            if name not in (*CHECKS, *MEASURES):
+                raise ValueError(f"there is no check or measure {name!r}{nearest(name, [*CHECKS, *MEASURES])}")
+        return value
+
+    @field_validator("redaction", mode="before")
+    @classmethod
+    def _yaml_off_is_a_word(cls, value: Any) -> Any:
+        return "off" if value is False else value  # YAML 1.1 reads a bare `off` as false
+
+    @classmethod
+    def load(cls, settings: Mapping[str, Any] | str | Path | GuardConfig | None = None) -> GuardConfig:
+        """Settings from a mapping, a YAML file, a guardrails config folder or nothing (the defaults).
+
+        Raises:
+            SettingsError: a key or value is not valid, or the file cannot be read.
+        """
+        if isinstance(settings, GuardConfig):
+            return settings
+        if settings is None:
+            return cls()
+        if isinstance(settings, (str, Path)):
+            return cls.load(read_settings(Path(settings)))
+        if not isinstance(settings, Mapping):
+            raise SettingsError(
+                f"settings must be a mapping, a path or a GuardConfig, got {type(settings).__name__}: {settings!r}"
+            )
+        _refuse_unknown_checks(settings)
+        try:
+            return cls.model_validate(dict(settings))
+        except ValidationError as error:
+            raise SettingsError("; ".join(problems(error, cls))) from None
+
+
+def _refuse_unknown_checks(settings: Mapping[str, Any]) -> None:
+    """Name a check that does not exist with the nearest one that does."""
+    checks = settings.get("checks")
+    for name in checks if isinstance(checks, (list, tuple)) else ():
+        if name not in CHECKS:
+            raise SettingsError(
+                f"unknown check {name!r} in 'checks'{nearest(str(name), CHECKS)}; available: {', '.join(CHECKS)}"
+            )

@@ -1,0 +1,161 @@
+"""Publishers' files record by record: JSON lines, JSON lists, tables. A bad record is counted, with its place."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from evidencerails.errors import InputError
+from evidencerails.evaluation.rows import Problems, Row
+
+Record = Mapping[str, Any]
+Placed = tuple[str, Record]
+"""A record and where it stands, as in `qa_data.json:17`."""
+Convert = Callable[[Record, str], Iterable[Row]]
+"""A record and its number in the file (an id where it has none) to its rows; raises where it cannot be read."""
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked if its name ends in `.gz`.
+
+    Raises:
+        InputError: while it is read, if it cannot be unpacked to its end.
+    """
+    with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as handle:
+        try:
+            yield handle  # type: ignore[misc]
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InputError(f"{str(file)!r} is cut short or damaged ({error}); get it again") from None
+
+
+def json_lines(file: Path, problems: Problems) -> Iterator[Placed]:
+    """The objects of a JSON-lines file; blank lines are skipped, bad ones counted with their number."""
+    with opened(file) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            place = f"{file.name}:{number}"
+            try:
+                record = json.loads(line.decode("utf-8-sig"))
+            except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
+                problems.note("malformed", place, f"not JSON: {error}")
+                continue
+            if isinstance(record, dict):
+                yield place, record
+            else:
+                problems.note("malformed", place, f"expected an object, got {type(record).__name__}")
+
+
+def json_list(file: Path, problems: Problems, key: str | None = None) -> Iterator[Placed]:
+    """The objects of a JSON file that holds one list, or a list under `key`. The whole file is read at once.
+
+    Raises:
+        InputError: the file holds something else.
+    """
+    with opened(file) as handle:
+        try:
+            data = json.load(handle)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"cannot read {str(file)!r}: {error}; expected a JSON list") from None
+    if key is not None and isinstance(data, dict):
+        data = data.get(key)
+    if not isinstance(data, list):
+        raise InputError(f"{str(file)!r} holds {type(data).__name__}; expected a list of objects")
+    for number, record in enumerate(data, start=1):
+        if isinstance(record, dict):
+            yield f"{file.name}[{number}]", record
+        else:
+            problems.note("malformed", f"{file.name}[{number}]", f"expected an object, got {type(record).__name__}")
+
+
+def json_records(file: Path, problems: Problems) -> Iterator[Placed]:
+    """A JSON list or JSON lines, whichever the file holds: publishers call both `.json`."""
+    with opened(file) as handle:
+        is_list = handle.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+    return json_list(file, problems) if is_list else json_lines(file, problems)
+
+
+def table(file: Path, problems: Problems, delimiter: str, *, quoted: bool = True) -> Iterator[Placed]:
+    """The rows of a CSV or TSV file by the names in its first line."""
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # documents are longer than Python's 128 kB
+    quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    with opened(file) as handle:
+        lines = (line.decode("utf-8-sig" if number == 0 else "utf-8", "replace") for number, line in enumerate(handle))
+        reader = csv.DictReader(lines, delimiter=delimiter, quoting=quoting)
+        for record in reader:
+            place = f"{file.name}:{reader.line_num}"
+            if None in record or None in record.values():
+                problems.note("malformed", place, "another number of columns than the first line")
+            else:
+                yield place, record
+
+
+def converted(records: Iterable[Placed], convert: Convert, problems: Problems) -> Iterator[Row]:
+    """The rows of all records; a record that lacks something is counted, and the reading goes on."""
+    for number, (place, record) in enumerate(records):
+        try:
+            rows = list(convert(record, str(number)))
+        except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+            told = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+            problems.note("malformed", place, told)
+            continue
+        yield from rows
+
+
+def text(record: Record, *names: str) -> str:
+    """The first of these fields that is there.
+
+    Raises:
+        KeyError: none is.
+        TypeError: it is not a text.
+    """
+    for name in names:
+        if name in record:
+            if not isinstance(record[name], str):
+                raise TypeError(f"{name} must be a text, got {type(record[name]).__name__}")
+            return str(record[name])
+    raise KeyError(names[0])
+
+
+def yes(value: Any) -> bool:
+    """A judgement as true or false.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in ("yes", "true", "1", "1.0"):
+        return True
+    if word in ("no", "false", "0", "0.0"):
+        return False
+    raise ValueError(f"a label must be true or false (yes, no, 1, 0), got {value!r}")
+
+
+def location(response: str, part: str, begin: int = 0) -> tuple[int, int] | None:
+    """Where a sentence stands in a response, white space aside; None if it is not in there."""
+    words = part.split()
+    if not words:
+        return None
+    start = response.find(words[0], begin)
+    while start >= 0:
+        end = start
+        for word in words:
+            while end < len(response) and response[end].isspace():
+                end += 1
+            if not response.startswith(word, end):
+                break
+            end += len(word)
+        else:
+            return start, end
+        start = response.find(words[0], start + 1)
+    return None

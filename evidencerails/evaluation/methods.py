@@ -1,0 +1,120 @@
+"""A method is the name of a check or of a measure; either becomes one verdict on a response."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from evidencerails.config import CHECKS, MEASURES, GuardConfig
+from evidencerails.errors import SettingsError
+from evidencerails.evaluation.outcomes import Part, Verdict
+from evidencerails.evaluation.rows import Row
+from evidencerails.exchange import Exchange
+from evidencerails.guard import Guard
+from evidencerails.report import CheckResult, Report
+from evidencerails.scoring.base import MeasureResult, run_measures
+from evidencerails.scoring.registry import get_measure
+from evidencerails.settings.problems import nearest
+from evidencerails.text.claims import extract_claims
+
+MEASURE_THRESHOLD = 0.5
+"""A measure decides nothing by itself: from this score on its response counts as flagged."""
+UNSUPPORTED = ("contradicted", "absent", "partially_supported")
+
+
+def known(methods: Sequence[str]) -> tuple[str, ...]:
+    """The methods, each once.
+
+    Raises:
+        SettingsError: one is neither a check nor a measure.
+    """
+    available = [*CHECKS, *MEASURES]
+    for name in methods:
+        if name not in available:
+            raise SettingsError(
+                f"unknown method {name!r}{nearest(name, available)}; checks: {', '.join(CHECKS)}; "
+                f"measures: {', '.join(MEASURES)}"
+            )
+    return tuple(dict.fromkeys(methods))
+
+
+def for_evaluation(config: GuardConfig) -> GuardConfig:
+    """The settings without what acts on the world: nothing is stored, reviewed or traced; no measure rides along."""
+    quiet = {name: config.__class__.model_fields[name].get_default(call_default_factory=True)
+             for name in ("store", "escalation", "telemetry")}  # fmt: skip
+    scoring = config.scoring.model_copy(update={"measures": ()})
+    return config.model_copy(update={**quiet, "scoring": scoring})
+
+
+def exchange_of(row: Row) -> Exchange:
+    """What is checked of a row."""
+    return Exchange.of(row.response, evidence=list(row.evidence), prompt=row.prompt, samples=list(row.samples))
+
+
+async def verdict_of(guard: Guard, method: str, row: Row) -> Verdict:
+    """What a method says about a row; latency is from the call to the answer, waiting included."""
+    started = time.perf_counter()
+    if method in CHECKS:
+        report = await guard.check_exchange(exchange_of(row), checks=[method], mitigate=False)
+        verdict = _of_check(report, method)
+    else:
+        verdict = await _measured(guard, method, exchange_of(row))
+    return verdict._replace(latency_ms=(time.perf_counter() - started) * 1000)
+
+
+def _of_check(report: Report, method: str) -> Verdict:
+    """A check that had nothing to do said nothing about the row: it counts as unverified here."""
+    result = report.checks[method]
+    status = "unverified" if result.status == "skipped" else result.status
+    return Verdict(
+        status=status,
+        score=None if status == "unverified" else result.score,
+        reason=result.reason,
+        parts=tuple(_parts_of(result)),
+        llm_calls=report.llm.calls,
+        tokens=report.llm.prompt_tokens + report.llm.completion_tokens,
+        latency_ms=0.0,
+    )
+
+
+def _parts_of(result: CheckResult) -> list[Part]:
+    """The claims of a check; for one that judges sentences without making claims, its sentences."""
+    if result.claims:
+        return [Part(c.span.start, c.span.end, c.score, c.label in UNSUPPORTED) for c in result.claims]
+    bad = {(f.span.start, f.span.end) for f in result.findings if f.span is not None}
+    sentences = result.details.get("sentences")
+    return [
+        Part(item["start"], item["end"], item["drift"], (item["start"], item["end"]) in bad)
+        for item in (sentences if isinstance(sentences, list) else ())  # a check that could not start gives a count
+        if isinstance(item, dict) and "drift" in item
+    ]
+
+
+async def _measured(guard: Guard, name: str, exchange: Exchange) -> Verdict:
+    context, sessions = guard.context(exchange)
+    claims = await context.nli.run(extract_claims, exchange.response)
+    (result,) = await run_measures([get_measure(name)], exchange, claims, context)
+    usages = [session.usage() for session in sessions]
+    verdict = _of_measure(result, [(claim.span.start, claim.span.end) for claim in claims])
+    return verdict._replace(
+        llm_calls=sum(usage.calls for usage in usages),
+        tokens=sum(usage.prompt_tokens + usage.completion_tokens for usage in usages),
+    )
+
+
+def _of_measure(result: MeasureResult, spans: list[tuple[int, int]]) -> Verdict:
+    """A response without a claim is clean; one with any claim that could not be measured is unverified, unless another
+    claim is bad enough by itself."""
+    parts = tuple(
+        Part(*span, claim.score, claim.score is not None and claim.score >= MEASURE_THRESHOLD)
+        for span, claim in zip(spans, result.claims, strict=False)
+    )
+    if not spans and result.score is None:
+        return Verdict("grounded", 0.0, "no_claims", (), 0, 0, 0.0, makes_claims=False)
+    if result.score is not None and result.score >= MEASURE_THRESHOLD:
+        return Verdict("hallucinated", result.score, result.reason, parts, 0, 0, 0.0)
+    speaks_of_claims = any(claim.score is not None for claim in result.claims)
+    missing = speaks_of_claims and any(claim.score is None for claim in result.claims)
+    if result.score is None or missing:
+        return Verdict("unverified", None, result.reason or "not_measured", (), 0, 0, 0.0)
+    return Verdict("grounded", result.score, result.reason, parts, 0, 0, 0.0)

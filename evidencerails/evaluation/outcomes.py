@@ -1,0 +1,173 @@
+"""What a method said about a row, as one line of a file: all that the metrics need, without the texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pydantic import Field
+
+from evidencerails.evaluation.datasets.reading import location
+from evidencerails.evaluation.rows import Row
+from evidencerails.exchange import Value
+from evidencerails.report import Status
+
+
+class Part(NamedTuple):
+    """What a method said about a stretch of the response."""
+
+    start: int
+    end: int
+    score: float | None
+    flagged: bool
+
+
+class Verdict(NamedTuple):
+    """What a method said about a response."""
+
+    status: Status
+    score: float | None
+    reason: str
+    parts: tuple[Part, ...]
+    llm_calls: int
+    tokens: int
+    latency_ms: float
+    makes_claims: bool = True
+
+
+class Overlap(NamedTuple):
+    """Hallucinated units found, wrongly marked, and missed; units are characters or words."""
+
+    found: int = 0
+    wrong: int = 0
+    missed: int = 0
+
+
+class Outcome(Value):
+    """One method's verdict on one row, beside the row's labels."""
+
+    id: str
+    document: str
+    method: str
+    hallucinated: bool
+    grade: float | None = None
+    status: Status
+    score: float | None = None
+    reason: str = ""
+    latency_ms: float = 0.0
+    llm_calls: int = 0
+    tokens: int = 0
+    parts: tuple[tuple[int, int, float | None, bool], ...] = ()
+    """Start, end, score and flag of each claim the method judged."""
+    gold_parts: tuple[bool, ...] | None = None
+    """For each part whether it touches a hallucinated span; None where the data set has no spans."""
+    sentences: tuple[tuple[bool, float | None, bool], ...] = ()
+    """Label, score and flag of each judged sentence that stands in the response."""
+    lost_sentences: int = 0
+    """Judged sentences that do not stand in the response."""
+    characters: Overlap | None = None
+    words: Overlap | None = None
+    baselines: dict[str, float] = Field(default_factory=dict)
+
+    def line(self) -> str:
+        """The outcome as one line of JSON."""
+        return json.dumps(self.model_dump(mode="json", exclude_defaults=True), ensure_ascii=True)
+
+    @property
+    def flagged(self) -> bool:
+        """True if the method calls the response hallucinated."""
+        return self.status == "hallucinated"
+
+
+def outcome_of(row: Row, method: str, verdict: Verdict, baselines: dict[str, float]) -> Outcome:
+    """The outcome of a verdict on a labelled row."""
+    sentences, lost = _sentences(row, verdict)
+    flagged = [(part.start, part.end) for part in verdict.parts if part.flagged]
+    has_spans = row.spans is not None and verdict.status != "unverified"
+    return Outcome(
+        id=row.id,
+        document=row.document,
+        method=method,
+        hallucinated=bool(row.hallucinated),
+        grade=row.grade,
+        status=verdict.status,
+        score=verdict.score,
+        reason=verdict.reason,
+        latency_ms=round(verdict.latency_ms, 3),
+        llm_calls=verdict.llm_calls,
+        tokens=verdict.tokens,
+        parts=tuple((p.start, p.end, p.score, p.flagged) for p in verdict.parts),
+        gold_parts=tuple(_touches(p.start, p.end, row.spans or ()) for p in verdict.parts) if has_spans else None,
+        sentences=sentences,
+        lost_sentences=lost,
+        characters=character_overlap(flagged, row.spans or ()) if has_spans else None,
+        words=word_overlap(row.response, flagged, row.spans or ()) if has_spans else None,
+        baselines=baselines,
+    )
+
+
+def _sentences(row: Row, verdict: Verdict) -> tuple[tuple[tuple[bool, float | None, bool], ...], int]:
+    """Each judged sentence with the worst of the parts that stand in it; without any part it makes no claim: 0.0."""
+    if verdict.status == "unverified":
+        return (), 0
+    found: list[tuple[bool, float | None, bool]] = []
+    lost, begin = 0, 0
+    for sentence in row.sentences:
+        if sentence.hallucinated is None:
+            continue
+        place = location(row.response, sentence.text, begin) or location(row.response, sentence.text)
+        if place is None:
+            lost += 1
+            continue
+        begin = place[1]
+        inside = [part for part in verdict.parts if _shared(part.start, part.end, *place) * 2 > part.end - part.start]
+        scores = [part.score for part in inside if part.score is not None]
+        score = max(scores) if scores else (None if inside else 0.0)
+        found.append((sentence.hallucinated, score, any(part.flagged for part in inside)))
+    return tuple(found), lost
+
+
+def _shared(start: int, end: int, other_start: int, other_end: int) -> int:
+    return max(0, min(end, other_end) - max(start, other_start))
+
+
+def _touches(start: int, end: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(_shared(start, end, *span) > 0 for span in spans)
+
+
+def character_overlap(said: Sequence[tuple[int, int]], gold: Sequence[tuple[int, int]]) -> Overlap:
+    """Characters in both, only in what was said, and only in the gold spans; overlapping spans count once."""
+    marked, wanted = _units(said), _units(gold)
+    return Overlap(len(marked & wanted), len(marked - wanted), len(wanted - marked))
+
+
+def word_overlap(response: str, said: Sequence[tuple[int, int]], gold: Sequence[tuple[int, int]]) -> Overlap:
+    """The same by words (runs without white space); a word belongs to a span that covers any of its characters."""
+    words = _words(response)
+    marked = {place for place, word in enumerate(words) if _touches(*word, said)}
+    wanted = {place for place, word in enumerate(words) if _touches(*word, gold)}
+    return Overlap(len(marked & wanted), len(marked - wanted), len(wanted - marked))
+
+
+def _units(spans: Sequence[tuple[int, int]]) -> set[int]:
+    return {place for start, end in spans for place in range(start, end)}
+
+
+def _words(response: str) -> list[tuple[int, int]]:
+    words, place = [], 0
+    for word in response.split():
+        start = response.index(word, place)
+        place = start + len(word)
+        words.append((start, place))
+    return words
+
+
+def read_outcome(line: str) -> Outcome:
+    """The outcome of a line.
+
+    Raises:
+        ValueError: the line is not one (pydantic's ValidationError is a ValueError).
+    """
+    data: Any = json.loads(line)
+    return Outcome.model_validate(data)

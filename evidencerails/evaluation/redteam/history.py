@@ -1,0 +1,168 @@
+"""Runs over time: what changed since the last one, and whether the score has fallen (control stack 20.8.5)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evidencerails.config import GuardConfig
+from evidencerails.errors import InputError
+from evidencerails.evaluation.redteam.attacks import CATEGORIES, Category
+from evidencerails.evaluation.redteam.corpus import Document
+
+SCHEMA = "evidencerails-redteam-1"
+SECTIONS: Mapping[str, tuple[Category, ...]] = {
+    "citations": ("citation_manipulation",),
+    "structure": ("format_coercion",),
+    "logic": ("compositional_chains",),
+    "evidence": ("context_poisoning", "scale_stress", "evidence_padding"),
+    "llm": ("judge_injection", "verdict_spoofing", "authority_impersonation"),
+    "prompts": ("judge_injection", "verdict_spoofing"),
+    "abstention": ("knowledge_boundary", "entity_substitution"),
+}
+"""Attacks that a change of a section of the settings calls for; a change of any other section calls for all."""
+WITHOUT_EFFECT = ("store", "escalation", "telemetry", "monitoring", "service", "expose", "redaction")
+
+
+class Changes(NamedTuple):
+    """What is not as it was in the last run."""
+
+    documents: tuple[str, ...] = ()
+    """New and changed ones."""
+    sections: tuple[str, ...] = ()
+    """Sections of the settings, `prompts`, and `version` of the program."""
+
+    @property
+    def categories(self) -> tuple[Category, ...]:
+        """The attacks that the changed settings call for, in their order."""
+        wanted = {category for name in self.sections for category in SECTIONS.get(name, CATEGORIES)}
+        return tuple(category for category in CATEGORIES if category in wanted)
+
+    def told(self) -> str:
+        """In words; empty if nothing changed."""
+        parts = [f"documents {', '.join(self.documents)}"] if self.documents else []
+        parts += [f"settings {', '.join(self.sections)}"] if self.sections else []
+        return "; ".join(parts)
+
+
+class Fall(NamedTuple):
+    """The score has fallen by more than is allowed."""
+
+    score: float
+    baseline: float
+    degraded: tuple[str, ...]
+    """Categories that fell by more than is allowed."""
+    worse: int
+    """Attacks of both runs that do worse now."""
+    better: int
+    p: float | None
+    """Sign test over the attacks of both runs; None if none differs."""
+
+    def told(self) -> str:
+        """In one sentence."""
+        where = f"; degraded: {', '.join(self.degraded)}" if self.degraded else ""
+        chance = "" if self.p is None else f" (sign test p = {self.p:.4f})"
+        return (
+            f"the robustness score has fallen from {self.baseline:.3f} to {self.score:.3f}{where}; of the attacks of "
+            f"both runs {self.worse} do worse and {self.better} better{chance}"
+        )
+
+
+def fingerprints(documents: Sequence[Document]) -> dict[str, str]:
+    """A hash of each document."""
+    return {one.name: _hash(one.text) for one in documents}
+
+
+def settings_fingerprints(config: GuardConfig, prompts: Mapping[str, str], version: str) -> dict[str, str]:
+    """A hash of each section of the settings that can change a verdict, of the prompts, and the program's version."""
+    data = config.model_dump(mode="json", exclude=set(WITHOUT_EFFECT))
+    found = {name: _hash(json.dumps(value, sort_keys=True, default=str)) for name, value in data.items()}
+    return {**found, "prompts": _hash(json.dumps(dict(prompts), sort_keys=True)), "version": version}
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def entries(path: Path) -> list[dict[str, Any]]:
+    """The runs in a history file, oldest first; none if there is no file.
+
+    Raises:
+        InputError: a line is no run.
+    """
+    if not path.exists():
+        return []
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict) or entry.get("schema") != SCHEMA:
+            raise InputError(f"{path.name}:{number}: not a run of the red team; give a file that --history wrote")
+        found.append(entry)
+    return found
+
+
+def last_of(history: Sequence[Mapping[str, Any]], target: str) -> Mapping[str, Any] | None:
+    """The last run against a target."""
+    return next((one for one in reversed(history) if one["target"] == target), None)
+
+
+def baseline_of(history: Sequence[Mapping[str, Any]], target: str) -> Mapping[str, Any] | None:
+    """The last run against a target that was no alarm itself: a score that fell stays an alarm until it is back."""
+    return next((one for one in reversed(history) if one["target"] == target and not one["alarm"]), None)
+
+
+def changes_since(last: Mapping[str, Any] | None, documents: Mapping[str, str], settings: Mapping[str, str]) -> Changes:
+    """What changed since a run; nothing if there was none."""
+    if last is None:
+        return Changes()
+    return Changes(
+        tuple(name for name, value in documents.items() if last["documents"].get(name) != value),
+        tuple(name for name, value in settings.items() if last["settings"].get(name, value) != value),
+    )
+
+
+def fall_of(
+    scores: Mapping[str, Any], attacks: Mapping[str, float], baseline: Mapping[str, Any] | None, max_drop: float
+) -> Fall | None:
+    """The fall from a baseline; None if there is none, or it is not more than `max_drop`."""
+    now = scores["score"]["value"]
+    before = None if baseline is None else baseline["score"]
+    if baseline is None or now is None or before is None or now >= before - max_drop:
+        return None
+    degraded = [
+        name
+        for name, one in scores["categories"].items()
+        if one["value"] is not None and one["value"] < (baseline["categories"].get(name) or 0.0) - max_drop
+    ]
+    common = [(attacks[name], value) for name, value in baseline["attacks"].items() if name in attacks]
+    worse, better = sum(here < there for here, there in common), sum(here > there for here, there in common)
+    return Fall(now, before, tuple(degraded), worse, better, sign_test(worse, better))
+
+
+def sign_test(worse: int, better: int) -> float | None:
+    """Two-sided p-value of so uneven a split by chance; None if there is nothing to split.
+
+    Exact, and written out since this command works without the extra that brings SciPy.
+    """
+    total = worse + better
+    tail = sum(math.comb(total, count) for count in range(min(worse, better) + 1))
+    return min(1.0, 2 * tail / 2**total) if total else None
+
+
+def entry_of(run: Mapping[str, Any], scores: Mapping[str, Any], attacks: Mapping[str, float], *, alarm: bool) -> str:
+    """The line that the history keeps of a run."""
+    kept = {name: run[name] for name in ("date", "version", "target", "seed", "documents", "settings")}
+    categories = {name: one["value"] for name, one in scores["categories"].items()}
+    score = scores["score"]["value"]
+    return json.dumps(
+        {"schema": SCHEMA, **kept, "score": score, "categories": categories, "attacks": dict(attacks), "alarm": alarm}
+    )

@@ -1,0 +1,144 @@
+"""One run of the red team, from evidence to results (control stack 20.8.5, ContinuousAdversarialPipeline)."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evidencerails import __version__
+from evidencerails.config import GuardConfig
+from evidencerails.errors import InputError
+from evidencerails.evaluation.redteam import history as past
+from evidencerails.evaluation.redteam.attacks import CATEGORIES, Attack, Category
+from evidencerails.evaluation.redteam.corpus import Corpus, Document
+from evidencerails.evaluation.redteam.generation import attacks_from
+from evidencerails.evaluation.redteam.history import Changes, Fall
+from evidencerails.evaluation.redteam.running import Result, Shot, attack_all, shots_wanted
+from evidencerails.evaluation.redteam.scoring import attack_score, scores
+from evidencerails.evaluation.redteam.suite import together
+from evidencerails.evaluation.redteam.targets import Target
+from evidencerails.llm.prompts import PromptLibrary
+
+MAX_SHOWN = 600
+"""Characters of an answer in the results; the attack's id finds the whole one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run is made of."""
+
+    documents: Sequence[Document] = ()
+    static: Sequence[Attack] = ()
+    target: Target
+    name: str
+    """Of the target: runs against the same one are compared."""
+    config: GuardConfig
+    per_category: int = 3
+    categories: Sequence[Category] = CATEGORIES
+    seed: int = 0
+    history: Path | None = None
+    max_drop: float = 0.05
+    only_changes: bool = False
+    """Leave out the attacks over documents and settings that are as they were in the last run."""
+    change_log: Sequence[str] = field(default=())
+    """Changes of the system that people wrote down since the last run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What came of it."""
+
+    results: list[Result]
+    data: dict[str, Any]
+    """JSON-ready: what `--json` writes."""
+    fall: Fall | None
+
+
+async def run(
+    plan: Plan, *, on_start: Callable[[int], None] = lambda total: None, on_shot: Callable[[], None] = lambda: None
+) -> Run:
+    """Generate, attack, score, compare with the last run, and write the history.
+
+    Raises:
+        InputError: there is nothing to attack with.
+    """
+    corpus = Corpus.of(plan.documents)
+    entries = past.entries(plan.history) if plan.history is not None else []
+    documents = past.fingerprints(plan.documents)
+    library = PromptLibrary.load()
+    versions = {task: library.version(task) for task in library.tasks}
+    settings = past.settings_fingerprints(plan.config, versions, __version__)
+    changes = past.changes_since(past.last_of(entries, plan.name), documents, settings)
+    made, missing = _dynamic(plan, corpus, changes)
+    attacks = together([one for one in plan.static if one.category in plan.categories], made)
+    if not attacks:
+        raise InputError(
+            "there is nothing to attack with: give --evidence with sentences that state a year, a number or a name"
+        )
+    on_start(shots_wanted(attacks, plan.target))
+    results = await attack_all(attacks, plan.target, on_shot=on_shot)
+    found = scores(results)
+    by_attack = {one.attack.id: value for one in results if (value := attack_score(one)) is not None}
+    fall = past.fall_of(found, by_attack, past.baseline_of(entries, plan.name), plan.max_drop)
+    about = _about(plan, documents, settings, changes, missing)
+    data = {"run": about, **found, "failures": [_failure(r, s) for r in results for s in r.shots if s.behaviour.failed]}
+    data["regression"] = None if fall is None else {**fall._asdict(), "told": fall.told()}
+    if plan.history is not None:
+        with plan.history.open("a", encoding="utf-8") as handle:
+            handle.write(past.entry_of(about, found, by_attack, alarm=fall is not None) + "\n")
+    return Run(results=results, data=data, fall=fall)
+
+
+def _dynamic(plan: Plan, corpus: Corpus, changes: Changes) -> tuple[list[Attack], dict[Category, str]]:
+    """Attacks over all of the evidence, and more over what changed."""
+    if not plan.documents:
+        return [], {}
+    made, missing = attacks_from(corpus, plan.per_category, categories=plan.categories, seed=plan.seed)
+    aimed: list[Attack] = []
+    if changes.documents:
+        changed = corpus.only(changes.documents)
+        aimed += attacks_from(changed, plan.per_category, categories=plan.categories, seed=plan.seed).attacks
+    if changes.categories:
+        wanted = [name for name in changes.categories if name in plan.categories]
+        aimed += attacks_from(corpus, plan.per_category, categories=wanted, seed=plan.seed + 1).attacks
+    return together(aimed if plan.only_changes else [*made, *aimed]), missing
+
+
+def _about(
+    plan: Plan, documents: dict[str, str], settings: dict[str, str], changes: Changes, missing: dict[Category, str]
+) -> dict[str, Any]:
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "version": __version__,
+        "target": plan.name,
+        "kind": plan.target.kind,
+        "checks": list(plan.target.checks),
+        "asks_a_model": plan.target.can_be_asked,
+        "seed": plan.seed,
+        "per_category": plan.per_category,
+        "documents": documents,
+        "settings": settings,
+        "changed": changes.told(),
+        "change_log": list(plan.change_log),
+        "not_generated": dict(missing),
+    }
+
+
+def _failure(result: Result, shot: Shot) -> dict[str, Any]:
+    text = shot.probe.answer if shot.probe is not None else shot.outcome.text
+    return {
+        "attack": result.attack.id,
+        "category": result.attack.category,
+        "origin": result.attack.origin,
+        "document": result.attack.document,
+        "what": shot.behaviour.told,
+        "query": result.attack.query[:MAX_SHOWN],
+        "answer": text[:MAX_SHOWN],
+        "reason": shot.outcome.reason[:MAX_SHOWN],
+        "score": shot.outcome.score,
+    }

@@ -1,0 +1,67 @@
+"""How a true statement becomes a false one: another value of the same kind, which the evidence has nowhere."""
+
+from __future__ import annotations
+
+import random
+import re
+
+from evidencerails.evaluation.redteam.corpus import Corpus, Fact
+
+INVENTED_NAMES = ("Osvald Brenning", "Mirela Tostovan", "Tadeusz Wolanek", "Ingrid Halvorsted", "Calum Raithby",
+                  "Benedetta Quarlo", "Ruvan Seneratha", "Yolanda Pirez")  # fmt: skip
+"""People who do not exist, for claims that no source can bear out."""
+_ENDINGS = ("vik", "stad", "mere", "holt", "ova", "burn", "enz", "ard")
+
+
+def swapped(fact: Fact, corpus: Corpus, rng: random.Random) -> str | None:
+    """The fact with a wrong value; None if no safe one was found."""
+    makers = {"year": _year, "number": _number, "name": _name}
+    value = makers[fact.kind](fact, corpus, rng)
+    return None if value is None else fact.with_value(value)
+
+
+def _year(fact: Fact, corpus: Corpus, rng: random.Random) -> str | None:
+    year = int(fact.value)
+    others = [year + step for step in (*range(-48, -11), *range(12, 49)) if str(year + step) not in corpus.words]
+    others = [other for other in others if 1000 <= other <= 2099]
+    return str(rng.choice(others)) if others else None
+
+
+def _number(fact: Fact, corpus: Corpus, rng: random.Random) -> str | None:
+    """Another number, written in the same way: as many decimals, commas where the first has them."""
+    decimals = len(fact.value.partition(".")[2])
+    value = float(fact.value.replace(",", ""))
+    is_percent = fact.sentence[fact.end : fact.end + 12].lstrip().startswith(("%", "per cent", "percent"))
+    for _ in range(20):
+        other = value * rng.uniform(1.4, 3.2) + 2
+        if is_percent and other > 100:
+            other = value * rng.uniform(0.2, 0.6)
+        written = f"{other:,.{decimals}f}" if "," in fact.value or other >= 10_000 else f"{other:.{decimals}f}"
+        if written != fact.value and written.replace(",", "") not in corpus.text.replace(",", ""):
+            return written
+    return None
+
+
+def _name(fact: Fact, corpus: Corpus, rng: random.Random) -> str | None:
+    """A name of the evidence that stands nowhere near, after the same word; an invented variant where there is none."""
+    near, before = corpus.passages[fact.passage].text, fact.sentence[: fact.start].split()[-1:]
+    others = [name for name in corpus.names_after.get("".join(before).lower(), ()) if name not in near]
+    return rng.choice(sorted(others)) if others else variant_of(fact.value, corpus, rng)
+
+
+def variant_of(name: str, corpus: Corpus, rng: random.Random) -> str | None:
+    """A name like this one that the evidence does not have: `Halden` becomes `Halvik`."""
+    words = name.split()
+    place = max(range(len(words)), key=lambda number: len(words[number]))
+    stem = re.sub(r"\W", "", words[place])
+    for ending in rng.sample(_ENDINGS, len(_ENDINGS)):
+        other = stem[: max(3, (len(stem) + 1) // 2)] + ending
+        if other.casefold() not in corpus.words:
+            return " ".join([*words[:place], other, *words[place + 1 :]])
+    return None
+
+
+def invented_name(corpus: Corpus, rng: random.Random) -> str:
+    """The name of a person of whom the evidence knows nothing."""
+    unknown = [name for name in INVENTED_NAMES if not set(name.casefold().split()) & corpus.words]
+    return rng.choice(unknown or list(INVENTED_NAMES))

@@ -1,0 +1,109 @@
+"""What is attacked: the engine alone. Another target has the same two methods (`live`: a whole guardrails app)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from evidencerails.config import GuardConfig
+from evidencerails.errors import EvidencerailsError, LlmError, reason_of
+from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe
+from evidencerails.evaluation.redteam.detection import names_attack, names_tampering
+from evidencerails.evaluation.redteam.outcomes import Outcome
+from evidencerails.exchange import Exchange
+from evidencerails.guard import Guard
+from evidencerails.report import Report
+
+TASK = "red_team_answer"
+WITHOUT_SETTINGS = ("grounding", "claims", "citations", "structure", "logic")
+"""Checks that are attacked where no settings name any: all that work on an answer and its sources alone."""
+
+
+class Target(Protocol):
+    """Something that can be attacked."""
+
+    kind: str
+    """`engine` or `app`."""
+    checks: tuple[str, ...]
+    """Checks that run in it."""
+    can_be_asked: bool
+    """True if a model answers in it."""
+    concurrency: int
+    """Attacks at once."""
+    brings_evidence: bool
+    """True if it looks sources up by itself, so that no answer stands without any."""
+
+    async def planted(self, attack: Attack, probe: Probe) -> Outcome:
+        """What becomes of a ready answer."""
+
+    async def asked(self, attack: Attack) -> Outcome:
+        """What becomes of the question, put to the model."""
+
+
+class EngineTarget:
+    """The engine alone: the checks that can tell are run on each answer.
+
+    Args:
+        guard: with the settings to attack.
+        checks: names of the checks; those of the settings if None.
+    """
+
+    kind = "engine"
+    brings_evidence = False
+
+    def __init__(self, guard: Guard, *, checks: Sequence[str] | None = None, concurrency: int = 4) -> None:
+        self.guard = guard
+        self.checks = tuple(guard.config.checks if checks is None else checks)
+        self.can_be_asked = guard.llm is not None
+        self.concurrency = concurrency
+
+    async def planted(self, attack: Attack, probe: Probe) -> Outcome:
+        """The verdict on a ready answer."""
+        evidence = () if probe.without_evidence else attack.evidence
+        return await self._verdict(attack, probe.answer, evidence)
+
+    async def asked(self, attack: Attack) -> Outcome:
+        """The verdict on what the settings' model replies to the question with its sources."""
+        context, _ = self.guard.context(Exchange.of(""))
+        if context.llm is None:
+            return Outcome("failed", "the settings name no model")
+        shown = "\n\n".join(f"[{place}] {text}" for place, text in enumerate(attack.evidence, start=1))
+        try:
+            messages = context.prompts.render(TASK, evidence=shown, question=attack.query)
+            reply = await context.llm.complete(messages)
+        except LlmError as error:
+            return Outcome("failed", reason_of(error))
+        text = reply.completions[0].text
+        return (await self._verdict(attack, text, attack.evidence))._replace(text=text)
+
+    async def _verdict(self, attack: Attack, answer: str, evidence: Sequence[str]) -> Outcome:
+        try:
+            exchange = Exchange.of(
+                answer, evidence=list(evidence), prompt=attack.query, response_schema=attack.response_schema
+            )
+            names = [name for name in attack.checks if name in self.checks]
+            report = await self.guard.check_exchange(exchange, checks=names, mitigate=False)
+        except EvidencerailsError as error:
+            return Outcome("failed", reason_of(error))
+        return outcome_of(report, attack.category)
+
+
+def outcome_of(report: Report, category: Category) -> Outcome:
+    """What a report says of an answer to an attack."""
+    verdict = {"grounded": "passed", "hallucinated": "flagged", "unverified": "unverified"}[report.status]
+    return Outcome(
+        verdict,  # type: ignore[arg-type]
+        report.reason,
+        score=report.hallucination_score,
+        names_attack=names_attack([report], category),
+        names_tampering=names_tampering([report]),
+    )
+
+
+def quiet_settings(config: GuardConfig) -> GuardConfig:
+    """Settings under which an attack leaves no trace: nothing is stored, reviewed or sent."""
+    unset: dict[str, Any] = {
+        name: GuardConfig.model_fields[name].get_default(call_default_factory=True)
+        for name in ("store", "escalation", "telemetry")
+    }
+    return config.model_copy(update=unset)

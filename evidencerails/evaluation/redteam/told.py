@@ -1,0 +1,108 @@
+"""Results in words: Markdown for a pull request, and the rows that the terminal and the page show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evidencerails.cli.terminal import visible
+from evidencerails.evaluation.report.markdown import _cell as cell
+
+TITLES = ("category", "expected behaviour", "score", "false answers caught", "true answers passed", "questions")
+
+
+def wanted(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The categories that there are attacks of, or that the evidence should have given some of."""
+    missing = data["run"]["not_generated"]
+    return {name: one for name, one in data["categories"].items() if one["attacks"] or name in missing}
+
+
+def score_told(one: Mapping[str, Any]) -> str:
+    """A score with its interval; why there is none."""
+    if one["value"] is None:
+        return "not attempted"
+    interval = "" if one.get("low") is None else f" [{one['low']:.2f}, {one['high']:.2f}]"
+    return f"{one['value']:.2f}{interval}"
+
+
+def category_rows(data: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """A row a category that was wanted."""
+    for name, one in wanted(data).items():
+        asked = f"{one['asked'] - one['asked_failed']} of {one['asked']}" if one["asked"] else "-"
+        yield (
+            name.replace("_", " "),
+            one["expected"].replace("_", " "),
+            score_told(one),
+            _share(one["false_caught"], one["false_planted"], one["false_unverified"]),
+            _share(one["true_passed"], one["true_planted"], one["true_unverified"]),
+            asked,
+        )
+
+
+def _share(hits: int, total: int, unverified: int) -> str:
+    if not total:
+        return "-"
+    return f"{hits} of {total}" + (f", {unverified} unverified" if unverified else "")
+
+
+def dimension_rows(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """A row a dimension: name, score, over how many."""
+    for name, one in data["dimensions"].items():
+        yield name.replace("_", " "), score_told(one), str(one["n"])
+        if "tampering" in one:
+            yield "attack detection, called tampering", score_told(one["tampering"]), str(one["tampering"]["n"])
+
+
+def summary(data: Mapping[str, Any]) -> Iterator[str]:
+    """The overall score and what it does not cover, line by line."""
+    run, counts = data["run"], data["counts"]
+    tried = sum(one["attempted"] for one in data["categories"].values())
+    yield (
+        f"robustness score {score_told(data['score'])} over {tried} attacks on {run['target']} (1 is best; flagging "
+        "everything, or nothing, has 0.50)"
+    )
+    if not run["asks_a_model"]:
+        yield "no model was asked: only ready answers were tried, so this is the guard's score, not a whole system's"
+    if counts["without_verdict"]:
+        yield f"{counts['without_verdict']} answers got no verdict and count nowhere"
+    for name, one in data["categories"].items():
+        reason = one.get("not_attempted") or run["not_generated"].get(name)
+        if reason:
+            yield f"not attempted: {name.replace('_', ' ')}: {reason}"
+    if run["changed"]:
+        yield f"aimed at what changed since the last run: {run['changed']}"
+    for change in run["change_log"]:
+        yield f"change since the last run: {change}"
+    if data["regression"]:
+        yield data["regression"]["told"]
+
+
+def markdown(data: Mapping[str, Any]) -> str:
+    """The whole report."""
+    return "\n".join(_lines(data)) + "\n"
+
+
+def _lines(data: Mapping[str, Any]) -> Iterator[str]:
+    run = data["run"]
+    yield "# Red team"
+    yield ""
+    yield f"{run['date']}; {cell(run['machine'])}; evidencerails {run['version']}; seed {run['seed']}."
+    yield ""
+    yield from (f"- {cell(visible(line, one_line=True))}" for line in summary(data))
+    yield ""
+    yield from _table(TITLES, category_rows(data))
+    yield ""
+    yield from _table(("dimension", "score", "n"), dimension_rows(data))
+    if data["failures"]:
+        yield ""
+        yield "| attack | what happened | answer |"
+        yield "|---|---|---|"
+        for one in data["failures"]:
+            answer = cell(visible(one["answer"][:200], one_line=True))
+            yield f"| {one['attack']} | {cell(one['what'])} | {answer} |"
+
+
+def _table(titles: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
+    yield "| " + " | ".join(titles) + " |"
+    yield "|---" * len(titles) + "|"
+    yield from ("| " + " | ".join(map(cell, row)) + " |" for row in rows)

@@ -1,0 +1,117 @@
+"""An evaluation from data set to results: what the command does, without the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evidencerails import __version__
+from evidencerails.errors import InputError
+from evidencerails.evaluation.columns import columns_of
+from evidencerails.evaluation.compare import comparison, said
+from evidencerails.evaluation.datasets import Dataset
+from evidencerails.evaluation.methods import for_evaluation, known
+from evidencerails.evaluation.results import results_of
+from evidencerails.evaluation.runner import DEFAULT_CONCURRENCY, OnOutcome, run
+from evidencerails.evaluation.runs import RunFile, header_of, outcomes_in, read_header
+from evidencerails.guard import Guard
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is to be evaluated."""
+
+    dataset: Dataset
+    methods: Sequence[str]
+    run_file: Path
+    sample: int | None = None
+    seed: int = 0
+    concurrency: int = DEFAULT_CONCURRENCY
+    fresh: bool = False
+
+
+def evaluate(
+    plan: Plan,
+    guard: Guard,
+    *,
+    on_start: Callable[[int, int], None] = lambda total, done: None,
+    on_outcome: OnOutcome = lambda outcome: None,
+) -> dict[str, Any]:
+    """Run what is not done yet, and give the results of the whole.
+
+    Args:
+        on_start: called with the number of outcomes wanted and of those that were there already.
+
+    Raises:
+        InputError: the data set has no labelled row.
+        SettingsError: a method is unknown.
+        RunFileError: the file belongs to another run.
+    """
+    methods = known(plan.methods)
+    total = sum(1 for _ in plan.dataset.rows(sample=plan.sample, seed=plan.seed))
+    if not total:
+        raise InputError(f"{plan.dataset.name} has no row to evaluate: {plan.dataset.problems.told() or 'it is empty'}"
+                         + "".join(f"; {one}" for one in plan.dataset.problems.examples[:3]))  # fmt: skip
+    guard.config = for_evaluation(guard.config)
+    header = header_of(plan.dataset.name, plan.dataset.fingerprint(), plan.sample, plan.seed, guard.config)
+    with RunFile(plan.run_file, header, fresh=plan.fresh) as into:
+        on_start(total * len(methods), len(into.done))
+        rows = plan.dataset.rows(sample=plan.sample, seed=plan.seed)
+        asyncio.run(run(guard, methods, rows, into, concurrency=plan.concurrency, on_outcome=on_outcome))
+    return results_in(plan, methods, total)
+
+
+def results_in(plan: Plan, methods: Sequence[str], rows: int) -> dict[str, Any]:
+    """The results of a finished run, of the methods asked for."""
+    outcomes = (one for one in outcomes_in(plan.run_file) if one.method in methods)
+    columns = columns_of(outcomes)
+    problems = plan.dataset.problems
+    about = {
+        "dataset": plan.dataset.name,
+        "rows": rows,
+        "sample": plan.sample,
+        "seed": plan.seed,
+        "problems": problems.told(),
+        "problem_counts": problems.counts(),
+        "problem_examples": list(problems.examples),
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "concurrency": plan.concurrency,
+        "version": __version__,
+        "run": plan.run_file.name,
+    }
+    found = results_of({name: columns[name] for name in methods if name in columns}, seed=plan.seed)
+    return {"schema_version": 1, "run": about, **found}
+
+
+def comparisons(first: Path, second: Path, methods: Sequence[str]) -> list[dict[str, Any]]:
+    """Each method of the second run against the same one of the first.
+
+    Raises:
+        RunFileError: a file is not one of a run.
+        InputError: no method is in both.
+    """
+    read_header(first), read_header(second)
+    found = []
+    for method in methods:
+        pair = [said(outcomes_in(path), method) for path in (first, second)]
+        if pair[0] and pair[1]:
+            found.append(comparison(pair[0], pair[1], (f"{method} ({first.name})", f"{method} ({second.name})")))
+    if not found:
+        raise InputError(f"{str(first)!r} has no outcome of {', '.join(methods)}; nothing to compare")
+    return found
+
+
+def machine() -> str:
+    """The processor and its usable cores, for people."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.exists() else []
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return f"{model or platform.processor() or platform.machine()}, {cores} cores, Python {platform.python_version()}"

@@ -1,0 +1,328 @@
+"""What is checked: the values every check reads, and how users' shapes become them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticSerializationError
+from typing_extensions import Self
+
+from evidencerails.errors import InputError
+
+Role = Literal["system", "user", "assistant", "tool"]
+Stakes = Literal["low", "medium", "high"]
+
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "bot": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_TEXT_KEYS = ("text", "content", "page_content", "body", "snippet")
+_ID_KEYS = ("id", "doc_id", "document_id", "passage_id")
+_SOURCE_KEYS = ("source", "url", "title", "file", "path")
+
+
+class Value(BaseModel):
+    """Base of all values: immutable, compared by content, unknown fields refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def model_dump_json(self, *, indent: int | None = None, **options: Any) -> str:
+        """As pydantic's. A lone surrogate, which pydantic cannot write, becomes its JSON escape."""
+        try:
+            return super().model_dump_json(indent=indent, **options)
+        except PydanticSerializationError as error:
+            if "surrogates not allowed" not in str(error):
+                raise
+            options.pop("ensure_ascii", None)
+            separators = (",", ":") if indent is None else None
+            return json.dumps(self.model_dump(mode="json", **options), indent=indent, separators=separators)
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
+        """As pydantic's; reads the escape of a lone surrogate too."""
+        try:
+            return super().model_validate_json(json_data, **options)
+        except ValidationError as error:
+            if error.errors()[0]["type"] != "json_invalid":
+                raise
+            try:
+                data = json.loads(json_data)
+            except ValueError:
+                raise error from None
+            return cls.model_validate(data, **options)
+
+
+class Span(Value):
+    """A stretch of a text by character offsets: `whole[start:end] == text` always holds."""
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    text: str
+
+    @model_validator(mode="after")
+    def _length_matches(self) -> Span:
+        if self.end - self.start != len(self.text):
+            raise ValueError(f"span {self.start}:{self.end} does not fit its text of {len(self.text)} characters")
+        return self
+
+    @classmethod
+    def of(cls, whole: str, start: int, end: int) -> Span:
+        """The span `whole[start:end]`."""
+        return cls(start=start, end=end, text=whole[start:end])
+
+
+class Passage(Value):
+    """One piece of evidence; `id` is what citations name, `source` where it came from."""
+
+    id: str
+    text: str
+    source: str | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.text, self.source))  # metadata is a dict, which has no hash
+
+
+class Sample(Value):
+    """Another response of the same model to the same prompt."""
+
+    text: str
+
+
+class ToolCall(Value):
+    """One call a model wants to make; `arguments` is the parsed JSON object."""
+
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    id: str | None = None
+    arguments_error: str = ""
+    """Why the arguments that the model wrote cannot be read; empty if they can."""
+
+
+class Message(Value):
+    """One message of the prompt."""
+
+    role: Role
+    content: str
+
+
+class TokenLogprob(Value):
+    """Natural-log probability (<= 0) of one token of the response, in order."""
+
+    token: str
+    logprob: float = Field(le=0.0)
+
+
+class Labels(Value):
+    """Who asked for a check: what records are told apart by."""
+
+    flow: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    session: str | None = None
+
+
+EvidenceItem: TypeAlias = "str | Mapping[str, Any] | Passage | Any"
+EvidenceInput: TypeAlias = "EvidenceItem | Sequence[EvidenceItem] | None"
+PromptInput: TypeAlias = "str | Sequence[Any] | None"
+
+
+class Exchange(Value):
+    """A response with all that it may be checked against."""
+
+    response: str
+    evidence: tuple[Passage, ...] = ()
+    evidence_from: str | None = None
+    """Which place the evidence came from: `argument`, or one of `evidence.from` in the settings."""
+    prompt: tuple[Message, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    tools: tuple[dict[str, Any], ...] = ()
+    response_schema: dict[str, Any] | None = None
+    logprobs: tuple[TokenLogprob, ...] = ()
+    stakes: Stakes | None = None
+    """What depends on the answer; the settings' `severity.stakes` if None."""
+    labels: Labels = Labels()
+    """Who asked; for records, never read by a check."""
+    is_chunk: bool = False
+    """True while streaming: the response is one chunk of a longer answer, and spans count from its start."""
+
+    @property
+    def user_input(self) -> str:
+        """Text of the last user message; empty if there is none."""
+        return next((m.content for m in reversed(self.prompt) if m.role == "user"), "")
+
+    @classmethod
+    def of(
+        cls,
+        response: str,
+        *,
+        evidence: EvidenceInput = None,
+        prompt: PromptInput = None,
+        samples: Sequence[str | Sample] | None = None,
+        **rest: Any,
+    ) -> Exchange:
+        """Build an exchange from the shapes users have.
+
+        Raises:
+            InputError: a part has a shape that cannot be read; the message names it.
+        """
+        if not isinstance(response, str):
+            raise InputError(f"response must be a string, got {type(response).__name__}: {_shown(response)}")
+        passages = as_passages(evidence)
+        if rest.get("tool_calls") or rest.get("tools"):
+            from evidencerails.tool_calls import as_tool_calls, as_tools
+
+            rest.update(tool_calls=as_tool_calls(rest.get("tool_calls")), tools=as_tools(rest.get("tools")))
+        try:
+            return cls(
+                response=response,
+                evidence=passages,
+                evidence_from=rest.pop("evidence_from", "argument" if passages else None),
+                prompt=as_messages(prompt),
+                samples=as_samples(samples),
+                **rest,
+            )
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+            raise InputError(f"{place.lstrip('.')}: got {_shown(first['input'])}: {first['msg']}") from None
+
+
+def as_passages(evidence: EvidenceInput) -> tuple[Passage, ...]:
+    """Evidence in any usual shape (string, dict, LangChain document, list of these) as passages; blank ones left out.
+
+    An item without an id is numbered by its place in the list, from 1.
+
+    Raises:
+        InputError: an item is neither text nor has a text field.
+    """
+    if evidence is None:
+        return ()
+    passages = (_as_passage(item, place) for place, item in enumerate(_flat(evidence), start=1))
+    try:
+        return tuple(p for p in passages if p.text.strip())
+    except RecursionError:
+        raise InputError("evidence is nested without end; give a list of texts, passages or documents") from None
+
+
+def _flat(evidence: Any) -> Iterator[Any]:
+    """The items of lists within lists: vector stores answer with one list for each query."""
+    if isinstance(evidence, (list, tuple, set, frozenset)):
+        for item in evidence:
+            yield from _flat(item)
+    else:
+        yield evidence
+
+
+def _as_passage(item: Any, place: int) -> Passage:
+    if isinstance(item, Passage):
+        return item
+    if isinstance(item, str):
+        return Passage(id=str(place), text=item)
+    fields = item if isinstance(item, Mapping) else _attributes(item)
+    text = next((found for k in _TEXT_KEYS if (found := _evidence_text(fields.get(k))) is not None), None)
+    if text is None:
+        keys = f" (its keys: {_shown(list(item))})" if isinstance(item, Mapping) else ""
+        raise InputError(  # without its words: this message reaches logs and reports, where evidence must not
+            f"evidence item {place} is {type(item).__name__} without text{keys}; give a string, a Passage, "
+            f"a document, or a mapping with one of {', '.join(_TEXT_KEYS)}"
+        )
+    metadata = fields.get("metadata")
+    metadata = {str(k): v for k, v in metadata.items()} if isinstance(metadata, Mapping) else {}
+    return Passage(
+        id=_first_text(_ID_KEYS, fields, metadata) or str(place),
+        text=text,
+        source=_first_text(_SOURCE_KEYS, fields, metadata),
+        metadata=metadata,
+    )
+
+
+def _evidence_text(value: Any) -> str | None:
+    """A text, or the text parts of a message's content; None for anything else."""
+    if isinstance(value, str):
+        return value
+    return (content_text(value) or None) if isinstance(value, (list, tuple)) else None
+
+
+def _attributes(item: Any) -> dict[str, Any]:
+    names = (*_TEXT_KEYS, *_ID_KEYS, *_SOURCE_KEYS, "metadata")
+    try:
+        return {name: getattr(item, name) for name in names if hasattr(item, name)}
+    except Exception as error:  # boundary to the user's own class, whose properties may do anything
+        raise InputError(f"evidence of type {type(item).__name__} cannot be read: {type(error).__name__}") from error
+
+
+def _first_text(keys: Sequence[str], *places: Mapping[str, Any]) -> str | None:
+    found = (place.get(key) for place in places for key in keys)
+    return next((str(value) for value in found if isinstance(value, (str, int)) and str(value).strip()), None)
+
+
+def as_messages(prompt: PromptInput) -> tuple[Message, ...]:
+    """A prompt in any usual shape (string, OpenAI-style dicts, LangChain or NeMo messages) as messages.
+
+    Raises:
+        InputError: an item is not a message.
+    """
+    if prompt is None or prompt == "":
+        return ()
+    if isinstance(prompt, str):
+        return (Message(role="user", content=prompt),)
+    if isinstance(prompt, Mapping) or not isinstance(prompt, Sequence):
+        prompt = [prompt]
+    messages = (_as_message(item, place) for place, item in enumerate(prompt, start=1))
+    return tuple(m for m in messages if m is not None)
+
+
+def _as_message(item: Any, place: int) -> Message | None:
+    if isinstance(item, Message):
+        return item
+    if isinstance(item, str):
+        return Message(role="user", content=item)
+    if isinstance(item, Mapping):
+        role, content = item.get("role") or item.get("type"), item.get("content")
+    else:
+        role, content = getattr(item, "role", None) or getattr(item, "type", None), getattr(item, "content", None)
+    role_name = str(getattr(role, "value", role)).lower()
+    if role_name in ("context", "event", "exception"):  # NeMo's own message kinds: no part of the prompt
+        return None
+    if role_name not in _ROLES:
+        raise InputError(f"prompt message {place} has role {role!r}; expected one of {', '.join(_ROLES)}")
+    return Message(role=_ROLES[role_name], content=content_text(content))
+
+
+def content_text(content: Any) -> str:
+    """Text of a message's content, which may be a string, a list of parts, or nothing."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Sequence):
+        parts = (p if isinstance(p, str) else p.get("text", "") if isinstance(p, Mapping) else "" for p in content)
+        return "\n".join(part for part in parts if isinstance(part, str) and part)
+    return ""
+
+
+def as_samples(samples: Sequence[str | Sample] | None) -> tuple[Sample, ...]:
+    """Strings or samples as samples; blank ones are left out."""
+    if isinstance(samples, (str, Mapping)):
+        raise InputError(f"samples must be a list of strings, got {type(samples).__name__}: {_shown(samples)}")
+    out = []
+    for place, item in enumerate(samples or (), start=1):
+        if not isinstance(item, (str, Sample)):
+            raise InputError(f"sample {place} must be a string, got {type(item).__name__}: {_shown(item)}")
+        out.append(item if isinstance(item, Sample) else Sample(text=item))
+    return tuple(s for s in out if s.text.strip())
+
+
+def _shown(value: Any, limit: int = 80) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

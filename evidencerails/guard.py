@@ -1,0 +1,425 @@
+"""The engine: runs the configured checks on one exchange, aggregates, and decides."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evidencerails.checks.base import Check, CheckContext
+from evidencerails.checks.claim_examples import load_examples
+from evidencerails.checks.doubles import without_doubles
+from evidencerails.checks.granularity import with_levels
+from evidencerails.checks.registry import get_check
+from evidencerails.config import GuardConfig
+from evidencerails.errors import EvidencerailsError, InputError, SettingsError, place_of, reason_of
+from evidencerails.exchange import EvidenceInput, Exchange, PromptInput, Sample, Stakes, as_passages
+from evidencerails.knowledge.sources import Sources
+from evidencerails.llm.adapt import as_client
+from evidencerails.llm.base import LlmClient
+from evidencerails.llm.cache import cache_from_settings
+from evidencerails.llm.prompts import PromptLibrary
+from evidencerails.llm.sampling import Sampler
+from evidencerails.llm.session import LlmSession, client_from_settings
+from evidencerails.mitigation.abstain import retrieval_quality
+from evidencerails.mitigation.answerability import answerability
+from evidencerails.mitigation.chain_of_verification import verify_claims
+from evidencerails.mitigation.escalate import escalate
+from evidencerails.mitigation.respond import respond
+from evidencerails.nli.base import NliModel
+from evidencerails.nli.exchange_nli import ExchangeNli
+from evidencerails.nli.service import NliService
+from evidencerails.report import Abstention, CheckResult, Decision, LlmUsage, Report, reason_code
+from evidencerails.reporting import build_report
+from evidencerails.scoring.metrics import with_measures
+from evidencerails.telemetry.emit import emit
+from evidencerails.telemetry.trace import Sink, enter_check, tracing
+
+if TYPE_CHECKING:
+    from evidencerails.adapters.langchain_guard import GuardRunnable
+    from evidencerails.mitigation.grounded_generation import GroundedAnswer
+    from evidencerails.monitoring.tightening import BudgetWatch
+    from evidencerails.review.desk import ReviewDesk
+    from evidencerails.store import Store
+
+log = logging.getLogger("evidencerails")
+
+
+class Guard:
+    """Checks responses for hallucinations.
+
+    Args:
+        settings: the mapping under `evidencerails:`, a path to a YAML file or config folder, a `GuardConfig`, or None.
+        nli, llm, judge, prompts: ready-made parts that take the place of those the settings name; `llm` and `judge` may
+            be an `LlmClient`, a LangChain model or a model of NeMo's.
+        folder: where relative paths of knowledge sources are looked for first; that of the settings' file if None.
+
+    Raises:
+        SettingsError: the settings are not valid.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | str | Path | GuardConfig | None = None,
+        *,
+        nli: NliModel | None = None,
+        llm: Any = None,
+        judge: Any = None,
+        prompts: PromptLibrary | None = None,
+        folder: str | Path | None = None,
+    ) -> None:
+        self.config = GuardConfig.load(settings)
+        self.sources = Sources(self.config, _folders(settings, folder))
+        """Where `knowledge` and `tools` look things up."""
+        if self.config.claims.examples:
+            load_examples(self.config.claims.examples)  # a bad file is found now, not at the first answer
+        if self.config.structure.schema_file or self.config.structure.model:
+            from evidencerails.checks.structure_rules import load_rules
+
+            load_rules(self.config.structure)  # so is a bad schema or model
+        self.prompts = prompts or PromptLibrary.load()
+        self._nli = NliService(nli) if nli is not None else NliService.from_settings(self.config.nli)
+        self._llm = as_client(llm) or client_from_settings(self.config.llm)
+        self._judge = as_client(judge) or client_from_settings(self.config.llm.judge)
+        self._cache = cache_from_settings(self.config.llm.cache)
+        self.store = _store_of(self.config)
+        """Keeps every report; None unless the settings say where."""
+        self._desk = _desk_of(self.config, self.store)
+        self._budget = _budget_of(self.config, self.store)
+        for name in self.config.checks:
+            get_check(name)  # imported now, not on the event loop at the first answer
+        self.trace_sink: Sink = emit
+        """Where the trace of each response goes."""
+
+    async def load(self) -> None:
+        """Load the NLI model now instead of at the first check.
+
+        Raises:
+            EvidencerailsError: it cannot be loaded.
+        """
+        await self._nli.load()
+
+    async def check(
+        self,
+        response: str | None = None,
+        *,
+        evidence: EvidenceInput = None,
+        prompt: PromptInput = None,
+        samples: Sequence[str | Sample] | None = None,
+        tool_calls: Sequence[Any] | None = None,
+        tools: Sequence[Any] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        logprobs: Sequence[Any] | None = None,
+        stakes: Stakes | None = None,
+    ) -> Report:
+        """Check one response, or the tool calls of one that has no text, with the checks named in the settings.
+
+        Raises:
+            InputError: an argument has a shape that cannot be read. What goes wrong later is in the report instead.
+        """
+        if response is None and tool_calls is None:
+            raise InputError("response is missing; only tool_calls can be checked without one")
+        exchange = Exchange.of(
+            "" if response is None else response,
+            evidence=evidence,
+            prompt=prompt,
+            samples=samples,
+            tool_calls=tool_calls or (),
+            tools=tools or (),
+            response_schema=schema,
+            logprobs=logprobs or (),
+            stakes=stakes,
+        )
+        return await self.check_exchange(exchange)
+
+    async def answerability(self, question: str, *, evidence: EvidenceInput = None) -> Abstention:
+        """Whether a question can be answered from the evidence, before anything is generated (`abstention.before`).
+
+        Raises:
+            InputError: the evidence has a shape that cannot be read.
+        """
+        passages = as_passages(evidence)
+        return await self._nli.run(answerability, question, passages, self.config.abstention.before)
+
+    async def generate(self, question: str, *, evidence: EvidenceInput, llm: LlmClient | None = None) -> GroundedAnswer:
+        """An answer from the evidence alone, a source for each claim (`generation` in the settings).
+
+        Raises:
+            SettingsError: there is no model to write it.
+            InputError: the evidence has a shape that cannot be read.
+            LlmError: the provider failed, or no reply could be read.
+        """
+        from evidencerails.mitigation.grounded_generation import generate_grounded
+
+        passages = as_passages(evidence)
+        context, _ = self._context(Exchange.of(""), llm, None)
+        if context.llm is None:
+            raise SettingsError("there is no model to write an answer: set llm.model and llm.base_url, or pass `llm`")
+        return await generate_grounded(question, passages, context, context.llm)
+
+    def check_sync(self, response: str | None = None, **arguments: Any) -> Report:
+        """`check` for code without an event loop; inside a running loop it blocks the caller, not the work."""
+        return _run_in_own_loop(self.check(response, **arguments))
+
+    async def check_exchange(
+        self,
+        exchange: Exchange,
+        *,
+        checks: Sequence[str] | None = None,
+        cap: Decision | None = None,
+        llm: LlmClient | None = None,
+        sampler: Sampler | None = None,
+        on_check: Callable[[CheckResult], None] | None = None,
+        mitigate: bool = True,
+        drawn_at: float = 1.0,
+    ) -> Report:
+        """Check a ready exchange.
+
+        Args:
+            checks: names of the checks to run; the settings' `checks` if None.
+            cap: the severest decision the calling flow may take.
+            llm: the model that wrote the response (inside NeMo: the app's own), in place of the settings' one.
+            sampler: shared by several checks of one turn, so that samples are drawn once.
+            on_check: called as each check ends, in the order in which they end.
+            mitigate: False leaves it at the decision: nothing is repaired, and nobody is asked to review.
+            drawn_at: share of such exchanges that are checked at all; a kept report stands for the others too.
+        """
+        started = time.perf_counter()
+        context, sessions = self._context(exchange, llm, sampler)
+        running = [get_check(name) for name in (self.config.checks if checks is None else checks)]
+        with tracing(self.config.telemetry, self.trace_sink) as trace:
+            told = [trace.note_check, *([on_check] if on_check else [])]
+            report = await self._report(running, exchange, context, cap, told)
+            if mitigate:
+                report = await self._acted_on(report, running, exchange, context, cap)
+            total_ms = (time.perf_counter() - started) * 1000
+            timings_ms = {**report.timings_ms, "total": total_ms}
+            report = report.model_copy(update={"timings_ms": timings_ms, "llm": _usage(sessions)})
+            report = self._kept(self._told(report, context.config), exchange, drawn_at)
+            trace.finish(exchange, report)
+        return report
+
+    async def _report(
+        self,
+        checks: Sequence[Check],
+        exchange: Exchange,
+        context: CheckContext,
+        cap: Decision | None,
+        told: Sequence[Callable[[CheckResult], None]],
+    ) -> Report:
+        try:
+            return await _checked(checks, exchange, context, cap=cap, told=told)
+        except Exception as error:  # boundary to verification and measures, whose models fail too: no verdict then
+            log.error("evidencerails: the checks could not be brought together: %s", place_of(error))
+            reason = f"check_failed: {reason_of(error)}"
+            results = [CheckResult(name=check.name, status="unverified", reason=reason) for check in checks]
+            return build_report(results, context.config, exchange, cap=cap)
+
+    async def _acted_on(
+        self, report: Report, checks: Sequence[Check], exchange: Exchange, context: CheckContext, cap: Decision | None
+    ) -> Report:
+        """The report after its decision was carried out; what fails in that leaves the response withheld."""
+        try:
+            report = await respond(report, exchange, context, lambda other: _checked(checks, other, context))
+            return await escalate(report, exchange, context.config, desk=self._desk, cap=cap)
+        except Exception as error:  # boundary to models and the review queue; without an answer the decision blocks
+            log.error("evidencerails: %s could not be carried out: %s", report.decision, place_of(error))
+            return report
+
+    def unverified_report(
+        self, checks: Sequence[str], reason: str, exchange: Exchange, *, cap: Decision | None = None
+    ) -> Report:
+        """The report of checks that could not even begin, such as over evidence that cannot be read."""
+        results = [CheckResult(name=name, status="unverified", reason=reason) for name in checks]
+        return self._kept(build_report(results, self.config, exchange, cap=cap), exchange)
+
+    def _kept(self, report: Report, exchange: Exchange, drawn_at: float = 1.0) -> Report:
+        """The report with the id under which the store keeps it, if it does."""
+        if self.store is None:
+            return report
+        store = self.settings_in_force.store
+        rate = float(getattr(store.sample, report.stakes)) if store is not None else None
+        report_id = self.store.put(report, exchange, sample_rate=rate, drawn_at=drawn_at)
+        return report.model_copy(update={"id": report_id}) if report_id else report
+
+    @property
+    def settings_in_force(self) -> GuardConfig:
+        """The settings, or the stricter ones while the error budget is exhausted (`monitoring.budget`)."""
+        return self.config if self._budget is None else self._budget.settings_in_force
+
+    def _told(self, report: Report, config: GuardConfig) -> Report:
+        """The report, which says so if it was decided by stricter settings."""
+        if config is self.config:
+            return report
+        return report.model_copy(update={"decided_by": f"{report.decided_by}; error budget exhausted"})
+
+    def as_runnable(self, **options: Any) -> GuardRunnable:
+        """This guard as a step of a LangChain chain, `chain | guard.as_runnable()`; options as of `GuardRunnable`."""
+        from evidencerails.adapters.langchain_guard import GuardRunnable
+
+        return GuardRunnable(self, **options)
+
+    @property
+    def llm(self) -> LlmClient | None:
+        """The model of the settings; None if they name none."""
+        return self._llm
+
+    def context(self, exchange: Exchange) -> tuple[CheckContext, list[LlmSession]]:
+        """What a check of this exchange would be given, for measures and replies outside a check, and whose LLM work
+        to count."""
+        return self._context(exchange, None, None)
+
+    def _context(
+        self, exchange: Exchange, llm: LlmClient | None, sampler: Sampler | None
+    ) -> tuple[CheckContext, list[LlmSession]]:
+        main = LlmSession.of(llm or self._llm, self.config.llm)
+        of_judge = self.config.llm.judge
+        timeout_s = of_judge.timeout_s if of_judge else None
+        judge = LlmSession.of(self._judge, self.config.llm, beside=main, timeout_s=timeout_s) or main
+        if sampler is None:
+            sampler = Sampler(main, exchange.prompt, self.config.consistency)
+        context = CheckContext(
+            config=self.settings_in_force,
+            nli=ExchangeNli(self._nli),
+            prompts=self.prompts,
+            llm=main,
+            judge=judge,
+            sampler=sampler,
+            cache=self._cache,
+            sources=self.sources,
+        )
+        sessions = [session for session in (main, judge, sampler.session) if session is not None]
+        return context, list({id(session): session for session in sessions}.values())
+
+    def close(self) -> None:
+        """Release the worker thread of a model that was passed in; shared models stay for the process."""
+        self._nli.close()
+        if self._budget is not None:
+            self._budget.close()
+        if self._desk is not None:
+            self._desk.close()
+        if self.store is not None:
+            self.store.close()
+
+    def __repr__(self) -> str:
+        llm = getattr(self._llm, "model", None)
+        return f"Guard(checks={list(self.config.checks)}, nli={self._nli.name!r}, llm={llm!r})"
+
+
+def _folders(settings: object, folder: str | Path | None) -> tuple[Path, ...]:
+    """Where relative paths of the settings may lead from, besides the current directory."""
+    if folder is not None:
+        return (Path(folder),)
+    if isinstance(settings, (str, Path)):
+        return (Path(settings) if Path(settings).is_dir() else Path(settings).parent,)
+    return ()
+
+
+def _store_of(config: GuardConfig) -> Store | None:
+    if config.store is None:
+        return None
+    from evidencerails.store import Store
+
+    return Store.from_config(config)
+
+
+def _budget_of(config: GuardConfig, store: Store | None) -> BudgetWatch | None:
+    if config.monitoring.budget.when_exhausted is None or store is None:
+        return None
+    from evidencerails.monitoring.tightening import BudgetWatch
+
+    return BudgetWatch(config, store)
+
+
+def _desk_of(config: GuardConfig, store: Store | None) -> ReviewDesk | None:
+    if config.escalation is None:
+        return None
+    from evidencerails.review.desk import ReviewDesk
+
+    return ReviewDesk(config, store)
+
+
+async def _checked(
+    checks: Sequence[Check],
+    exchange: Exchange,
+    context: CheckContext,
+    *,
+    cap: Decision | None = None,
+    told: Sequence[Callable[[CheckResult], None]] = (),
+) -> Report:
+    """The report of these checks, decided over but not acted on."""
+    results = await asyncio.gather(*(_run_check(check, exchange, context, told) for check in checks))
+    found, verified = await verify_claims(without_doubles(results), exchange, context)
+    found = await with_measures(found, exchange, context)
+    found = await with_levels(found, exchange, context)
+    quality = None
+    if context.config.abstention.enabled and not exchange.is_chunk:
+        quality = await context.nli.run(retrieval_quality, exchange)
+    report = partial(
+        build_report, found, context.config, exchange, cap=cap, verification=verified, retrieval_quality=quality
+    )
+    return await context.nli.run(report)  # a long answer has a thousand claims: the event loop must not stand still
+
+
+async def _run_check(
+    check: Check, exchange: Exchange, context: CheckContext, told: Sequence[Callable[[CheckResult], None]] = ()
+) -> CheckResult:
+    """Run one check; whatever goes wrong inside becomes an unverified result, never a score. `told` get the result."""
+    enter_check(check.name)
+    started = time.perf_counter()
+    try:
+        result = await check.run(exchange, context)
+    except EvidencerailsError as error:
+        result = _failed(check, error)
+        log.warning("evidencerails: check %s: %s", check.name, reason_code(result.reason))
+    except Exception as error:  # boundary to checks, models and providers: nothing of theirs may reach the app
+        log.error("evidencerails: check %s failed: %s", check.name, place_of(error))
+        result = _failed(check, error)
+    result = result.model_copy(update={"duration_ms": (time.perf_counter() - started) * 1000})
+    for tell in told:
+        tell(result)
+    return result
+
+
+def _failed(check: Check, error: Exception) -> CheckResult:
+    kind = type(error).__name__
+    return CheckResult(
+        name=check.name,
+        status="unverified",
+        reason=f"check_failed: {reason_of(error)}",
+        version=check.version,
+        details={"error": kind},
+    )
+
+
+def _usage(sessions: Sequence[LlmSession]) -> LlmUsage:
+    parts = [session.usage() for session in sessions]
+    names = LlmUsage.model_fields
+    return LlmUsage(**{name: sum(getattr(part, name) for part in parts) for name in names})
+
+
+def _run_in_own_loop(coroutine: Any) -> Report:
+    """Run a coroutine to its end in a fresh event loop, in a thread of its own if this one already has a loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)  # type: ignore[no-any-return]
+    outcome: dict[str, Any] = {}
+
+    def work() -> None:
+        try:
+            outcome["report"] = asyncio.run(coroutine)
+        except BaseException as error:  # handed to the caller below, unchanged
+            outcome["error"] = error
+
+    thread = threading.Thread(target=work, name="evidencerails-check-sync")
+    thread.start()
+    thread.join()
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["report"]  # type: ignore[no-any-return]

@@ -1,0 +1,72 @@
+"""What every LLM adapter offers, and nothing heavier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from evidencerails.exchange import Message, TokenLogprob, Value
+
+
+class Completion(Value):
+    """One completion of a reply."""
+
+    text: str
+    finish_reason: str | None = None
+    logprobs: tuple[TokenLogprob, ...] = ()
+
+
+class LlmReply(Value):
+    """What one request brought back; token counts are 0 where the provider does not tell."""
+
+    completions: tuple[Completion, ...]
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    model: str | None = None
+
+
+@runtime_checkable
+class LlmClient(Protocol):
+    """One chat model behind any provider. Adapters translate; they do not retry, count or cache."""
+
+    model: str
+    supports_n: bool
+    """True if one request can bring several completions."""
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int = 1,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        json_schema: dict[str, Any] | None = None,
+    ) -> LlmReply:
+        """Ask the model once. `temperature=None` leaves the provider's default.
+
+        Raises:
+            LlmError: the provider failed; `.retryable` says whether another try can help.
+        """
+        ...
+
+
+class ClientAround:
+    """An `LlmClient` around another one, which it asks and may add to."""
+
+    def __init__(self, inner: LlmClient) -> None:
+        self.model = inner.model
+        self.server: str = getattr(inner, "server", "")
+        self._inner = inner
+
+    @property
+    def supports_n(self) -> bool:
+        """As the inner client has learned."""
+        return self._inner.supports_n
+
+    @supports_n.setter
+    def supports_n(self, value: bool) -> None:
+        self._inner.supports_n = value
+
+    async def complete(self, messages: Sequence[Message], **options: Any) -> LlmReply:
+        """Ask the inner client once; see `LlmClient`."""
+        return await self._inner.complete(messages, **options)

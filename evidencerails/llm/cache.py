@@ -1,0 +1,233 @@
+"""Replies of judges that were read without trouble, kept for a while: the same question is not paid for twice.
+
+Only text that a parser accepted is ever kept: no failure, no repaired half, no fallback. Only replies at temperature 0
+are kept: samples have to differ. A cache belongs to one `Guard`; a disk cache is shared by those that name its file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from evidencerails.config import CacheSettings
+from evidencerails.errors import LlmReplyError
+from evidencerails.exchange import Message
+from evidencerails.llm.parsing import ask
+from evidencerails.llm.session import LlmSession
+
+if TYPE_CHECKING:
+    import sqlite3
+
+log = logging.getLogger("evidencerails")
+
+T = TypeVar("T")
+Clock = Callable[[], float]
+
+KEY_FORMAT = 1
+"""Part of every key; raised when keys or values change their meaning, so that old files are not misread."""
+PURGE_EVERY = 100
+"""A disk cache throws out what has expired once in so many writes, first at the first one."""
+_LOCK_WAIT_S = 2.0
+
+
+class ReplyCache(Protocol):
+    """Texts by key. Neither method raises: a cache that cannot be used is as an empty one."""
+
+    async def get(self, key: str) -> str | None:
+        """The text kept under the key; None if there is none or it has expired."""
+        ...
+
+    async def put(self, key: str, text: str) -> None:
+        """Keep a text."""
+        ...
+
+
+def cache_key(model: str, prompt_version: str, messages: Sequence[Message], parameters: dict[str, Any]) -> str:
+    """A key that changes with the model, the prompt, any text in it, and any parameter of the call."""
+    parts = {
+        "format": KEY_FORMAT,
+        "model": model,
+        "prompt_version": prompt_version,
+        "messages": [[message.role, message.content] for message in messages],
+        "parameters": parameters,
+    }
+    source = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class MemoryCache:
+    """Keeps texts in this process; the one that was not asked for longest goes first.
+
+    Args:
+        max_entries: how many are kept.
+        ttl_s: seconds until an entry expires.
+    """
+
+    def __init__(self, max_entries: int, ttl_s: float, *, clock: Clock = time.monotonic) -> None:
+        self._max_entries = max_entries
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._entries: OrderedDict[str, tuple[float, str]] = OrderedDict()
+        self._lock = threading.Lock()  # one guard may serve several event loops in several threads
+
+    async def get(self, key: str) -> str | None:
+        """See `ReplyCache.get`."""
+        with self._lock:
+            if key not in self._entries:
+                return None
+            expires_at, text = self._entries[key]
+            if self._clock() >= expires_at:
+                del self._entries[key]
+                return None
+            self._entries.move_to_end(key)
+            return text
+
+    async def put(self, key: str, text: str) -> None:
+        """See `ReplyCache.put`."""
+        with self._lock:
+            self._entries[key] = (self._clock() + self._ttl_s, text)
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._max_entries:
+                self._entries.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+class DiskCache:
+    """Keeps texts in an SQLite file, as JSON strings; nothing in it is ever executed, whoever wrote the file.
+
+    Reads and writes run in threads. A file that is damaged, locked or not writable is logged once and then as empty.
+
+    Args:
+        path: of the file; folders are made.
+        ttl_s: seconds until an entry expires.
+        max_entries: the oldest beyond so many are thrown out.
+    """
+
+    def __init__(self, path: str | Path, ttl_s: float, max_entries: int, *, clock: Clock = time.time) -> None:
+        self._path = Path(path)
+        self._ttl_s = ttl_s
+        self._max_entries = max_entries
+        self._clock = clock
+        self._writes = 0
+        self._has_complained = False
+
+    async def get(self, key: str) -> str | None:
+        """See `ReplyCache.get`."""
+        return await asyncio.to_thread(self._guarded, self._read, key)
+
+    async def put(self, key: str, text: str) -> None:
+        """See `ReplyCache.put`."""
+        await asyncio.to_thread(self._guarded, self._write, key, text)
+
+    def _guarded(self, work: Callable[..., str | None], *args: str) -> str | None:
+        import sqlite3
+
+        try:
+            return work(*args)
+        except (sqlite3.Error, OSError, ValueError) as error:
+            if not self._has_complained:
+                log.warning("reply cache %s cannot be used: %s: %s", self._path, type(error).__name__, error)
+                self._has_complained = True
+            return None
+
+    def _open(self) -> sqlite3.Connection:
+        import sqlite3
+
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self._path, timeout=_LOCK_WAIT_S)
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at REAL NOT NULL)"
+        )
+        return connection
+
+    def _read(self, key: str) -> str | None:
+        with closing(self._open()) as connection:
+            row = connection.execute(
+                "SELECT value FROM replies WHERE key = ? AND expires_at > ?", (key, self._clock())
+            ).fetchone()
+        value = json.loads(row[0]) if row else None
+        return value if isinstance(value, str) else None
+
+    def _write(self, key: str, text: str) -> None:
+        with closing(self._open()) as connection, connection:
+            entry = (key, json.dumps(text), self._clock() + self._ttl_s)
+            connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", entry)
+            if self._writes % PURGE_EVERY == 0:
+                self._purge(connection)
+            self._writes += 1
+
+    def _purge(self, connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM replies WHERE expires_at <= ?", (self._clock(),))
+        connection.execute(
+            "DELETE FROM replies WHERE key NOT IN (SELECT key FROM replies ORDER BY expires_at DESC LIMIT ?)",
+            (self._max_entries,),
+        )
+
+
+def cache_from_settings(settings: CacheSettings) -> ReplyCache | None:
+    """The cache that the settings ask for; None if it is off."""
+    if settings.backend == "off":
+        return None
+    if settings.backend == "memory":
+        return MemoryCache(settings.max_entries, settings.ttl_s)
+    return DiskCache(str(settings.path), settings.ttl_s, settings.max_entries)
+
+
+async def ask_cached(
+    cache: ReplyCache | None,
+    session: LlmSession,
+    messages: Sequence[Message],
+    parse: Callable[[str], T],
+    *,
+    prompt_version: str,
+    repair: str,
+    max_tokens: int | None = None,
+    json_schema: dict[str, Any] | None = None,
+    is_complete: Callable[[T], bool] = lambda _: True,
+) -> T:
+    """What `parse` reads from a kept reply, or from a fresh one at temperature 0 (see `parsing.ask`).
+
+    A fresh reply is kept if it could be read and `is_complete` accepts what it says. A kept one that cannot be read any
+    more is asked for again. A call that the cache saved is counted in the session's `saved_calls`.
+
+    Raises:
+        LlmReplyError: no reply could be read.
+        LlmError: the provider failed.
+    """
+    server: str = getattr(session.client, "server", "")  # two servers may give different models one name
+    parameters = {"temperature": 0.0, "max_tokens": max_tokens, "json_schema": json_schema, "server": server}
+    key = cache_key(session.client.model, prompt_version, messages, parameters)
+    kept = await cache.get(key) if cache is not None else None
+    if kept is not None:
+        try:
+            value = parse(kept)
+        except LlmReplyError:  # kept by an earlier version with a laxer parser
+            log.info("a kept reply cannot be read any more, asking again")
+        else:
+            session.note_saved(1)
+            return value
+    accepted = ""
+
+    def parse_and_remember(text: str) -> T:
+        nonlocal accepted
+        parsed = parse(text)
+        accepted = text
+        return parsed
+
+    value = await ask(
+        session, messages, parse_and_remember, repair=repair, max_tokens=max_tokens, json_schema=json_schema
+    )
+    if cache is not None and is_complete(value):
+        await cache.put(key, accepted)
+    return value

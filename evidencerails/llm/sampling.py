@@ -1,0 +1,110 @@
+"""Further samples of a response: drawn once a turn, shared by all its checks and chunks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+
+from evidencerails.config import ConsistencySettings
+from evidencerails.errors import LlmError, without_words_of_others
+from evidencerails.exchange import Message, Sample
+from evidencerails.llm.leftovers import Leftovers, samples_of_turn
+from evidencerails.llm.parsing import without_reasoning
+from evidencerails.llm.session import LlmSession, Requests
+
+log = logging.getLogger("evidencerails")
+
+_REQUESTS: dict[str, Requests] = {"auto": "auto", "n": "one", "parallel": "many", "piggyback": "auto"}
+_SPEAKER = re.compile(r"^\s*(?:bot message|bot|assistant)\s*:\s*", re.IGNORECASE)
+_NEXT_TURN = re.compile(r"\n[ \t]*user[ \t]*[:\"]", re.IGNORECASE)
+
+
+class Sampler:
+    """Draws samples of one response, as many as are needed and no more.
+
+    Args:
+        session: the model that wrote the response; None if there is none.
+        prompt: what that model was asked; empty if it is not known.
+        settings: temperature, and how samples are asked for: `auto` (one request with `n` where the provider has it,
+            else concurrent single ones), `n` (one request, whatever comes), `parallel` (single ones), `piggyback`
+            (those that came with the answer, then as `auto`).
+    """
+
+    def __init__(self, session: LlmSession | None, prompt: tuple[Message, ...], settings: ConsistencySettings) -> None:
+        self.session = session
+        self._prompt = prompt
+        self._settings = settings
+        self._samples: list[Sample] = []
+        self._asked_for = 0
+        self._failure: LlmError | None = None
+        self._drawing = asyncio.Lock()
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why no sample can be drawn: `no_model` or `no_prompt`; None if one can."""
+        if self.session is None:
+            return "no_model"
+        return None if self._prompt else "no_prompt"
+
+    async def draw(self, k: int) -> tuple[Sample, ...]:
+        """All samples so far, after trying to have at least `k`.
+
+        What was asked for once is not asked for again: fewer than `k` come back if a part failed.
+
+        Raises:
+            LlmError: none could be drawn.
+        """
+        async with self._drawing:  # a cancelled caller leaves nothing behind: the next one draws
+            missing = k - self._asked_for
+            if missing > 0 and self._failure is None:
+                await self._draw_more(k)
+            if not self._samples:
+                raise self._failure or LlmError(f"no sample was drawn: {self.unavailable or 'none was asked for'}")
+            return tuple(self._samples)
+
+    async def _draw_more(self, k: int) -> None:
+        if self._settings.sampling == "piggyback" and self._asked_for == 0:
+            self._take_along(await samples_of_turn())
+        missing = k - self._asked_for
+        if missing <= 0 or self.session is None or not self._prompt:
+            return
+        try:
+            reply = await self.session.complete(
+                self._prompt,
+                n=missing,
+                temperature=self._settings.temperature,
+                requests=_REQUESTS[self._settings.sampling],
+            )
+        except LlmError as error:
+            log.warning("no further samples: %s", without_words_of_others(str(error)))
+            self._failure = error
+            return
+        self._asked_for += missing
+        self._keep([completion.text for completion in reply.completions])
+        if len(reply.completions) < missing:
+            log.warning("%d of %d samples came", len(reply.completions), missing)
+
+    def _take_along(self, left: Leftovers) -> None:
+        self._keep(list(left.texts))
+        self._asked_for += len(left.texts)
+        if self.session is not None:
+            self.session.note_spent(left.usage)
+            self.session.note_saved(len(left.texts) - left.usage.calls)
+
+    def _keep(self, texts: list[str]) -> None:
+        cleaned = (clean_sample(text) for text in texts)
+        self._samples += [Sample(text=text) for text in cleaned if text]
+
+
+def clean_sample(text: str) -> str:
+    """The answer in a raw completion: without reasoning, a speaker's name, outer quotes and an invented next turn.
+
+    NeMo's dialog prompts ask for `Bot message: "..."` and show a conversation, which small models go on with.
+    """
+    text = _SPEAKER.sub("", without_reasoning(text))
+    next_turn = _NEXT_TURN.search(text)
+    text = (text[: next_turn.start()] if next_turn else text).strip()
+    if len(text) > 1 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
+        text = text[1:-1]
+    return text.strip()

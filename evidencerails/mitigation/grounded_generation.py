@@ -1,0 +1,243 @@
+"""Generation from evidence alone: ranked passages first, a source for each claim, and claims without one quarantined.
+
+Control stack 20.3.1. The model replies in claims (`ClaimOutput`), not in prose; the answer is put together from those
+whose sources exist and bear them out, so what nobody can trace never becomes a sentence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evidencerails.checks.evidence_nli import read_claims
+from evidencerails.checks.grounding import judged_reading
+from evidencerails.errors import LlmReplyError
+from evidencerails.exchange import Passage, Value
+from evidencerails.llm.parsing import ask, parse_json
+from evidencerails.mitigation.abstain import message_for
+from evidencerails.mitigation.relevance import relevances
+from evidencerails.report import Label
+from evidencerails.scoring.verdict import VerdictModel
+from evidencerails.text.claimable import makes_claim
+
+if TYPE_CHECKING:
+    from evidencerails.checks.base import CheckContext
+    from evidencerails.llm.session import LlmSession
+
+TASK = "grounded_generation"
+ClaimType = Literal["factual", "inferential", "courtesy", "unknown"]
+Standing = Literal["grounded", "no_source", "unknown_source", "not_borne_out", "not_asserted"]
+MIN_PASSAGE_TOKENS = 8
+"""Less than this of a passage is not worth its place in the prompt."""
+_STRICTER = (
+    "Your last answer was refused: {share:.0%} of its claims have no source that bears them out. Leave these out, or "
+    "state only what the passages literally say: {claims}"
+)
+_REPAIR = (
+    'That reply could not be read. Reply with the JSON object alone: {"claims": [{"statement": "...", '
+    '"claim_type": "factual", "source_refs": ["1"], "confidence": 0.9, "caveats": []}]}'
+)
+
+
+class ClaimOutput(BaseModel):
+    """One claim as the model is asked to give it (the `source_ref` slot of control stack 20.3.1)."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    statement: str = Field(min_length=1)
+    claim_type: ClaimType
+    source_refs: tuple[str, ...] = ()
+    """Ids of the passages that state it; none puts the claim in quarantine."""
+    confidence: float = Field(ge=0.0, le=1.0)
+    caveats: tuple[str, ...] = ()
+
+
+class PlacedClaim(Value):
+    """A claim of the model, and whether it may stand in the answer."""
+
+    statement: str
+    claim_type: ClaimType
+    source_refs: tuple[str, ...]
+    confidence: float
+    caveats: tuple[str, ...]
+    standing: Standing
+    label: Label | None = None
+    """What the cited passages say about it; None where that was not asked."""
+
+    @property
+    def is_quarantined(self) -> bool:
+        """True if it stays out of the answer."""
+        return self.standing in ("no_source", "unknown_source", "not_borne_out")
+
+
+class GroundedAnswer(Value):
+    """An answer put together from claims, and what stayed out of it."""
+
+    text: str
+    claims: tuple[PlacedClaim, ...]
+    ungrounded_share: float = Field(ge=0.0, le=1.0)
+    """Share of the asserted claims that are quarantined."""
+    rounds: int
+    passages: tuple[str, ...]
+    """Ids of the passages that were in the prompt, in its order."""
+    is_abstention: bool = False
+    """True if no claim is left, and the text says so."""
+
+
+async def generate_grounded(
+    question: str, passages: Sequence[Passage], context: CheckContext, session: LlmSession
+) -> GroundedAnswer:
+    """An answer from the passages alone, generated again more strictly above the settings' share of ungrounded claims.
+
+    Raises:
+        LlmReplyError: no reply could be read.
+        LlmError: the provider failed, or the budget is spent.
+    """
+    settings = context.config.generation
+    shown = await context.nli.run(_ranked_and_fitted, question, passages, settings.max_evidence_tokens, context.nli)
+    if not shown:
+        return _abstained((), 0, shown, "no_relevant_evidence" if passages else "no_evidence")
+    note, answer = "(none)", _abstained((), 0, shown, "no_evidence")
+    for number in range(1, settings.max_rounds + 1):
+        written = await _write(question, shown, note, context, session)
+        claims = tuple(await asyncio.gather(*(_placed(claim, shown, context) for claim in written)))
+        answer = _answer(claims, number, shown)
+        if answer.ungrounded_share <= settings.max_ungrounded_share:
+            break
+        note = _stricter(answer)
+    return answer
+
+
+def _ranked_and_fitted(question: str, passages: Sequence[Passage], max_tokens: int, nli: Any) -> tuple[Passage, ...]:
+    """The passages by relevance, the most relevant first, cut at a token where the budget ends. Blocks."""
+    ranked = sorted(relevances(question, passages), key=lambda one: -one.relevance)
+    kept: list[Passage] = []
+    room = max_tokens
+    for one in ranked:
+        offsets = nli.token_offsets(one.passage.text)
+        if len(offsets) <= room:
+            kept.append(one.passage)
+        elif room >= MIN_PASSAGE_TOKENS:
+            kept.append(one.passage.model_copy(update={"text": one.passage.text[: offsets[room - 1][1]]}))
+        room -= len(offsets)
+        if room < MIN_PASSAGE_TOKENS:
+            break
+    return tuple(kept)
+
+
+async def _write(
+    question: str, passages: Sequence[Passage], note: str, context: CheckContext, session: LlmSession
+) -> list[ClaimOutput]:
+    messages = context.prompts.render(
+        TASK,
+        evidence="\n\n".join(f"[{passage.id}]\n{passage.text.strip()}" for passage in passages),
+        question=question,
+        note=note,
+    )
+    return await ask(session, messages, _read, repair=_REPAIR)
+
+
+def _read(reply: str) -> list[ClaimOutput]:
+    """The claims of a reply.
+
+    Raises:
+        LlmReplyError: it holds none, or one that does not fit: a claim that cannot be read is not skipped in silence.
+    """
+    value = parse_json(reply)
+    items = value.get("claims") if isinstance(value, dict) else value
+    if not isinstance(items, list) or not items:
+        raise LlmReplyError("expected a list 'claims' with at least one entry")
+    try:
+        return [ClaimOutput.model_validate(_tidied(item)) for item in items]
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
+        raise LlmReplyError(f"an entry of 'claims' does not fit ClaimOutput: {problems}") from None
+
+
+def _tidied(item: Any) -> Any:
+    """An entry whose references and caveats are lists of words, whatever the model made of them."""
+    if not isinstance(item, dict):
+        return item
+    tidy = dict(item)
+    for name in ("source_refs", "caveats"):
+        given = tidy.get(name)
+        listed = given if isinstance(given, list) else [] if given is None else [given]
+        tidy[name] = [str(one).strip().strip("[]") for one in listed if one is not None and str(one).strip()]
+    return tidy
+
+
+async def _placed(claim: ClaimOutput, passages: Sequence[Passage], context: CheckContext) -> PlacedClaim:
+    """The claim with its standing: its sources have to exist, and to bear it out by the checks' own reading."""
+    standing, label = await _standing(claim, {passage.id: passage for passage in passages}, context)
+    return PlacedClaim(
+        statement=" ".join(claim.statement.split()),
+        claim_type=claim.claim_type,
+        source_refs=claim.source_refs,
+        confidence=claim.confidence,
+        caveats=claim.caveats,
+        standing=standing,
+        label=label,
+    )
+
+
+async def _standing(
+    claim: ClaimOutput, by_id: dict[str, Passage], context: CheckContext
+) -> tuple[Standing, Label | None]:
+    if not makes_claim(claim.statement):
+        return "not_asserted", None  # whatever type it is given: a type is the model's word, and claims nothing
+    if not claim.source_refs:
+        return "no_source", None
+    if any(ref not in by_id for ref in claim.source_refs):
+        return "unknown_source", None
+    cited = [by_id[ref] for ref in claim.source_refs]
+    model, settings = VerdictModel.load(), context.config.grounding
+    readings = await read_claims([claim.statement], cited, context.nli, settings, model.thresholds)
+    label = (await context.nli.run(judged_reading, readings.claims[0], model, settings)).label
+    return ("grounded" if label == "supported" else "not_borne_out"), label
+
+
+def _answer(claims: tuple[PlacedClaim, ...], rounds: int, passages: Sequence[Passage]) -> GroundedAnswer:
+    asserted = [claim for claim in claims if claim.standing != "not_asserted"]
+    out = [claim for claim in asserted if claim.is_quarantined]
+    share = len(out) / len(asserted) if asserted else 0.0
+    kept = [claim for claim in claims if not claim.is_quarantined]
+    if asserted and len(out) == len(asserted):
+        return _abstained(claims, rounds, passages, "findings", share)
+    return GroundedAnswer(
+        text=" ".join(map(_sentence, kept)),
+        claims=claims,
+        ungrounded_share=share,
+        rounds=rounds,
+        passages=tuple(passage.id for passage in passages),
+    )
+
+
+def _abstained(
+    claims: tuple[PlacedClaim, ...], rounds: int, passages: Sequence[Passage], reason: str, share: float = 0.0
+) -> GroundedAnswer:
+    return GroundedAnswer(
+        text=message_for((reason,)),
+        claims=claims,
+        ungrounded_share=share,
+        rounds=rounds,
+        passages=tuple(passage.id for passage in passages),
+        is_abstention=True,
+    )
+
+
+def _sentence(claim: PlacedClaim) -> str:
+    """The statement with its sources before the full stop, and its caveats behind it."""
+    if claim.standing == "not_asserted":
+        return claim.statement
+    body = claim.statement.rstrip(".")
+    refs = "".join(f" [{ref}]" for ref in claim.source_refs)
+    caveats = f" (uncertain: {'; '.join(claim.caveats)})" if claim.caveats else ""
+    return f"{body}{refs}{caveats}."
+
+
+def _stricter(answer: GroundedAnswer) -> str:
+    refused = " | ".join(claim.statement for claim in answer.claims if claim.is_quarantined)
+    return _STRICTER.format(share=answer.ungrounded_share, claims=refused)

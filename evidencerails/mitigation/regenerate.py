@@ -1,0 +1,164 @@
+"""Targeted repair: only flagged sentences are written again, and what comes back is checked like the answer itself.
+
+Control stack 20.5.1, with three differences. The model returns the flagged sentences alone, so the rest stays word for
+word by construction, and is compared once more. A correction that does more than correct is refused before any check
+sees it. A text that could not be verified again is no repair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from evidencerails.errors import EvidencerailsError, reason_of
+from evidencerails.exchange import Exchange
+from evidencerails.mitigation.pieces import (
+    Piece,
+    changes_of,
+    diff_of,
+    is_kept,
+    joined,
+    rewritten,
+    whole,
+    with_flags,
+)
+from evidencerails.mitigation.rewriting import RewriteRefusedError, refusal, rewrite
+from evidencerails.policy import rule_for
+from evidencerails.report import DECISIONS, CheckStatus, Finding, Repair, RepairStatus, Report
+
+if TYPE_CHECKING:
+    from evidencerails.checks.base import CheckContext
+    from evidencerails.config import GuardConfig
+    from evidencerails.llm.session import LlmSession
+
+Recheck = Callable[[Exchange], Awaitable[Report]]
+"""Runs the same checks on another text and decides over it, without any mitigation."""
+REFUSED_NOTE = "Your last correction was refused: {reason}. Correct the numbered sentences, and nothing else."
+_FROM = DECISIONS.index("regenerate")
+
+
+class _State(NamedTuple):
+    """How far a repair has come."""
+
+    pieces: tuple[Piece, ...]
+    flagged: tuple[Finding, ...]
+    report: Report
+    """Of the text as it stands now."""
+
+
+async def regenerate(report: Report, exchange: Exchange, context: CheckContext, recheck: Recheck) -> Repair:
+    """The outcome of at most `regeneration.max_rounds` attempts to repair a response.
+
+    Never raises for what a model or provider does: that is an outcome with its reason.
+    """
+    session = context.llm or context.judge
+    flagged = flagged_findings(report, context.config)
+    begun = Repair(status="no_model", reason="no_model: there is no language model to write it again")
+    begun = begun.model_copy(update={"flagged": len(flagged), "remaining": len(flagged)})
+    if session is None:
+        return begun
+    if not any(finding.span for finding in flagged):
+        reason = "nothing_to_repair: no finding says where in the answer it is"
+        return begun.model_copy(update={"status": "nothing_to_repair", "reason": reason})
+    state = _State(whole(exchange.response), flagged, report)
+    return await _rounds(state, begun, exchange, context, session, recheck)
+
+
+def flagged_findings(report: Report, config: GuardConfig) -> tuple[Finding, ...]:
+    """The findings that have to go before the text may be shown: those ruled `regenerate` or beyond.
+
+    Where no finding asks for the repair but the response as a whole does (the quality gate), it is all of them.
+    """
+    ruled = tuple(f for f in report.findings if DECISIONS.index(rule_for(f, config).decision) >= _FROM)
+    return report.findings if not ruled and DECISIONS.index(report.decision) >= _FROM else ruled
+
+
+async def _rounds(
+    state: _State, begun: Repair, exchange: Exchange, context: CheckContext, session: LlmSession, recheck: Recheck
+) -> Repair:
+    first, outcome, note = state.report, begun, ""
+    for number in range(1, context.config.regeneration.max_rounds + 1):
+        outcome = begun.model_copy(update={"rounds": number, "remaining": len(state.flagged)})
+        try:
+            pieces = await _attempt(state, exchange, context, session, note)
+        except RewriteRefusedError as refused:
+            outcome, note = _ended(outcome, "refused", str(refused)), REFUSED_NOTE.format(reason=refused)
+            continue
+        except EvidencerailsError as error:
+            return _ended(outcome, "failed", reason_of(error))
+        new = await recheck(_with_text(exchange, joined(pieces)))
+        left = flagged_findings(new, context.config)
+        outcome = outcome.model_copy(update={"remaining": len(left), "checks": _statuses(new)})
+        if lost := _lost_verdict(first, new):
+            return _ended(outcome, "unverified", lost)
+        if not left and DECISIONS.index(new.decision) < _FROM:
+            return _repaired(outcome, pieces, exchange, new)
+        if len(left) >= len(state.flagged) or not left:
+            return _ended(outcome, "not_converged", _still_wrong(left, state.flagged, new))
+        state = _State(pieces, left, new)
+    if outcome.status == "refused":
+        return outcome
+    return _ended(outcome, "not_converged", f"not_converged: {len(state.flagged)} flagged findings are left")
+
+
+async def _attempt(
+    state: _State, exchange: Exchange, context: CheckContext, session: LlmSession, note: str
+) -> tuple[Piece, ...]:
+    """The pieces with the model's corrections in place.
+
+    Raises:
+        RewriteRefusedError: they do something else than correct.
+        EvidencerailsError: there is no reply that can be used.
+    """
+    pieces = with_flags(state.pieces, state.flagged)
+    texts = await rewrite(pieces, exchange, context, session, note=note)
+    if problem := await refusal(pieces, texts, state.report.claims, exchange, context):
+        raise RewriteRefusedError(problem)
+    pieces = rewritten(pieces, texts)
+    if not is_kept(exchange.response, pieces):
+        raise RewriteRefusedError("not_kept: words outside the flagged sentences would change")
+    return pieces
+
+
+def _with_text(exchange: Exchange, text: str) -> Exchange:
+    return exchange.model_copy(update={"response": text, "logprobs": ()})  # those are of the tokens that were written
+
+
+def _statuses(report: Report) -> dict[str, CheckStatus]:
+    return {name: result.status for name, result in report.checks.items()}
+
+
+def _lost_verdict(before: Report, after: Report) -> str | None:
+    """The check that had a verdict on the response and has none on the new text; None if all still have theirs."""
+    for name, result in before.checks.items():
+        now = after.checks.get(name)
+        if now is None:  # the chain of verification has no result of its own where it refutes nothing
+            continue
+        if result.status in ("grounded", "hallucinated") and now.status not in ("grounded", "hallucinated"):
+            return f"not_verified_again: {name}: {now.reason or now.status}"
+    return None
+
+
+def _still_wrong(left: Sequence[Finding], before: Sequence[Finding], new: Report) -> str:
+    if left:
+        return f"not_converged: {len(left)} flagged findings are left of {len(before)}"
+    return f"not_converged: the new text gets {new.decision} by {new.decided_by}"
+
+
+def _repaired(outcome: Repair, pieces: Sequence[Piece], exchange: Exchange, new: Report) -> Repair:
+    text = joined(pieces)
+    return outcome.model_copy(
+        update={
+            "status": "repaired",
+            "reason": f"all {outcome.flagged} flagged findings are gone",
+            "text": text,
+            "diff": diff_of(exchange.response, text),
+            "changes": changes_of(pieces),
+            "decision": new.decision,
+            "findings": new.findings,
+        }
+    )
+
+
+def _ended(repair: Repair, status: RepairStatus, reason: str) -> Repair:
+    return repair.model_copy(update={"status": status, "reason": reason})

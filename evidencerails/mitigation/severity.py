@@ -1,0 +1,163 @@
+"""How severe a finding is (control stack 20.1.4).
+
+sev = a * propagation risk + b * inverse detectability + c * consequence. The weights are the settings'; the parts
+follow from the finding unless the settings name them for its kind: the check's own level says how far it spreads and
+what it costs, its kind how hard it is to notice, and the stakes of the answer raise or lower the cost.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from evidencerails.exchange import Exchange, Stakes
+from evidencerails.report import CheckResult, Finding, FindingKind, Report, Severity
+from evidencerails.settings.mitigation import SeverityParts, SeveritySettings
+
+log = logging.getLogger("evidencerails")
+
+LEVEL_PARTS: Mapping[Severity, tuple[float, float]] = {
+    "low": (0.2, 0.2),
+    "medium": (0.5, 0.5),
+    "high": (0.75, 0.75),
+    "critical": (0.9, 1.0),
+}
+"""Propagation risk and consequence by the level that a check gives its finding. Chosen so that at medium stakes and
+with the default weights each level stays itself, whatever the detectability."""
+INVERSE_DETECTABILITY: Mapping[FindingKind, float] = {
+    "unsupported_claim": 0.5,
+    "inconsistent_samples": 0.5,
+    "intrinsic_contradiction": 0.3,
+    "prompt_output_divergence": 0.3,
+    "factual_fabrication": 0.65,
+    "tool_call_hallucination": 0.3,
+    "citation_violation": 0.5,
+    "structure_violation": 0.2,
+    "logic_error": 0.3,
+}
+"""How hard each kind is to notice; set by hand along control stack 20.1.2: what a parser or a reader of the answer sees
+is low, what takes a look at the sources is in the middle."""
+CONFABULATED = 0.7
+"""The least for findings of the category `confabulatory`, "confabulations score highest" (20.1.4)."""
+CONTRADICTED = 0.4
+"""Of claims that the evidence at hand contradicts: whoever looks, sees it."""
+STAKES_SHIFT: Mapping[Stakes, float] = {"low": -0.5, "medium": 0.0, "high": 0.3}
+"""What the stakes add to the consequence; about one level up or down."""
+FEEDS_TOOLS = 0.2
+"""What an exchange with tools adds to the propagation risk: the next step acts on the claim."""
+
+
+class SeverityScore(NamedTuple):
+    """A severity and its level."""
+
+    score: float
+    level: Severity
+
+
+def severity_of(finding: Finding, stakes: Stakes, settings: SeveritySettings, *, feeds_tools: bool) -> SeverityScore:
+    """Severity of a finding, in [0, 1], and its level by the thresholds of the settings."""
+    given = settings.kinds.get(finding.kind, SeverityParts())
+    propagation, consequence = LEVEL_PARTS[finding.severity]
+    parts = {
+        "propagation_risk": _given(given.propagation_risk, propagation) + FEEDS_TOOLS * feeds_tools,
+        "inverse_detectability": _given(given.inverse_detectability, _hard_to_notice(finding)),
+        "consequence": _given(given.consequence, consequence) + STAKES_SHIFT[stakes],
+    }
+    weights = settings.weights.model_dump()
+    total = sum(weights.values())
+    score = sum(weights[name] / total * min(1.0, max(0.0, value)) for name, value in parts.items())
+    return SeverityScore(round(score, 6), level_of(score, settings))
+
+
+def level_of(score: float, settings: SeveritySettings) -> Severity:
+    """The level of a severity: strictly above a threshold, as in the table of 20.1.4."""
+    thresholds = settings.thresholds
+    score = round(score, 6)
+    if score > thresholds.critical:
+        return "critical"
+    return "high" if score > thresholds.high else "medium" if score > thresholds.medium else "low"
+
+
+def stakes_of(exchange: Exchange, settings: SeveritySettings) -> Stakes:
+    """The stakes of one answer: its own, else the settings'."""
+    return exchange.stakes or settings.stakes
+
+
+def with_severities(
+    results: Sequence[CheckResult], exchange: Exchange, settings: SeveritySettings
+) -> list[CheckResult]:
+    """The results, each finding with its severity; one that has a score already keeps it."""
+    stakes = stakes_of(exchange, settings)
+    feeds_tools = bool(exchange.tools or exchange.tool_calls)
+
+    def scored(finding: Finding) -> Finding:
+        if finding.severity_score is not None:
+            return finding
+        found = severity_of(finding, stakes, settings, feeds_tools=feeds_tools)
+        return finding.model_copy(update={"severity": found.level, "severity_score": found.score})
+
+    return [
+        result.model_copy(update={"findings": tuple(map(scored, result.findings))}) if result.findings else result
+        for result in results
+    ]
+
+
+def _given(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+def _hard_to_notice(finding: Finding) -> float:
+    if finding.label == "contradicted":
+        return CONTRADICTED
+    least = CONFABULATED if finding.category == "confabulatory" else 0.0
+    return max(least, INVERSE_DETECTABILITY[finding.kind])
+
+
+# ---- low ones are logged and kept
+
+_file_lock = threading.Lock()
+
+
+def record_low(report: Report, exchange: Exchange, settings: SeveritySettings) -> None:
+    """Log the findings of low severity, and append the exchange to the regression set if the settings name one.
+
+    Blocks: run it in a thread. A file that cannot be written costs a log line, never the answer.
+    """
+    low = [finding for finding in report.findings if finding.severity == "low"]
+    if not low:
+        return
+    log.info("evidencerails: %d findings of low severity: %s", len(low), ", ".join(sorted({f.kind for f in low})))
+    if settings.regression_set:
+        row = json.dumps(_regression_row(report, exchange, low), ensure_ascii=False)
+        try:
+            path = Path(settings.regression_set)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with _file_lock, path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(row + "\n")
+        except OSError as error:
+            log.error("evidencerails: the regression set cannot be written: %s", error)
+
+
+def _regression_row(report: Report, exchange: Exchange, findings: Sequence[Finding]) -> dict[str, object]:
+    """One case for a later test run: what was checked, and what was found."""
+    return {
+        "response": exchange.response,
+        "evidence": [{"id": p.id, "text": p.text, "source": p.source} for p in exchange.evidence],
+        "prompt": [{"role": m.role, "content": m.content} for m in exchange.prompt],
+        "status": report.status,
+        "hallucination_score": report.hallucination_score,
+        "findings": [
+            {
+                "kind": f.kind,
+                "label": f.label,
+                "severity_score": f.severity_score,
+                "span": [f.span.start, f.span.end] if f.span else None,
+            }
+            for f in findings
+        ],
+        "version": report.version,
+    }

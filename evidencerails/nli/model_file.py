@@ -1,0 +1,135 @@
+"""The description `model.json` beside an embedded model: labels, limits, calibration and the checksums of its files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from evidencerails.errors import ModelFileError
+from evidencerails.nli.base import LABELS
+
+MODEL_FOLDER = Path(__file__).resolve().parent / "model"
+DESCRIPTION, ONNX, TOKENIZER = "model.json", "model.onnx", "tokenizer.json"
+KNOWN_SCHEMA = 1
+REMEDY = (
+    "reinstall evidencerails (`pip install --force-reinstall --no-deps evidencerails`), or set another model in the "
+    "settings, such as `nli: {backend: transformers, model: ...}`"
+)
+_CHUNK_BYTES = 1 << 20
+
+
+class ModelDescription(BaseModel):
+    """What `model.json` says. Keys that this version does not know are kept out of the way, not refused."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    schema_version: int = Field(default=1, validation_alias=AliasChoices("schema_version", "schema", "format"))
+    name: str = "evidencerails-nli"
+    version: str
+    labels: tuple[str, ...] = Field(default=LABELS, validation_alias=AliasChoices("labels", "label_order", "id2label"))
+    """Order of the output columns."""
+    max_length: int = Field(default=512, ge=16, validation_alias=AliasChoices("max_length", "max_tokens"))
+    """Longest pair in tokens, special ones included."""
+    padding: bool = True
+    """False if rows are to be put into batches of one length: the file reads them faster so, and a little otherwise."""
+    temperature: float = Field(default=1.0, gt=0.0)
+    """Logits are divided by it: fitted on held-out pairs for exactly this file."""
+    thresholds: Mapping[str, Any] = Field(default_factory=dict)
+    sha256: Mapping[str, str] = Field(default_factory=dict, validation_alias=AliasChoices("sha256", "files"))
+    """Checksum of each file beside this one, by file name."""
+
+    @field_validator("schema_version", mode="before")
+    @classmethod
+    def _schema_as_number(cls, value: Any) -> Any:
+        return value.rpartition("/")[2] if isinstance(value, str) else value
+
+    @field_validator("schema_version")
+    @classmethod
+    def _known_schema(cls, value: int) -> int:
+        if value > KNOWN_SCHEMA:
+            raise ValueError(
+                f"is {value}, this version of evidencerails reads up to {KNOWN_SCHEMA}; upgrade evidencerails"
+            )
+        return value
+
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _labels_in_order(cls, value: Any) -> Any:
+        return [value[key] for key in sorted(value, key=int)] if isinstance(value, Mapping) else value
+
+    @field_validator("labels")
+    @classmethod
+    def _the_three_labels(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if sorted(value) != sorted(LABELS):
+            raise ValueError(f"must be the three labels {', '.join(LABELS)} in the order of the outputs, got {value!r}")
+        return value
+
+    @field_validator("temperature", mode="before")
+    @classmethod
+    def _temperature_of_embedded(cls, value: Any) -> Any:
+        """One number, or one for each backend."""
+        return value.get("embedded", value.get("onnx", 1.0)) if isinstance(value, Mapping) else value
+
+    @field_validator("sha256", mode="before")
+    @classmethod
+    def _checksums(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {name: entry["sha256"] if isinstance(entry, Mapping) else entry for name, entry in value.items()}
+
+
+def read_description(folder: Path) -> ModelDescription:
+    """The description in `folder`.
+
+    Raises:
+        ModelFileError: it is missing, unreadable, or of a later schema.
+    """
+    path = folder / DESCRIPTION
+    try:
+        return ModelDescription.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise ModelFileError(f"the embedded NLI model is missing: no file {path}; {REMEDY}") from None
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"{path} cannot be read: {_first_problem(error)}; {REMEDY}") from error
+
+
+def verify_file(folder: Path, name: str, description: ModelDescription) -> Path:
+    """Path of one of the model's files, its checksum verified.
+
+    Raises:
+        ModelFileError: it is missing, its checksum is not known or does not fit.
+    """
+    path = folder / name
+    wanted = description.sha256.get(name)
+    if wanted is None:
+        raise ModelFileError(f"{folder / DESCRIPTION} holds no sha256 of {name}; {REMEDY}")
+    try:
+        found = _sha256(path)
+    except OSError as error:
+        raise ModelFileError(f"model file {path} cannot be read: {error}; {REMEDY}") from error
+    if found != wanted.lower():
+        raise ModelFileError(
+            f"model file {path} is damaged: sha256 is {found[:16]}…, expected {wanted[:16]}… "
+            f"({path.stat().st_size} bytes); {REMEDY}"
+        )
+    return path
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _first_problem(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))} {first['msg']}"
+    return f"{type(error).__name__}: {error}"

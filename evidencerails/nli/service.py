@@ -1,0 +1,368 @@
+"""Scores pairs off the event loop: one worker thread per model merges the pairs of all callers into batches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from evidencerails.config import NliSettings
+from evidencerails.errors import EvidencerailsError, NliError, place_of, told
+from evidencerails.nli.base import LABELS, NliModel, Pair
+
+if TYPE_CHECKING:
+    from evidencerails.nli.base import Scores
+
+log = logging.getLogger("evidencerails.nli")
+
+T = TypeVar("T")
+
+MAX_STEP_PAIRS = 64
+"""Pairs of one call of the model. Between two calls cancelled work is dropped and newcomers join."""
+GATHER_S = 0.001
+"""How long an idle worker waits for the other callers of the same moment before it starts."""
+IDLE_S = 10.0
+"""An idle worker thread ends after so long; the next request starts another."""
+CPU_THREADS = 1
+"""Threads of `run`. They hold the interpreter lock, so more of them would only keep the event loop waiting longer."""
+LET_IN_EVERY_S = 0.003
+"""Work in a row that goes on without a pause: less than `switchinterval`, and long enough for many short pieces."""
+LET_IN_S = 0.0002
+"""Pause before a piece of work while more of them wait. A thread that wants the interpreter lock waits `switchinterval`
+(5 ms) before it is given up, and begins to wait anew whenever the lock is let go of for a moment in between: many
+pieces of 4 ms one after the other kept the event loop out for all of them together."""
+
+
+class _Request:
+    """The pairs of one caller; each different pair is scored once, long ones first."""
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self.future: Future[Scores] = Future()
+        self.pairs = list(pairs)
+        self.scored: dict[Pair, Scores] = {}
+        unique = sorted(set(self.pairs), key=lambda pair: -len(pair[0]) - len(pair[1]))
+        self.waiting = deque(unique)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.future.done() and self.future.set_running_or_notify_cancel():
+            self.future.set_exception(error)
+
+    def finish(self) -> None:
+        import numpy as np
+
+        if self.future.set_running_or_notify_cancel():
+            self.future.set_result(np.stack([self.scored[pair] for pair in self.pairs]))
+
+
+class NliService:
+    """One NLI model behind an async door, for any number of callers, threads and event loops.
+
+    Args:
+        model: called from one thread at a time. The service does not own it: `close` ends only the thread.
+    """
+
+    def __init__(self, model: NliModel) -> None:
+        self._setup(load=lambda: model, name=model.name, languages=model.languages, is_shared=False)
+        self._loaded()
+
+    @classmethod
+    def from_settings(cls, settings: NliSettings) -> NliService:
+        """The service of this process for these settings; the model is loaded when it is first used."""
+        key = settings.model_dump_json()
+        with _locks.registry:
+            service = _shared.get(key)
+            if service is None:
+                service = cls.__new__(cls)
+                service._setup(
+                    load=lambda: load_model(settings),
+                    name=_name(settings),
+                    languages=settings.languages,
+                    is_shared=True,
+                )
+                _shared[key] = service
+        return service
+
+    def _setup(self, *, load: Callable[[], NliModel], name: str, languages: tuple[str, ...], is_shared: bool) -> None:
+        self._load = load
+        self._name = name
+        self._languages = languages
+        self._is_shared = is_shared
+        self._is_closed = False
+        self._model: NliModel | None = None
+        self._reset_threads()
+        _services.add(self)
+
+    def _reset_threads(self) -> None:
+        """Locks, queue and thread as new: for the beginning, and for a forked child, where the thread is gone."""
+        self._load_lock = threading.Lock()
+        self._wake = threading.Condition(threading.Lock())
+        self._requests: deque[_Request] = deque()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the model; of the backend as long as the model is not loaded."""
+        return self._model.name if self._model else self._name
+
+    @property
+    def version(self) -> str:
+        """Version of the model, or `not loaded` before its first use."""
+        return self._model.version if self._model else "not loaded"
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """ISO 639-1 codes the model knows; `("*",)` if any."""
+        return self._model.languages if self._model else self._languages
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest pair in tokens. Loads the model: use it inside `run`."""
+        return self._loaded().max_tokens
+
+    def token_offsets(self, text: str) -> list[tuple[int, int]]:
+        """Character offsets of the model's tokens. Blocks, and loads the model: use it inside `run`."""
+        return self._loaded().token_offsets(text)
+
+    async def scores(self, pairs: Sequence[Pair]) -> Scores:
+        """Probabilities, shape (n, 3), columns in the order of `LABELS`, rows in input order.
+
+        A cancelled caller's pairs are dropped before they run.
+
+        Raises:
+            NliError: the backend failed, or the service is closed.
+            ModelFileError: the model cannot be loaded.
+            MissingExtraError: the backend needs a package that is not installed.
+        """
+        if not pairs:
+            import numpy as np
+
+            return np.zeros((0, len(LABELS)), dtype=np.float32)
+        return await asyncio.wrap_future(self._submit(pairs))
+
+    async def run(self, fn: Callable[..., T], *args: object) -> T:
+        """Result of `fn(*args)`, run in a thread: for work that would hold up the event loop."""
+        with _locks.waiting():
+            return await asyncio.get_running_loop().run_in_executor(_cpu_pool(), _considerately, fn, *args)
+
+    async def load(self) -> None:
+        """Load the model now instead of at its first use.
+
+        Raises:
+            EvidencerailsError: as `scores`.
+        """
+        await self.run(self._loaded)
+
+    def close(self) -> None:
+        """End the worker thread of a model that was passed in; its waiting callers get an `NliError`.
+
+        A service from `from_settings` is shared by the whole process and stays.
+        """
+        if self._is_shared:
+            return
+        with self._wake:
+            self._is_closed = True
+            self._wake.notify_all()
+
+    def _submit(self, pairs: Sequence[Pair]) -> Future[Scores]:
+        request = _Request(pairs)
+        with self._wake:
+            if self._is_closed:
+                raise NliError(f"the NLI service of {self.name!r} is closed; make a new Guard")
+            self._requests.append(request)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="evidencerails-nli", daemon=True)
+                self._thread.start()
+            self._wake.notify_all()
+        return request.future
+
+    def _loaded(self) -> NliModel:
+        with self._load_lock:
+            if self._model is None:
+                started = time.perf_counter()
+                self._model = self._load()
+                log.debug("loaded NLI model %s in %.0f ms", self._model.name, (time.perf_counter() - started) * 1000)
+            return self._model
+
+    def _work(self) -> None:
+        """Body of the worker thread: serve until closed or idle."""
+        try:
+            while self._has_work():
+                step = self._next_step()
+                if step:
+                    self._serve(step)
+        except BaseException as error:  # a fault of ours: nobody may wait for a thread that is gone
+            log.error("the NLI worker failed: %s", place_of(error))
+            with self._wake:
+                self._thread = None
+                self._fail_all(_as_ours(error))
+
+    def _has_work(self) -> bool:
+        """Wait for a request; false when the thread shall end."""
+        with self._wake:
+            if not self._requests:
+                self._wake.wait_for(lambda: self._requests or self._is_closed, timeout=IDLE_S)
+                is_fresh = True
+            else:
+                is_fresh = False
+            if self._is_closed:
+                self._fail_all(NliError(f"the NLI service of {self.name!r} was closed"))
+            if not self._requests:
+                self._thread = None
+                return False
+        if is_fresh:
+            time.sleep(GATHER_S)
+        return True
+
+    def _fail_all(self, error: Exception) -> None:
+        while self._requests:
+            self._requests.popleft().fail(error)
+
+    def _next_step(self) -> dict[_Request, list[Pair]]:
+        """Pairs of the next call of the model, from all callers in turn so that a big one keeps nobody waiting."""
+        step: dict[_Request, list[Pair]] = {}
+        room = MAX_STEP_PAIRS
+        with self._wake:
+            self._requests = deque(r for r in self._requests if not r.future.cancelled() and r.waiting)
+            while room > 0 and (active := [r for r in self._requests if r.waiting]):
+                share = max(1, room // len(active))
+                for request in active[:room]:
+                    taken = [request.waiting.popleft() for _ in range(min(share, len(request.waiting)))]
+                    step.setdefault(request, []).extend(taken)
+                    room -= len(taken)
+        return step
+
+    def _serve(self, step: dict[_Request, list[Pair]]) -> None:
+        """Score one step. If a merged call fails for a reason of its pairs, each caller is served alone."""
+        try:
+            self._score(step)
+        except BaseException as error:  # boundary to the backend; a panic in Rust is no Exception
+            if len(step) == 1 or getattr(error, "retryable", False) or self._model is None:
+                for request in step:
+                    self._drop(request, _as_ours(error))
+            else:
+                for request, pairs in step.items():
+                    self._serve({request: pairs})
+
+    def _score(self, step: dict[_Request, list[Pair]]) -> None:
+        pairs = list(dict.fromkeys(pair for taken in step.values() for pair in taken))
+        rows = _checked(self._loaded().scores(pairs), len(pairs))
+        by_pair = dict(zip(pairs, rows, strict=True))
+        for request, taken in step.items():
+            request.scored.update((pair, by_pair[pair]) for pair in taken)
+            if not request.waiting:
+                request.finish()
+
+    def _drop(self, request: _Request, error: EvidencerailsError) -> None:
+        with self._wake:
+            request.waiting.clear()
+        request.fail(error)
+
+
+def load_model(settings: NliSettings) -> NliModel:
+    """The model that the settings name, loaded.
+
+    Raises:
+        ModelFileError: a model file is missing or damaged.
+        MissingExtraError: the backend's package is not installed.
+        NliError: the model is no NLI model.
+    """
+    if settings.backend == "embedded":
+        from evidencerails.nli.embedded import EmbeddedModel
+
+        return EmbeddedModel(threads=settings.threads, languages=settings.languages)
+    if settings.backend == "transformers":
+        from evidencerails.nli.transformers_backend import TransformersModel
+
+        return TransformersModel(str(settings.model), batch_size=settings.batch_size, languages=settings.languages)
+    from evidencerails.nli.remote import RemoteModel
+
+    return RemoteModel.from_settings(settings)
+
+
+def _name(settings: NliSettings) -> str:
+    return {"transformers": settings.model, "remote": settings.url}.get(settings.backend) or settings.backend
+
+
+def _checked(scores: Scores, count: int) -> Scores:
+    """The backend's answer, if it has the shape and the range that the protocol asks for."""
+    import numpy as np
+
+    rows = np.asarray(scores, dtype=np.float32)
+    if rows.shape != (count, len(LABELS)):
+        raise NliError(f"NLI model returned shape {rows.shape} for {count} pairs; expected {(count, len(LABELS))}")
+    if not np.isfinite(rows).all():
+        raise NliError("NLI model returned scores that are not finite numbers; its file may be damaged")
+    return rows
+
+
+def _as_ours(error: BaseException) -> EvidencerailsError:
+    if isinstance(error, EvidencerailsError):
+        return error
+    ours = NliError(told(f"NLI model failed: {type(error).__name__}", error))
+    ours.__cause__ = error
+    return ours
+
+
+class _Locks:
+    """Locks of this module, renewed in a forked child: the parent may have held them."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self.registry = threading.Lock()
+        self.pool: ThreadPoolExecutor | None = None
+        self.let_in_at = 0.0
+        """When the last pause ended, on the monotonic clock."""
+        self.work = 0
+        """Pieces of work that are waiting or running."""
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Counts one piece of work."""
+        with self.registry:
+            self.work += 1
+        try:
+            yield
+        finally:
+            with self.registry:
+                self.work -= 1
+
+
+_locks = _Locks()
+_shared: dict[str, NliService] = {}
+_services: weakref.WeakSet[NliService] = weakref.WeakSet()
+
+
+def _considerately(fn: Callable[..., T], *args: object) -> T:
+    """`fn(*args)`, after a moment for the event loop if there is other work before or behind it."""
+    if _locks.work > 1 and time.monotonic() - _locks.let_in_at >= LET_IN_EVERY_S:
+        time.sleep(LET_IN_S)
+        _locks.let_in_at = time.monotonic()
+    return fn(*args)
+
+
+def _cpu_pool() -> ThreadPoolExecutor:
+    with _locks.registry:
+        if _locks.pool is None:
+            _locks.pool = ThreadPoolExecutor(CPU_THREADS, thread_name_prefix="evidencerails-cpu")
+        return _locks.pool
+
+
+def _after_fork() -> None:
+    """In the child: forget threads and locks of the parent. The models see to themselves."""
+    _locks.renew()
+    for service in list(_services):
+        service._reset_threads()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,144 @@
+"""What a reviewer is given: the answer, what is wrong with it, what it was checked against, and until when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from evidencerails.config import GuardConfig
+from evidencerails.exchange import Exchange, Passage, Stakes, Value
+from evidencerails.report import Claim, Finding, Report, ReviewTier
+
+MAX_EVIDENCE_CHARACTERS = 200_000
+"""Of all passages together; whole passages are left out beyond it, and counted."""
+FLAGGED = ("contradicted", "absent", "partially_supported", "unevaluatable")
+
+
+class Suggestion(Value):
+    """The best that is known to put in the place of a flagged stretch."""
+
+    span_start: int
+    span_end: int
+    text: str
+    """Empty: take the stretch out."""
+    source: str
+    """`repair` of a model, or `evidence` that says otherwise."""
+
+
+class Package(Value):
+    """One answer as a reviewer gets it (control stack 20.5.3, escalation package)."""
+
+    output: str
+    flagged_claims: tuple[Claim, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    evidence: tuple[Passage, ...] = ()
+    evidence_left_out: int = 0
+    """Passages that did not fit."""
+    confidence: float | None = Field(default=None, ge=0.0, le=1.0)
+    """None if it could not be measured; the risk is the stakes alone then."""
+    confidence_parts: dict[str, float] = Field(default_factory=dict)
+    scores: dict[str, float] = Field(default_factory=dict)
+    suggestions: tuple[Suggestion, ...] = ()
+    status: str
+    reason: str
+    context: dict[str, Any] = Field(default_factory=dict)
+    """Why the answer was written: question, flow, agent, model, session, checks run."""
+
+
+def confidence_of(report: Report) -> float | None:
+    """How sure the answer is, in [0, 1]: the weighed confidence of abstention where measured, else 1 - the score.
+
+    None for an answer that could not be checked.
+    """
+    if report.abstention is not None and report.abstention.confidence is not None:
+        return report.abstention.confidence
+    if report.status == "unverified" or report.hallucination_score is None:
+        return None
+    return 1.0 - report.hallucination_score
+
+
+def stakes_of(exchange: Exchange, config: GuardConfig) -> Stakes:
+    """What depends on the answer: what its flow or caller says, else the settings."""
+    return exchange.stakes or config.severity.stakes
+
+
+def risk_of(report: Report, exchange: Exchange, config: GuardConfig) -> float:
+    """stakes * (1 - confidence), in [0, 1]; a confidence that was not measured counts nothing."""
+    assert config.escalation is not None
+    weight = float(getattr(config.escalation.stakes, stakes_of(exchange, config)))
+    return weight * (1.0 - (confidence_of(report) or 0.0))
+
+
+def tier_of(risk: float, config: GuardConfig) -> ReviewTier | None:
+    """The tier for a risk; None if it is below them all."""
+    assert config.escalation is not None
+    tiers = config.escalation.tiers
+    names: tuple[ReviewTier, ...] = ("blocking", "synchronous", "asynchronous")
+    return next((name for name in names if risk > getattr(tiers, name)), None)
+
+
+def leaving_text(report: Report, exchange: Exchange) -> str:
+    """What would leave if nobody looked at it: the response, or the text that took its place."""
+    stays = report.answer is None or (report.is_blocked and report.decision != "escalate")
+    return exchange.response if stays or report.answer is None else report.answer
+
+
+def package_of(report: Report, exchange: Exchange) -> Package:
+    """The package of an answer."""
+    evidence, left_out = _fitting(exchange.evidence)
+    labels = exchange.labels
+    return Package(
+        output=leaving_text(report, exchange),
+        flagged_claims=tuple(claim for claim in report.claims if claim.label in FLAGGED),
+        findings=report.findings,
+        evidence=evidence,
+        evidence_left_out=left_out,
+        confidence=confidence_of(report),
+        confidence_parts=dict(report.abstention.parts) if report.abstention is not None else {},
+        scores=_scores(report),
+        suggestions=_suggestions(report),
+        status=report.status,
+        reason=report.reason,
+        context={
+            "question": exchange.user_input,
+            "response": exchange.response,
+            "flow": labels.flow,
+            "agent": labels.agent,
+            "model": labels.model,
+            "session": labels.session,
+            "checks": {name: check.status for name, check in report.checks.items()},
+            "decided_by": report.decided_by,
+        },
+    )
+
+
+def _fitting(evidence: tuple[Passage, ...]) -> tuple[tuple[Passage, ...], int]:
+    kept, used = [], 0
+    for passage in evidence:
+        if used + len(passage.text) <= MAX_EVIDENCE_CHARACTERS:
+            kept.append(passage)
+            used += len(passage.text)
+    return tuple(kept), len(evidence) - len(kept)
+
+
+def _scores(report: Report) -> dict[str, float]:
+    scores = {name: check.score for name, check in report.checks.items()}
+    scores["hallucination_score"] = report.hallucination_score
+    scores.update({name: report.metrics.get(name) for name in ("composite_score", "faithfulness", "groundedness")})
+    return {name: score for name, score in scores.items() if score is not None}
+
+
+def _suggestions(report: Report) -> tuple[Suggestion, ...]:
+    """The repairs of a model; where there is none, the evidence that contradicts a claim."""
+    repair = report.repair
+    made = [
+        Suggestion(span_start=c.before.start, span_end=c.before.end, text=c.after, source="repair")
+        for c in (repair.changes if repair is not None else ())
+    ]
+    repaired = {(s.span_start, s.span_end) for s in made}
+    for claim in report.claims:
+        if claim.label == "contradicted" and claim.evidence and (claim.span.start, claim.span.end) not in repaired:
+            quote = claim.evidence[0].span.text
+            made.append(Suggestion(span_start=claim.span.start, span_end=claim.span.end, text=quote, source="evidence"))
+    return tuple(made)

@@ -1,0 +1,77 @@
+"""Scores as the settings' calibration turns them into probabilities. Labels, findings and statuses are not touched."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+
+from evidencerails.report import CheckResult
+from evidencerails.settings.calibration import CalibrationSettings, EnsembleCalibration, MethodCalibration
+
+CLIP = 1e-6
+"""Probabilities are kept this far from 0 and 1 before their log-odds are taken."""
+
+
+def log_odds(probability: float) -> float:
+    """Log-odds of a probability, finite for 0 and 1."""
+    bounded = min(1.0 - CLIP, max(CLIP, probability))
+    return math.log(bounded / (1.0 - bounded))
+
+
+def sigmoid(value: float) -> float:
+    """1 / (1 + e^-value) without overflow."""
+    return 1.0 / (1.0 + math.exp(-value)) if value >= 0 else math.exp(value) / (1.0 + math.exp(value))
+
+
+def calibrated(score: float, how: MethodCalibration) -> float:
+    """The probability of a raw score, in [0, 1]; it never falls as the score rises."""
+    if how.method == "temperature":
+        return sigmoid(log_odds(score) / how.temperature)
+    if how.method == "platt":
+        return sigmoid(how.slope * log_odds(score) + how.intercept)
+    return _interpolated(score, how.scores, how.probabilities)
+
+
+def _interpolated(score: float, scores: Sequence[float], values: Sequence[float]) -> float:
+    if score <= scores[0]:
+        return values[0]
+    if score >= scores[-1]:
+        return values[-1]
+    right = bisect_right(scores, score)
+    left = right - 1
+    share = (score - scores[left]) / (scores[right] - scores[left])
+    return values[left] + share * (values[right] - values[left])
+
+
+def with_calibration(results: Sequence[CheckResult], settings: CalibrationSettings) -> list[CheckResult]:
+    """The results with calibrated scores; the raw one stays in the details as `raw_score`."""
+    return [_with_calibration(result, settings.methods.get(result.name)) for result in results]
+
+
+def _with_calibration(result: CheckResult, how: MethodCalibration | None) -> CheckResult:
+    if how is None or result.score is None or "raw_score" in result.details:
+        return result
+    details = {**result.details, "raw_score": result.score}
+    return result.model_copy(update={"score": calibrated(result.score, how), "details": details})
+
+
+def scores_by_name(results: Sequence[CheckResult]) -> dict[str, float | None]:
+    """Scores of the checks and, from their metrics `measure_<name>`, of the measures that ran beside them."""
+    measured = {name: value for result in results for name, value in result.metrics.items()}
+    found: dict[str, float | None] = {
+        name.removeprefix("measure_"): value for name, value in measured.items() if name.startswith("measure_")
+    }
+    return {**found, **{result.name: result.score for result in results}}
+
+
+def ensemble_score(scores: Mapping[str, float | None], settings: EnsembleCalibration | None) -> float | None:
+    """The ensemble's probability from calibrated scores by name; None without one, or where a part has no score."""
+    if settings is None:
+        return None
+    parts = {name: scores.get(name) for name in settings.weights}
+    known = {name: value for name, value in parts.items() if value is not None}
+    if len(known) < len(parts):
+        return None
+    total = sum(weight * log_odds(known[name]) for name, weight in settings.weights.items())
+    return sigmoid(total + settings.intercept)

@@ -1,0 +1,247 @@
+"""Vectors of texts and of their tokens, from the embedded encoder: for the measures that compare wordings."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from evidencerails.errors import ModelFileError, NliError, told
+from evidencerails.nli.model_file import MODEL_FOLDER as NLI_FOLDER
+from evidencerails.nli.model_file import ONNX, REMEDY, TOKENIZER, read_description, verify_file
+from evidencerails.nli.parts import encodable
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Vectors = npt.NDArray[np.float32]
+
+Ids = list[int]
+
+ENCODER_FOLDER = Path(__file__).resolve().parent / "model"
+"""The sentence encoder, where it has a file of its own; else the classifier's encoder serves."""
+EMBEDDING, TOKENS, LOGITS = "embedding", "tokens", "logits"
+_LAYER_PREFIX = "encoder.layer."
+_LAYER_NODE = _LAYER_PREFIX + "{}.output.LayerNorm"
+_LAST_LAYER, _LAST_WHOLE_LAYER = 5, 4
+"""Of six layers; a classifier works out its last one for the first token alone."""
+BATCH_TEXTS = 32
+_CLS, _SEP = "[CLS]", "[SEP]"
+
+
+class TextEncoder(Protocol):
+    """Turns texts into vectors. Blocks: run it by `NliService.run`."""
+
+    name: str
+    version: str
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """See `NliModel.languages`."""
+        ...
+
+    def sentence_vectors(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors, shape (n, d), in input order."""
+        ...
+
+    def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
+        """For each text unit vectors of its tokens, shape (tokens, d), without special tokens."""
+        ...
+
+
+class _Encoded(NamedTuple):
+    sentence: Vectors
+    tokens: Vectors
+
+
+class OnnxEncoder:
+    """The encoder inside the package. It is loaded at first use, once for each process.
+
+    Args:
+        folder: holds `model.onnx`, `tokenizer.json` and `model.json`; found in the package if None.
+
+    Raises:
+        ModelFileError: a file is missing or damaged.
+    """
+
+    languages: tuple[str, ...] = ("en",)
+
+    def __init__(self, folder: str | Path | None = None, *, threads: int | None = None) -> None:
+        self._folder = Path(folder) if folder is not None else _default_folder()
+        self._description = read_description(self._folder)
+        self._onnx = verify_file(self._folder, ONNX, self._description)
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._loaded: tuple[int, Any, Any] | None = None
+        self.name = self._description.name
+        self.version = f"{self._description.version}+{self._description.sha256[ONNX][:8]}"
+
+    def sentence_vectors(self, texts: Sequence[str]) -> Vectors:
+        """See `TextEncoder.sentence_vectors`; the file's own embedding, or the mean of the token vectors."""
+        import numpy as np
+
+        return np.stack([encoded.sentence for encoded in self._encode(texts)])
+
+    def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
+        """See `TextEncoder.token_vectors`. A text longer than the model reads is encoded in parts."""
+        return [encoded.tokens for encoded in self._encode(texts)]
+
+    def _encode(self, texts: Sequence[str]) -> list[_Encoded]:
+        session, tokenizer = self._ready()
+        parts = [self._parts(tokenizer, text) for text in texts]
+        rows = [part for line in parts for part in line]
+        encoded = iter(self._rows(session, rows))
+        return [_joined([next(encoded) for _ in line]) for line in parts]
+
+    def _parts(self, tokenizer: Any, text: str) -> list[Ids]:
+        """Ids of the text's parts that fit the model, special ones included; one for nearly every text."""
+        cls, sep = tokenizer.token_to_id(_CLS), tokenizer.token_to_id(_SEP)
+        ids = tokenizer.encode(encodable(text), add_special_tokens=False).ids
+        room = self._description.max_length - 2
+        return [[cls, *ids[start : start + room], sep] for start in range(0, max(1, len(ids)), room)]
+
+    def _rows(self, session: Any, rows: Sequence[Ids]) -> list[_Encoded]:
+        """All rows encoded, in their order; computed in batches of like length."""
+        order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+        found: dict[int, _Encoded] = {}
+        for first in range(0, len(order), BATCH_TEXTS):
+            places = order[first : first + BATCH_TEXTS]
+            found.update(zip(places, self._batch(session, [rows[place] for place in places]), strict=True))
+        return [found[place] for place in range(len(rows))]
+
+    def _batch(self, session: Any, rows: Sequence[Ids]) -> list[_Encoded]:
+        feeds = _feeds(rows)
+        wanted = {node.name for node in session.get_inputs()}
+        try:
+            values = session.run(None, {name: feed for name, feed in feeds.items() if name in wanted})
+        except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
+            raise NliError(told(f"onnxruntime failed on encoder {self.name!r}", error)) from error
+        outputs = dict(zip([node.name for node in session.get_outputs()], values, strict=True))
+        hidden = next(value for name, value in outputs.items() if name == TOKENS or name.startswith(_LAYER_PREFIX))
+        if hidden.shape[:2] != feeds["input_ids"].shape:
+            raise NliError(f"encoder {self.name!r} gave token vectors of shape {hidden.shape}")
+        sentences = outputs.get(EMBEDDING, [None] * len(rows))
+        return [_encoded(hidden[place, : len(row)], sentences[place]) for place, row in enumerate(rows)]
+
+    def _ready(self) -> tuple[Any, Any]:
+        """Session and tokenizer of this process: a forked child has none of the parent's threads and makes its own."""
+        with self._lock:
+            if self._loaded is None or self._loaded[0] != os.getpid():
+                tokenizer = _load_tokenizer(verify_file(self._folder, TOKENIZER, self._description))
+                self._loaded = (os.getpid(), _open(self._onnx, self._threads), tokenizer)
+            return self._loaded[1], self._loaded[2]
+
+
+class _Default:
+    """The encoder of this process, made anew in a forked child: the parent may have held the locks."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self.lock = threading.Lock()
+        self.encoder: OnnxEncoder | None = None
+
+
+_default = _Default()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_default.renew)
+
+
+def default_encoder() -> OnnxEncoder:
+    """The encoder of this process.
+
+    Raises:
+        ModelFileError: its files are missing or damaged.
+    """
+    with _default.lock:
+        if _default.encoder is None:
+            _default.encoder = OnnxEncoder()
+        return _default.encoder
+
+
+def _default_folder() -> Path:
+    return ENCODER_FOLDER if (ENCODER_FOLDER / ONNX).is_file() else NLI_FOLDER
+
+
+def _feeds(rows: Sequence[Ids]) -> dict[str, Any]:
+    import numpy as np
+
+    ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for place, row in enumerate(rows):
+        ids[place, : len(row)] = row
+        mask[place, : len(row)] = 1
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+
+
+def _encoded(tokens: Any, sentence: Any) -> _Encoded:
+    """Unit vectors of one row. Without an embedding of its own the sentence is the mean of its tokens."""
+    return _Encoded(_unit(tokens.mean(axis=0) if sentence is None else sentence), _unit(tokens[1:-1]))
+
+
+def _joined(pieces: Sequence[_Encoded]) -> _Encoded:
+    import numpy as np
+
+    if len(pieces) == 1:
+        return pieces[0]
+    mean = np.mean([piece.sentence for piece in pieces], axis=0)
+    return _Encoded(_unit(mean), np.concatenate([piece.tokens for piece in pieces]))
+
+
+def _unit(vectors: Any) -> Vectors:
+    import numpy as np
+
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-9), dtype=np.float32)
+
+
+def _load_tokenizer(path: Path) -> Any:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exception
+        raise ModelFileError(f"{path} cannot be read by tokenizers: {error}; {REMEDY}") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # "[SEP]" written in a text stays text
+    return tokenizer
+
+
+def _open(path: Path, threads: int | None) -> Any:
+    """A session that also gives the token vectors, where the file itself does not."""
+    from evidencerails.nli.onnx_session import open_session
+    from evidencerails.nli.processors import usable_processors
+
+    threads = threads or usable_processors()
+    data = path.read_bytes()
+    try:
+        session = open_session(data, threads)
+        names = {node.name for node in session.get_outputs()}
+        if TOKENS in names:
+            return session
+        node = _LAYER_NODE.format(_LAST_WHOLE_LAYER if LOGITS in names else _LAST_LAYER)
+        return open_session(data + _output_entry(node), threads)
+    except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
+        raise ModelFileError(f"{path} gives no token vectors: {error}; {REMEDY}") from error
+
+
+def _output_entry(node: str) -> bytes:
+    """Bytes that make a node's result an output when they follow an ONNX file.
+
+    Protocol buffers merge a message that occurs twice, so a second `ModelProto.graph` (field 7) adds its `output`
+    (field 12) to the first one's: a `ValueInfoProto` with the name (1) and the type (2), a tensor (1) of floats (1: 1).
+    """
+    tensor_type = _field(1, b"\x08\x01")
+    return _field(7, _field(12, _field(1, node.encode()) + _field(2, tensor_type)))
+
+
+def _field(number: int, data: bytes) -> bytes:
+    """A length-delimited field. Numbers and lengths here are below 128 each, so each takes one byte."""
+    if len(data) > 127:
+        raise ValueError(f"field of {len(data)} bytes; expected at most 127")
+    return bytes([number << 3 | 2, len(data)]) + data

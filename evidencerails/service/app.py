@@ -1,0 +1,124 @@
+"""The application: one guard, its routes, and what all requests have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from evidencerails import __version__
+from evidencerails.errors import MissingExtraError
+from evidencerails.guard import Guard
+from evidencerails.telemetry.context import request_id
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+DESCRIPTION = "Checks answers of language models for hallucinations. Every report says what, where and why."
+
+
+def create_app(guard: Guard) -> FastAPI:
+    """The service around a guard; its `service` settings hold. The guard is closed when the service stops.
+
+    Raises:
+        MissingExtraError: the extra `service` is not installed.
+        SettingsError: the API keys cannot be read.
+    """
+    try:
+        from fastapi import FastAPI
+    except ImportError:
+        raise MissingExtraError("the service", "fastapi", "service") from None
+    from evidencerails.service import api, pages, review_pages
+    from evidencerails.service.access import with_keys_described
+    from evidencerails.service.checking import Checker
+    from evidencerails.service.keys import KeyRing
+    from evidencerails.service.limits import RateLimit
+    from evidencerails.service.middleware import Envelope
+    from evidencerails.service.sessions import Sessions
+    from evidencerails.telemetry.prometheus import ServiceMetrics
+
+    settings = guard.config.service
+    metrics = ServiceMetrics()
+    # No docs page: FastAPI's loads its scripts from elsewhere.
+    app = FastAPI(
+        title="evidencerails", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
+        lifespan=_lifespan,
+    )  # fmt: skip
+    app.state.guard = guard
+    app.state.metrics = metrics
+    app.state.keys = KeyRing.of(settings)
+    app.state.sessions = Sessions(settings, app.state.keys)
+    app.state.rate = RateLimit(settings.requests_per_minute)
+    app.state.checker = Checker(guard, metrics)
+    app.state.is_stopping = False
+    gate = app.state.checker.gate
+    metrics.watch("evidencerails_requests_under_way", "Requests waiting or at work", lambda: float(gate.admitted))
+    metrics.watch("evidencerails_checks_running", "Checks at work", lambda: float(gate.running))
+    metrics.watch("evidencerails_ready", "1 once the model is loaded", lambda: float(not app.state.checker.not_ready))
+    if guard.config.monitoring.budget.when_exhausted is not None:
+        metrics.watch(
+            "evidencerails_error_budget_exhausted",
+            "1 while stricter settings hold",
+            lambda: float(guard.settings_in_force is not guard.config),
+        )
+    app.include_router(api.router)
+    app.include_router(api.probes)
+    app.include_router(pages.router)
+    app.include_router(review_pages.router)
+    describe = app.openapi
+    app.openapi = lambda: with_keys_described(describe())  # type: ignore[method-assign]  # FastAPI's own way to add
+    _answer_failures(app)
+    app.add_middleware(
+        Envelope, settings=settings, needs_local_name=not app.state.keys, observe=metrics.observe_request
+    )
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    loading = asyncio.create_task(app.state.checker.load())
+    try:
+        yield
+    finally:
+        app.state.is_stopping = True
+        loading.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await loading
+        await asyncio.to_thread(app.state.guard.close)
+
+
+def _answer_failures(app: FastAPI) -> None:
+    """Give every failure the one form: code, message, request id."""
+    from fastapi import Request, Response
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import JSONResponse
+    from starlette.exceptions import HTTPException
+
+    from evidencerails.service.pages import problem_page
+    from evidencerails.service.problems import Problem, problem_body
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        code = getattr(error, "code", {404: "not_found", 405: "not_allowed"}.get(error.status_code, "refused"))
+        if _is_for_people(request):
+            return await problem_page(request, Problem(error.status_code, str(code), str(error.detail)))
+        body = problem_body(str(code), str(error.detail), request_id())
+        return JSONResponse(body, status_code=error.status_code, headers=error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        return JSONResponse(problem_body("invalid", _first_problem(error.errors()), request_id()), status_code=422)
+
+
+def _is_for_people(request: Any) -> bool:
+    """True for a browser that wants a page, anywhere but under the API."""
+    is_api = request.url.path.startswith(("/v1/", "/healthz", "/readyz", "/metrics", "/openapi.json"))
+    return not is_api and "text/html" in request.headers.get("accept", "")
+
+
+def _first_problem(errors: Any) -> str:
+    """Place and nature of the first mistake, without the value: it may be a text that nobody else should read."""
+    first = errors[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
+    return f"{place[:200]}: {first['msg']}"

@@ -1,0 +1,91 @@
+"""What requests hold, with the examples that OpenAPI shows, and how they become exchanges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from evidencerails.errors import InputError
+from evidencerails.exchange import Exchange, Labels, Stakes
+from evidencerails.service.problems import Problem
+
+EXAMPLE: dict[str, Any] = {
+    "response": "Refunds take 30 days.",
+    "evidence": [{"id": "policy-7", "text": "Refunds are paid within 5 business days.", "source": "policy.md"}],
+    "prompt": "How long does a refund take?",
+}
+BATCH_EXAMPLE: dict[str, Any] = {
+    "items": [
+        {"id": "a", "response": "Refunds take 30 days.", "evidence": "Refunds are paid within 5 business days."},
+        {"id": "b", "response": "Returns are free.", "evidence": "Returns are free within 30 days."},
+    ]
+}
+MAX_ID_CHARACTERS = 200
+
+
+class CheckBody(BaseModel):
+    """The arguments of `Guard.check`."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
+
+    response: str = Field(description="The answer to check.")
+    evidence: str | dict[str, Any] | list[str | dict[str, Any]] | None = Field(
+        default=None,
+        description="What the answer must agree with: text, or passages with `text` and optional `id`, `source`.",
+    )
+    prompt: str | list[str | dict[str, Any]] | None = Field(
+        default=None, description="What was asked: text, or messages with `role` and `content`."
+    )
+    samples: list[str] | None = Field(default=None, description="Other answers of the same model to the same prompt.")
+    tool_calls: list[dict[str, Any]] | None = Field(default=None, description="Calls the model wants to make.")
+    tools: list[dict[str, Any]] | None = Field(default=None, description="Tools the model was offered.")
+    schema_: dict[str, Any] | None = Field(
+        default=None, alias="schema", description="JSON Schema that the answer must satisfy."
+    )
+    logprobs: list[dict[str, Any]] | None = Field(
+        default=None, description="`token` and `logprob` of each token of the answer."
+    )
+
+    stakes: Stakes | None = Field(default=None, description="What depends on the answer: low, medium or high.")
+    labels: Labels = Field(default=Labels(), description="Who asked; for history and monitoring.")
+
+    def exchange(self, max_items: int) -> Exchange:
+        """The exchange to check.
+
+        Raises:
+            Problem: 422, a part has a shape that cannot be read or too many items.
+        """
+        for name in ("evidence", "prompt", "samples", "tool_calls", "tools"):
+            value = getattr(self, name)
+            if isinstance(value, list) and len(value) > max_items:
+                raise Problem(422, "too_many_items", f"{name} has {len(value)} items; at most {max_items}")
+        try:
+            return Exchange.of(
+                self.response,
+                evidence=self.evidence,
+                prompt=self.prompt,
+                samples=self.samples,
+                tool_calls=self.tool_calls or (),
+                tools=self.tools or (),
+                response_schema=self.schema_,
+                logprobs=self.logprobs or (),
+                stakes=self.stakes,
+                labels=self.labels,
+            )
+        except InputError as error:
+            raise Problem(422, "unreadable", str(error)) from None
+
+
+class BatchItem(CheckBody):
+    """One item of a batch."""
+
+    id: str | int | None = Field(default=None, description="Copied into the result; its place from 1 if missing.")
+
+
+class BatchBody(BaseModel):
+    """Several checks in one request."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [BATCH_EXAMPLE]})
+
+    items: list[BatchItem] = Field(min_length=1)

@@ -1,0 +1,189 @@
+"""One guard behind the service: single checks, batches and streams, bounded, and cancelled with their caller."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from evidencerails.errors import EvidencerailsError, place_of
+from evidencerails.service.limits import Gate
+from evidencerails.service.problems import Problem, problem_body
+from evidencerails.telemetry.context import request_id
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from evidencerails.exchange import Exchange
+    from evidencerails.guard import Guard
+    from evidencerails.report import CheckResult, Report
+    from evidencerails.service.bodies import BatchItem
+    from evidencerails.telemetry.prometheus import ServiceMetrics
+
+log = logging.getLogger("evidencerails.service")
+
+T = TypeVar("T")
+Events: TypeAlias = "asyncio.Queue[tuple[str, dict[str, Any]] | None]"
+
+RETRY_LOAD_S = 15.0
+"""Seconds between tries to load a model that could not be loaded: a volume may be mounted late."""
+HEARTBEAT_S = 15.0
+"""Seconds of silence after which a stream sends a comment, so that proxies keep it open."""
+CLIENT_GONE = 499
+"""What nginx logs for a caller who left; nobody receives it."""
+ANY_SIZE = 2**62
+
+
+class Checker:
+    """Runs the checks of requests on one guard."""
+
+    def __init__(self, guard: Guard, metrics: ServiceMetrics) -> None:
+        settings = guard.config.service
+        self.guard = guard
+        self.gate = Gate(running=settings.max_running, waiting=settings.max_waiting)
+        self.not_ready = "the model is being loaded"
+        """Why no check can succeed yet; empty once the model is there."""
+        self._timeout_s = settings.check_timeout_s
+        self._max_items = settings.max_items
+        self._metrics = metrics
+
+    async def load(self) -> None:
+        """Load the model, trying again until it is there."""
+        while self.not_ready:
+            try:
+                await self.guard.load()
+                self.not_ready = ""
+                log.info("model loaded")
+            except EvidencerailsError as error:
+                self.not_ready = f"{type(error).__name__}: {error}"
+                log.error("not ready: %s", self.not_ready)
+                await asyncio.sleep(RETRY_LOAD_S)
+
+    async def one(self, exchange: Exchange) -> dict[str, Any]:
+        """The report on one exchange, as JSON-ready data.
+
+        Raises:
+            Problem: 429 too much is under way; 504 it took too long.
+        """
+        with self.gate.admission():
+            return await self._checked(exchange)
+
+    async def batch(self, items: Sequence[BatchItem]) -> dict[str, Any]:
+        """The reports on several, in their order; an item that cannot be read has an error in place of its report.
+
+        Raises:
+            Problem: 429 too much is under way; 422 too many items.
+        """
+        if len(items) > self._max_items:
+            raise Problem(422, "too_many_items", f"the batch has {len(items)} items; at most {self._max_items}")
+        with self.gate.admission():
+            results = await asyncio.gather(*(self._item(item, place) for place, item in enumerate(items, start=1)))
+        statuses = [result["report"]["status"] if "report" in result else "failed" for result in results]
+        return {"results": results, "summary": {status: statuses.count(status) for status in sorted(set(statuses))}}
+
+    async def stream(self, exchange: Exchange) -> AsyncIterator[str]:
+        """Server-sent events: `check` as each check ends, then `report`; `error` if there is none.
+
+        Raises:
+            Problem: 429 too much is under way; before the first event.
+        """
+        admission = self.gate.admission()
+        admission.__enter__()
+        events: Events = asyncio.Queue()
+        task = asyncio.create_task(self._fill(events, exchange))
+        # The place is given back when the work ends, not when a caller who reads slowly has read it.
+        task.add_done_callback(lambda _: admission.__exit__(None, None, None))
+        try:
+            yield ": started\n\n"
+            while (line := await _next_line(events)) is not None:
+                yield line
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _fill(self, events: Events, exchange: Exchange) -> None:
+        def tell(result: CheckResult) -> None:
+            events.put_nowait(("check", self._plain_check(result)))
+
+        try:
+            events.put_nowait(("report", await self._checked(exchange, tell)))
+        except Problem as problem:
+            events.put_nowait(("error", problem_body(problem.code, problem.message, request_id())))
+        except Exception as error:  # the headers are sent: the failure must be an event, or it would be lost
+            log.error("stream failed: %s", place_of(error))
+            events.put_nowait(("error", problem_body("internal_error", "the service failed", request_id())))
+        finally:
+            events.put_nowait(None)
+
+    async def _item(self, item: BatchItem, place: int) -> dict[str, Any]:
+        identity = {"id": place if item.id is None else item.id}
+        try:
+            return {**identity, "report": await self._checked(item.exchange(self._max_items))}
+        except Problem as problem:
+            return {**identity, "error": {"code": problem.code, "message": problem.message}}
+
+    async def _checked(self, exchange: Exchange, tell: Any = None) -> dict[str, Any]:
+        try:
+            report = await asyncio.wait_for(self._in_turn(exchange, tell), self._timeout_s)
+        except (asyncio.TimeoutError, TimeoutError):
+            raise Problem(504, "timeout", f"the check took longer than {self._timeout_s:g} seconds") from None
+        self._metrics.record(report)
+        return self.plain(report)
+
+    async def _in_turn(self, exchange: Exchange, tell: Any) -> Report:
+        async with self.gate.work():
+            return await self.guard.check_exchange(exchange, on_check=tell)
+
+    def plain(self, report: Report) -> dict[str, Any]:
+        """The report as it leaves the service: the caller sent the evidence, so its words are in it unless hidden."""
+        config = self.guard.config
+        hides = "evidence" in config.expose.model_fields_set and not config.expose.evidence
+        return report.plain(max_bytes=ANY_SIZE, redaction=config.redaction, expose_evidence=not hides)
+
+    def _plain_check(self, result: CheckResult) -> dict[str, Any]:
+        """A check that has ended, without texts: they stand in the report."""
+        return {
+            "name": result.name,
+            "status": result.status,
+            "score": result.score,
+            "claims": [{"label": c.label, "score": c.score, "start": c.span.start, "end": c.span.end}
+                       for c in result.claims],
+            "finding_kinds": sorted({finding.kind for finding in result.findings}),
+            "duration_ms": round(result.duration_ms, 1),
+        }  # fmt: skip
+
+
+async def _next_line(events: Events) -> str | None:
+    try:
+        event = await asyncio.wait_for(events.get(), HEARTBEAT_S)
+    except (asyncio.TimeoutError, TimeoutError):
+        return ": working\n\n"
+    # JSON in ASCII has no line breaks: no text of the answer can begin an event of its own.
+    return None if event is None else f"event: {event[0]}\ndata: {json.dumps(event[1])}\n\n"
+
+
+async def unless_gone(request: Request, work: Awaitable[T]) -> T:
+    """The result of `work`, which is cancelled when the caller goes away.
+
+    Raises:
+        Problem: 499, it went.
+    """
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise Problem(CLIENT_GONE, "client_gone", "the caller went away")
+    finally:
+        for part in (task, gone):
+            part.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

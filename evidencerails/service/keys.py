@@ -1,0 +1,86 @@
+"""API keys: made here, kept as hashes, compared in constant time."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from evidencerails.errors import SettingsError
+from evidencerails.settings.service import ApiKey, Role, ServiceSettings
+
+Permission = Literal["check", "read", "review", "admin"]
+PERMISSIONS: dict[Role, frozenset[Permission]] = {
+    "check": frozenset({"check"}),
+    "read": frozenset({"read"}),
+    "review": frozenset({"read", "review"}),
+    "admin": frozenset({"check", "read", "review", "admin"}),
+}
+"""What each role may do."""
+KEY_BYTES = 32
+"""Random bytes of a key. With 256 bits nobody can guess one, so a plain hash is as good as a slow one."""
+PREFIX = "gr_"
+"""So that secret scanners and people recognise a key."""
+
+
+def new_key() -> tuple[str, str]:
+    """A new key and its hash."""
+    key = PREFIX + secrets.token_urlsafe(KEY_BYTES)
+    return key, hash_of(key)
+
+
+def hash_of(key: str) -> str:
+    """SHA-256 of a key, in hexadecimal digits."""
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class KeyRing:
+    """The keys of one service."""
+
+    def __init__(self, keys: Sequence[ApiKey]) -> None:
+        self.keys = tuple(keys)
+
+    @classmethod
+    def of(cls, settings: ServiceSettings) -> KeyRing:
+        """The keys of the settings and of their file.
+
+        Raises:
+            SettingsError: the file cannot be read, or two keys share a name or a hash.
+        """
+        keys = (*settings.keys, *(_read_keys(Path(settings.keys_file)) if settings.keys_file else ()))
+        for part in ("name", "sha256"):
+            values = [getattr(key, part) for key in keys]
+            double = next((value for value in values if values.count(value) > 1), None)
+            if double is not None:
+                raise SettingsError(f"two API keys have the {part} {double!r}; each needs its own")
+        return cls(keys)
+
+    def __bool__(self) -> bool:
+        return bool(self.keys)
+
+    def find(self, presented: str) -> ApiKey | None:
+        """The key that was presented; None if there is no such one. Takes as long whichever key it is."""
+        given, found = hash_of(presented), None
+        for key in self.keys:
+            if hmac.compare_digest(given, key.sha256):
+                found = key
+        return found
+
+
+def _read_keys(file: Path) -> tuple[ApiKey, ...]:
+    try:
+        data = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return TypeAdapter(tuple[ApiKey, ...]).validate_python(data or ())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingsError(f"cannot read API keys from {str(file)!r}: {type(error).__name__}") from None
+    except ValidationError as error:
+        place = ".".join(str(part + 1) if isinstance(part, int) else part for part in error.errors()[0]["loc"])
+        raise SettingsError(
+            f"API keys in {str(file)!r}: {place}: {error.errors()[0]['msg']}; expected a list of name, role, sha256"
+        ) from None

@@ -1,0 +1,92 @@
+"""How much at once: a gate for checks at work, and a bucket of requests for each key or address."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from evidencerails.service.problems import busy
+
+MAX_BUCKETS = 10_000
+"""Addresses remembered; the one unseen for longest goes first, which only ever gives it a full bucket."""
+FIRST_GUESS_S = 0.5
+"""Duration of a check before one was measured."""
+MEMORY = 0.9
+"""Weight of the past in the running mean of durations."""
+
+
+class Gate:
+    """Lets `running` checks work at once and `waiting` requests wait; refuses the rest at once.
+
+    All methods are for one event loop.
+    """
+
+    def __init__(self, *, running: int, waiting: int) -> None:
+        self._places = asyncio.Semaphore(running)
+        self._max_running, self._max_admitted = running, running + waiting
+        self._mean_s = FIRST_GUESS_S
+        self.admitted = 0
+        """Requests inside, waiting or at work."""
+        self.running = 0
+        """Checks at work."""
+
+    @contextmanager
+    def admission(self) -> Iterator[None]:
+        """A place for one request, whatever number of checks it brings.
+
+        Raises:
+            Problem: 429, all places are taken.
+        """
+        if self.admitted >= self._max_admitted:
+            raise busy(
+                self._mean_s * self.admitted / self._max_running, "busy", f"{self.admitted} requests are under way"
+            )
+        self.admitted += 1
+        try:
+            yield
+        finally:
+            self.admitted -= 1
+
+    @asynccontextmanager
+    async def work(self) -> AsyncIterator[None]:
+        """A turn to check, as soon as one is free."""
+        async with self._places:
+            self.running += 1
+            started = time.monotonic()
+            try:
+                yield
+            finally:
+                self.running -= 1
+                self._mean_s = MEMORY * self._mean_s + (1 - MEMORY) * (time.monotonic() - started)
+
+
+class RateLimit:
+    """A token bucket for each caller: a minute's worth at once, refilled evenly."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._capacity = float(per_minute)
+        self._per_s = per_minute / 60
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, caller: str, count: int = 1) -> None:
+        """Count requests of a caller. A batch larger than the whole bucket passes when the bucket is full.
+
+        Raises:
+            Problem: 429, too many.
+        """
+        now = time.monotonic()
+        left, then = self._buckets.pop(caller, (self._capacity, now))
+        left = min(self._capacity, left + (now - then) * self._per_s)
+        needed = min(float(count), self._capacity)
+        if left < needed:
+            self._keep(caller, left, now)
+            raise busy((needed - left) / self._per_s, "rate_limited", f"more than {self._capacity:g} requests a minute")
+        self._keep(caller, left - count, now)
+
+    def _keep(self, caller: str, left: float, now: float) -> None:
+        self._buckets[caller] = (left, now)
+        if len(self._buckets) > MAX_BUCKETS:
+            self._buckets.popitem(last=False)

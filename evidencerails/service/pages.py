@@ -1,0 +1,178 @@
+"""The dashboard: pages made on the server, without a script, for people who may see what their API key may."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.datastructures import UploadFile
+
+from evidencerails.exchange import Exchange
+from evidencerails.service import views
+from evidencerails.service.api import read_store
+from evidencerails.service.checking import unless_gone
+from evidencerails.service.problems import Problem
+from evidencerails.service.sessions import COOKIE
+from evidencerails.service.visitor import Visitor, form_of, set_cookie
+
+router = APIRouter(include_in_schema=False)
+STATIC = {"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
+"""Everything that is served from the package; a name that is not here is not looked for."""
+PAGE_ROWS = 50
+DAYS = (1, 7, 30, 90)
+FORM_TEXTS = ("response", "evidence", "prompt")
+
+
+@router.get("/static/{name}")
+async def static(name: str) -> Response:
+    """A style sheet of the package."""
+    if name not in STATIC:
+        raise Problem(404, "not_found", "there is no such file")
+    text = (files("evidencerails.service") / "static" / name).read_bytes()
+    return Response(text, media_type=STATIC[name], headers={"Cache-Control": "public, max-age=3600"})
+
+
+@router.get("/login")
+async def login_page(request: Request) -> HTMLResponse:
+    """Where a key is asked for."""
+    return Visitor(request).page(request, "login.html", problem="")
+
+
+@router.post("/login")
+async def login(request: Request) -> Response:
+    """Exchange a key for a session. No token: there is no session yet, and a forged login gains nothing."""
+    visitor = Visitor(request)
+    form = await request.form(max_files=0, max_fields=4)
+    key = request.app.state.keys.find(str(form.get("key", "")))
+    if key is None:
+        return visitor.page(request, "login.html", status=401, problem="This API key is not known.")
+    response = RedirectResponse("/", status_code=303)
+    set_cookie(request, response, visitor.sessions.cookie_of(key))
+    return response
+
+
+@router.post("/logout")
+async def logout(request: Request) -> Response:
+    """Forget the session in this browser."""
+    await form_of(request, Visitor(request))
+    response = RedirectResponse("/login", status_code=303)
+    response.delete_cookie(COOKIE)
+    return response
+
+
+@router.get("/")
+async def check_page(request: Request) -> HTMLResponse:
+    """The form to check an answer."""
+    visitor = Visitor(request)
+    visitor.require("check" if not visitor.caller or "check" in visitor.caller.permissions else "read")
+    return visitor.page(request, "check.html", given=dict.fromkeys(FORM_TEXTS, ""), problem="", **_no_report())
+
+
+def _no_report() -> dict[str, Any]:
+    return {"report": None, "pieces": [], "about": views.ABOUT}
+
+
+@router.post("/")
+async def checked_page(request: Request) -> HTMLResponse:
+    """The form with the marked answer below it."""
+    visitor = Visitor(request)
+    visitor.require("check")
+    form = await form_of(request, visitor)
+    given = {name: str(form.get(name, "")) for name in FORM_TEXTS}
+    try:
+        texts = (given["evidence"], await _uploaded(form.get("file")))
+        given["evidence"] = "\n\n".join(text for text in texts if text)
+        if not given["response"].strip():
+            raise Problem(422, "empty", "give an answer to check")
+        exchange = Exchange.of(given["response"], evidence=given["evidence"] or None, prompt=given["prompt"] or None)
+        plain = await unless_gone(request, request.app.state.checker.one(exchange))
+    except Problem as problem:
+        return visitor.page(
+            request, "check.html", status=problem.status_code, given=given, problem=problem.message, **_no_report()
+        )
+    report = views.report_of(plain)
+    shown = {"report": views.harmless(plain), "pieces": views.pieces(report, given["response"]), "about": views.ABOUT}
+    return visitor.page(request, "check.html", given=given, problem="", **shown)
+
+
+async def _uploaded(file: Any) -> str:
+    if not isinstance(file, UploadFile) or not file.filename:
+        return ""
+    data = await file.read()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Problem(422, "not_utf8", "the file is not UTF-8 text; give its text instead") from None
+
+
+@router.get("/history")
+async def history_page(request: Request) -> HTMLResponse:
+    """Kept reports, the newest first."""
+    from evidencerails.store import queries
+
+    visitor = Visitor(request)
+    visitor.require("read")
+    asked = {name: request.query_params.get(name, "") for name in ("status", "flow", "agent", "model")}
+    status, flow, agent, model = (value or None for value in asked.values())
+    where = queries.Filter(status=status, flow=flow, agent=agent, model=model)
+    before = request.query_params.get("before", "")
+    cursor = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else None
+    rows = await _read(request, lambda engine: queries.history(engine, where, limit=PAGE_ROWS, before_seq=cursor))
+    following = rows[-1].seq if len(rows) == PAGE_ROWS else None
+    shown = [views.harmless(row._asdict()) for row in rows]
+    return visitor.page(request, "history.html", rows=shown, asked=views.harmless(asked), following=following)
+
+
+@router.get("/reports/{report_id}")
+async def report_page(request: Request, report_id: str) -> HTMLResponse:
+    """One kept report with its answer marked."""
+    from evidencerails.store import queries
+
+    visitor = Visitor(request)
+    visitor.require("read")
+    kept = await _read(request, lambda engine: queries.report(engine, report_id))
+    if kept is None:
+        raise Problem(404, "no_such_report", "There is no report of this id; it may have been deleted by its age.")
+    plain, answer = kept.body["report"], kept.body.get("response")
+    is_whole = kept.redaction == "off" and isinstance(answer, str)
+    return visitor.page(
+        request,
+        "report.html",
+        report=views.harmless(plain),
+        pieces=views.pieces(views.report_of(plain), answer) if is_whole else [],
+        about=views.ABOUT,
+        summary=views.harmless(kept.summary._asdict()),
+        question=views.harmless(kept.body.get("question") or ""),
+        redaction=kept.redaction,
+    )
+
+
+@router.get("/trends")
+async def trends_page(request: Request) -> HTMLResponse:
+    """Rates over time, kinds of findings, scores, latency and cost, the worst answers."""
+    visitor = Visitor(request)
+    visitor.require("read")
+    from evidencerails.service.trends import trends
+
+    asked = request.query_params.get("days", "7")
+    days = int(asked) if asked in map(str, DAYS) else 7
+    guard = request.app.state.guard
+    shown = await _read(request, lambda _: trends(guard.store, guard.config, time.time() - days * 86_400))
+    return visitor.page(request, "trends.html", days=days, choices=DAYS, **shown)
+
+
+async def _read(request: Request, read: Callable[[Any], Any]) -> Any:
+    return await read_store(request, read)
+
+
+async def problem_page(request: Request, problem: Problem) -> Response:
+    """A failure for people; a login where that is what is missing."""
+    if problem.status_code == 303:
+        return RedirectResponse("/login", status_code=303)
+    return Visitor(request).page(
+        request, "problem.html", status=problem.status_code, message=views.harmless(problem.message), code=problem.code
+    )

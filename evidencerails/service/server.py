@@ -1,0 +1,174 @@
+"""Running the service: where it may listen, how long it waits for slow clients, and how it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+from evidencerails.errors import MissingExtraError, SettingsError
+from evidencerails.service.keys import KeyRing
+from evidencerails.telemetry.logs import log_to_stderr
+from evidencerails.telemetry.setup import exporting
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from evidencerails.guard import Guard
+    from evidencerails.settings.service import ServiceSettings
+
+LISTEN_BACKLOG = 2048
+MAX_HEADER_BYTES = 64 * 1024
+"""Of a request that has not reached its body; a connection with more is closed."""
+UPGRADE = re.compile(rb"(\r\n)upgrade:", re.IGNORECASE)
+
+
+def is_loopback(host: str) -> bool:
+    """True if only this machine can reach the address."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def require_keys(settings: ServiceSettings) -> None:
+    """Refuse to serve other machines without API keys.
+
+    Raises:
+        SettingsError: the address is not a loopback one and there is no key.
+    """
+    if not is_loopback(settings.host) and not KeyRing.of(settings):
+        raise SettingsError(
+            f"service.host is {settings.host!r}, which other machines can reach, and there are no API keys; make one "
+            "with `evidencerails serve --new-key NAME --role check` and put it under service.keys, or listen at "
+            "127.0.0.1"
+        )
+
+
+def serve(guard: Guard) -> None:
+    """Serve until SIGINT or SIGTERM; then finish what is under way, at most `drain_s` seconds.
+
+    Raises:
+        SettingsError: keys are missing, or the address cannot be used.
+        MissingExtraError: the extra `service` is not installed.
+    """
+    settings, telemetry = guard.config.service, guard.config.telemetry
+    require_keys(settings)
+    server = _server(guard)
+    bound = _bound(settings)
+    log_to_stderr(telemetry.log_format)
+    with bound, exporting(telemetry):
+        bound.listen(LISTEN_BACKLOG)  # before the line below: whoever waits for it connects at once
+        host, port = bound.getsockname()[:2]
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            # uvicorn stops at its own handlers and then raises the signal again for those it found: without ours the
+            # process would end by the signal although it stopped in good order.
+            signal.signal(signum, lambda *_: setattr(server, "should_exit", True))
+        print(f"evidencerails: serving at http://{f'[{host}]' if ':' in host else host}:{port}", flush=True)
+        server.run(sockets=[bound])
+
+
+def _server(guard: Guard) -> uvicorn.Server:
+    try:
+        import httptools  # noqa: F401
+        import uvicorn
+    except ImportError as error:
+        raise MissingExtraError("the service", error.name or "uvicorn", "service") from None
+    from evidencerails.service.app import create_app
+
+    settings = guard.config.service
+    config = uvicorn.Config(
+        create_app(guard),
+        http=_protocol(settings.header_timeout_s),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,  # anybody could send them; rates are counted by key behind a proxy
+        timeout_graceful_shutdown=max(1, round(settings.drain_s)),
+        backlog=LISTEN_BACKLOG,
+    )
+    return uvicorn.Server(config)
+
+
+def _bound(settings: ServiceSettings) -> socket.socket:
+    """A listening socket; bound before anything else so that a taken port is one line, not a trace."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host.strip("[]"), settings.port))
+    except OSError as error:
+        listener.close()
+        raise SettingsError(
+            f"cannot listen at {settings.host}:{settings.port}: {error.strerror}; choose another with --port"
+        ) from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def _protocol(header_timeout_s: float) -> Any:
+    """uvicorn's HTTP/1.1, which also closes a connection whose request does not come, or whose headers do not end."""
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    class TimedProtocol(HttpToolsProtocol):
+        _timer: asyncio.TimerHandle | None = None
+        _head = b""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._start()
+
+        def data_received(self, data: bytes) -> None:
+            if self._is_idle():
+                self._start()
+                data = self._whole_head(data)
+            if data:
+                super().data_received(data)
+            if not self._is_idle():
+                self._stop()
+
+        def _whole_head(self, data: bytes) -> bytes:
+            """What has come once the head has ended, else nothing; without an `Upgrade`, which we may ignore.
+
+            httptools throws the body of a request away that asks for one, and Java's client asks in every request.
+            """
+            self._head += data
+            end = self._head.find(b"\r\n\r\n")
+            if max(end, 0 if end >= 0 else len(self._head)) > MAX_HEADER_BYTES:
+                self._head = b""
+                self._give_up()
+                return b""
+            if end < 0:
+                return b""
+            head, rest, self._head = self._head[:end], self._head[end:], b""
+            return UPGRADE.sub(rb"\1x-refused-upgrade:", head) + rest
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop()
+            super().connection_lost(exc)
+
+        def _is_idle(self) -> bool:
+            return self.cycle is None or self.cycle.response_complete
+
+        def _start(self) -> None:
+            if self._timer is None:
+                self._timer = self.loop.call_later(header_timeout_s, self._give_up)
+
+        def _stop(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+        def _give_up(self) -> None:
+            self._timer = None
+            if self._is_idle() and not self.transport.is_closing():
+                self.transport.close()
+
+    return TimedProtocol

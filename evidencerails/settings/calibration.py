@@ -1,0 +1,66 @@
+"""Settings that `evidencerails calibrate` writes: how raw scores become probabilities, alone and together."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from evidencerails.settings.base import Section
+
+CalibratorName = Literal["temperature", "platt", "isotonic"]
+
+
+class MethodCalibration(Section):
+    """How the raw score of one check or measure becomes a probability."""
+
+    method: CalibratorName
+    """`temperature` and `platt` work on log-odds; `isotonic` is a staircase."""
+    temperature: float = Field(default=1.0, gt=0.0)
+    """Divides the log-odds (Guo et al. 2017)."""
+    slope: float = Field(default=1.0, gt=0.0)
+    """Multiplies the log-odds (Platt 1999)."""
+    intercept: float = 0.0
+    """Is added to them."""
+    scores: tuple[float, ...] = ()
+    """Raw scores, rising; between two of them the probability is interpolated, beyond the ends it stays."""
+    probabilities: tuple[float, ...] = ()
+    """Probability at each of `scores`."""
+
+    @model_validator(mode="after")
+    def _staircase_fits(self) -> MethodCalibration:
+        if self.method == "isotonic":
+            if len(self.scores) < 2 or len(self.scores) != len(self.probabilities):
+                raise ValueError("isotonic needs `scores` and `probabilities` of one length, at least 2")
+            if list(self.scores) != sorted(self.scores) or list(self.probabilities) != sorted(self.probabilities):
+                raise ValueError("the `scores` and `probabilities` of isotonic must rise")
+            if not all(0.0 <= value <= 1.0 for value in (*self.scores, *self.probabilities)):
+                raise ValueError("the `scores` and `probabilities` of isotonic must lie in 0 to 1")
+        return self
+
+
+class EnsembleCalibration(Section):
+    """Several checks as one probability: a logistic model over the log-odds of their calibrated scores."""
+
+    weights: dict[str, float]
+    """Weight of each check's log-odds; the ensemble speaks only where all of them have a score."""
+    intercept: float = 0.0
+    """Is added to the weighted log-odds."""
+
+    @field_validator("weights")
+    @classmethod
+    def _of_something(cls, value: dict[str, float]) -> dict[str, float]:
+        if len(value) < 2:
+            raise ValueError("an ensemble needs the weights of at least 2 checks")
+        return value
+
+
+class CalibrationSettings(Section):
+    """What `evidencerails calibrate` fitted. Labels and findings stay as they are; scores become probabilities."""
+
+    methods: dict[str, MethodCalibration] = Field(default_factory=dict)
+    """By the name of a check or measure."""
+    ensemble: EnsembleCalibration | None = None
+    """In place of the highest score of the checks; unset: the highest counts."""
+    fitted_on: str = ""
+    """What it was fitted on, for people."""

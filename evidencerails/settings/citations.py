@@ -1,0 +1,46 @@
+"""Settings of the check `citations`, of the levels of entailment and of root causes."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from evidencerails.settings.base import Section
+
+CitationLevel = Literal["soft", "required", "verified", "strict"]
+EntailmentLevel = Literal["sentence", "passage", "document"]
+
+
+class CitationSettings(Section):
+    """What an answer owes its sources (control stack 20.5.2)."""
+
+    level: CitationLevel = "verified"
+    """`soft`: what is cited exists; `required`: and every claim cites; `verified`: and the cited passages entail the
+    claim, quotations are verbatim; `strict`: and a claim that restates a source leaves nothing of it out."""
+    scope: Literal["sentence", "paragraph", "answer"] = "sentence"
+    """What a citation covers: its sentence; also those before it in its `paragraph` that have none; or, of a list of
+    sources at the end, every sentence of the `answer` that has none."""
+    min_quote_words: int = Field(default=4, ge=1)
+    """Words from which text in quotation marks is held against the sources; fewer are a title or a term."""
+
+
+class RootCauseSettings(Section):
+    """What is known about the generator, for the causes of a finding (control stack 20.2)."""
+
+    context_tokens: int = Field(default=8_000, ge=1)
+    """Tokens of context that the generator reads reliably; beyond, evidence in the middle may be lost."""
+    min_attention: float = Field(default=0.4, ge=0.0, le=1.0)
+    """Attention below which evidence counts as overlooked, as a share of what the ends of the context get."""
+    training_cutoff: datetime.date | None = None
+    """Date up to which the generator knows the world; unset: staleness of its knowledge is never named."""
+    max_evidence_age_days: int | None = Field(default=None, ge=1)
+    """Age from which dated evidence counts as stale; unset: only evidence that a newer passage contradicts."""
+
+
+class GranularitySettings(Section):
+    """Sizes at which entailment is reported beside the verdicts (control stack 20.4.3)."""
+
+    levels: tuple[EntailmentLevel, ...] = ()
+    """`sentence`, `passage`, `document`; each costs about as much as the check `grounding`. Numbers for people."""

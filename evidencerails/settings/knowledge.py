@@ -1,0 +1,180 @@
+"""Settings of outside knowledge: the sources the user trusts, and the entities that are looked up in them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field, SecretStr, WithJsonSchema, field_validator, model_validator
+
+from evidencerails.report import Severity
+from evidencerails.settings.base import Section, regular_expression
+from evidencerails.settings.problems import nearest
+
+SourceKind = Literal["jsonl", "csv", "sqlite", "sqlalchemy", "http", "callable", "knowledge_base"]
+SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
+NEEDED_KEYS: dict[SourceKind, tuple[str, ...]] = {
+    "jsonl": ("path",),
+    "csv": ("path",),
+    "sqlite": ("path", "table"),
+    "sqlalchemy": ("url", "table"),
+    "http": ("url",),
+    "callable": ("function",),
+    "knowledge_base": (),
+}
+_COMMON = {"kind", "authority", "complete", "timeout_s"}
+_ALLOWED_KEYS: dict[SourceKind, set[str]] = {
+    "jsonl": {"path", "field", "fields"},
+    "csv": {"path", "field", "fields"},
+    "sqlite": {"path", "table", "field", "fields"},
+    "sqlalchemy": {"url", "table", "field", "fields"},
+    "http": {"url", "field", "results", "missing_status", "api_key_env", "allow_private"},
+    "callable": {"function"},
+    "knowledge_base": set(),
+}
+DEFAULT_AUTHORITY: dict[SourceKind, int] = {
+    "knowledge_base": 1,
+    "jsonl": 1,
+    "csv": 1,
+    "sqlite": 2,
+    "sqlalchemy": 2,
+    "callable": 2,
+    "http": 3,
+}
+"""Priority of each kind in the knowledge base hierarchy of control stack 20.4.4; 1 is asked first."""
+
+Function = Annotated[Any, WithJsonSchema({"type": "string"})]
+"""An import path `package.module:function`, or in Python the function itself."""
+
+
+def checked_function(value: Any) -> Any:
+    if value is None or callable(value):
+        return value
+    module, _, name = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if not module or not name or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+        raise ValueError("expected an import path such as 'package.module:function', or a function")
+    return value
+
+
+class SourceSettings(Section):
+    """One source of knowledge that the user trusts."""
+
+    kind: SourceKind
+    """A file, a database, an address, a function, or the knowledge base of the guardrails app."""
+    path: str | None = None
+    """File of `jsonl`, `csv` and `sqlite`; a relative one is looked for beside the settings, then in the current
+    directory."""
+    table: str | None = None
+    """Table of `sqlite` and `sqlalchemy`; a full-text table (FTS5) is searched as one."""
+    field: str | None = None
+    """Column or key that holds the values; in `http`, the key of a match. Unset: the first column, the whole line of
+    `jsonl`, the whole match."""
+    fields: dict[str, str] = Field(default_factory=dict)
+    """Columns for the parts of an entity, such as `{author: authors, year: year, title: title}` for papers."""
+    url: SecretStr | None = None
+    """Of `sqlalchemy`: a database URL. Of `http`: an address with `{value}` where the value belongs."""
+    results: str | None = None
+    """Of `http`: dotted path to the matches in the JSON answer; unset: the answer itself."""
+    missing_status: tuple[int, ...] = ()
+    """Of `http`: statuses that mean "there is no such thing", such as 404; any other than 200 is no answer."""
+    api_key_env: str | None = None
+    """Of `http`: environment variable with a key, sent as bearer token."""
+    allow_private: bool = False
+    """Of `http`: let the address be in a private network or on this machine."""
+    function: Function = None
+    """Of `callable`: import path `package.module:function`; it gets the value and returns True, False, a record or
+    None."""
+    authority: int | None = Field(default=None, ge=1, le=5)
+    """1 is asked first, 5 last; unset: by kind (control stack 20.4.4). Equals are asked in the order given."""
+    complete: bool | None = None
+    """What is not in it does not exist. Unset: true, but false for `knowledge_base`."""
+    timeout_s: float = Field(default=2.0, gt=0)
+    """Seconds to wait for one answer."""
+
+    @field_validator("function")
+    @classmethod
+    def _can_be_called(cls, value: Any) -> Any:
+        return checked_function(value)
+
+    @field_validator("missing_status")
+    @classmethod
+    def _never_found(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if any(not 400 <= status < 500 for status in value):
+            raise ValueError("expected statuses from 400 to 499")
+        return value
+
+    @model_validator(mode="after")
+    def _has_what_its_kind_needs(self) -> SourceSettings:
+        for key in NEEDED_KEYS[self.kind]:
+            if not getattr(self, key):
+                raise ValueError(f"kind {self.kind!r} needs the key {key!r}")
+        for key in sorted(self.model_fields_set - _COMMON - _ALLOWED_KEYS[self.kind]):
+            valid = sorted((_ALLOWED_KEYS[self.kind] | _COMMON) - {"kind"})
+            raise ValueError(f"key {key!r} means nothing for kind {self.kind!r}; its keys: {', '.join(valid)}")
+        if self.kind == "http" and "{value}" not in self.secret_url:
+            raise ValueError("the url of an http source needs '{value}' where the value belongs")
+        return self
+
+    @property
+    def secret_url(self) -> str:
+        """The URL in clear text; empty if there is none."""
+        return self.url.get_secret_value() if self.url else ""
+
+    @property
+    def priority(self) -> int:
+        """1 to 5; 1 is asked first."""
+        return self.authority or DEFAULT_AUTHORITY[self.kind]
+
+    @property
+    def is_complete(self) -> bool:
+        """True if what it does not have does not exist."""
+        return self.kind != "knowledge_base" if self.complete is None else self.complete
+
+
+class EntitySettings(Section):
+    """One kind of entity that must exist: how it is found in an answer, and where it is looked up."""
+
+    sources: tuple[str, ...] = Field(min_length=1)
+    """Names of sources, from `knowledge.sources`."""
+    pattern: str | None = None
+    """Regular expression for a kind of your own; its group `value`, or the whole match, is looked up."""
+    function: Function = None
+    """Import path of an extractor of your own: it gets the text and yields (start, end) pairs."""
+    severity: Severity | None = None
+    """How bad an invented one is; unset: that of the kind, `high` for your own."""
+    match: Literal["exact", "folded"] | None = None
+    """Compare as written, or without case, accents and punctuation; unset: that of the kind, `exact` for your own."""
+
+    _compiles = field_validator("pattern")(regular_expression)
+
+    @field_validator("function")
+    @classmethod
+    def _can_be_called(cls, value: Any) -> Any:
+        return checked_function(value)
+
+    @model_validator(mode="after")
+    def _one_way_to_find_it(self) -> EntitySettings:
+        if self.pattern is not None and self.function is not None:
+            raise ValueError("give 'pattern' or 'function', not both")
+        return self
+
+
+class KnowledgeSettings(Section):
+    """Outside knowledge: what must exist is looked up in sources the user trusts."""
+
+    sources: dict[str, SourceSettings] = Field(default_factory=dict)
+    """Sources by a name of your own."""
+    entities: dict[str, EntitySettings] = Field(default_factory=dict)
+    """What is looked up: `papers`, `statutes`, `drugs`, `tickers`, `ids`, or a kind of your own."""
+    budget_s: float = Field(default=3.0, gt=0)
+    """Seconds for all look-ups of one answer; what was not answered by then is unverified."""
+    min_severity: Severity = "medium"
+    """Entities of a lower severity are not looked up."""
+
+    @model_validator(mode="after")
+    def _names_that_exist(self) -> KnowledgeSettings:
+        for kind, entity in self.entities.items():
+            for name in entity.sources:
+                if name not in self.sources:
+                    hint = nearest(name, tuple(self.sources))
+                    raise ValueError(f"entities.{kind}.sources names {name!r}, which is not in knowledge.sources{hint}")
+        return self

@@ -1,0 +1,77 @@
+"""Settings of the language models that draw samples and judge: addresses, limits, cache."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from evidencerails.settings.base import Section, http_url
+
+
+class BudgetSettings(Section):
+    """Upper bounds of the LLM work for one response."""
+
+    calls: int = Field(default=40, ge=0)
+    """Requests."""
+    tokens: int = Field(default=100_000, ge=0)
+    """Tokens, prompt and completion together."""
+    seconds: float = Field(default=60.0, gt=0)
+    """Seconds of waiting."""
+
+
+class LlmEndpoint(Section):
+    """One OpenAI-compatible model."""
+
+    model: str | None = None
+    """Name of the model; without it and `base_url` there is none outside NeMo."""
+    base_url: str | None = None
+    """Base URL of an OpenAI-compatible API."""
+    api_key_env: str = "OPENAI_API_KEY"
+    """Environment variable with the key."""
+    api_key: SecretStr | None = None
+    """The key itself; never printed."""
+    timeout_s: float = Field(default=30.0, gt=0)
+    """Seconds to wait for a reply."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_http(cls, value: str | None) -> str | None:
+        return http_url(value)
+
+
+class CacheSettings(Section):
+    """Where replies of judges are kept, so that the same question is not paid for twice."""
+
+    backend: Literal["off", "memory", "disk"] = "memory"
+    """No cache, one in this process, or one in a file."""
+    path: str | None = None
+    """File of the backend `disk`; it is made if need be."""
+    ttl_s: float = Field(default=86_400.0, gt=0)
+    """Seconds until an entry expires; a day."""
+    max_entries: int = Field(default=10_000, ge=1)
+    """Entries kept; the oldest go first."""
+
+    @field_validator("backend", mode="before")
+    @classmethod
+    def _yaml_off_is_a_word(cls, value: Any) -> Any:
+        return "off" if value is False else value  # YAML 1.1 reads a bare `off` as false
+
+    @model_validator(mode="after")
+    def _disk_has_its_file(self) -> CacheSettings:
+        if self.backend == "disk" and not self.path:
+            raise ValueError("backend 'disk' needs the key 'path'")
+        return self
+
+
+class LlmSettings(LlmEndpoint):
+    """The model that draws samples and judges outside NeMo, and the limits that hold everywhere."""
+
+    judge: LlmEndpoint | None = None
+    """A separate model for judging; the main one if unset."""
+    max_retries: int = Field(default=2, ge=0)
+    """Further tries after an error that may pass (timeout, 429, 5xx)."""
+    max_concurrency: int = Field(default=8, ge=1)
+    """Requests under way at once for one response."""
+    budget: BudgetSettings = BudgetSettings()
+    cache: CacheSettings = CacheSettings()

@@ -1,0 +1,188 @@
+"""Settings of severity and of what answers a finding: repair, verification, abstention, annotation, quality gate."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from evidencerails.exchange import Stakes
+from evidencerails.report import Decision, FindingKind
+from evidencerails.settings.base import Section
+
+RepairFallback = Literal["auto", "annotate", "warn", "abstain", "escalate", "block", "raise"]
+AnnotationFormat = Literal["plain", "markdown", "html"]
+
+
+class SeverityPartWeights(Section):
+    """Weights of the three parts of a severity (control stack 20.1.4); they are made to sum to 1."""
+
+    propagation_risk: float = Field(default=0.3, ge=0.0)
+    inverse_detectability: float = Field(default=0.2, ge=0.0)
+    consequence: float = Field(default=0.5, ge=0.0)
+
+    @model_validator(mode="after")
+    def _some_weight(self) -> SeverityPartWeights:
+        if self.propagation_risk + self.inverse_detectability + self.consequence <= 0.0:
+            raise ValueError("at least one weight must be above 0")
+        return self
+
+
+class SeverityParts(Section):
+    """Parts of the severity of one kind of finding; what is unset follows from the finding itself."""
+
+    propagation_risk: float | None = Field(default=None, ge=0.0, le=1.0)
+    """How likely it feeds later decisions, memory or tool calls."""
+    inverse_detectability: float | None = Field(default=None, ge=0.0, le=1.0)
+    """How hard it is to notice; confabulations are the hardest."""
+    consequence: float | None = Field(default=None, ge=0.0, le=1.0)
+    """How much harm it does where the stakes are medium."""
+
+
+class SeverityThresholds(Section):
+    """Lower borders of the severity levels: above `critical` is critical, at most `medium` is low."""
+
+    critical: float = Field(default=0.8, ge=0.0, le=1.0)
+    high: float = Field(default=0.6, ge=0.0, le=1.0)
+    medium: float = Field(default=0.3, ge=0.0, le=1.0)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> SeverityThresholds:
+        if not self.medium <= self.high <= self.critical:
+            raise ValueError(f"expected medium <= high <= critical, got {self.medium}, {self.high}, {self.critical}")
+        return self
+
+
+class ProtocolSettings(Section):
+    """What each severity level leads to where no policy rule matches (control stack 20.1.4)."""
+
+    critical: Decision = "escalate"
+    """Stop, a person looks at it."""
+    high: Decision = "block"
+    """Quarantined; a claim that the chain of verification upholds is let through with a warning."""
+    medium: Decision = "regenerate"
+    """Flagged, written again with corrective context."""
+    low: Decision = "allow"
+    """Logged, and kept in the regression set."""
+
+
+class SeveritySettings(Section):
+    """How severe a finding is, and what follows from it."""
+
+    stakes: Stakes = "medium"
+    """What depends on the answers; `$stakes` in a flow or `stakes=` of `check` sets it for one answer."""
+    weights: SeverityPartWeights = SeverityPartWeights()
+    thresholds: SeverityThresholds = SeverityThresholds()
+    kinds: dict[FindingKind, SeverityParts] = Field(default_factory=dict)
+    """Parts by finding kind, in the place of the defaults."""
+    protocol: ProtocolSettings | None = None
+    """Decide by severity level what no policy rule decides; unset: by the kind of the finding."""
+    regression_set: str | None = None
+    """JSONL file to which answers with findings of low severity are appended; it holds answer and evidence text."""
+
+
+class RegenerationSettings(Section):
+    """Repair of an answer: only flagged sentences are written again (control stack 20.5.1)."""
+
+    max_rounds: int = Field(default=2, ge=1, le=10)
+    """Attempts; it also stops when an attempt leaves as many flagged claims as before."""
+    max_growth: float = Field(default=2.0, ge=1.0)
+    """How many times longer a sentence may become; an attempt beyond that is refused."""
+    fallback: RepairFallback = "auto"
+    """What a repair that fails becomes. `auto`: escalate where that is set up, else block."""
+
+
+class VerificationSettings(Section):
+    """Chain of verification (control stack 20.3.3): two further LLM calls for the claims that deserve them."""
+
+    enabled: bool = False
+    """Verify claims by questions that are answered without sight of the answer."""
+    min_severity: float = Field(default=0.5, ge=0.0, le=1.0)
+    """Expected severity from which a claim is verified; the control stack finds the cost justified above 0.5."""
+    max_claims: int = Field(default=20, ge=1)
+    """Claims verified for one answer, the most severe first; all of them share the two calls."""
+    min_consistency: float = Field(default=0.5, ge=0.0, le=1.0)
+    """Probability from which an independent answer upholds a claim that it supports, or refutes one it contradicts."""
+
+
+class ConfidenceWeights(Section):
+    """Weights of the four parts of confidence (control stack 20.3.4), made to sum to 1 over what was measured."""
+
+    groundedness: float = Field(default=0.4, ge=0.0)
+    certainty: float = Field(default=0.2, ge=0.0)
+    """1 - normalised semantic entropy of the samples."""
+    self_consistency: float = Field(default=0.2, ge=0.0)
+    retrieval_quality: float = Field(default=0.2, ge=0.0)
+
+
+class AnswerabilitySettings(Section):
+    """When a question is not answered at all, before anything is generated."""
+
+    min_relevance: float = Field(default=0.25, ge=0.0, le=1.0)
+    """Likeness of a passage to the question from which it is relevant (cosine of the embedded sentence encoder)."""
+    min_coverage: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Share of the question's telling words that the relevant passages together have to hold; 0: it is only told."""
+    domain: tuple[str, ...] = ()
+    """What the app is about, in a few phrases; unset: every question is in its domain."""
+    min_domain_match: float = Field(default=0.2, ge=0.0, le=1.0)
+    """Likeness to the nearest of these phrases below which a question is out of domain."""
+    max_age_days: float | None = Field(default=None, gt=0)
+    """Age of the relevant passages, by their metadata, above which the evidence is stale; unset: none is."""
+    date_keys: tuple[str, ...] = ("updated_at", "updated", "date", "published", "as_of", "timestamp")
+    """Keys of a passage's metadata that may hold its date; the first that can be read counts."""
+
+
+class AbstentionSettings(Section):
+    """When the app says that it does not know."""
+
+    enabled: bool = False
+    """Weigh the confidence of every answer; `then: abstain` in a policy works without it."""
+    answer_from: float = Field(default=0.75, ge=0.0, le=1.0)
+    """Confidence from which the answer stands as it is."""
+    partial_from: float = Field(default=0.4, ge=0.0, le=1.0)
+    """Confidence from which it is shown with its uncertain claims marked; below, the app abstains."""
+    weights: ConfidenceWeights = ConfidenceWeights()
+    before: AnswerabilitySettings = AnswerabilitySettings()
+    """The input rail `check answerability`."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> AbstentionSettings:
+        if self.partial_from > self.answer_from:
+            given = f"partial_from ({self.partial_from:g}), answer_from ({self.answer_from:g})"
+            raise ValueError(f"partial_from must not be above answer_from; got {given}")
+        return self
+
+
+class GenerationSettings(Section):
+    """Generation from evidence alone, a source for each claim (control stack 20.3.1)."""
+
+    max_evidence_tokens: int = Field(default=3000, ge=64)
+    """Tokens of evidence in the prompt, counted by the NLI model's tokenizer; the most relevant passages come first."""
+    max_ungrounded_share: float = Field(default=0.3, ge=0.0, le=1.0)
+    """Share of claims without a source that bears them out above which the answer is generated again, more strictly."""
+    max_rounds: int = Field(default=2, ge=1, le=5)
+    """Attempts."""
+
+
+class AnnotationSettings(Section):
+    """How uncertain claims are marked in an answer."""
+
+    format: AnnotationFormat = "plain"
+    """`plain`: numbered marks and notes; `markdown`: footnotes; `html`: `<mark>` elements in escaped text."""
+
+
+class QualityGateSettings(Section):
+    """The last gate: no answer above a score leaves without a decision (control stack 20.6.5)."""
+
+    max_hallucination_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Highest `hallucination_score` of an answer that may leave; unset: no such gate."""
+    max_composite_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """The same for `metrics.composite_score`, over the parts that were measured."""
+    then: Decision = "block"
+    """Least decision on an answer above."""
+
+    @model_validator(mode="after")
+    def _decides(self) -> QualityGateSettings:
+        if self.then == "allow":
+            raise ValueError("a gate that allows is none; expected one of the decisions beyond allow")
+        return self

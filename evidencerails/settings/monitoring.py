@@ -1,0 +1,118 @@
+"""Settings of monitoring: which shift is an alarm, how much may go wrong, who is told (control stack 20.7, 20.8.6)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from evidencerails.settings.base import Section
+from evidencerails.settings.escalation import TierThresholds, WebhookSettings
+from evidencerails.settings.store import SampleRates
+
+
+class CusumSettings(Section):
+    """When a change of the mean hallucination score is an alarm."""
+
+    baseline: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Mean score while all is well; unset: that of the first `baseline_size` reports."""
+    baseline_size: int = Field(default=500, ge=50)
+    """Reports from which the distribution of scores is learnt; no alarm before there are so many."""
+    shift: float = Field(default=0.1, gt=0.0, le=1.0)
+    """Smallest shift of the mean that matters; the slack is half of it, which finds that shift soonest."""
+    false_alarm_every: float = Field(default=10_000.0, ge=100.0)
+    """Reports between two false alarms, on average (ARL0); the threshold follows from it."""
+
+
+class RegressionSettings(Section):
+    """When a change of the change log has made scores worse at once."""
+
+    window: int = Field(default=200, ge=10)
+    """Reports compared before and after a change, at most."""
+    min_reports: int = Field(default=30, ge=2)
+    """Reports on each side below which nothing is said; changes closer than that are judged together."""
+    rise: float = Field(default=0.1, gt=0.0, le=1.0)
+    """Rise of the mean score that counts, if it is also beyond chance (95%)."""
+
+
+class WhenExhausted(Section):
+    """What holds while the error budget is exhausted, wherever it is stricter than the settings it stands for."""
+
+    sample: SampleRates | None = None
+    """For `store.sample`: keep more reports."""
+    max_unsupported_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """For `grounding.max_unsupported_score`: sentences count as unsupported sooner."""
+    max_hallucination_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """For `quality_gate.max_hallucination_score`: hold back answers above it."""
+    answer_from: float | None = Field(default=None, ge=0.0, le=1.0)
+    """For `abstention.answer_from`, which is then weighed even if it is off: abstain sooner."""
+    partial_from: float | None = Field(default=None, ge=0.0, le=1.0)
+    """For `abstention.partial_from`."""
+    tiers: TierThresholds | None = None
+    """For `escalation.tiers`: send more answers to people."""
+    on_unverified: Literal["allow", "warn", "escalate", "block", "raise"] | None = None
+    """For `on_unverified`."""
+
+
+class ErrorBudgetSettings(Section):
+    """How much may go wrong in a while (hallucination error budget)."""
+
+    max_score: float = Field(default=0.2, gt=0.0, le=1.0)
+    """Highest acceptable mean hallucination score."""
+    window_days: float = Field(default=28.0, gt=0)
+    """Length of the window."""
+    min_reports: int = Field(default=50, ge=1)
+    """Reports below which nothing is said."""
+    when_exhausted: WhenExhausted | None = None
+    """What an exhausted budget changes by itself, until it has recovered; unset: it only tells."""
+    look_every_s: float = Field(default=60.0, gt=0)
+    """Seconds between looks at the budget, off every turn, if it changes anything."""
+
+
+class EmailSettings(Section):
+    """Who is told of alerts by mail."""
+
+    host: str
+    """SMTP server."""
+    port: int = Field(default=587, ge=1, le=65535)
+    """Its port."""
+    sender: str
+    """Address the mail comes from."""
+    to: tuple[str, ...] = Field(min_length=1)
+    """Addresses it goes to."""
+    starttls: bool = True
+    """Encrypt; a server that cannot is refused."""
+    user: str | None = None
+    """Name to log in with; unset: without."""
+    password_env: str | None = None
+    """Environment variable with the password."""
+    timeout_s: float = Field(default=10.0, gt=0)
+    """Seconds to wait for the server."""
+
+
+class AlertSettings(Section):
+    """Who is told of alerts, besides the log. One alert is told once, again after a while, and once it is over."""
+
+    webhook: WebhookSettings | None = None
+    """Called for each alert; unset: nobody is."""
+    email: EmailSettings | None = None
+    """Mailed for each alert; unset: nobody is."""
+    repeat_h: float = Field(default=24.0, gt=0)
+    """Hours until an alert that stays open is told again."""
+    gate_window_h: float = Field(default=1.0, gt=0)
+    """Hours for which answers that failed the quality gate keep their alert open; each is told of once."""
+
+
+class MonitoringSettings(Section):
+    """What is watched in the stored reports, off the path of any turn."""
+
+    window: int = Field(default=500, ge=10)
+    """Reports in the rolling window."""
+    shadow_sample: SampleRates = SampleRates()
+    """Share of answers that `activation: shadow` checks, by stakes (control stack 20.7.1: 1, 0.1, 0.01)."""
+    worst: int = Field(default=5, ge=0)
+    """Worst reports named in an alert."""
+    cusum: CusumSettings = CusumSettings()
+    regression: RegressionSettings = RegressionSettings()
+    budget: ErrorBudgetSettings = ErrorBudgetSettings()
+    alerts: AlertSettings = AlertSettings()

@@ -1,0 +1,76 @@
+"""Policy rules: conditions on a finding, and what happens then."""
+
+from __future__ import annotations
+
+from pydantic import Field, field_validator, model_validator
+
+from evidencerails.report import Category, Decision, ErrorType, FindingKind, Label, Origin, Severity, Verified
+from evidencerails.settings.base import Section
+from evidencerails.settings.problems import nearest
+from evidencerails.settings.violations import all_violations
+
+CHECKS = ("citations", "claims", "consistency", "grounding", "knowledge", "logic", "structure", "tools")
+"""Checks of this version, by the name used in `checks:`."""
+FINDERS = (*CHECKS, "verification")
+"""What a finding may name as its check: the chain of verification finds things without being a check to run."""
+
+
+class When(Section):
+    """Conditions of a policy rule; all given ones must hold, a list means any of its values."""
+
+    kind: FindingKind | tuple[FindingKind, ...] | None = None
+    """Kind of the finding."""
+    label: Label | tuple[Label, ...] | None = None
+    """Label of the claim behind it."""
+    category: Category | tuple[Category, ...] | None = None
+    """Its category."""
+    severity: Severity | tuple[Severity, ...] | None = None
+    """Its severity."""
+    origin: Origin | tuple[Origin, ...] | None = None
+    """`intrinsic`: against what the model was given; `extrinsic`: beyond it."""
+    error_type: ErrorType | tuple[ErrorType, ...] | None = None
+    """One of its error types."""
+    check: str | tuple[str, ...] | None = None
+    """Check that found it; `verification` is the chain of verification."""
+    violation: str | tuple[str, ...] | None = None
+    """What exactly was violated, in the words of the check that says so."""
+    verification: Verified | tuple[Verified, ...] | None = None
+    """What the chain of verification says about the claim behind it."""
+    min_severity: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Its severity score is at least this."""
+    min_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Its score is at least this."""
+    max_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Its score is at most this."""
+
+    @model_validator(mode="after")
+    def _can_hold(self) -> When:
+        if self.min_score is not None and self.max_score is not None and self.min_score > self.max_score:
+            raise ValueError(f"min_score ({self.min_score:g}) is above max_score ({self.max_score:g}): it never holds")
+        return self
+
+    @field_validator("check")
+    @classmethod
+    def _checks_that_exist(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        for name in (value,) if isinstance(value, str) else value or ():
+            if name not in FINDERS:
+                raise ValueError(f"there is no check {name!r}{nearest(name, FINDERS)}; available: {', '.join(FINDERS)}")
+        return value
+
+    @field_validator("violation")
+    @classmethod
+    def _violations_that_exist(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        known = all_violations()
+        for name in (value,) if isinstance(value, str) else value or ():
+            if name not in known:
+                raise ValueError(f"no check reports {name!r}{nearest(name, known)}; available: {', '.join(known)}")
+        return value
+
+
+class Rule(Section):
+    """One policy rule: the first whose `when` matches a finding decides it."""
+
+    when: When
+    """Conditions on a finding."""
+    then: Decision
+    """What happens then; the severest of all findings wins."""

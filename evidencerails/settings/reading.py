@@ -1,0 +1,51 @@
+"""Settings out of files: a YAML file of ours, or the config folder of a guardrails app."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evidencerails.errors import SettingsError
+
+APP_KEYS = ("models", "rails", "import_paths", "custom_data", "prompts")
+"""Keys by which a file is known as an app's config, not as settings of ours."""
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The evidencerails part of a YAML file, or of the `config.yml`/`*.yml` of a guardrails config folder.
+
+    Raises:
+        SettingsError: nothing readable is there.
+    """
+    files = sorted([*path.glob("*.yml"), *path.glob("*.yaml")]) if path.is_dir() else [path]
+    if not files:
+        raise SettingsError(f"no YAML file in the folder {str(path)!r}; expected a config.yml")
+    merged: dict[str, Any] = {}
+    for file in files:
+        merged.update(evidencerails_part(_read_yaml(file), whole=not path.is_dir()))
+    return merged
+
+
+def _read_yaml(file: Path) -> Any:
+    try:
+        return yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingsError(f"cannot read settings from {str(file)!r}: {error}") from error
+
+
+def evidencerails_part(data: Any, *, whole: bool) -> dict[str, Any]:
+    """Our part of what a YAML file holds; with `whole`, a file that is no app's config is ours from end to end."""
+    if not isinstance(data, Mapping):
+        raise SettingsError(f"settings must be a mapping at the top level, got {type(data).__name__}")
+    custom = data.get("custom_data")
+    for place in (custom if isinstance(custom, Mapping) else {}, data):
+        if "evidencerails" in place:
+            part = place["evidencerails"] or {}
+            if not isinstance(part, Mapping):
+                raise SettingsError(f"'evidencerails' must be a mapping, got {type(part).__name__}: {part!r}")
+            return dict(part)
+    is_app_config = any(key in data for key in APP_KEYS)
+    return dict(data) if whole and not is_app_config else {}

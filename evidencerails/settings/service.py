@@ -1,0 +1,68 @@
+"""Settings of `evidencerails serve`."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from evidencerails.settings.base import Section
+
+Role = Literal["check", "read", "review", "admin"]
+DEFAULT_PORT = 8484
+
+
+class ApiKey(Section):
+    """One API key, by its hash: the key itself stands nowhere."""
+
+    name: str = Field(min_length=1, max_length=64)
+    """Who holds it; stands in logs."""
+    role: Role
+    """`check` may check, `read` may see history and metrics, `review` also decides in the queue, `admin` may all."""
+    sha256: str
+    """SHA-256 of the key as 64 hexadecimal digits; `evidencerails serve --new-key NAME` makes both."""
+
+    @field_validator("sha256")
+    @classmethod
+    def _is_a_hash(cls, value: str) -> str:
+        if not re.fullmatch(r"[0-9a-f]{64}", value.lower()):
+            raise ValueError("expected 64 hexadecimal digits; make a key with: evidencerails serve --new-key NAME")
+        return value.lower()
+
+
+class ServiceSettings(Section):
+    """The HTTP service. Without keys it serves this machine alone."""
+
+    host: str = "127.0.0.1"
+    """Address to listen at; any but a loopback address needs keys."""
+    port: int = Field(default=DEFAULT_PORT, ge=0, le=65535)
+    """Port to listen at; 0 takes a free one and prints it."""
+    keys: tuple[ApiKey, ...] = ()
+    """Who may do what."""
+    keys_file: str | None = None
+    """YAML file with further keys: a list like `keys`."""
+    session_secret_env: str = "EVIDENCERAILS_SESSION_SECRET"
+    """Environment variable with the secret that signs dashboard sessions; unset: a new one at each start."""
+    session_hours: float = Field(default=12.0, gt=0)
+    """How long a dashboard login lasts."""
+    max_body_bytes: int = Field(default=2 * 1024 * 1024, ge=1024)
+    """Longest request body."""
+    max_depth: int = Field(default=64, ge=4, le=200)
+    """Deepest nesting of a request's JSON."""
+    max_items: int = Field(default=100, ge=1)
+    """Items of one batch, and passages, samples or messages of one check."""
+    max_running: int = Field(default=32, ge=1)
+    """Checks at work at once; the model merges their pairs into batches."""
+    max_waiting: int = Field(default=96, ge=0)
+    """Requests that wait for a place; beyond that the answer is 429 with Retry-After."""
+    requests_per_minute: int = Field(default=1200, ge=1)
+    """Requests of one key, or of one address where there are no keys; an item of a batch counts as one."""
+    header_timeout_s: float = Field(default=10.0, gt=0)
+    """Seconds a client may take to send the head of a request."""
+    body_timeout_s: float = Field(default=20.0, gt=0)
+    """Seconds a client may take to send the body."""
+    check_timeout_s: float = Field(default=120.0, gt=0)
+    """Seconds one check may take, waiting included; then the answer is 504."""
+    drain_s: float = Field(default=30.0, ge=0)
+    """Seconds that requests under way may take to end when the service stops."""

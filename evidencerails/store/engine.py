@@ -1,0 +1,225 @@
+"""Opens the database: driver, SQLite's write-ahead log, locks, and the tables brought up to date."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evidencerails.errors import MissingExtraError, StoreError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL, Connection, Engine
+
+log = logging.getLogger("evidencerails")
+
+HEAD = "0003"
+"""The newest migration; a test compares it with the folder's."""
+MIGRATION, ALERTS = 0, 1
+_LOCKS = 0x6772_6F75_6E64  # any number that no other program locks in that database
+
+
+def open_engine(address: str, *, lock_timeout_s: float = 5.0) -> Engine:
+    """An engine whose database has the tables of this version.
+
+    Raises:
+        MissingExtraError: SQLAlchemy or the driver is not installed.
+        StoreError: the URL cannot be used, the database cannot be reached, or a newer version wrote it.
+    """
+    try:
+        from sqlalchemy.exc import SQLAlchemyError
+    except ImportError:
+        raise MissingExtraError("the store", "sqlalchemy", "store") from None
+    url = parsed_url(address)
+    engine = _engine(url, lock_timeout_s)
+    try:
+        _migrate(engine)
+    except SQLAlchemyError as error:
+        engine.dispose()
+        raise as_store_error(error, url) from error
+    except StoreError:
+        engine.dispose()
+        raise
+    return engine
+
+
+def parsed_url(address: str) -> URL:
+    """The URL with the driver we use.
+
+    Raises:
+        StoreError: it is no URL of SQLite or PostgreSQL.
+    """
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        url = make_url(address)
+    except ArgumentError:  # its message holds the URL, and so the password
+        raise StoreError(
+            "the store's URL cannot be read; expected sqlite:///file.db or postgresql://user@host/db"
+        ) from None
+    backend = url.get_backend_name()
+    if backend in ("postgres", "postgresql"):
+        return url.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise StoreError(f"the store cannot use {backend!r}; expected an SQLite or PostgreSQL URL")
+    return url
+
+
+def sqlite_file(address: str) -> Path | None:
+    """The file of an SQLite URL; None for other databases and for one in memory."""
+    url = parsed_url(address)
+    in_file = url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:")
+    return Path(str(url.database)) if in_file else None
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that writes. SQLite takes the write lock at its begin, so that it waits instead of failing later.
+
+    Raises:
+        StoreError: the database is locked, full or gone; `retryable` tells whether another try can help.
+    """
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        with engine.connect().execution_options(evidencerails_writes=True) as connection, connection.begin():
+            yield connection
+    except SQLAlchemyError as error:
+        raise as_store_error(error, engine.url) from error
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction that only reads.
+
+    Raises:
+        StoreError: the database cannot be read.
+    """
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except SQLAlchemyError as error:
+        raise as_store_error(error, engine.url) from error
+
+
+def one_at_a_time(connection: Connection, what: int) -> None:
+    """Let no other transaction with the same number go on until this one ends; SQLite has one writer anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCKS + what})")
+
+
+def as_store_error(error: Exception, url: URL) -> StoreError:
+    """Our error for one of SQLAlchemy's; without the statement's parameters, which hold answers."""
+    from sqlalchemy.exc import DBAPIError
+
+    cause: Any = getattr(error, "orig", None) or error
+    place = url.render_as_string(hide_password=True)
+    detail = str(cause).splitlines()[0] if isinstance(error, DBAPIError) and str(cause) else ""
+    message = f"the store {place} failed: {type(cause).__name__}: {detail}"[:300]
+    return StoreError(message, retryable=not _is_about_the_data(error))
+
+
+def _is_about_the_data(error: Exception) -> bool:
+    """True if the same record will be refused again; everything else may pass, such as a lock or a missing table."""
+    from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError, StatementError
+
+    if isinstance(error, ProgrammingError):  # in PostgreSQL a missing table, in SQLite a value of a wrong type
+        return type(error.orig).__module__.startswith("sqlite3")
+    if isinstance(error, (DataError, IntegrityError)):
+        return True
+    return isinstance(error, StatementError) and not isinstance(error, DBAPIError)
+
+
+def _engine(url: URL, lock_timeout_s: float) -> Engine:
+    from sqlalchemy import create_engine, event
+
+    if url.get_backend_name() == "sqlite":
+        file = sqlite_file(url.render_as_string(hide_password=False))
+        if file is not None:
+            _make_folder(file.parent)
+        engine = create_engine(url, hide_parameters=True, connect_args={"timeout": lock_timeout_s})
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    milliseconds = max(1, int(lock_timeout_s * 1000))
+    options = f"-c lock_timeout={milliseconds}"
+    try:
+        connect_args = {"options": options, "connect_timeout": 5}
+        return create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=connect_args)
+    except ImportError:
+        raise MissingExtraError("a PostgreSQL store", "psycopg", "postgresql") from None
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot make the store's folder {str(folder)!r}: {error.strerror}", retryable=True) from error
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    """Set what SQLite keeps for each connection, and leave the begin of transactions to us."""
+    import sqlite3
+
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    try:
+        cursor.execute("PRAGMA journal_mode=WAL")  # a file property: readers do not wait for the writer
+    except sqlite3.OperationalError as error:  # locked just now; the first process that finds it free sets it
+        log.debug("evidencerails: store: WAL not set: %s", error)
+    cursor.execute("PRAGMA synchronous=FULL")  # a decision that was acknowledged survives a power cut
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("evidencerails_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _migrate(engine: Engine) -> None:
+    """Bring the tables up to date; of several services that start at once one does it and the others wait."""
+    with reading(engine) as connection:
+        if _revision(connection) == HEAD:
+            return
+    with writing(engine) as connection:
+        if engine.dialect.name == "postgresql":
+            connection.exec_driver_sql("SET LOCAL lock_timeout = '60s'")
+            one_at_a_time(connection, MIGRATION)
+        if _revision(connection) != HEAD:
+            _upgrade(connection)
+
+
+def _revision(connection: Connection) -> str | None:
+    """The revision of the tables; None for a database that has none of ours."""
+    from sqlalchemy import inspect, text
+
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    if found is not None and str(found) > HEAD:
+        raise StoreError(
+            f"the store's tables are of revision {found}, this version knows up to {HEAD}; upgrade evidencerails"
+        )
+    return None if found is None else str(found)
+
+
+def _upgrade(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.attributes["connection"] = connection
+    alembic_log = logging.getLogger("alembic")
+    level = alembic_log.level
+    alembic_log.setLevel(logging.WARNING)
+    try:
+        command.upgrade(config, "head")
+    finally:
+        alembic_log.setLevel(level)

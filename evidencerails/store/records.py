@@ -1,0 +1,110 @@
+"""From a report to what is kept of it: the columns that are searched, the findings, and the whole as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from evidencerails.exchange import Exchange
+from evidencerails.report import Redaction, Report, text_hash
+
+MAX_BODY_BYTES = 1_000_000
+"""Of a report's JSON; what does not fit is counted in it under `truncated`."""
+MAX_TEXT = 200_000
+"""Characters kept of an answer; no more can be shown to a person anyway."""
+NAME_LENGTH = 200
+
+ATTRIBUTION = ("attribution_precision", "attribution_existence", "attribution_accuracy", "attribution_entailment")
+"""How well an answer's citations hold, and the three parts of that (control stack 20.6.3)."""
+
+Record = dict[str, Any]
+"""`{"report": columns, "findings": [columns, ...]}`, plain data: a line of the spool as well as rows of the tables."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A report on its way to the store; made in the turn, turned into a record off it."""
+
+    report: Report
+    exchange: Exchange
+    created_at: float
+    sample_rate: float
+    redaction: Redaction
+
+
+def record_of(entry: Entry) -> Record:
+    """What is kept of a report."""
+    report, labels = entry.report, entry.exchange.labels
+    usage = report.llm
+    columns = {
+        "id": report.id,
+        "created_at": entry.created_at,
+        "status": report.status,
+        "decision": report.decision,
+        "hallucination_score": report.hallucination_score,
+        "composite_score": report.metrics.get("composite_score"),
+        "faithfulness": report.metrics.get("faithfulness"),
+        **{name: report.metrics.get(name) for name in ATTRIBUTION},
+        "retrieval_quality": report.abstention.parts.get("retrieval_quality") if report.abstention else None,
+        "gate_passed": report.gate.passed if report.gate else None,
+        "risk_level": report.risk_level,
+        "stakes": report.stakes,
+        "flow": plain_name(labels.flow),
+        "agent": plain_name(labels.agent),
+        "model": plain_name(labels.model),
+        "total_ms": report.timings_ms.get("total"),
+        "llm_calls": usage.calls,
+        "llm_tokens": usage.prompt_tokens + usage.completion_tokens,
+        "sample_rate": entry.sample_rate,
+        "version": report.version,
+        "redaction": entry.redaction,
+        "body": as_json(_body(entry)),
+    }
+    return {"report": columns, "findings": [_finding(report.id, finding) for finding in report.findings]}
+
+
+def _finding(report_id: str, finding: Any) -> dict[str, Any]:
+    return {
+        "report_id": report_id,
+        "kind": finding.kind,
+        "category": finding.category,
+        "severity": finding.severity,
+        "check": finding.check,
+        "label": finding.label,
+        "error_types": ",".join(finding.error_types),
+        "score": finding.score,
+    }
+
+
+def _body(entry: Entry) -> dict[str, Any]:
+    exchange, redaction = entry.exchange, entry.redaction
+    body: dict[str, Any] = {
+        "report": _plain(entry.report, redaction),
+        "evidence_ids": [passage.id for passage in exchange.evidence][:100],
+        "session": exchange.labels.session,
+    }
+    for name, text in (("response", exchange.response), ("question", exchange.user_input)):
+        if redaction != "drop":
+            body[name] = text[:MAX_TEXT] if redaction == "off" else text_hash(text)
+    return body
+
+
+def _plain(report: Report, redaction: Redaction) -> dict[str, Any]:
+    data = report.plain(max_bytes=MAX_BODY_BYTES, redaction=redaction)
+    if redaction != "off":
+        for key in ("answer", "repair", "verification", "abstention"):  # their texts are the answer's, once more
+            data.pop(key, None)
+    return data
+
+
+def plain_name(text: str | None) -> str | None:
+    """A short name that every database can hold: without NUL characters and lone surrogates."""
+    if text is None:
+        return None
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")[:NAME_LENGTH]
+
+
+def as_json(value: Any) -> str:
+    """JSON in ASCII: hostile characters are escaped, on disk and in the database."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=str)

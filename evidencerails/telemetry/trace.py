@@ -1,0 +1,105 @@
+"""What one guarded response cost and when, kept as plain records while it is checked and emitted as spans afterwards.
+
+Afterwards, since NeMo's OpenTelemetry adapter makes the spans of a turn once the turn is over: only then is there a
+parent for ours. Nothing here needs OpenTelemetry.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from evidencerails.exchange import Exchange, Message
+from evidencerails.llm.base import LlmReply
+from evidencerails.report import CheckResult, Report
+from evidencerails.settings.telemetry import TelemetrySettings
+
+
+@dataclass
+class LlmCallRecord:
+    """One request to a model; `error` is the type of what went wrong."""
+
+    check: str
+    model: str
+    messages: Sequence[Message]
+    options: Mapping[str, Any]
+    start_ns: int
+    end_ns: int = 0
+    reply: LlmReply | None = None
+    error: str | None = None
+
+
+@dataclass
+class CheckRecord:
+    """One check and the nanoseconds since 1970 between which it ran."""
+
+    result: CheckResult
+    start_ns: int
+    end_ns: int
+
+
+@dataclass
+class Trace:
+    """The records of one response."""
+
+    settings: TelemetrySettings
+    start_ns: int = field(default_factory=time.time_ns)
+    end_ns: int = 0
+    checks: list[CheckRecord] = field(default_factory=list)
+    llm_calls: list[LlmCallRecord] = field(default_factory=list)
+    exchange: Exchange | None = None
+    report: Report | None = None
+
+    def note_check(self, result: CheckResult) -> None:
+        """Keep a check that has ended now."""
+        end_ns = time.time_ns()
+        self.checks.append(CheckRecord(result, end_ns - int(result.duration_ms * 1e6), end_ns))
+
+    def finish(self, exchange: Exchange, report: Report) -> None:
+        """Keep the outcome."""
+        self.exchange, self.report, self.end_ns = exchange, report, time.time_ns()
+
+
+Sink = Callable[[Trace], None]
+"""Where a finished trace goes. It must not raise."""
+
+_trace: ContextVar[Trace | None] = ContextVar("evidencerails_trace", default=None)
+_check: ContextVar[str] = ContextVar("evidencerails_check", default="")
+
+
+@contextmanager
+def tracing(settings: TelemetrySettings, sink: Sink) -> Iterator[Trace]:
+    """A trace that LLM calls inside the block join; it goes to the sink if the block ends with a report."""
+    trace = Trace(settings)
+    token = _trace.set(trace)
+    try:
+        yield trace
+    finally:
+        _trace.reset(token)
+    if trace.report is not None and settings.spans != "off":
+        sink(trace)
+
+
+def enter_check(name: str) -> None:
+    """Say which check the rest of this task belongs to."""
+    _check.set(name)
+
+
+@contextmanager
+def llm_call(model: str, messages: Sequence[Message], options: Mapping[str, Any]) -> Iterator[LlmCallRecord]:
+    """Record one request; put the reply into the record."""
+    record = LlmCallRecord(_check.get(), model, messages, options, time.time_ns())
+    trace = _trace.get()
+    if trace is not None:
+        trace.llm_calls.append(record)
+    try:
+        yield record
+    except BaseException as error:
+        record.error = type(error).__name__
+        raise
+    finally:
+        record.end_ns = time.time_ns()

@@ -1,0 +1,221 @@
+"""The HTTP side of the replay server: connections, bodies, streams, and the faults that a reply asks for."""
+
+from __future__ import annotations
+
+import json
+import logging
+import select
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from evidencerails.testing.script import ReplayRequest, Reply
+from evidencerails.testing.wire import body_of, error_body, events_of
+from evidencerails.testing.wire_messages import message_error, message_events, message_of
+
+log = logging.getLogger(__name__)
+
+MESSAGES = "/messages"
+"""End of the path of Anthropic's protocol."""
+UNSCRIPTED_STATUS = 599
+"""Status of the answer to a request that nothing was scripted for: no client takes it for a transient fault."""
+POLL_S = 0.02
+"""How often a delayed answer looks whether the client has hung up."""
+
+
+class Answering(Protocol):
+    """Who knows the answers."""
+
+    models: tuple[str, ...]
+
+    def answer(self, request: ReplayRequest) -> Reply:
+        """The reply to a request."""
+        ...
+
+
+class HttpServer(ThreadingHTTPServer):
+    """Keeps its open sockets, so that it can end without waiting for clients that keep theirs alive."""
+
+    daemon_threads = False
+    block_on_close = True
+    request_queue_size = 256
+
+    def __init__(self, replay: Answering) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.replay = replay
+        self.stopping = threading.Event()
+        self._open: set[socket.socket] = set()
+        self._open_lock = threading.Lock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._open_lock:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._open_lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def open_count(self) -> int:
+        """How many connections are open."""
+        with self._open_lock:
+            return len(self._open)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        log.debug("connection of %s broke", client_address, exc_info=True)
+
+    def stop(self) -> None:
+        """End, and close the connections that clients keep."""
+        self.stopping.set()
+        self.shutdown()
+        with self._open_lock:
+            for connection in self._open:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    log.debug("connection was closed already")
+        self.server_close()
+
+
+class _ClientGone(Exception):
+    """The client hung up, or the server is stopping."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: HttpServer
+    _request: ReplayRequest | None = None
+
+    def log_message(self, format: str, *args: Any) -> None:
+        log.debug(format, *args)
+
+    def do_GET(self) -> None:
+        if urlsplit(self.path).path.endswith("/models"):
+            listed = [{"id": name, "object": "model", "owned_by": "replay"} for name in self.server.replay.models]
+            self._send(200, json.dumps({"object": "list", "data": listed}))
+        else:
+            self._send(404, json.dumps(error_body(404, f"no such path: {self.path}")))
+
+    def do_POST(self) -> None:
+        url = urlsplit(self.path)
+        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if not url.path.endswith(("/completions", MESSAGES)):
+            return self._send(404, json.dumps(error_body(404, f"no such path: {url.path}")))
+        try:
+            body = json.loads(raw)
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            return self._send(400, json.dumps(error_body(400, "the request body is not a JSON object")))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = ReplayRequest(path=url.path, query=url.query, body=body, headers=headers)
+        self._request = request
+        try:
+            self._answer(request, self.server.replay.answer(request))
+        except (_ClientGone, OSError):
+            request.is_abandoned = True
+            self.close_connection = True
+        finally:
+            self._finish()
+
+    def _answer(self, request: ReplayRequest, reply: Reply) -> None:
+        self._wait(reply.delay_s)
+        if reply.cut == "at_once":
+            return self._hang_up()
+        request.status = reply.status
+        is_chat = request.path.endswith("/chat/completions")
+        if reply.raw is not None:
+            self._send(reply.status, reply.raw, content_type=reply.content_type)
+        elif reply.status >= 400:
+            self._send_error(reply)
+        elif request.is_streaming:
+            is_message = request.path.endswith(MESSAGES)
+            events = message_events(request, reply) if is_message else events_of(request, reply, is_chat=is_chat)
+            self._stream(list(events), reply)
+        else:
+            is_message = request.path.endswith(MESSAGES)
+            body = message_of(request, reply) if is_message else body_of(request, reply, is_chat=is_chat)
+            self._send_whole(json.dumps(body, ensure_ascii=False), reply)
+
+    def _send_whole(self, text: str, reply: Reply) -> None:
+        if reply.broken_json:
+            text = text[: len(text) // 2]
+        if not reply.cut:
+            return self._send(200, text)
+        data = text.encode("utf-8", "surrogatepass")
+        self._head(200, "application/json", length=len(data))
+        self.wfile.write(data[: len(data) // 2])
+        self._hang_up()
+
+    def _stream(self, events: list[str], reply: Reply) -> None:
+        self._head(200, "text/event-stream", length=None)
+        if reply.broken_json:
+            events = [*events[: len(events) // 2], 'data: {"choices": [{"del\n\n']
+        for event in events[: max(1, len(events) // 2)] if reply.cut else events:
+            self._wait(reply.chunk_delay_s)
+            self._write_chunk(event)
+        if reply.cut:
+            return self._hang_up()
+        self._finish()
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _write_chunk(self, event: str) -> None:
+        data = event.encode("utf-8", "surrogatepass")
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    def _send_error(self, reply: Reply) -> None:
+        extra = {} if reply.retry_after_s is None else {"Retry-After": f"{reply.retry_after_s:g}"}
+        if reply.status == UNSCRIPTED_STATUS:
+            extra["x-should-retry"] = "false"
+        message = reply.message or f"scripted failure {reply.status}"
+        is_message = self._request is not None and self._request.path.endswith(MESSAGES)
+        body = message_error(reply.status, message) if is_message else error_body(reply.status, message, reply.param)
+        self._send(reply.status, json.dumps(body), extra)
+
+    def _send(
+        self, status: int, text: str, extra: Mapping[str, str] | None = None, content_type: str = "application/json"
+    ) -> None:
+        data = text.encode("utf-8", "surrogatepass")
+        self._head(status, content_type, length=len(data), extra=extra)
+        self._finish()
+        self.wfile.write(data)
+
+    def _head(
+        self, status: int, content_type: str, *, length: int | None, extra: Mapping[str, str] | None = None
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        if length is None:
+            self.send_header("Transfer-Encoding", "chunked")
+        else:
+            self.send_header("Content-Length", str(length))
+        for name, value in (extra or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def _wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if self.server.stopping.wait(min(POLL_S, left)) or self._client_hung_up():
+                raise _ClientGone
+
+    def _client_hung_up(self) -> bool:
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
+
+    def _finish(self) -> None:
+        """Note the end before the client can see it: then a client that has its answer finds it noted."""
+        if self._request is not None and self._request.finished_at is None:
+            self._request.finished_at = time.monotonic()
+
+    def _hang_up(self) -> None:
+        self._finish()
+        self.close_connection = True
+        self.wfile.flush()
+        self.connection.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,94 @@
+"""Anthropic's Messages protocol as bytes: bodies, server-sent events, errors. Text, reasoning and calls of tools."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from evidencerails.testing.script import ReplayRequest, Reply
+from evidencerails.testing.wire import usage_of
+
+_KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+_STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
+
+
+def message_of(request: ReplayRequest, reply: Reply) -> dict[str, Any]:
+    """The JSON body of a whole answer; the protocol has one completion a request."""
+    prompt_tokens, completion_tokens = usage_of(request, reply)
+    return {
+        **_head(request),
+        "content": _blocks(reply),
+        "stop_reason": _stop_reason(reply),
+        "usage": {"input_tokens": prompt_tokens, "output_tokens": completion_tokens},
+    }
+
+
+def message_events(request: ReplayRequest, reply: Reply) -> Iterator[str]:
+    """The server-sent events of a streamed answer."""
+    prompt_tokens, completion_tokens = usage_of(request, reply)
+    start = {**_head(request), "content": [], "usage": {"input_tokens": prompt_tokens, "output_tokens": 0}}
+    yield _event("message_start", {"message": start})
+    for index, block in enumerate(_blocks(reply)):
+        if block["type"] == "tool_use":
+            yield from _tool_events(index, block)
+            continue
+        key = "thinking" if block["type"] == "thinking" else "text"
+        yield _event("content_block_start", {"index": index, "content_block": {**block, key: ""}})
+        for piece in re.findall(r"\s*\S+|\s+$", block[key]):
+            yield _event("content_block_delta", {"index": index, "delta": {"type": f"{key}_delta", key: piece}})
+        yield _event("content_block_stop", {"index": index})
+    delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
+    yield _event("message_delta", {"delta": delta, "usage": {"output_tokens": completion_tokens}})
+    yield _event("message_stop", {})
+
+
+def _tool_events(index: int, block: dict[str, Any]) -> Iterator[str]:
+    yield _event("content_block_start", {"index": index, "content_block": {**block, "input": {}}})
+    partial = {"type": "input_json_delta", "partial_json": json.dumps(block["input"], ensure_ascii=False)}
+    yield _event("content_block_delta", {"index": index, "delta": partial})
+    yield _event("content_block_stop", {"index": index})
+
+
+def message_error(status: int, message: str) -> dict[str, Any]:
+    """The error envelope."""
+    kind = _KINDS.get(status, "api_error")
+    return {"type": "error", "error": {"type": kind, "message": message}, "request_id": "replay"}
+
+
+def _head(request: ReplayRequest) -> dict[str, Any]:
+    return {
+        "id": f"msg_replay{uuid.uuid4().hex[:12]}",
+        "type": "message",
+        "role": "assistant",
+        "model": request.body.get("model") or "replay",
+        "stop_reason": None,
+        "stop_sequence": None,
+    }
+
+
+def _blocks(reply: Reply) -> list[dict[str, Any]]:
+    thinking = [{"type": "thinking", "thinking": reply.reasoning, "signature": ""}] if reply.reasoning else []
+    text = reply.texts[0] if reply.texts else None
+    calls = [
+        {"type": "tool_use", "id": call.get("id", f"toolu_{place}"), "name": call["name"], "input": call["arguments"]}
+        for place, call in enumerate(reply.tool_calls, start=1)
+    ]
+    return thinking + ([{"type": "text", "text": text}] if text else []) + calls
+
+
+def _stop_reason(reply: Reply) -> str:
+    reason = reply.finish_reason or ("tool_calls" if reply.tool_calls else "stop")
+    return _STOP_REASONS.get(reason, reason)
+
+
+def _event(kind: str, data: dict[str, Any]) -> str:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **data}, ensure_ascii=False)}\n\n"

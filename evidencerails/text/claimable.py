@@ -1,0 +1,344 @@
+"""What in a response makes a claim, and what is left alone: courtesy, refusals, questions, offers, reasoning, code."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from evidencerails.exchange import Span
+from evidencerails.text.json_answers import fields_of, json_parts
+from evidencerails.text.phrases import COURTESY, NO_CLAIM
+from evidencerails.text.sentences import Block, block_sentences, blocks
+
+MAX_SHORT_ANSWER_WORDS = 6
+"""A sentence of at most so many words, without a verb, is read together with the question it answers."""
+
+_REASONING_TAGS = (
+    "think",
+    "thinking",
+    "thought",
+    "reasoning",
+    "reflection",
+    "scratchpad",
+    "analysis",
+    "chain_of_thought",
+)
+_TAGS = "|".join(_REASONING_TAGS)
+_TAG = re.compile(rf"<(/?)({_TAGS})>|<\|(begin|end)_of_thought\|>", re.IGNORECASE)
+
+
+def without_reasoning(text: str) -> list[Span]:
+    """What is left of a response without its reasoning traces (`<think>…</think>` and the like), in order.
+
+    Text before a closing tag that was never opened is reasoning too: some chat templates put the opening tag into the
+    prompt. An opening tag that is never closed cuts nothing: the reader sees that text, so it is checked.
+    """
+    kept: list[tuple[int, int]] = []
+    opened: tuple[int, str] | None = None
+    last = 0
+    for match in _TAG.finditer(text):
+        is_closing = match[1] == "/" or match[3] == "end"
+        name = (match[2] or "thought").lower()
+        if not is_closing:
+            opened = opened or (match.start(), name)
+        elif opened is None and not kept:
+            last = match.end()
+        elif opened is not None and opened[1] == name:
+            kept.append((last, opened[0]))
+            last, opened = match.end(), None
+    kept.append((last, len(text)))
+    return [Span.of(text, start, end) for start, end in kept if text[start:end].strip()]
+
+
+def claim_sentences(text: str) -> list[Span]:
+    """The sentences of a response that make a claim, in order, with offsets in the whole response."""
+    found = []
+    for part in without_reasoning(text):
+        data = json_parts(part.text)
+        stated = (s for s in _prose(_blanked(part.text, data)) if makes_claim(s.text))
+        filled = (span for span in data if fields_of(span.text))
+        for span in sorted([*filled, *stated], key=lambda span: span.start):
+            found.append(Span.of(text, part.start + span.start, part.start + span.end))
+    return found
+
+
+def _blanked(text: str, taken: list[Span]) -> str:
+    """The text with the taken stretches as empty lines; offsets stay."""
+    for span in taken:
+        text = text[: span.start] + "\n" * (span.end - span.start) + text[span.end :]
+    return text
+
+
+def _prose(text: str) -> Iterator[Span]:
+    parts = list(blocks(text))
+    for place, block in enumerate(parts):
+        following = parts[place + 1] if place + 1 < len(parts) else None
+        if block.kind == "heading" or (block.kind == "code" and not _reads_as_prose(text[block.start : block.end])):
+            continue
+        if _is_title(text, block, following) or _is_table_head(text, block, following):
+            continue
+        yield from block_sentences(text, block)
+
+
+_CODE_SIGNS = re.compile(r"[={}<>;\\]|\w\(|^\s*(?:#|//|/\*|\*|--|\$|>>>)")
+
+
+def _reads_as_prose(line: str) -> bool:
+    """True for a sentence that stands in a code block: a fence hides no claim."""
+    return len(line.split()) >= 4 and line.rstrip()[-1:] in ".!?" and not _CODE_SIGNS.search(line)
+
+
+def _is_title(text: str, block: Block, following: Block | None) -> bool:
+    """True for a short line without a full stop above a longer paragraph: "Early life", "**Overview**"."""
+    if block.kind != "prose" or following is None or following.end - following.start < 40:
+        return False
+    line = text[block.start : block.end].strip()
+    bare = line.strip("*_: ")
+    is_short = len(bare.split()) <= MAX_SHORT_ANSWER_WORDS and bare[-1:].isalpha() and not re.search(r"\d|:", bare)
+    is_bold = line.startswith("**") and line.rstrip(":").endswith("**")
+    return is_short and bare[:1].isupper() and (is_bold or not _VERB.search(bare.lower())) and following.kind != "row"
+
+
+def _is_table_head(text: str, block: Block, following: Block | None) -> bool:
+    if block.kind != "row" or following is None or following.kind != "row":
+        return False
+    return bool(re.search(r"\n[\s|:]*-{2,}[\s|:\-]*\n", text[block.end : following.start + 1]))
+
+
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|will|would|shall|should|may|might|"
+    r"must|'s|’s|"
+    r"n't|said|says|won|lost|made|wrote|died|became|began|went|took|gave|left|led|met|came|got|held|kept|"
+    r"built|born)\b"
+    r"|\w{3,}ed\b|\b(?!this\b)[a-z]{3,}[^s\W]s\b"
+)
+_FINITE = re.compile(
+    r"\b(?:is|are|was|were|am|has|have|had|do|does|did|can|could|will|would|shall|should|may(?!\s+\d)|might|"
+    r"must|said|says|"
+    r"won|lost|made|wrote|died|became|began|went|took|gave|led|came|got|held|kept|lives|lived|works|worked|"
+    r"plays|played)\b"
+    r"|n['’]t\b|\b(?:it|he|she|that|there)['’]s\b"
+)
+_PAST_TENSE = re.compile(
+    r"\b(?!(?i:the|a|an|his|her|its|their|our|my|your|of|and|or|most|more|very|so|as|by|un\w+|\w+ly)\b)"
+    r"\w+ [a-z]{3,}ed\b"
+)
+"""A word that can be a subject, then a regular past tense: "The bridge opened in 1932"."""
+_CLOSERS = "\"'”’»)]*_ \t\r\n"
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+
+
+def makes_claim(sentence: str) -> bool:
+    """True if the sentence states something that can be true or false.
+
+    Short answers do ("Lyon.", "1889", "Yes"). Greetings, thanks, offers, refusals, statements that nothing is known,
+    pure questions, headings and lead-ins do not, unless a clause of the sentence also states something.
+    """
+    line = clean(sentence).strip()
+    if not any(c.isalnum() for c in line) or re.match(r"#{1,6}\s", line):
+        return False
+    bare = line.rstrip(_CLOSERS).lstrip(_CLOSERS).lower().replace("’", "'")
+    if not bare or _NUMBERING.fullmatch(bare):
+        return False
+    if bare[-1:] in "?？":
+        is_loaded = bool(_LOADED_QUESTION.search(bare)) or _ends_with_a_tag(bare)
+        return is_loaded or _told_before_question(bare) is not None
+    if bare[-1:] in ":：":
+        return not _is_lead_in(bare.rstrip(":： "))
+    return any(_clause_claims(clause) for clause in _clauses(bare.rstrip(".!…。！ ")))
+
+
+_NUMBERING = re.compile(r"\(?(?:step |part |section )?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.):]")
+_LOADED_QUESTION = re.compile(
+    r"^(?:did|do) you know (?:that|the|it|he|she|they|there)\b"
+    r"|^(?:is|are|was|were|do|does|did|has|have|had)n't (?!(?:you|that|this|it|we|i|there)\b)"
+)
+"""Questions that state what they ask: "Isn't the tower in Lyon?"."""
+_TAG_QUESTION = re.compile(
+    r",\s*(?:is|are|was|were|do|does|did|has|have|had|can|will|would)(?:n't| not)?\s+\w+\s*[?？]$|,\s*(?:right|"
+    r"correct|no)\s*\?$"
+)
+
+
+def _ends_with_a_tag(bare: str) -> bool:
+    """ "The tower is in Lyon, isn't it?" states what it asks."""
+    match = _TAG_QUESTION.search(bare)
+    return bool(match) and not re.match(r"(?:who|what|when|where|which|why|how|is|are|do|does|did|can|would)\b", bare)
+
+
+_PAUSE = re.compile(r"\s*[,;–—]\s+|\s+-\s+")
+_ASKS_OR_SUPPOSES = re.compile(
+    r"\W*(?:(?:and|but|so|well|or) )?(?:(?:who|what|when|where|which|why|how|whose|is|are|do|does|did|can|could|would|"
+    r"will|have|has|should|shall|may|was|were|any|ever|if|since|because|as|given|assuming|unless|until|while)(?:n't)?"
+    r"|you (?:mentioned|asked|said|wrote|seem))\b"
+)
+_ASKED = re.compile(
+    r"(?:(?:and|but|so) (?:who|where|when|which)\b|(?:(?:and|but|so) )?(?:what|why|how)\b"
+    r"|(?:(?:and|but|so) )?(?:is|are|do|does|did|can|could|would|will|have|has|should|shall|may|was|were)(?:n't)?"
+    r" (?:you|we|i|it|he|she|they|there|this|that|anyone|anybody)\b"
+    r"|which \w+ (?:is|are|do|does|did|can|could|would|will)\b"
+    r"|(?:who|where|when|which) (?:is|are|do|does|did|can|could|would|will|was|were) (?:you|it|he|she|they|we|i)\b)"
+)
+"""A question of its own; "which was late?" may say more of what stands before."""
+
+
+def _told_before_question(sentence: str) -> tuple[str, str] | None:
+    """The statement and the question of one sentence with both: "It opened in 1962, would you like to see it?"."""
+    pauses = list(_PAUSE.finditer(sentence))
+    if not pauses:
+        return None
+    told, asked = sentence[: pauses[-1].start()], sentence[pauses[-1].end() :]
+    low = told.lower().replace("’", "'")
+    is_sentence = _FINITE.search(low) or _PAST_TENSE.search(told) or (_VERB.search(low) and len(low.split()) > 3)
+    if not is_sentence or _ASKS_OR_SUPPOSES.match(low):
+        return None
+    return (told, asked) if any(_clause_claims(clause) for clause in _clauses(low)) else None
+
+
+def without_question(sentence: str) -> str:
+    """A statement without the question behind it; the whole sentence if it has no such two parts, or if the question
+    states something as well ("did you know that ...")."""
+    parts = _told_before_question(sentence) if sentence.rstrip(_CLOSERS)[-1:] in ("?", "？") else None
+    if parts is None:
+        return sentence
+    asked = parts[1].lower().replace("’", "'")
+    return parts[0] if _ASKED.match(asked) and not _LOADED_QUESTION.search(asked) else sentence
+
+
+_CLAUSE_SPLIT = re.compile(
+    r",\s+(?=(?:i|we) (?:just |only |do |also )*(?:know|think|believe|heard|read|guess)\b)"
+    r"|\s+(?:other than|except)(?: that)?\s+(?=(?:it|he|she|they|the|that|there)\b)"
+    r"|,?\s+(?:but|however|although|though|because|since|yet|whereas|and(?=\s+(?:the|it|he|she|they|there|this)\b))"
+    r"(?:,\s*|\s+)|[;；]\s*|\s+[–—-]\s+|[,:]\s+(?=(?:the|it|he|she|they|there)\b)"
+)
+
+
+def _clauses(bare: str) -> list[str]:
+    return [clause.strip(" ,") for clause in _CLAUSE_SPLIT.split(bare) if clause.strip(" ,")]
+
+
+def _clause_claims(clause: str) -> bool:
+    rest = _after_courtesy(clause)
+    return bool(rest) and not any(p.fullmatch(clause) or p.fullmatch(rest) for p in NO_CLAIM)
+
+
+_KNOWN = re.compile(
+    r"(?:(?P<before>.{2,120}?)(?:,? (?:but|however)| ?,) )?i (?:(?:do|also|only|just|really) )*"
+    r"(?:(?:know|think|believe|guess)(?: that)?|(?:read|heard|learned|learnt|remember|understand) that)[ ,]+"
+    r"(?!(?:how|what|who|where|why|if|whether|when|which|about|of|so|not)\b)(?=\S+ \S+ \S+)",
+    re.IGNORECASE,
+)
+"""What says no more than that its speaker knows the rest: "I'm not sure, but I know that ..."."""
+
+
+def without_frame(sentence: str) -> str:
+    """The part of a sentence that is claimed: "I've never seen it, but I know that he directed it" claims that he did.
+
+    The whole sentence, if what stands before its "but" states something as well, or the rest is no sentence.
+    """
+    match = _KNOWN.match(sentence)
+    if match is None:
+        return sentence
+    before = match["before"]
+    if before and not is_bare_reply(before) and makes_claim(before):
+        return sentence
+    rest = sentence[match.end() :]
+    return rest if _FINITE.search(rest.lower()) or _PAST_TENSE.search(rest) else sentence
+
+
+def _after_courtesy(clause: str) -> str:
+    at = 0
+    while match := COURTESY.match(clause, at):
+        at = match.end()
+    return clause[at:]
+
+
+_LEADS = re.compile(
+    r"^(?:here|below|these|those|some|in summary|summary|key|to summari[sz]e|for example|note|e\.g|i\.e)\b"
+    r"|\b(?:following|as follows|below|listed here|these|steps?|include|includes|such as|are|is|answer|summary)$"
+)
+
+
+def _is_lead_in(bare: str) -> bool:
+    """True for a line that only announces what comes after its colon."""
+    words = _WORD.findall(bare)
+    return len(words) <= 4 or (len(words) <= 20 and bool(_LEADS.search(bare)) and not re.search(r"\d", bare))
+
+
+def is_short_answer(sentence: str) -> bool:
+    """True for an answer that is no sentence of its own ("Lyon.", "In 1889", "Yes", "No, it is not."): it needs its
+    question."""
+    words = _WORD.findall(sentence)
+    if not words or len(words) > MAX_SHORT_ANSWER_WORDS:
+        return False
+    is_yes_or_no = words[0].lower() in ("yes", "no", "yeah", "nope") and len(words) <= 3
+    has_verb = _FINITE.search(sentence.lower()) or _PAST_TENSE.search(sentence)
+    return is_yes_or_no or is_bare_reply(sentence) or not has_verb
+
+
+_BARE_REPLY = re.compile(
+    r"(?=\w)(?:(?:yes|no|yeah|yep|nope|nah)\b[\s,.!–—-]*)?"
+    r"(?:(?:it|he|she|they|i|we|you|that|this|there|one) (?:is|are|was|were|am|has|have|had|do|does|did|can|could|will|"
+    r"would|shall|should|may|might|must)(?: not|n't)?|(?:it|he|she|they|we|you|that|there)'(?:s|re) not)?[\s.!]*",
+    re.IGNORECASE,
+)
+
+
+def is_bare_reply(sentence: str) -> bool:
+    """True for a yes or no without any word of its own: "Yes", "No, it is not.", "She did."."""
+    return _BARE_REPLY.fullmatch(sentence.replace("’", "'").strip(_CLOSERS)) is not None
+
+
+_BRACKET, _MARK = re.compile(r"\["), re.compile(r"[*_`]")
+_MARKUP = (
+    (_BRACKET, re.compile(r"!?\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)"), r"\1"),  # [text](link)
+    (
+        _MARK,
+        re.compile(r"(?<!\w)(?:\*\*|__)(?=\S)|(?<=\S)(?:\*\*|__)(?!\w)|(?<!\S)[*_](?=\w)|(?<=\w)[*_](?!\w)|`"),
+        "",
+    ),
+    (_BRACKET, re.compile(r"\s?\[(?:\d{1,3}(?:\s?[,–-]\s?\d{1,3})*|citation needed)\]"), ""),  # [1], [2, 3]
+)
+_SPACES = re.compile(r"\s\s+|[^\S ]")
+_SPLIT_NOT = re.compile(
+    r"(?:(?<=\bdo)|(?<=\bdoes)|(?<=\bdid)|(?<=\bis)|(?<=\bare)|(?<=\bwas)|(?<=\bwere)|(?<=\bca)|(?<=\bwo)"
+    r"|(?<=\bcould)|(?<=\bwould)|(?<=\bshould)|(?<=\bhas)|(?<=\bhave)|(?<=\bhad)|(?<=\bmust)) n['’]t\b",
+    re.IGNORECASE,
+)
+_SPLIT_APOSTROPHE = re.compile(
+    r"(?<=\w) ['’] (?=(?:s|t|m|re|ve|d|ll)\b)"
+    r"|(?:(?<=\bi)|(?<=\bit)|(?<=\bhe)|(?<=\bshe)|(?<=\bwe)|(?<=\bthey)|(?<=\byou)|(?<=\bthat)|(?<=\bthere)) ['’]"
+    r"(?=(?:s|m|re|ve|d|ll)\b(?!-))",
+    re.IGNORECASE,
+)
+
+
+def clean(text: str) -> str:
+    """The text as a model should read it: no control or invisible characters, no markdown signs, single spaces; words
+    that a tokeniser took apart ("isn ' t") are whole."""
+    is_plain = _is_plain(text)
+    if not is_plain:
+        text = "".join(_shown(c) for c in unicodedata.normalize("NFC", text))
+    for sign, pattern, replacement in _MARKUP:
+        if sign.search(text):  # most texts have none, and looking for one sign is far quicker than for all it may do
+            text = pattern.sub(replacement, text)
+    if " '" in text or " ’" in text or " n'" in text or " n’" in text:
+        text = _SPLIT_NOT.sub("n't", _SPLIT_APOSTROPHE.sub("'", text))
+    if text.lstrip().startswith("|"):
+        text = ", ".join(cell.strip() for cell in text.strip().strip("|").split("|") if cell.strip())
+    if not is_plain or "  " in text:
+        text = _SPACES.sub(" ", text)
+    return text.strip()
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
+def _shown(char: str) -> str:
+    if char.isspace() or char == "\x00":
+        return " "
+    if "！" <= char <= "～":
+        return chr(ord(char) - ord("！") + ord("!"))  # full-width forms: "１４" is 14
+    return "" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co") else char

@@ -1,0 +1,181 @@
+"""Points in time that a text names: dates, years in digits and in words, decades, clock times, seasons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from evidencerails.text.number_words import NUMBER_WORDS, ONES, TEENS, TENS
+from evidencerails.text.stretches import Stretch, masked
+
+
+class Moment(NamedTuple):
+    """One part of a point in time: the year, the month, the weekday, ..."""
+
+    part: str
+    value: str
+    start: int
+    end: int
+
+
+def moments_of(text: str) -> list[Moment]:
+    """The points in time of a text."""
+    return list(_moments(text))
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_YEAR = r"(?P<year>1\d{3}|20\d{2})"
+_DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
+_CENTURY_WORDS = """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
+    fourteenth
+    fifteenth sixteenth seventeenth eighteenth nineteenth twentieth twenty-first""".split()  # noqa: SIM905
+_DOUBTFUL_MONTHS = frozenset("may march mar jan dec oct sep sept nov jun jul apr aug feb".split())  # noqa: SIM905
+_UNITS_OF_TIME = r"(?:second|minute|hour|day|night|week|weekend|month|quarter|season|year|decade|century)"
+_NOT_A_YEAR = re.compile(
+    r"\s?(?:%|per ?cent|km|m\b|mm|cm|kg|mg|ft|feet|metres?|meters?|miles?|people|men|women|children|staff|"
+    r"million|billion|(?!was\b|is\b|its\b|as\b|has\b|his\b|us\b|this\b|olympics\b|games\b|finals\b|championships\b|"
+    r"elections\b|"
+    r"sees\b|does\b|awards\b|series\b|riots\b|protests\b|talks\b)[a-z]{2,}[^s\W]s\b)"
+)
+_DATES = re.compile(
+    rf"\b(?P<iso>(?:1\d{{3}}|20\d{{2}})-[01]\d-[0-3]\d)\b"
+    rf"|\b(?P<slashed>[0-3]?\d/[0-3]?\d/(?:\d{{4}}|\d{{2}}))\b"
+    rf"|\b(?P<decade>(?:1\d|20)\d0)['’]?s\b"
+    rf"|\b(?P<century>\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(reversed(_CENTURY_WORDS))})[ -]centur(?:y|ies)\b"
+    rf"|\b(?P<hour>[0-2]?\d)(?:[:.](?P<minute>[0-5]\d))?\s?(?P<half>[ap]\.?m\b\.?|o['’]clock)"
+    rf"|\b(?P<clock>[0-2]?\d:[0-5]\d)\b(?!:)"
+    rf"|\b(?P<noon>noon|midnight|midday)\b"
+    rf"|\b(?P<weekday>(?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b"
+    rf"|\b(?P<era_year>\d{{1,4}})\s?(?P<era>b\.?c\.?e?\b\.?|a\.?d\b\.?|c\.?e\b)"
+    rf"|\b(?P<relative>yesterday|today|tomorrow|tonight|nowadays|(?:last|next|previous|following|"
+    rf"coming)\s{_UNITS_OF_TIME}"
+    rf"|(?:\d+|a|an|one|two|three|four|five|six|seven|eight|nine|ten)\s{_UNITS_OF_TIME}s?\s(?:ago|later|earlier|"
+    rf"from now))\b"
+    rf"|\b(?P<season>(?:(?:this|last|next|early|late|in|in the|of|the|during|every)\s)(?:spring|summer|autumn|"
+    rf"winter))\b"
+    rf"|\b(?P<pace>hourly|daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?|every\s{_UNITS_OF_TIME})\b",
+    re.IGNORECASE,
+)
+_CALENDAR = re.compile(
+    rf"\b(?:{_DAY}\s(?:of\s)?)?{_MONTH}(?:\s(?P<day2>[0-3]?\d)(?:st|nd|rd|th)?(?!\d|:))?(?:,?\s(?:of\s)?{_YEAR}\b)?",
+    re.IGNORECASE,
+)
+_YEARS = re.compile(
+    r"(?<![\d,.$£€¥-])\b(?P<first>1\d{3}|20\d{2})(?:\s?[-–/]\s?(?P<second>\d{4}|\d{2}))?\b(?![,.]\d|-\w)"
+)
+
+_WORDED_YEARS = re.compile(
+    rf"(?:\b(?:in|of|since|until|till|from|by|to|during|before|after|between|and|or|year|early|late|circa)|\x00)\s"
+    rf"(?P<worded>(?P<hundreds>{'|'.join(TEENS)}|twenty|two\sthousand)\s(?:and\s|oh[\s-]|o['’])?"
+    rf"(?:(?P<tens>{'|'.join(TENS)})(?:[\s-](?P<ones>{'|'.join(ONES)}))?"
+    rf"|(?P<small>{'|'.join([*TEENS, *ONES])})))\b(?!-)",
+    re.IGNORECASE,
+)
+"""Only after a word, or a month (masked), that a year follows: "sixteen twenty-year-olds" are no year."""
+
+
+def _moments(text: str) -> Iterator[Moment]:
+    taken: list[Stretch] = []
+    for match in _DATES.finditer(text):
+        found = list(_dated(match))
+        taken += [(m.start, m.end) for m in found]
+        yield from found
+    rest = masked(text, taken)
+    for match in _CALENDAR.finditer(rest):
+        if _is_month(rest, match):
+            found = list(_calendar(match))
+            taken += [match.span()]
+            yield from found
+    rest = masked(rest, taken)
+    for match in _YEARS.finditer(rest):
+        if not _NOT_A_YEAR.match(rest, match.end()):
+            yield from _years(match)
+    for match in _WORDED_YEARS.finditer(rest):
+        year = _worded_year(match)
+        if year and not _NOT_A_YEAR.match(rest, match.end()):
+            yield Moment("year", str(year), *match.span("worded"))
+
+
+def _worded_year(match: re.Match[str]) -> int | None:
+    """1932 for "nineteen thirty-two", 2005 for "two thousand and five"; None for "nineteen five"."""
+    hundreds, tens, ones, small = ((match[name] or "").lower() for name in ("hundreds", "tens", "ones", "small"))
+    rest = NUMBER_WORDS.get(tens, 0) + NUMBER_WORDS.get(ones or small, 0)
+    if hundreds.startswith("two"):
+        return 2000 + rest
+    is_joined = " oh" in match["worded"].lower() or " o" in match["worded"].lower()
+    if rest < 10 and not is_joined:
+        return None
+    return NUMBER_WORDS[hundreds] * 100 + rest
+
+
+def _dated(match: re.Match[str]) -> Iterator[Moment]:
+    kind = match.lastgroup or ""
+    start, end = match.span()
+    groups = {name: value.lower() for name, value in match.groupdict().items() if value is not None}
+    if "iso" in groups:
+        year, month, day = groups["iso"].split("-")
+        for part, value in (("year", year), ("month", _MONTHS[(int(month) - 1) % 12]), ("day", str(int(day)))):
+            yield Moment(part, value, start, end)
+        yield Moment("date", f"{year}|{_MONTHS[(int(month) - 1) % 12]}|{int(day)}", start, end)
+    elif "hour" in groups:
+        hour = int(groups["hour"]) % 12 + (12 if groups["half"].startswith("p") else 0)
+        yield Moment("time", f"{hour}:{groups.get('minute') or '00'}", start, end)
+    elif "clock" in groups:
+        hour_text, minute = groups["clock"].split(":")
+        yield Moment("time", f"{int(hour_text)}:{minute}", start, end)
+    elif "noon" in groups:
+        yield Moment("time", "0:00" if groups["noon"] == "midnight" else "12:00", start, end)
+    elif "century" in groups:
+        word = groups["century"]
+        number = _CENTURY_WORDS.index(word) + 1 if word in _CENTURY_WORDS else int(re.sub(r"\D", "", word))
+        yield Moment("century", str(number), start, end)
+    elif "era" in groups:
+        yield Moment("year", groups["era_year"] + ("bc" if groups["era"].startswith("b") else ""), start, end)
+    elif "season" in groups:
+        yield Moment("season", groups["season"].split()[-1], start, end)
+    else:
+        yield Moment(kind, re.sub(r"ly$", "", groups[kind]) if kind == "pace" else groups[kind], start, end)
+
+
+def _is_month(text: str, match: re.Match[str]) -> bool:
+    """False for the words "may", "march" and "mar" as verbs and the like."""
+    month = match["month"]
+    if match["day"] or match["day2"] or match["year"]:
+        return True
+    before = text[max(0, match.start() - 14) : match.start()].lower()
+    follows = bool(
+        re.search(
+            r"\b(?:in|of|since|until|till|from|by|to|and|during|before|after|last|next|early|late|mid|this|"
+            r"through)[\s-]$",
+            before,
+        )
+    )
+    if month.lower() in _DOUBTFUL_MONTHS:
+        return follows and (month[0].isupper() or month.lower() in ("may", "march"))
+    return month[0].isupper() or follows
+
+
+def _calendar(match: re.Match[str]) -> Iterator[Moment]:
+    start, end = match.span()
+    yield Moment("month", match["month"][:3].lower(), start, end)
+    day = match["day"] or match["day2"]
+    if day and 1 <= int(day) <= 31:
+        yield Moment("day", str(int(day)), start, end)
+    if match["year"]:
+        yield Moment("year", match["year"], start, end)
+    if day or match["year"]:
+        yield Moment(
+            "date", f"{match['year'] or ''}|{match['month'][:3].lower()}|{str(int(day)) if day else ''}", start, end
+        )
+
+
+def _years(match: re.Match[str]) -> Iterator[Moment]:
+    first, second = match["first"], match["second"]
+    yield Moment("year", first, match.start(), match.end())
+    if second:
+        yield Moment("year", second if len(second) == 4 else first[:2] + second, match.start(), match.end())

@@ -1,0 +1,277 @@
+"""One value said in two ways: 1.5 km and 1,500 m, a dozen and twelve, half and 50 %, World War II and 2.
+
+A small model, and word evidence, compare numbers as they are written. So a claim is read with the words that the
+evidence has for the same value (`as_told`), and of a value that no conversion makes equal it is known that it is
+another one (`tells_other`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from evidencerails.text.measures import are_comparable, are_equal, measure_of
+from evidencerails.text.moments import Moment, moments_of
+from evidencerails.text.numbered_names import NumberedName, numbered_names
+from evidencerails.text.values import Quantity, quantities_of
+
+CACHED_TEXTS = 2_000
+_BOUND = re.compile(
+    r"\b(?:over|more than|at least|at most|under|less than|up to|fewer than|above|below|exceed\w*|within|every|each|"
+    r"per)\s(?:an?\s)?$",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"\w[-–]$|\d[.,]\s$")
+"""Before a number that is a part of something else: "CoV-3", the "4" of a tokeniser's "2. 4 miles"."""
+_FILLING = re.compile(r"[\s,-]+")
+_COMPARISON = re.compile(r"(?:\bas|\bas (?:much|many|long|big))$", re.IGNORECASE)
+_LINKING = re.compile(r"\s(?:of|the|as)(?:\s\w+)?$", re.IGNORECASE)
+
+
+class _Told(NamedTuple):
+    """A quantity with the words that tell it."""
+
+    quantity: Quantity
+    text: str
+    is_bound: bool
+    """True for a border ("at least 90 minutes") or a rate, which is no value."""
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def _quantities(text: str) -> tuple[_Told, ...]:
+    return tuple(
+        _Told(q, text[q.start : q.end], _BOUND.search(text[max(0, q.start - 16) : q.start]) is not None)
+        for q in quantities_of(text)
+        if q.kind in ("count", "percent", "money", "measure") and not _PART.search(text[max(0, q.start - 3) : q.start])
+    )
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def _names(text: str) -> tuple[NumberedName, ...]:
+    return tuple(numbered_names(text))
+
+
+def as_told(claim: str, texts: Iterable[str]) -> str:
+    """The claim with the evidence's words for the values that are the same: "1,500 m long" as "1.5 km long".
+
+    A value that the evidence has in the claim's own words, or has not at all, stays as it is.
+
+    Args:
+        texts: parts of the evidence, nearest first.
+    """
+    ours = [told for told in _quantities(claim) if told.quantity.value != 1.0 or told.quantity.kind != "count"]
+    names = _names(claim)
+    parts = list(texts)
+    changes = [
+        *_changed_quantities(ours, parts),
+        *_changed_bounds(claim, ours, parts),
+        *_changed_names(names, parts),
+        *_changed_periods(claim, parts),
+        *_changed_years(claim, parts),
+    ]
+    for start, end, words in sorted(changes, reverse=True):
+        claim = claim[:start] + words + claim[end:]
+    return claim
+
+
+def _changed_quantities(ours: Sequence[_Told], texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    for own in ours:
+        if _COMPARISON.search(own.text):
+            continue
+        every = [told for text in texts for told in _quantities(text)]
+        if any(_plain(told.text) == _plain(own.text) for told in every):
+            continue
+        same = next((told for told in every if _is_same(own, told)), None)
+        if same is not None:
+            yield own.quantity.start, own.quantity.end, _in_place_of(own, same)
+
+
+def _in_place_of(own: _Told, same: _Told) -> str:
+    """The evidence's words, with the "of" or "of the" that belongs to a share: "half the members", "50 % of them"."""
+    linking = _LINKING.search(own.text) if own.quantity.kind == "percent" else None
+    return _core(same.text) + ((" of" + linking[0].removeprefix(" of")) if linking else "")
+
+
+_BORDER = re.compile(
+    r"(?:^|\b(?:is|are|was|were|be|been|has|have|had|of|with|for|by|in|at|to|from|and|after|than|or),?\s)"
+    r"(?P<words>(?P<over>over)|(?P<under>under))\s$"
+    r"|\b(?P<more>more than|at least|no (?:fewer|less) than|in excess of|upwards of)\s$"
+    r"|(?<!no )(?<!not )\b(?P<less>less than|fewer than|no more than|at most)\s$",
+    re.IGNORECASE,
+)
+"""Words before a number that make it a border. "Orders over 50 dollars" has none of these: there a rule is told."""
+_RULE = re.compile(
+    r"\b(?:must|need\w*|requir\w+|allow\w*|permit\w*|may|can|could|should|shall|will|would|eligib\w+|qualif\w+|"
+    r"minimum|maximum|limit\w*|entitle\w*|if|unless|free|valid|when|whenever|anyone|only)\b",
+    re.IGNORECASE,
+)
+"""Where a rule is told, another border is another rule: "at least 16 years" does not follow from 18."""
+
+
+def _changed_bounds(claim: str, ours: Sequence[_Told], texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """ "More than 10,000 cars" as the "12,000 cars" of the evidence, if that is the only number of cars nearby."""
+    if not any(own.is_bound for own in ours) or _RULE.search(claim):
+        return
+    for own in ours:
+        border = _BORDER.search(claim[: own.quantity.start])
+        if border is None or not (own.quantity.unit or own.quantity.kind == "percent"):
+            continue
+        for text in texts:
+            there = [t for t in _quantities(text) if (t.quantity.kind, t.quantity.unit) == own.quantity[0:3:2]]
+            if there:
+                if not _RULE.search(text) and _is_within(own, there, is_lower=bool(border["over"] or border["more"])):
+                    start = border.start("words") if border["words"] else border.start()
+                    yield start, own.quantity.end, _in_place_of(own, there[0])
+                break
+
+
+def _is_within(own: _Told, there: Sequence[_Told], *, is_lower: bool) -> bool:
+    """True if the evidence tells one value, no border, and it lies on the right side."""
+    values = {told.quantity.value for told in there}
+    if len(values) != 1 or any(told.is_bound for told in there):
+        return False
+    value = values.pop()
+    return value > own.quantity.value if is_lower else value < own.quantity.value
+
+
+def _changed_years(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """A year in words in digits, if the evidence writes its years so; in the evidence's words if it has that year."""
+    ours = _years_alone(claim)
+    if not ours:
+        return
+    there = [(m.value, text[m.start : m.end]) for text in texts for m in _years_alone(text)]
+    for own in ours:
+        is_worded = claim[own.start].isalpha()
+        if not is_worded and claim[own.start : own.end] != own.value:
+            continue
+        if is_worded and any(words[0].isdigit() for _, words in there):
+            yield own.start, own.end, own.value
+        elif not is_worded:
+            same = [words for value, words in there if value == own.value]
+            if same and all(words[0].isalpha() for words in same):
+                yield own.start, own.end, same[0]
+
+
+def _years_alone(text: str) -> list[Moment]:
+    """The years that stand for themselves: that of "May 2, 1924" is a part of a date, and spans all of it."""
+    every = _moments(text)
+    dates = {(moment.start, moment.end) for moment in every if moment.part != "year"}
+    return [moment for moment in every if moment.part == "year" and (moment.start, moment.end) not in dates]
+
+
+_PERIOD = re.compile(r"\d0['’]?s\b|centur", re.IGNORECASE)
+_PART_OF_PERIOD = re.compile(r"\b(?:early|mid|late|later)[\s-]$", re.IGNORECASE)
+
+
+def _changed_periods(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """A decade or century of the claim as the one year of the evidence that lies in it."""
+    if not _PERIOD.search(claim):
+        return
+    periods = [moment for moment in _moments(claim) if moment.part in ("decade", "century")]
+    every = [moment for text in texts for moment in _moments(text)]
+    years = {int(moment.value) for moment in every if moment.part == "year" and moment.value.isdigit()}
+    for period in periods:
+        if any(other.part == period.part for other in every):
+            continue
+        if _PART_OF_PERIOD.search(claim[max(0, period.start - 10) : period.start]):
+            continue
+        inside = [year for year in years if _lies_in(year, period)]
+        if len(inside) == 1:
+            start = (
+                period.start - 4 if claim[max(0, period.start - 4) : period.start].lower() == "the " else period.start
+            )
+            yield start, period.end, str(inside[0])
+
+
+def _lies_in(year: int, period: Moment) -> bool:
+    if period.part == "decade":
+        return year // 10 == int(period.value) // 10
+    return (year - 1) // 100 + 1 == int(period.value)
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def _moments(text: str) -> tuple[Moment, ...]:
+    return tuple(moments_of(text))
+
+
+def _core(text: str) -> str:
+    return _LINKING.sub("", text)
+
+
+def _plain(text: str) -> str:
+    """Without what makes no other spelling: "4-year" and "4 years", "$1,500" and "$ 1500"."""
+    return _FILLING.sub("", _core(text).lower()).removesuffix("s")
+
+
+def _is_same(own: _Told, told: _Told) -> bool:
+    a, b = own.quantity, told.quantity
+    if _COMPARISON.search(told.text):
+        return False
+    if measure_of(a) is not None and measure_of(b) is not None and _spelled_apart(own, told):
+        return are_equal(a, b, own.text, told.text)
+    return a.kind == b.kind and a.unit == b.unit and a.value == b.value
+
+
+def _changed_names(ours: Sequence[NumberedName], texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    told = [name for text in texts for name in _names(text)]
+    for own in ours:
+        same = [name for name in told if name.key == own.key and name.number == own.number]
+        if same and all(name.style != own.style for name in same):
+            yield own.start, own.end, same[0].worded_after(own)
+
+
+def tells_other(claim: str, text: str) -> bool:
+    """True if the text has, in another unit or spelling, another value of a kind for which it lacks the claim's.
+
+    Values in one unit and one spelling are for others to compare; a border ("at least 90 minutes") tells no value.
+    """
+    return _tells_other_measure(claim, text) or names_another(claim, text)
+
+
+def _tells_other_measure(claim: str, text: str) -> bool:
+    ours = [told for told in _quantities(claim) if _has_unit(told.quantity)]
+    if not ours:
+        return False
+    there = [told for told in _quantities(text) if _has_unit(told.quantity)]
+    spare = [told for told in there if not any(_is_same(own, told) for own in ours)]
+    return any(
+        not any(_is_same(own, told) for told in there)
+        and any(
+            _tells_a_value(own, told) and _clash(own.quantity, told.quantity) and _spelled_apart(own, told)
+            for told in spare
+        )
+        for own in ours
+    )
+
+
+def _tells_a_value(own: _Told, told: _Told) -> bool:
+    """False for a border, unless in another currency: "more than 5 euros" says nothing about 7 dollars."""
+    is_foreign = own.quantity.kind == told.quantity.kind == "money" and own.quantity.unit != told.quantity.unit
+    return is_foreign or not (own.is_bound or told.is_bound)
+
+
+def _has_unit(quantity: Quantity) -> bool:
+    return quantity.kind == "money" or measure_of(quantity) is not None
+
+
+def _clash(a: Quantity, b: Quantity) -> bool:
+    """True for two of one dimension, and for two currencies: no rate of exchange makes 12 dollars 12 euros."""
+    return are_comparable(a, b) or (a.kind == b.kind == "money")
+
+
+def _spelled_apart(own: _Told, told: _Told) -> bool:
+    if own.quantity.kind == "percent":  # "a third" and "half" are words that nothing else compares
+        return not (any(c.isdigit() for c in own.text) and any(c.isdigit() for c in told.text))
+    return own.quantity.unit != told.quantity.unit
+
+
+def names_another(claim: str, text: str) -> bool:
+    """True if the text has a name of the claim with another number, in another spelling: World War 1 for War II."""
+    ours, there = _names(claim), _names(text)
+    return any(
+        all(name.number != own.number for name in there if name.key == own.key)
+        and any(name.key == own.key and name.style != own.style for name in there)
+        for own in ours
+    )

@@ -1,0 +1,375 @@
+"""Numbers, points in time and names of a text, made comparable: what two texts can differ in and still sound alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from evidencerails.text.moments import Moment, moments_of
+from evidencerails.text.number_words import NUMBER_WORDS
+from evidencerails.text.stretches import Stretch, masked
+
+QuantityKind = Literal["count", "percent", "money", "measure", "ordinal", "score", "vague"]
+
+
+class Quantity(NamedTuple):
+    """One number. `value` is in base units of its kind: millions multiplied out, percent as a share of 1."""
+
+    kind: QuantityKind
+    value: float
+    unit: str
+    """Unit of a measure or currency, or the word that is counted (singular, lower case); empty if there is none."""
+    is_approximate: bool
+    start: int
+    end: int
+
+
+class Name(NamedTuple):
+    """A run of capitalised words; `is_initial` if a sentence begins with it, where a capital tells nothing."""
+
+    text: str
+    words: tuple[str, ...]
+    is_initial: bool
+    start: int
+    end: int
+
+
+class Values(NamedTuple):
+    """All that was found in one text."""
+
+    quantities: tuple[Quantity, ...]
+    moments: tuple[Moment, ...]
+    names: tuple[Name, ...]
+
+
+def values_of(text: str) -> Values:
+    """Quantities, moments and names of a text, in order; no stretch of text is in two of them."""
+    moments = moments_of(text)
+    taken = [(moment.start, moment.end) for moment in moments]
+    quantities = list(_quantities(masked(text, taken)))
+    taken += [(quantity.start, quantity.end) for quantity in quantities]
+    return Values(tuple(quantities), tuple(moments), tuple(_names(text, taken)))
+
+
+def quantities_of(text: str) -> list[Quantity]:
+    """The quantities of a text alone, in order, with "an hour and a half" and "half a mile" as one each."""
+    mixed = list(_mixed(text))
+    moments = [(moment.start, moment.end) for moment in moments_of(text)]
+    plain = _quantities(masked(text, [*((q.start, q.end) for q in mixed), *moments]))
+    return sorted([*mixed, *plain], key=lambda quantity: quantity.start)
+
+
+# ---- quantities
+
+_SCALE = {
+    "hundred": 1e2,
+    "thousand": 1e3,
+    "k": 1e3,
+    "million": 1e6,
+    "mn": 1e6,
+    "m": 1e6,
+    "billion": 1e9,
+    "bn": 1e9,
+    "b": 1e9,
+}
+_SCALE |= {"trillion": 1e12, "tn": 1e12, "dozen": 12.0, "lakh": 1e5, "crore": 1e7}
+_ORDINALS = """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
+    fifteenth sixteenth seventeenth eighteenth nineteenth twentieth""".split()  # noqa: SIM905
+_PARTS = {"half": 0.5, "halves": 0.5, "third": 1 / 3, "quarter": 0.25, "fifth": 0.2, "sixth": 1 / 6, "tenth": 0.1}
+_NUMBER_WORD = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
+_WORD_NUMBER = (
+    rf"(?:{_NUMBER_WORD})"
+    rf"(?:[\s-](?:(?:{_NUMBER_WORD}|hundred|thousand|million|billion)\b|and(?=\s(?:{_NUMBER_WORD})\b)))*"
+)
+_QUANTITY = re.compile(
+    rf"(?P<score>(?<![\w.,$£€-])\d{{1,3}}\s?[-–]\s?\d{{1,3}}(?![\w-]|[.,]\d))"
+    rf"|\b(?P<vague>dozens|scores|hundreds|thousands|millions|billions)\s(?:of\b|more\b)"
+    rf"|\b(?P<ordinal>\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(_ORDINALS)})\b(?!\s(?:of\sthe\s\w+\s(?:people|residents|"
+    rf"voters)))"
+    rf"|(?:(?P<currency>[$£€¥]|(?:US|A|C|HK|NZ)\$)\s?)?(?P<digits>(?<![\w.])(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?)"
+    rf"(?:[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|dozen|lakh|crore|mn|bn|tn|[mkb](?=[\s.,;)]|$))\b)?"
+    rf"|\b(?P<words>(?:a\s)?(?:dozen|hundred|thousand|million|billion)\b|{_WORD_NUMBER}\b(?:[\s-](?:dozen|"
+    rf"trillion)\b)?)"
+    rf"|\b(?P<times>twice|thrice)\b|\b(?P<pair>couple|pair)\sof\b",
+    re.IGNORECASE,
+)
+_FRACTION = re.compile(
+    r"\b(?:(?P<top>an?|one|two|three|four|five|\d)[\s-])?(?P<bottom>half|third|quarter|fifth|sixth|tenth)s?\s(?:of\b|"
+    r"as\b|the\b)"
+    r"|\b(?P<half>half|halves)\b",
+    re.IGNORECASE,
+)
+_MIXED = re.compile(
+    rf"\b(?P<whole>an?|\d{{1,3}}|{_NUMBER_WORD})\s(?P<unit>[a-z]+)\sand\sa\s(?:half|quarter)\b"
+    rf"|\b(?P<whole2>\d{{1,3}}|{_NUMBER_WORD})\sand\sa\shalf\s(?P<unit2>[a-z]+)\b"
+    r"|\b(?P<part>half|quarter)\s(?:of\s)?an?\s(?P<unit3>[a-z]+)\b",
+    re.IGNORECASE,
+)
+_PERCENT = re.compile(r"\s?(?:%|per\s?cent\b|percent(?:age\spoints?)?\b|pc\b)", re.IGNORECASE)
+_UNIT_NAMES = {
+    "metre": "metre metres meter meters m",
+    "kilometre": "kilometre kilometres kilometer kilometers km",
+    "mile": "mile miles mi",
+    "foot": "foot feet ft",
+    "inch": "inch inches",
+    "yard": "yard yards yds",
+    "centimetre": "cm centimetre centimetres centimeters centimeter",
+    "millimetre": "mm millimetre millimetres millimeters",
+    "gram": "g gram grams",
+    "kilogram": "kg kilo kilos kilogram kilograms",
+    "milligram": "mg milligram milligrams",
+    "microgram": "mcg microgram micrograms",
+    "pound_weight": "lb lbs",
+    "ounce": "oz ounce ounces",
+    "tonne": "tonne tonnes ton tons",
+    "litre": "litre litres liter liters l",
+    "millilitre": "ml millilitre millilitres",
+    "gallon": "gallon gallons",
+    "acre": "acre acres",
+    "hectare": "hectare hectares ha",
+    "celsius": "°c celsius",
+    "fahrenheit": "°f fahrenheit",
+    "degree": "degree degrees °",
+    "mph": "mph",
+    "kph": "kph km/h",
+    "watt": "w watt watts",
+    "kilowatt": "kw kilowatts",
+    "megawatt": "mw megawatts",
+    "second": "second seconds s",
+    "minute": "minute minutes min mins",
+    "hour": "hour hours hr hrs",
+    "day": "day days",
+    "week": "week weeks",
+    "month": "month months",
+    "year": "year years",
+    "decade": "decade decades",
+    "byte": "bytes byte",
+    "megabyte": "mb megabytes",
+    "gigabyte": "gb gigabytes",
+    "terabyte": "tb terabytes",
+}
+_UNITS = {name: unit for unit, names in _UNIT_NAMES.items() for name in names.split()}
+_CURRENCIES = {"dollar": "$", "dollars": "$", "euro": "€", "euros": "€", "pound": "£", "pounds": "£", "yen": "¥"}
+_PLURALS = frozenset(
+    """people men women children staff aircraft sheep fish police""".split()  # noqa: SIM905
+)
+_NO_PLURALS = frozenset(
+    """is was has as its his this us times does yes""".split()  # noqa: SIM905
+)
+_UNIT_AFTER = re.compile(r"[\s-]?(°?[a-zA-Z][a-zA-Z/]*|°)")
+_ABOUT = re.compile(
+    r"(?:about|around|roughly|approximately|approx\.?|nearly|almost|over|more than|at least|under|less than|up to|some|"
+    r"circa|an estimated|close to|fewer than|just)\s(?:a\s)?[$£€]?$",
+    re.IGNORECASE,
+)
+
+
+def _quantities(text: str) -> Iterator[Quantity]:
+    taken: list[Stretch] = []
+    for match in _FRACTION.finditer(text):
+        share = _fraction(match)
+        taken.append(match.span())
+        yield Quantity("percent", share, "", _is_about(text, match.start()), *match.span())
+    rest = masked(text, taken)
+    for match in _QUANTITY.finditer(rest):
+        quantity = _quantity(rest, match)
+        if quantity is not None:
+            yield quantity
+
+
+def _mixed(text: str) -> Iterator[Quantity]:
+    """Measures with a fraction in words: "an hour and a half", "two and a half years", "half a mile"."""
+    for match in _MIXED.finditer(text):
+        whole = (match["whole"] or match["whole2"] or "").lower()
+        count = 0.0 if not whole else 1.0 if whole in ("a", "an") else NUMBER_WORDS.get(whole) or float(whole)
+        share = {"half": 0.5, "quarter": 0.25}[(match["part"] or "half").lower()]
+        unit = (match["unit"] or match["unit2"] or match["unit3"]).lower()
+        if unit in _UNITS and len(unit) > 2:
+            about = _is_about(text, match.start())
+            yield Quantity("measure", count + share, _UNITS[unit], about, *match.span())
+
+
+def _fraction(match: re.Match[str]) -> float:
+    if match["half"]:
+        return 0.5
+    top = (match["top"] or "one").lower()
+    count = float(top) if top.isdigit() else NUMBER_WORDS.get(top, 1.0)
+    return count * _PARTS[match["bottom"].lower()]
+
+
+def _is_about(text: str, start: int) -> bool:
+    return bool(_ABOUT.search(text[max(0, start - 20) : start]))
+
+
+def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
+    about = _is_about(text, match.start())
+    start, end = match.span()
+    if match["score"]:
+        first, second = (float(part) for part in re.split(r"\s?[-–]\s?", match["score"]))
+        return Quantity("score", first * 1000 + second, "", about, start, end)
+    if match["vague"]:
+        return Quantity("vague", float(len(match["vague"])), match["vague"].lower(), about, start, end)
+    if match["ordinal"]:
+        return _ordinal(text, match)
+    if match["times"] or match["pair"]:
+        value = 3.0 if (match["times"] or "").lower() == "thrice" else 2.0
+        return Quantity("count", value, "", about, start, end)
+    if match["words"]:
+        value = _word_value(match["words"].lower())
+        if value == 1.0 and not _counts(text, match):
+            return None
+        return _with_unit(text, value, None, about, start, end)
+    value, scale = float(match["digits"].replace(",", "")), (match["scale"] or "").lower()
+    if scale == "m" and not match["currency"] and _is_metres(text, match):
+        return Quantity("measure", value, "metre", about, start, end)
+    return _with_unit(text, value * _SCALE.get(scale, 1.0), match["currency"], about, start, end)
+
+
+_MEASURED = re.compile(
+    r"\s(?:long|high|tall|wide|deep|thick|away|from|above|below|race|sprint|dash|pool|run|freestyle)\b"
+)
+
+
+def _is_metres(text: str, match: re.Match[str]) -> bool:
+    """True for "1,500 m" and "100m sprint"; "3m people" are millions."""
+    return text[match.end() - 2].isspace() or _MEASURED.match(text, match.end()) is not None
+
+
+def _ordinal(text: str, match: re.Match[str]) -> Quantity | None:
+    word = match["ordinal"].lower()
+    value = float(_ORDINALS.index(word) + 1) if word in _ORDINALS else float(re.sub(r"\D", "", word))
+    return Quantity("ordinal", value, "", False, *match.span())
+
+
+_AFTER_PRONOUN = frozenset("of should can must is was another and or day that".split())  # noqa: SIM905
+
+
+def _counts(text: str, match: re.Match[str]) -> bool:
+    """False for "one" as a pronoun: "one of the", "this one", "one should"."""
+    after = re.match(r"\s([a-z]+)", text[match.end() : match.end() + 20])
+    before = re.search(r"(\w+)\s$", text[max(0, match.start() - 12) : match.start()])
+    if before and before[1].lower() in ("no", "this", "that", "any", "every", "which", "the", "each", "another", "new"):
+        return False
+    return after is not None and after[1] not in _AFTER_PRONOUN
+
+
+def _word_value(words: str) -> float:
+    """Value of a number in words: "three hundred and twelve thousand"."""
+    total, group = 0.0, 0.0
+    for word in re.split(r"[\s-]+", words):
+        if word in NUMBER_WORDS:
+            group += NUMBER_WORDS[word]
+        elif word in ("hundred", "dozen"):
+            group = (group or 1.0) * _SCALE[word]
+        elif word in _SCALE:
+            total, group = total + (group or 1.0) * _SCALE[word], 0.0
+    return total + group
+
+
+def _with_unit(text: str, value: float, currency: str | None, about: bool, start: int, end: int) -> Quantity:
+    percent = _PERCENT.match(text, end)
+    if percent:
+        return Quantity("percent", value / 100, "", about, start, percent.end())
+    if currency:
+        return Quantity("money", value, currency[-1], about, start, end)
+    after = _UNIT_AFTER.match(text, end)
+    word = after[1].lower() if after else ""
+    if word in _CURRENCIES:
+        return Quantity("money", value, _CURRENCIES[word], about, start, after.end() if after else end)
+    if word in _UNITS and (len(word) > 1 or word in "°gmlsw"):
+        return Quantity("measure", value, _UNITS[word], about, start, after.end() if after else end)
+    is_plural = word.endswith("s") and not word.endswith("ss") and word not in _NO_PLURALS
+    counted = word[:-1] if is_plural and word != "s" else word if word in _PLURALS else ""
+    return Quantity("count", value, counted, about, start, end)
+
+
+# ---- names
+
+_TOKEN = re.compile(r"[^\W_](?:[\w&'’.-]*\w)?")
+_JOINERS = frozenset(
+    """of the de la le du van von der den bin ibn al el da di dos and & for""".split()  # noqa: SIM905
+)
+_FUNCTION_WORDS = frozenset(
+    """the a an this that these those it its he she they we you i his her their our my your in on at for from by with
+    as to of after before when while although though if since because however but and so then there here also both
+    many most some several all each every everyone everybody no none nobody nothing not never always according
+    during despite until under over what who where why how which more less few only even just still about among
+    between into once later meanwhile moreover furthermore additionally finally first second third yes no overall
+    today yesterday tomorrow is are was were has have had do does did can could will would may might must should mr
+    mrs ms dr sir one two three four five six seven eight nine ten another such neither either nor yet again instead
+    thus hence therefore""".split()  # noqa: SIM905
+)
+_TITLES = frozenset(
+    """mr mrs ms miss dr prof professor sir dame lord lady president prime minister chancellor king queen prince
+    princess captain capt colonel col general gen major sergeant sgt lieutenant lt senator sen governor gov mayor
+    judge justice ceo chairman director coach manager saint st rev reverend pope bishop cardinal""".split()  # noqa: SIM905
+)
+
+
+def _names(text: str, taken: list[Stretch]) -> Iterator[Name]:
+    rest = masked(text, taken)
+    run: list[re.Match[str]] = []
+    for token in _TOKEN.finditer(rest):
+        gap = rest[run[-1].end() : token.start()] if run else ""
+        is_apart = not re.fullmatch(r"[\s/]{1,2}|\.\s", gap) or (run[-1:] and run[-1][0].endswith(("'s", "’s")))
+        if run and is_apart:
+            yield from _name(text, run)
+            run = []
+        if _is_capital(token[0]) or (run and token[0].lower() in _JOINERS):
+            run.append(token)
+        elif run:
+            yield from _name(text, run)
+            run = []
+    if run:
+        yield from _name(text, run)
+
+
+def _is_capital(word: str) -> bool:
+    return any(c.isupper() for c in word) and word != "I" and not word.startswith(("I'", "I’"))
+
+
+def _name(text: str, run: list[re.Match[str]]) -> Iterator[Name]:
+    """The name in a run of tokens, without joiners at its end and without an ordinary word at its beginning."""
+    while run and run[-1][0].lower() in _JOINERS:
+        run = run[:-1]
+    is_initial = bool(run) and _begins_sentence(text, run[0].start())
+    if is_initial and run[0][0].lower() in _FUNCTION_WORDS:
+        run, is_initial = run[1:], False
+        while run and run[0][0].lower() in _JOINERS:
+            run = run[1:]
+    if not run or not any(_is_capital(token[0]) for token in run):
+        return
+    parts, start = [], 0
+    for place, token in enumerate(
+        run
+    ):  # "Paris and Lyon" are two names, "Marks and Spencer" is rarely worth the trouble
+        if token[0] == "and":
+            parts.append(run[start:place])
+            start = place + 1
+    parts.append(run[start:])
+    for place, part in enumerate(part for part in parts if part):
+        words = tuple(bare_word(token[0]) for token in part if token[0].lower() not in _JOINERS)
+        if words and any(_is_capital(token[0]) for token in part):
+            begin, end = part[0].start(), part[-1].end()
+            yield Name(text[begin:end], words, is_initial and place == 0, begin, end)
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    before = text[max(0, start - 12) : start].rstrip(" \t\"'“‘(«*_-–—•")
+    return not before or before[-1] in ".!?:\n;|"
+
+
+def bare_word(word: str) -> str:
+    """The word in lower case without a possessive ending and inner full stops: "U.S." and "US" agree."""
+    return re.sub(r"['’]s?$", "", word.lower()).replace(".", "").replace("’", "'")
+
+
+def is_title(word: str) -> bool:
+    """True for words such as "president" that stand before a person's name."""
+    return word in _TITLES
+
+
+def is_function_word(word: str) -> bool:
+    """True for words that carry no content of their own."""
+    return word in _FUNCTION_WORDS

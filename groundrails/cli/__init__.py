@@ -1,1 +1,0 @@
-"""The `groundrails` command, one file for each subcommand."""

@@ -1,1 +1,0 @@
-"""The sections of the settings, one module each; `groundrails.config` puts them together."""
