@@ -26,6 +26,7 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+NO_RESPONSE = "response is missing; only tool_calls can be checked without one"
 _TEXT_KEYS = ("text", "content", "page_content", "body", "snippet")
 _ID_KEYS = ("id", "doc_id", "document_id", "passage_id")
 _SOURCE_KEYS = ("source", "url", "title", "file", "path")

@@ -18,7 +18,7 @@ from evidencerails.checks.granularity import with_levels
 from evidencerails.checks.registry import get_check
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError, InputError, SettingsError, place_of, reason_of
-from evidencerails.exchange import EvidenceInput, Exchange, PromptInput, Sample, Stakes, as_passages
+from evidencerails.exchange import NO_RESPONSE, EvidenceInput, Exchange, PromptInput, Sample, Stakes, as_passages
 from evidencerails.knowledge.sources import Sources
 from evidencerails.llm.adapt import as_client
 from evidencerails.llm.base import LlmClient
@@ -123,7 +123,7 @@ class Guard:
             InputError: an argument has a shape that cannot be read. What goes wrong later is in the report instead.
         """
         if response is None and tool_calls is None:
-            raise InputError("response is missing; only tool_calls can be checked without one")
+            raise InputError(NO_RESPONSE)
         exchange = Exchange.of(
             "" if response is None else response,
             evidence=evidence,
@@ -181,7 +181,8 @@ class Guard:
         """Check a ready exchange.
 
         Args:
-            checks: names of the checks to run; the settings' `checks` if None.
+            checks: names of the checks to run, and of no others; None for those of the settings, and for those of what
+                else is given: tool calls, a schema and samples are checked whichever checks the settings name.
             cap: the severest decision the calling flow may take.
             llm: the model that wrote the response (inside NeMo: the app's own), in place of the settings' one.
             sampler: shared by several checks of one turn, so that samples are drawn once.
@@ -191,7 +192,7 @@ class Guard:
         """
         started = time.perf_counter()
         context, sessions = self._context(exchange, llm, sampler)
-        running = [get_check(name) for name in (self.config.checks if checks is None else checks)]
+        running = self._checks_for(exchange) if checks is None else [get_check(name) for name in checks]
         with tracing(self.config.telemetry, self.trace_sink) as trace:
             told = [trace.note_check, *([on_check] if on_check else [])]
             report = await self._report(running, exchange, context, cap, told)
@@ -252,6 +253,18 @@ class Guard:
         """The settings, or the stricter ones while the error budget is exhausted (`monitoring.budget`)."""
         return self.config if self._budget is None else self._budget.settings_in_force
 
+    def _checks_for(self, exchange: Exchange) -> list[Check]:
+        """The checks of the settings, and those of the inputs that none of these looks at."""
+        given = {
+            "tools": ("tool_calls", bool(exchange.tool_calls)),
+            "structure": ("schema", exchange.response_schema is not None),
+            "consistency": ("samples", bool(exchange.samples)),
+        }
+        missing = [(name, said) for name, (said, is_given) in given.items() if is_given]
+        return [get_check(name) for name in self.config.checks] + [
+            _CheckOfInput(get_check(name), said) for name, said in missing if name not in self.config.checks
+        ]
+
     def _told(self, report: Report, config: GuardConfig) -> Report:
         """The report, which says so if it was decided by stricter settings."""
         if config is self.config:
@@ -309,6 +322,25 @@ class Guard:
     def __repr__(self) -> str:
         llm = getattr(self._llm, "model", None)
         return f"Guard(checks={list(self.config.checks)}, nli={self._nli.name!r}, llm={llm!r})"
+
+
+class _CheckOfInput:
+    """A check that the settings do not name, run because its input is given; without a verdict, its reason names that
+    input."""
+
+    def __init__(self, check: Check, given: str) -> None:
+        self._check, self._given = check, given
+        self.name, self.version = check.name, check.version
+
+    async def run(self, exchange: Exchange, context: CheckContext) -> CheckResult:
+        """The result of the check itself."""
+        return await self._check.run(exchange, context)
+
+    def named(self, result: CheckResult) -> CheckResult:
+        """The result with the input in its reason, if nobody could look at that."""
+        if result.status != "unverified":
+            return result
+        return result.model_copy(update={"reason": f"unchecked_{self._given}: {result.reason}"})
 
 
 def _folders(settings: object, folder: str | Path | None) -> tuple[Path, ...]:
@@ -380,6 +412,8 @@ async def _run_check(
     except Exception as error:  # boundary to checks, models and providers: nothing of theirs may reach the app
         log.error("evidencerails: check %s failed: %s", check.name, place_of(error))
         result = _failed(check, error)
+    if isinstance(check, _CheckOfInput):
+        result = check.named(result)
     result = result.model_copy(update={"duration_ms": (time.perf_counter() - started) * 1000})
     for tell in told:
         tell(result)

@@ -320,3 +320,36 @@ async def test_what_no_check_has_looked_at_is_clean_only_without_a_claim(
     report = await Guard({"checks": [check]}).check(response)
     assert (report.status, report.reason, report.hallucination_score, report.decision) == expected
     assert report.checks[check].status == "skipped"
+
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+LOOK_UP = {"name": "look_up", "parameters": CITY}
+DRIFTING = [OTHER, OTHER]
+GIVEN = [
+    ({"tool_calls": [{"name": "delete_all", "arguments": {}}], "tools": [LOOK_UP]}, "tools", "hallucinated", "1 unkn"),
+    ({"tool_calls": [{"name": "look_up", "args": {"city": "Paris"}}], "tools": [LOOK_UP]}, "tools", "grounded", ""),
+    ({"tool_calls": [{"name": "delete_all"}]}, "tools", "unverified", "unchecked_tool_calls: no_tools"),
+    ({"schema": CITY}, "structure", "hallucinated", "1 no_json"),
+    ({"schema": {"type": 7}}, "structure", "unverified", "unchecked_schema: "),
+    ({"samples": [TEXT, TEXT]}, "consistency", "grounded", ""),
+    ({"samples": DRIFTING, "settings": {"consistency": {"agreement": "judge"}}}, "consistency", "unverified",
+     "unchecked_samples: no_model"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given, check, status, reason", GIVEN)
+def test_what_is_given_is_checked_though_no_check_for_it_is_set(
+    given: dict[str, Any], check: str, status: str, reason: str
+) -> None:
+    arguments = {**given}
+    settings = arguments.pop("settings", {})
+    report = Guard({"checks": ["grounding"], **settings}, nli=EchoNli()).check_sync(TEXT, evidence=TEXT, **arguments)
+    assert (report.checks[check].status, report.status) == (status, status), report.reason
+    assert reason in report.reason
+    assert "grounding" in report.checks
+
+
+async def test_a_caller_who_names_the_checks_gets_no_other() -> None:
+    exchange = Exchange.of(TEXT, evidence=TEXT, samples=DRIFTING, response_schema=CITY, tool_calls=[{"name": "x"}])
+    report = await Guard(nli=EchoNli()).check_exchange(exchange, checks=["grounding"])
+    assert (report.status, [*report.checks]) == ("grounded", ["grounding"])

@@ -39,9 +39,9 @@ def exchange_of(fields: Mapping[str, Any]) -> Exchange:
     """The exchange of one row.
 
     Raises:
-        InputError: there is no `response`, or a field has a shape that cannot be read.
+        InputError: there is neither `response` nor `tool_calls`, or a field has a shape that cannot be read.
     """
-    if fields.get("response") is None:
+    if fields.get("response") is None and fields.get("tool_calls") is None:
         hint = nearest("response", tuple(fields)).removeprefix("; ")
         raise InputError("no field 'response'" + (f"; {hint} (--map response=NAME)" if hint else ""))
     given = {name: fields[name] for name in FIELDS if fields.get(name) is not None}
@@ -49,7 +49,7 @@ def exchange_of(fields: Mapping[str, Any]) -> Exchange:
     if "schema" in given:
         given["response_schema"] = given.pop("schema")
     _require_whole_characters(given)
-    return Exchange.of(given.pop("response"), **given, labels=Labels(**labels))
+    return Exchange.of(given.pop("response", ""), **given, labels=Labels(**labels))
 
 
 def _require_whole_characters(given: Mapping[str, Any]) -> None:

@@ -124,9 +124,9 @@ def check(
     if html is not None:
         refuse_unwritable(html)
     possible = _possible_checks(passages, samples, form, has_answer=bool(answer))
-    guard, names = _prepared(config, checks, possible, needs_claims=debug_claims)
+    guard = _prepared(config, checks, possible, needs_claims=debug_claims)
     question = typed(prompt) if prompt is not None else None
-    report = _checked(guard, names, Exchange.of(answer, evidence=passages, prompt=question, samples=samples, **form))
+    report = _checked(guard, Exchange.of(answer, evidence=passages, prompt=question, samples=samples, **form))
     _show(report, answer, guard.config, _Shown(as_json, html, debug_claims))
     return EXIT_BY_STATUS[report.status]
 
@@ -151,29 +151,32 @@ def _prepared(
     possible: list[str] | None,
     *,
     needs_claims: bool,
-) -> tuple[Guard, list[str] | None]:
-    """The guard, and the names of the checks to run; None for those of the settings."""
+) -> Guard:
+    """The guard, with the checks that the arguments name, else those of the settings."""
     from evidencerails.checks.registry import get_check
+    from evidencerails.config import GuardConfig
     from evidencerails.guard import Guard
 
     for name in checks:
         get_check(name)  # an unknown name is wrong usage, not an unverified report
-    guard = Guard(config)
-    names = list(checks) or (None if config else possible)
-    if needs_claims and "claims" not in (guard.config.checks if names is None else names):
+    settings = GuardConfig.load(config)
+    if names := tuple(checks) or (None if config else possible):
+        settings = settings.model_copy(update={"checks": tuple(dict.fromkeys(names))})
+    if needs_claims and "claims" not in settings.checks:
         raise CliError(
             "--debug-claims shows what the check 'claims' does, which is not among the checks: --check claims"
         )
-    return guard, names
+    folder = None if config is None else config if config.is_dir() else config.parent
+    return Guard(settings, folder=folder)
 
 
-def _checked(guard: Guard, names: list[str] | None, exchange: Exchange) -> Report:
+def _checked(guard: Guard, exchange: Exchange) -> Report:
     import asyncio
 
     from evidencerails.cli.recording import quiet
 
     with quiet():  # what fails inside a check is the reason of the report
-        return asyncio.run(guard.check_exchange(exchange, checks=names))
+        return asyncio.run(guard.check_exchange(exchange))
 
 
 def _print(report: Report, answer: str, redaction: Redaction, debug_claims: bool) -> None:

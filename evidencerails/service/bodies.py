@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from evidencerails.errors import InputError
-from evidencerails.exchange import Exchange, Labels, Stakes
+from evidencerails.exchange import NO_RESPONSE, Exchange, Labels, Stakes
 from evidencerails.service.problems import Problem
 
 EXAMPLE: dict[str, Any] = {
@@ -29,7 +29,9 @@ class CheckBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
 
-    response: str = Field(description="The answer to check.")
+    response: str | None = Field(
+        default=None, description="The answer to check; may be missing where there are `tool_calls`."
+    )
     evidence: str | dict[str, Any] | list[str | dict[str, Any]] | None = Field(
         default=None,
         description="What the answer must agree with: text, or passages with `text` and optional `id`, `source`.",
@@ -60,9 +62,11 @@ class CheckBody(BaseModel):
             value = getattr(self, name)
             if isinstance(value, list) and len(value) > max_items:
                 raise Problem(422, "too_many_items", f"{name} has {len(value)} items; at most {max_items}")
+        if self.response is None and self.tool_calls is None:
+            raise Problem(422, "invalid", NO_RESPONSE)
         try:
             return Exchange.of(
-                self.response,
+                self.response or "",
                 evidence=self.evidence,
                 prompt=self.prompt,
                 samples=self.samples,

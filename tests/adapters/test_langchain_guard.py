@@ -123,7 +123,7 @@ async def test_a_message_stays_a_message(server: ReplayServer, guard: Guard) -> 
 
 
 def test_a_blocked_message_loses_its_tool_calls_and_an_allowed_one_keeps_them(guard: Guard) -> None:
-    step = guard.as_runnable(evidence=DOCUMENTS)
+    step = guard.as_runnable(evidence=DOCUMENTS, tools=[{"name": "book"}])
     call = {"name": "book", "args": {"year": 1932}, "id": "1", "type": "tool_call"}
 
     blocked = step.invoke(AIMessage(WRONG, id="m", tool_calls=[call], additional_kwargs={"reasoning_content": WRONG}))

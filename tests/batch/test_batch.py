@@ -56,6 +56,12 @@ def test_each_row_gets_the_report_of_the_engine_in_order() -> None:
     assert b"3 rows in" in done.stderr
 
 
+def test_tool_calls_alone_are_checked() -> None:
+    write_jsonl(Path("in.jsonl"), [{"id": 1, "tool_calls": [{"name": "drop"}], "tools": [{"name": "lookup"}]}])
+    assert run("in.jsonl", "out.jsonl").returncode == 0
+    assert verdicts(Path("out.jsonl")) == [(1, "hallucinated")]
+
+
 def test_csv_with_other_column_names_and_lists_in_cells() -> None:
     with Path("in.csv").open("w", newline="", encoding="utf-8-sig") as file:
         writer = csv.writer(file)

@@ -53,6 +53,14 @@ def test_the_answer_comes_from_a_file_or_standard_input(evidencerails: Run, tmp_
     assert done.code == 1
 
 
+def test_tool_calls_are_checked_though_another_check_is_named(evidencerails: Run, tmp_path: Path) -> None:
+    (tmp_path / "calls.json").write_text('[{"name": "drop"}]')
+    (tmp_path / "tools.json").write_text('[{"name": "lookup"}]')
+    files = ("--tool-calls", tmp_path / "calls.json", "--tools", tmp_path / "tools.json")
+    done = evidencerails("check", "-r", GROUNDED, "-t", SOURCE, "--check", "grounding", *files)
+    assert (done.code, "1 unknown_tool" in done.err) == (1, True)
+
+
 def test_samples_alone_are_compared_with_the_answer(evidencerails: Run, tmp_path: Path) -> None:
     others = ["The bridge opened in 1932.", "The bridge opened in 1932."]
     (tmp_path / "samples.json").write_text(json.dumps(others))

@@ -62,6 +62,13 @@ def test_every_argument_of_check_is_taken(http: httpx.Client) -> None:
     assert report["claims"][0]["evidence"][0]["passage_id"] == "p1"
 
 
+def test_tool_calls_alone_are_checked(http: httpx.Client) -> None:
+    calls = {"tool_calls": [{"name": "drop", "arguments": {}}], "tools": [{"name": "lookup"}]}
+    assert http.post("/v1/check", json=calls).json()["checks"]["tools"]["status"] == "hallucinated"
+    reply = http.post("/v1/check", json={"evidence": FACT})
+    assert (reply.status_code, reply.json()["error"]["message"][:19]) == (422, "response is missing")
+
+
 def test_batch_keeps_order_and_ids_and_names_the_item_that_cannot_be_read(http: httpx.Client) -> None:
     items = [{"id": "x", **BAD}, {**GOOD}, {"id": 7, "response": "a", "evidence": [{"nothing": 1}]}]
     answer = http.post("/v1/batch", json={"items": items}).json()
