@@ -39,6 +39,7 @@ from evidencerails.reporting import build_report
 from evidencerails.scoring.metrics import with_measures
 from evidencerails.telemetry.emit import emit
 from evidencerails.telemetry.trace import Sink, enter_check, tracing
+from evidencerails.tool_calls import with_arguments
 
 if TYPE_CHECKING:
     from evidencerails.adapters.langchain_guard import GuardRunnable
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
     from evidencerails.store import Store
 
 log = logging.getLogger("evidencerails")
+
+READS_ARGUMENTS = ("grounding", "claims")
+"""Checks for which the arguments of tool calls are claims, as the fields of an answer in JSON are."""
 
 
 class Guard:
@@ -182,7 +186,8 @@ class Guard:
 
         Args:
             checks: names of the checks to run, and of no others; None for those of the settings, and for those of what
-                else is given: tool calls, a schema and samples are checked whichever checks the settings name.
+                else is given: tool calls, a schema and samples are checked whichever checks the settings name. The
+                arguments of tool calls are then claims, too (see `with_arguments`).
             cap: the severest decision the calling flow may take.
             llm: the model that wrote the response (inside NeMo: the app's own), in place of the settings' one.
             sampler: shared by several checks of one turn, so that samples are drawn once.
@@ -193,16 +198,20 @@ class Guard:
         started = time.perf_counter()
         context, sessions = self._context(exchange, llm, sampler)
         running = self._checks_for(exchange) if checks is None else [get_check(name) for name in checks]
+        shown = exchange
+        if checks is None and exchange.tool_calls and not set(READS_ARGUMENTS).isdisjoint(self.config.checks):
+            shown = await context.nli.run(with_arguments, exchange)
+        arguments = shown.response[len(exchange.response) :]
         with tracing(self.config.telemetry, self.trace_sink) as trace:
             told = [trace.note_check, *([on_check] if on_check else [])]
-            report = await self._report(running, exchange, context, cap, told)
+            report = await self._report(running, exchange, context, cap, told, arguments)
             if mitigate:
-                report = await self._acted_on(report, running, exchange, context, cap)
+                report = await self._acted_on(report, running, exchange, context, cap, arguments)
             total_ms = (time.perf_counter() - started) * 1000
             timings_ms = {**report.timings_ms, "total": total_ms}
             report = report.model_copy(update={"timings_ms": timings_ms, "llm": _usage(sessions)})
-            report = self._kept(self._told(report, context.config), exchange, drawn_at)
-            trace.finish(exchange, report)
+            report = self._kept(self._told(report, context.config), shown, drawn_at)
+            trace.finish(shown, report)
         return report
 
     async def _report(
@@ -212,9 +221,10 @@ class Guard:
         context: CheckContext,
         cap: Decision | None,
         told: Sequence[Callable[[CheckResult], None]],
+        arguments: str,
     ) -> Report:
         try:
-            return await _checked(checks, exchange, context, cap=cap, told=told)
+            return await _checked(checks, exchange, context, cap=cap, told=told, arguments=arguments)
         except Exception as error:  # boundary to verification and measures, whose models fail too: no verdict then
             log.error("evidencerails: the checks could not be brought together: %s", place_of(error))
             reason = f"check_failed: {reason_of(error)}"
@@ -222,12 +232,20 @@ class Guard:
             return build_report(results, context.config, exchange, cap=cap)
 
     async def _acted_on(
-        self, report: Report, checks: Sequence[Check], exchange: Exchange, context: CheckContext, cap: Decision | None
+        self,
+        report: Report,
+        checks: Sequence[Check],
+        exchange: Exchange,
+        context: CheckContext,
+        cap: Decision | None,
+        arguments: str,
     ) -> Report:
         """The report after its decision was carried out; what fails in that leaves the response withheld."""
+        recheck = partial(_checked, checks, context=context, arguments=arguments)
         try:
-            report = await respond(report, exchange, context, lambda other: _checked(checks, other, context))
-            return await escalate(report, exchange, context.config, desk=self._desk, cap=cap)
+            report = await respond(_without_repair_of_calls(report, exchange), exchange, context, recheck)
+            shown = _with_text(exchange, arguments)
+            return await escalate(report, shown, context.config, desk=self._desk, cap=cap)
         except Exception as error:  # boundary to models and the review queue; without an answer the decision blocks
             log.error("evidencerails: %s could not be carried out: %s", report.decision, place_of(error))
             return report
@@ -383,9 +401,16 @@ async def _checked(
     *,
     cap: Decision | None = None,
     told: Sequence[Callable[[CheckResult], None]] = (),
+    arguments: str = "",
 ) -> Report:
-    """The report of these checks, decided over but not acted on."""
-    results = await asyncio.gather(*(_run_check(check, exchange, context, told) for check in checks))
+    """The report of these checks, decided over but not acted on.
+
+    Args:
+        arguments: what the arguments of tool calls state, as text that stands behind the response.
+    """
+    whole = _with_text(exchange, arguments)
+    runs = (_run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, told) for c in checks)
+    results = await asyncio.gather(*runs)
     found, verified = await verify_claims(without_doubles(results), exchange, context)
     found = await with_measures(found, exchange, context)
     found = await with_levels(found, exchange, context)
@@ -396,6 +421,21 @@ async def _checked(
         build_report, found, context.config, exchange, cap=cap, verification=verified, retrieval_quality=quality
     )
     return await context.nli.run(report)  # a long answer has a thousand claims: the event loop must not stand still
+
+
+def _with_text(exchange: Exchange, more: str) -> Exchange:
+    return exchange.model_copy(update={"response": exchange.response + more}) if more else exchange
+
+
+def _without_repair_of_calls(report: Report, exchange: Exchange) -> Report:
+    """The report, which blocks instead where the text to repair would be the arguments of a call: those are not written
+    again, and a call that was found wrong must not go out."""
+    length = len(exchange.response)
+    in_arguments = any(finding.span and finding.span.start >= length for finding in report.findings)
+    if report.decision != "regenerate" or not in_arguments:
+        return report
+    decided_by = f"{report.decided_by}, calls are not written again: block"
+    return report.model_copy(update={"decision": "block", "decided_by": decided_by})
 
 
 async def _run_check(

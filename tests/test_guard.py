@@ -18,6 +18,7 @@ from evidencerails.exchange import Exchange
 from evidencerails.report import CheckResult
 from evidencerails.reporting import hallucination_score, overall_status
 from evidencerails.scoring.aggregate import risk_level
+from evidencerails.tool_calls import with_arguments
 
 TEXT = "The tower stands in Paris."
 OTHER = "The pope lives in Rome."
@@ -220,19 +221,22 @@ async def test_several_checks_one_report() -> None:
 async def test_the_report_of_every_check_survives_json_and_its_spans_are_verbatim() -> None:
     guard = Guard({"checks": [*CHECKS], "scoring": {"measures": ["nli", "ngram"]}})
     response = "The shop pays refunds within 20 days [1]. It opened in 1932 [7]. 2 * 412 = 825."
-    report = await guard.check(
+    exchange = Exchange.of(
         response,
         evidence="The shop pays refunds within 5 days. It opened in 1911.",
         samples=["The shop pays refunds within 3 days."],
         prompt="How fast are refunds?",
-        schema={"type": "object"},
+        response_schema={"type": "object"},
         tool_calls=[{"name": "pay", "arguments": {"amount": 1}}],
         tools=[{"name": "refund"}],
     )
+    report = await guard.check_exchange(exchange)
     assert Report.model_validate_json(report.model_dump_json()) == report
     assert {f.check for f in report.findings} >= {"claims", "citations", "consistency", "logic", "structure", "tools"}
     spans = [item.span for item in (*report.claims, *report.findings) if item.span and item.span.end]
-    assert spans and all(response[span.start : span.end] == span.text for span in spans)
+    text = with_arguments(exchange).response
+    assert text.startswith(response)
+    assert spans and all(text[span.start : span.end] == span.text for span in spans)
 
 
 async def test_timings_and_version_are_told() -> None:
@@ -322,7 +326,7 @@ async def test_what_no_check_has_looked_at_is_clean_only_without_a_claim(
     assert report.checks[check].status == "skipped"
 
 
-CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+CITY = {"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"]}
 LOOK_UP = {"name": "look_up", "parameters": CITY}
 DRIFTING = [OTHER, OTHER]
 GIVEN = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -24,6 +24,8 @@ from langchain_core.messages import (
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import AddableDict, Runnable, RunnableConfig
 from langchain_core.runnables.base import coerce_to_runnable
+from pydantic import BaseModel
+from pydantic_core import to_json
 
 from evidencerails.adapters.wording import (
     DEFAULT_MESSAGES,
@@ -56,6 +58,8 @@ RESPONSE_KEYS = ("response", "answer", "output")
 EVIDENCE_KEYS = ("evidence", "context", "documents", "source_documents")
 HISTORY_KEYS = ("chat_history", "history")
 QUESTION_KEYS = ("question", "input", "query", "messages", "prompt")
+RAW_KEYS = ("raw", "parsed", "parsing_error")
+"""What `with_structured_output(..., include_raw=True)` gives."""
 REPORT_KEY = "hallucination_report"
 
 
@@ -65,6 +69,11 @@ class GuardRunnable(Runnable[Any, Any]):
     Its input is a string, an `AIMessage`, or a mapping with the answer under one of `RESPONSE_KEYS` and, where there is
     any, evidence under one of `EVIDENCE_KEYS`, the question under one of `QUESTION_KEYS` and earlier messages under one
     of `HISTORY_KEYS`; the first key that is there counts. Its output has the shape of its input.
+
+    The answer may be structured, too: a pydantic object, a dataclass or a list of them, a mapping with none of those
+    keys, or what `include_raw=True` gives. Its fields are checked as those of an answer in JSON, and the object itself
+    goes on. It has no room for a warning or for another text: what is blocked or repaired raises
+    `ResponseBlockedError`, and a warning is logged.
 
     Args:
         guard: the guard, or the settings of one.
@@ -168,9 +177,9 @@ class GuardRunnable(Runnable[Any, Any]):
         return self.guard.unverified_report(self.guard.config.checks, reason, Exchange(response=subject.text))
 
     def _subject(self, value: Any) -> _Subject:
-        if not isinstance(value, Mapping):
+        key = (self.response_key or _response_key(value)) if isinstance(value, Mapping) else None
+        if key is None:
             return _Subject(whole=value, answer=_answer(value), tools=self._tools)
-        key = self.response_key or _response_key(value)
         if key not in value:
             raise InputError(f"the mapping has no key {key!r}; its keys: {', '.join(map(repr, value))}")
         return _Subject(
@@ -185,13 +194,19 @@ class GuardRunnable(Runnable[Any, Any]):
     def _outcome(self, subject: _Subject, report: Report) -> Any:
         if self.on == "return":
             return report if subject.key is None else {**subject.whole, self.report_key: report}
-        if report.decision == "raise" or (report.is_blocked and self.on == "raise"):
+        is_structured = isinstance(subject.answer, _Structured)
+        has_no_place = is_structured and (report.is_blocked or report.answer is not None)
+        if report.decision == "raise" or has_no_place or (report.is_blocked and self.on == "raise"):
             raise ResponseBlockedError(report)
         answer = self._answered(subject, report)
         return answer if subject.key is None else {**subject.whole, subject.key: answer, self.report_key: report}
 
-    def _answered(self, subject: _Subject, report: Report) -> str | AIMessage:
+    def _answered(self, subject: _Subject, report: Report) -> Any:
         """The answer as the decision leaves it, in the type it came in."""
+        if isinstance(subject.answer, _Structured):
+            if report.decision != "allow":
+                log.warning("evidencerails: a structured answer goes on with the decision %s", report.decision)
+            return subject.answer.value
         text = self._decided(subject.text, report)
         if isinstance(subject.answer, str):
             return text
@@ -220,11 +235,20 @@ class GuardRunnable(Runnable[Any, Any]):
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Structured:
+    """An answer that is an object."""
+
+    value: Any
+    text: str
+    """The object as JSON."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Subject:
     """What the input of the step holds."""
 
     whole: Any
-    answer: str | AIMessage
+    answer: str | AIMessage | _Structured
     key: str | None = None
     """Where the mapping holds the answer; None if the input is the answer."""
     evidence: Any = None
@@ -233,11 +257,13 @@ class _Subject:
 
     @property
     def text(self) -> str:
+        if isinstance(self.answer, _Structured):
+            return self.answer.text
         return self.answer if isinstance(self.answer, str) else content_text(self.answer.content)
 
     def rest(self) -> dict[str, Any]:
         """What `Guard.check` is told besides text and evidence."""
-        if isinstance(self.answer, str):
+        if not isinstance(self.answer, AIMessage):
             return {"prompt": self.prompt}
         calls = as_tool_calls(self.answer)
         return {"prompt": self.prompt, "tool_calls": calls, "tools": self.tools, "logprobs": _logprobs(self.answer)}
@@ -248,10 +274,15 @@ def _refuse(kwargs: Mapping[str, Any]) -> None:
         raise InputError(f"a guard takes {', '.join(sorted(kwargs))} when it is made, not at a call")
 
 
-def _response_key(value: Mapping[str, Any]) -> str:
+def _response_key(value: Mapping[str, Any]) -> str | None:
+    """Where a mapping holds the answer; None if it is the answer itself: a message, or a structured one."""
     found = [key for key in RESPONSE_KEYS if value.get(key) is not None]
     if len(found) == 1:
         return found[0]
+    if set(RAW_KEYS) <= value.keys():
+        return "raw" if value["parsed"] is None else "parsed"
+    if value and not found and not value.keys() & {*EVIDENCE_KEYS, *HISTORY_KEYS, *QUESTION_KEYS}:
+        return None
     problem = f"has several answers ({', '.join(found)})" if found else f"has no answer (its keys: {[*value]})"
     raise InputError(f"the mapping {problem}; expected one of {', '.join(RESPONSE_KEYS)}, or set `response_key`")
 
@@ -260,15 +291,30 @@ def _first(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
     return next((value[key] for key in keys if value.get(key) is not None), None)
 
 
-def _answer(value: Any) -> str | AIMessage:
+def _answer(value: Any) -> str | AIMessage | _Structured:
     if isinstance(value, AIMessageChunk):
         value = message_chunk_to_message(value)
     if isinstance(value, (str, AIMessage)):
         return value
+    if isinstance(value, Mapping) and {"role", "content"} <= value.keys():
+        return _answer(_as_list([value])[0])
+    if isinstance(value, Mapping) and set(RAW_KEYS) <= value.keys():
+        read = _answer(value["raw"] if value["parsed"] is None else value["parsed"])
+        return _Structured(value=value, text=_Subject(whole=value, answer=read).text)
+    if _is_structured(value) or (isinstance(value, list) and value and all(map(_is_structured, value))):
+        try:
+            return _Structured(value=value, text=to_json(value, fallback=str).decode())
+        except ValueError as error:  # such as an object that holds itself
+            raise InputError(f"an answer of type {type(value).__name__} cannot be written as JSON: {error}") from error
     raise InputError(
-        f"a guard checks a string, an AIMessage, or a mapping with one under {', '.join(RESPONSE_KEYS)}; "
-        f"got {type(value).__name__}"
+        f"a guard checks a string, an AIMessage, a structured answer, or a mapping with one under "
+        f"{', '.join(RESPONSE_KEYS)}; got {type(value).__name__}"
     )
+
+
+def _is_structured(value: Any) -> bool:
+    is_object = isinstance(value, BaseModel) and not isinstance(value, BaseMessage)
+    return is_object or isinstance(value, Mapping) or (is_dataclass(value) and not isinstance(value, type))
 
 
 def _prompt(value: Mapping[str, Any]) -> tuple[Message, ...]:

@@ -15,7 +15,7 @@ from evidencerails.cli.terminal import say
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
-    from evidencerails.exchange import Exchange, Passage
+    from evidencerails.exchange import Exchange
     from evidencerails.guard import Guard
     from evidencerails.report import Redaction, Report
 
@@ -116,6 +116,7 @@ def check(
     the reason to standard error.
     """
     from evidencerails.exchange import Exchange
+    from evidencerails.tool_calls import with_arguments
 
     answer = "" if tool_calls and response is None and response_file is None else answer_of(response, response_file)
     form = form_of(schema, tool_calls, tools)
@@ -123,11 +124,12 @@ def check(
     samples = (*map(typed, sample), *samples_of(samples_file))
     if html is not None:
         refuse_unwritable(html)
-    possible = _possible_checks(passages, samples, form, has_answer=bool(answer))
+    possible = None if passages else _possible_checks(samples, form)
     guard = _prepared(config, checks, possible, needs_claims=debug_claims)
     question = typed(prompt) if prompt is not None else None
-    report = _checked(guard, Exchange.of(answer, evidence=passages, prompt=question, samples=samples, **form))
-    _show(report, answer, guard.config, _Shown(as_json, html, debug_claims))
+    exchange = Exchange.of(answer, evidence=passages, prompt=question, samples=samples, **form)
+    report = _checked(guard, exchange)
+    _show(report, with_arguments(exchange).response, guard.config, _Shown(as_json, html, debug_claims))
     return EXIT_BY_STATUS[report.status]
 
 
@@ -204,12 +206,7 @@ def _write_page(file: Path, report: Report, answer: str, settings: GuardConfig, 
         raise CliError(f"cannot write {str(file)!r}: {error.strerror}; give another path") from None
 
 
-def _possible_checks(
-    passages: Sequence[Passage], samples: Sequence[str], form: Mapping[str, Any], *, has_answer: bool
-) -> list[str] | None:
-    """Without settings: compare with what is given; None if that is evidence alone, or nothing."""
+def _possible_checks(samples: Sequence[str], form: Mapping[str, Any]) -> list[str] | None:
+    """Without settings and evidence: compare with what else is given; None if that is nothing."""
     given = {"consistency": samples, "structure": form.get("response_schema"), "tools": form.get("tool_calls")}
-    names = [name for name, what in given.items() if what is not None and what != ()]
-    if not names:
-        return None
-    return ["grounding", "claims", *names] if passages and has_answer else names
+    return [name for name, what in given.items() if what is not None and what != ()] or None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -16,6 +17,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
 from langchain_openai import ChatOpenAI
+from pydantic import BaseModel
 
 from evidencerails import Guard
 from evidencerails.adapters.langchain_guard import REPORT_KEY, GuardRunnable
@@ -228,10 +230,104 @@ def test_parallel_and_another_key(server: ReplayServer, guard: Guard) -> None:
     assert (parallel | guard.as_runnable(response_key="reply")).invoke(INPUT)["reply"] == UNKNOWN
 
 
+class Bridge(BaseModel):
+    """A bridge."""
+
+    name: str
+    opened: int
+
+
+@dataclass
+class Plain:
+    """The same as a dataclass."""
+
+    name: str
+    opened: int
+
+
+def facts(opened: int) -> dict[str, Any]:
+    return {"name": "Halden bridge", "opened": opened}
+
+
+STRUCTURED: dict[str, Callable[[int], Any]] = {
+    "pydantic": lambda opened: Bridge(**facts(opened)),
+    "dataclass": lambda opened: Plain(**facts(opened)),
+    "mapping": facts,
+    "list": lambda opened: [Bridge(**facts(opened))],
+    "under a key": lambda opened: {"answer": Bridge(**facts(opened)), "context": DOCUMENTS},
+    "include_raw": lambda opened: {
+        "raw": AIMessage("", tool_calls=[{"name": "Bridge", "args": facts(opened), "id": "1"}]),
+        "parsed": Bridge(**facts(opened)),
+        "parsing_error": None,
+    },
+}
+
+
+@pytest.mark.parametrize("form", STRUCTURED)
+def test_the_fields_of_a_structured_answer_are_checked_and_the_object_goes_on(form: str, guard: Guard) -> None:
+    step = guard.as_runnable(evidence=DOCUMENTS)
+    right, wrong = STRUCTURED[form](1932), STRUCTURED[form](1911)
+    passed = step.invoke(right)
+    if isinstance(right, dict) and right.keys() & {"answer", "raw"}:
+        assert passed == {**right, REPORT_KEY: passed[REPORT_KEY]}
+    else:
+        assert passed is right
+    with pytest.raises(ResponseBlockedError) as caught:
+        step.invoke(wrong)
+    assert "contradicted" in {claim.label for claim in caught.value.report.claims}
+    with pytest.raises(ResponseBlockedError):
+        list(step.stream(wrong))
+
+
+def test_what_could_not_be_parsed_is_checked_as_the_raw_message(guard: Guard) -> None:
+    output = guard.as_runnable(evidence=DOCUMENTS).invoke({"raw": AIMessage(WRONG), "parsed": None, "parsing_error": 7})
+    assert (output["raw"].content, output["parsed"], output["parsing_error"]) == (UNKNOWN, None, 7)
+
+
+@pytest.mark.parametrize("include_raw", [False, True])
+@pytest.mark.parametrize("schema", [Bridge, Bridge.model_json_schema()], ids=["pydantic", "dict"])
+async def test_structured_output_of_a_real_model(
+    server: ReplayServer, guard: Guard, schema: Any, include_raw: bool
+) -> None:
+    structured = model(server).with_structured_output(schema, method="function_calling", include_raw=include_raw)
+    chain = structured | guard.as_runnable(evidence=DOCUMENTS)
+    server.reply(when="Halden", tool_calls=[{"name": "Bridge", "arguments": facts(1932)}])
+    expected = Bridge(**facts(1932)) if schema is Bridge else facts(1932)
+    streamed = [piece async for piece in chain.astream(QUESTION)][-1]
+    for found in (chain.invoke(QUESTION), await chain.ainvoke(QUESTION), streamed):
+        assert (found["parsed"] if include_raw else found) == expected
+    server.reset()
+    server.reply(when="Halden", tool_calls=[{"name": "Bridge", "arguments": facts(1911)}])
+    with pytest.raises(ResponseBlockedError):
+        chain.invoke(QUESTION)
+
+
+CALLS = [
+    (facts(1932), {}, "grounded"),
+    (facts(1911), {}, "hallucinated"),
+    ({"body": "The Halden bridge opened in 1911."}, {}, "hallucinated"),
+    ({"query": "museum tickets", "verbose": True, "limit": 7}, {}, "grounded"),  # asks, states nothing
+    ({"city": "Oslo", "year": 1911}, {"question": "What of Oslo in 1911?"}, "grounded"),  # the user's own words
+]
+
+
+@pytest.mark.parametrize("text", ["", RIGHT])
+@pytest.mark.parametrize("arguments, more, status", CALLS)
+def test_what_arguments_state_is_checked(
+    arguments: dict[str, Any], more: dict[str, Any], status: str, text: str, guard: Guard
+) -> None:
+    call = {"name": "note", "args": arguments, "id": "1", "type": "tool_call"}
+    step = guard.as_runnable(evidence=DOCUMENTS, tools=[{"name": "note"}])
+    passed = step.invoke({"answer": AIMessage(text, tool_calls=[call]), **more})
+    assert passed[REPORT_KEY].status == status, passed[REPORT_KEY].reason
+    assert passed["answer"].tool_calls == ([call] if status == "grounded" else [])
+
+
 UNREADABLE = [
     (7, "got int"),
     (HumanMessage(RIGHT), "got HumanMessage"),
-    ({"text": RIGHT}, "has no answer"),
+    ({"text": RIGHT, "context": DOCUMENTS}, "has no answer"),
+    ({}, "has no answer"),
     ({"answer": RIGHT, "output": RIGHT}, "several answers"),
     ({"answer": [RIGHT]}, "got list"),
     ({"answer": RIGHT, "question": 7}, "question or history is int"),

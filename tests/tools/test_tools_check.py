@@ -13,7 +13,9 @@ import pytest
 from evidencerails import Guard, Report
 from evidencerails.checks.tools import VIOLATIONS
 from evidencerails.errors import InputError, SettingsError
+from evidencerails.exchange import Exchange
 from evidencerails.testing import ReplayServer
+from evidencerails.tool_calls import with_arguments
 
 USERS = ("usr_1001", "usr_1002", "7")
 TOOLS = [
@@ -311,3 +313,55 @@ def test_policies_decide_on_the_violation(settings: dict[str, Any]) -> None:
     policies = [{"when": {"violation": "invalid_arguments"}, "then": "warn"}]
     assert checked(settings, [call(reason="boredom")], policies=policies).decision == "warn"
     assert checked(settings, [call(user_id="usr_9")], policies=policies).decision == "block"
+
+
+EVIDENCE = ["The Halden bridge opened in 1932."]
+NOTE = [{"name": "note"}]
+WRONG_NOTE = [{"name": "note", "arguments": {"body": "The Halden bridge opened in 1911."}}]
+
+
+@pytest.mark.parametrize("text", ["", "The Halden bridge opened in 1932."])
+def test_what_arguments_state_is_a_claim(text: str) -> None:
+    report = Guard().check_sync(text, tool_calls=WRONG_NOTE, tools=NOTE, evidence=EVIDENCE)
+    assert (report.status, report.claims[-1].label) == ("hallucinated", "contradicted")
+    checked = with_arguments(Exchange.of(text, tool_calls=WRONG_NOTE, evidence=EVIDENCE)).response
+    assert checked.startswith(text)
+    assert all(checked[c.span.start : c.span.end] == c.span.text for c in report.claims)
+
+
+STATED = [
+    ({"body": "The Halden bridge opened in 1911."}, "unverified"),  # a sentence needs evidence
+    ({"city": "Oslo", "nights": 3}, "grounded"),  # mere parameters, which fit
+    ({"query": "The Halden bridge opened in 1911."}, "grounded"),
+]
+
+
+@pytest.mark.parametrize("arguments, status", STATED)
+def test_arguments_without_evidence(arguments: dict[str, Any], status: str) -> None:
+    report = Guard().check_sync(tool_calls=[call("note", **arguments)], tools=NOTE)
+    assert report.status == status, report.reason
+
+
+def test_a_choice_of_the_schema_and_the_users_words_state_nothing() -> None:
+    known = [{"name": "note", "parameters": {"type": "object", "properties": {"mood": {"enum": ["glad", "sad"]}}}}]
+    asked = {"tool_calls": [call("note", mood="glad", city="Oslo")], "tools": known, "prompt": "Is it Oslo?"}
+    assert with_arguments(Exchange.of("", evidence=EVIDENCE, **asked)).response == ""
+
+
+def test_arguments_nested_too_deep_are_not_clean() -> None:
+    value: Any = "The Halden bridge opened in 1932."
+    for _ in range(5_000):
+        value = {"a": value}
+    report = Guard().check_sync(tool_calls=[call("note", filter=value)], tools=NOTE, evidence=EVIDENCE)
+    assert report.status != "grounded"
+
+
+def test_arguments_are_not_written_again() -> None:
+    with ReplayServer() as server:
+        settings = {
+            "llm": {"model": "m", "base_url": server.base_url, "api_key": "k"},
+            "policies": [{"when": {"label": "contradicted"}, "then": "regenerate"}],
+        }
+        report = Guard(settings).check_sync("Noted.", tool_calls=WRONG_NOTE, tools=NOTE, evidence=EVIDENCE)
+        assert (report.decision, report.answer, report.repair) == ("block", None, None)
+        assert report.decided_by.endswith("calls are not written again: block")
