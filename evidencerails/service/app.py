@@ -96,7 +96,7 @@ def _answer_failures(app: FastAPI) -> None:
     from starlette.exceptions import HTTPException
 
     from evidencerails.service.pages import problem_page
-    from evidencerails.service.problems import Problem, problem_body
+    from evidencerails.service.problems import Problem, first_problem, problem_body
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
@@ -108,17 +108,10 @@ def _answer_failures(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        return JSONResponse(problem_body("invalid", _first_problem(error.errors()), request_id()), status_code=422)
+        return JSONResponse(problem_body("invalid", first_problem(error.errors()), request_id()), status_code=422)
 
 
 def _is_for_people(request: Any) -> bool:
     """True for a browser that wants a page, anywhere but under the API."""
     is_api = request.url.path.startswith(("/v1/", "/healthz", "/readyz", "/metrics", "/openapi.json"))
     return not is_api and "text/html" in request.headers.get("accept", "")
-
-
-def _first_problem(errors: Any) -> str:
-    """Place and nature of the first mistake, without the value: it may be a text that nobody else should read."""
-    first = errors[0]
-    place = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    return f"{place[:200]}: {first['msg']}"

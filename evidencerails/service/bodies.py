@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
 from evidencerails.errors import InputError
 from evidencerails.exchange import NO_RESPONSE, Exchange, Labels, Stakes
-from evidencerails.service.problems import Problem
+from evidencerails.service.problems import Problem, first_problem
 
 EXAMPLE: dict[str, Any] = {
     "response": "Refunds take 30 days.",
@@ -86,10 +86,28 @@ class BatchItem(CheckBody):
 
     id: str | int | None = Field(default=None, description="Copied into the result; its place from 1 if missing.")
 
+    @classmethod
+    def of(cls, item: Any) -> BatchItem:
+        """The item of a request.
+
+        Raises:
+            Problem: 422, it cannot be read; the message names the field, without its value.
+        """
+        try:
+            return cls.model_validate(item)
+        except ValidationError as error:
+            message = first_problem(error.errors()).replace("the body:", "the item:", 1)
+            raise Problem(422, "invalid", message) from None
+
+
+def _as_sent(item: Any, _: Any) -> Any:
+    return item
+
 
 class BatchBody(BaseModel):
-    """Several checks in one request."""
+    """Several checks in one request; each item is read on its own, so that a bad one costs the others nothing."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [BATCH_EXAMPLE]})
 
-    items: list[BatchItem] = Field(min_length=1)
+    items: list[Annotated[BatchItem, WrapValidator(_as_sent)]] = Field(min_length=1)
+    """As they were sent: OpenAPI shows what an item is, and `BatchItem.of` reads it."""

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from evidencerails.errors import EvidencerailsError, place_of
+from evidencerails.service.bodies import BatchItem
 from evidencerails.service.limits import Gate
 from evidencerails.service.problems import Problem, problem_body
 from evidencerails.telemetry.context import request_id
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from evidencerails.exchange import Exchange
     from evidencerails.guard import Guard
     from evidencerails.report import CheckResult, Report
-    from evidencerails.service.bodies import BatchItem
     from evidencerails.telemetry.prometheus import ServiceMetrics
 
 log = logging.getLogger("evidencerails.service")
@@ -71,7 +71,7 @@ class Checker:
         with self.gate.admission():
             return await self._checked(exchange)
 
-    async def batch(self, items: Sequence[BatchItem]) -> dict[str, Any]:
+    async def batch(self, items: Sequence[Any]) -> dict[str, Any]:
         """The reports on several, in their order; an item that cannot be read has an error in place of its report.
 
         Raises:
@@ -119,12 +119,16 @@ class Checker:
         finally:
             events.put_nowait(None)
 
-    async def _item(self, item: BatchItem, place: int) -> dict[str, Any]:
-        identity = {"id": place if item.id is None else item.id}
+    async def _item(self, item: Any, place: int) -> dict[str, Any]:
+        given = item.get("id") if isinstance(item, dict) else None
+        identity = {"id": given if isinstance(given, (str, int)) else place}
         try:
-            return {**identity, "report": await self._checked(item.exchange(self._max_items))}
+            return {**identity, "report": await self._checked(BatchItem.of(item).exchange(self._max_items))}
         except Problem as problem:
             return {**identity, "error": {"code": problem.code, "message": problem.message}}
+        except Exception as error:  # the reports of the other items must not be lost with it
+            log.error("item %d of a batch failed: %s", place, place_of(error))
+            return {**identity, "error": {"code": "internal_error", "message": "the service failed"}}
 
     async def _checked(self, exchange: Exchange, tell: Any = None) -> dict[str, Any]:
         try:

@@ -82,6 +82,33 @@ def test_batch_keeps_order_and_ids_and_names_the_item_that_cannot_be_read(http: 
     assert answer["summary"] == {"failed": 1, "grounded": 1, "hallucinated": 1}
 
 
+MALFORMED = [
+    ({"id": "m", "response": 7}, "m", "response: "),
+    ({"response": "a", "evidance": "b"}, 2, "evidance: "),
+    ({"id": [1], "response": "a"}, 2, "id"),
+    ("text", 2, "the item: "),
+    (None, 2, "the item: "),
+    ({}, 2, "response is missing"),
+]
+
+
+@pytest.mark.parametrize(("item", "identity", "message"), MALFORMED)
+def test_a_malformed_item_costs_the_others_nothing(http: httpx.Client, item: Any, identity: Any, message: str) -> None:
+    reply = http.post("/v1/batch", json={"items": [GOOD, item, BAD]})
+    assert reply.status_code == 200
+    first, second, third = reply.json()["results"]
+    assert (first["report"]["status"], third["report"]["status"]) == ("grounded", "hallucinated")
+    assert (second["id"], second["error"]["code"]) == (identity, "invalid")
+    assert second["error"]["message"].startswith(message)
+
+
+def test_items_that_are_no_list_are_refused(http: httpx.Client) -> None:
+    for body in ({"items": []}, {"items": GOOD}, {"items": [GOOD], "more": 1}, [GOOD]):
+        assert http.post("/v1/batch", json=body).status_code == 422
+    items = http.get("/openapi.json").json()["components"]["schemas"]["BatchBody"]["properties"]["items"]
+    assert items["items"]["$ref"].endswith("/BatchItem")
+
+
 def test_stream_tells_each_check_and_then_the_report(http: httpx.Client) -> None:
     with http.stream("POST", "/v1/stream", json=BAD) as reply:
         assert reply.headers["content-type"].startswith("text/event-stream")
