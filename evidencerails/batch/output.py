@@ -6,6 +6,7 @@ says what settings the lines were made with.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -15,11 +16,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from evidencerails.errors import InputError
+from evidencerails.errors import EvidencerailsError, InputError
 
 SYNC_S = 2.0
 """Seconds between writes to the disk itself; a kill loses nothing, a power cut at most this."""
 TO_STDOUT = "-"
+
+
+class OutputError(EvidencerailsError):
+    """The output cannot be written any further: the disk is full, or failed. What was written before is whole."""
 
 
 class Result(NamedTuple):
@@ -55,12 +60,17 @@ class Output:
         """Rows that have a line, and the hashes of what they were."""
         self.statuses: Counter[str] = Counter()
         """Of the lines that were there already, too."""
+        self._name = name
         self._synced_at = time.monotonic()
         self._files: list[IO[bytes]] = []
         if name == TO_STDOUT:
             self._reports, self._rejected = sys.stdout.buffer, sys.stderr.buffer
             return
         path = Path(name)
+        if path.exists() and not path.is_file():  # a device may have no end to read to
+            raise InputError(
+                f"cannot write {name!r}: not a regular file; give the path of one, or - for standard output"
+            )
         self.rejected_path = path.with_suffix(".rejected.jsonl")
         job = path.with_suffix(".job.json")
         try:
@@ -103,13 +113,27 @@ class Output:
         file.truncate()
 
     def write(self, result: Result) -> None:
-        """Write one line and hand it to the system: from here on a kill cannot lose it."""
+        """Write one line and hand it to the system: from here on a kill cannot lose it.
+
+        Raises:
+            OutputError: it cannot be written; a part of it is cut off when the job goes on.
+        """
         file = self._reports if result.report is not None else self._rejected
-        file.write(result.line().encode("ascii"))
-        file.flush()
+        try:
+            file.write(result.line().encode("ascii"))
+            file.flush()
+            if time.monotonic() - self._synced_at > SYNC_S:
+                self._sync()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise self._failed(error) from error
         self.statuses[result.report["status"] if result.report is not None else "rejected"] += 1
-        if time.monotonic() - self._synced_at > SYNC_S:
-            self._sync()
+
+    def _failed(self, error: OSError) -> OutputError:
+        where = "standard output" if self._name == TO_STDOUT else repr(self._name)
+        again = "" if self._name == TO_STDOUT else "; make room and run the same command again to go on"
+        return OutputError(f"cannot write to {where}: {error.strerror}{again}")
 
     def _sync(self) -> None:
         for file in self._files:
@@ -118,15 +142,20 @@ class Output:
 
     def _close(self) -> None:
         for file in self._files:
-            file.close()
+            with contextlib.suppress(OSError):  # of a line that could not be written, which has been said
+                file.close()
 
     def __enter__(self) -> Output:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._files:
-            self._sync()
-        self._close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._sync()
+        except OSError as error:
+            raise self._failed(error) from error
+        finally:
+            self._close()
 
 
 def _require_same_job(job: Path, fingerprint: Mapping[str, Any], *, has_lines: bool) -> None:

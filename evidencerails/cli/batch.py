@@ -55,7 +55,7 @@ def batch(
     `schema`, `logprobs`, `stakes`, `flow`, `agent`, `model`, `session`. Run the same command again after a kill: it
     goes on. Rows that cannot be read go to OUTPUT with the ending .rejected.jsonl, with the reason.
 
-    Exit code: 0 every row has a report, 3 some were rejected, 2 wrong usage.
+    Exit code: 0 every row has a report, 3 some were rejected, 2 wrong usage, 74 OUTPUT cannot be written any further.
     """
     import asyncio
 

@@ -9,6 +9,9 @@ EXIT_HALLUCINATED = 1
 EXIT_USAGE = 2
 EXIT_UNVERIFIED = 3
 
+EXIT_CANNOT_WRITE = 74
+"""The disk is full, or failed: `EX_IOERR` of sysexits.h."""
+
 EXIT_BY_STATUS = {
     "grounded": EXIT_GROUNDED,
     "hallucinated": EXIT_HALLUCINATED,

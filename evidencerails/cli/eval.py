@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    dataset: str = typer.Option(..., "--dataset", "-d", metavar="NAME|FILE", help="A public data set, or JSON lines."),
+    dataset: str = typer.Option(
+        ..., "--dataset", "-d", metavar="NAME|FILE", help="A public data set, or a file: JSON lines, CSV, Parquet."
+    ),
     method: list[str] = typer.Option(
         ["grounding"], "--method", "-m", metavar="NAMES", help="Checks and measures, separated by commas. Repeatable."
     ),

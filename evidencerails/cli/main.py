@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -28,7 +29,7 @@ from evidencerails.cli import (
     store,
 )
 from evidencerails.cli import eval as evaluation
-from evidencerails.cli.errors import EXIT_USAGE
+from evidencerails.cli.errors import EXIT_CANNOT_WRITE, EXIT_USAGE
 from evidencerails.cli.terminal import say
 from evidencerails.errors import EvidencerailsError
 
@@ -37,6 +38,8 @@ PROGRAM = "evidencerails"
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 """What a shell shows of a program that SIGPIPE ended: its reader went away (`evidencerails ... | head`)."""
+CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+"""What a disk says that takes no more: no bug."""
 EXIT_CRASHED = 70
 """A bug. Python's own 1 would read as "hallucinated"."""
 
@@ -96,15 +99,20 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         result = app(args=list(arguments) if arguments is not None else None, prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
     except EvidencerailsError as error:
-        say(str(error))
-        return EXIT_USAGE
+        is_disk = isinstance(error.__cause__, OSError) and error.__cause__.errno in CANNOT_WRITE
+        _say_at_last(str(error))
+        return EXIT_CANNOT_WRITE if is_disk else EXIT_USAGE
     except (KeyboardInterrupt, typer.Abort):
         say("interrupted")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes at the end
+        _drop_output()
         return EXIT_PIPE_CLOSED
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in CANNOT_WRITE:
+            where = repr(str(error.filename)) if error.filename else "the output"
+            _say_at_last(f"cannot write {where}: {error.strerror}")
+            return EXIT_CANNOT_WRITE
         if not hasattr(error, "format_message"):  # click's usage errors have it; anything else is a bug
             traceback.print_exc()
             return EXIT_CRASHED
@@ -114,6 +122,20 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         say(f"{error.format_message()} (see: evidencerails --help)")
         return EXIT_USAGE
     return result if isinstance(result, int) else 0
+
+
+def _say_at_last(message: str) -> None:
+    """One line on standard error, also where standard output takes no more."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
+    say(message)
+
+
+def _drop_output() -> None:
+    """Throw away what standard output still holds, or Python complains when it flushes at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

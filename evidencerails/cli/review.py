@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 EXIT_CONFLICT = 1
 """Somebody else has decided first."""
+EXIT_NOT_RELEASED = 1
+"""Nobody has decided yet, or against it."""
 
 app = typer.Typer(no_args_is_help=True, help="Answers that wait for a person: list, look at, decide.")
 
@@ -129,6 +131,32 @@ def edit(
         if text is None:
             text, version = _new_text(queue, review_id, file, version)
         return _decided(queue, "edited", review_id, reviewer, note, version, text)
+
+
+@app.command("release")
+def release(review_id: str = ID, as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
+    """Print the text that a reviewer let through, approved or edited; it then counts as released.
+
+    evidencerails review release 3f2a
+
+    It can be fetched again. Exit code: 0 done, 1 nobody has let it through, 2 wrong usage or the text was deleted.
+    """
+    from evidencerails.cli.terminal import visible
+    from evidencerails.review.items import RELEASABLE
+
+    with _queue(config, store) as queue:
+        item = queue.get(review_id).item
+        if item.state not in RELEASABLE:
+            say(f"review {item.id} is {item.state}; nobody has let its text through")
+            return EXIT_NOT_RELEASED
+        released = queue.release(item.id)
+    if as_json:
+        print(json.dumps(released._asdict()))
+    elif sys.stdout.isatty():
+        print(visible(released.text))
+    else:
+        sys.stdout.buffer.write(released.text.encode("utf-8", "surrogatepass") + b"\n")
+    return 0
 
 
 def _decide(

@@ -67,8 +67,8 @@ def _count(request: Request, bucket: str) -> None:
     request.app.state.rate.take(bucket)
 
 
-def may(permission: Permission) -> Any:
-    """A dependency: the caller, if it has the permission.
+def may(*permissions: Permission) -> Any:
+    """A dependency: the caller, if it has one of the permissions.
 
     Raises:
         Problem: 401 or 429 as `caller_of`; 403 the key's role does not allow it.
@@ -78,8 +78,10 @@ def may(permission: Permission) -> Any:
     async def checked(request: Request) -> Caller:
         caller = caller_of(request)
         request.state.caller = caller.name
-        if permission not in caller.permissions:
-            raise Problem(403, "forbidden", f"this API key may not {permission}; it needs a role that may")
+        if caller.permissions.isdisjoint(permissions):
+            raise Problem(
+                403, "forbidden", f"this API key may not {' or '.join(permissions)}; it needs a role that may"
+            )
         return caller
 
     return Depends(checked)

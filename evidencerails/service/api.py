@@ -11,8 +11,9 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from fastapi.routing import APIRoute
 
 from evidencerails import __version__
-from evidencerails.errors import StoreError
+from evidencerails.errors import ReviewError, StoreError
 from evidencerails.report import Decision, Status
+from evidencerails.review.items import RELEASABLE
 from evidencerails.service.access import may
 from evidencerails.service.bodies import BatchBody, CheckBody
 from evidencerails.service.checking import Checker, unless_gone
@@ -54,6 +55,11 @@ REPORT_EXAMPLE = {
 }
 REPORT: dict[int | str, dict[str, Any]] = {
     200: {"description": "The report.", "content": {"application/json": {"example": REPORT_EXAMPLE}}}
+}
+RELEASED: dict[int | str, dict[str, Any]] = {
+    404: {"description": "No such review.", **FAILURE},
+    409: {"description": "`review_pending`, `review_rejected` or `review_expired`: nobody let it through.", **FAILURE},
+    410: {"description": "The text was deleted, or is not the one that was decided on.", **FAILURE},
 }
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
@@ -166,6 +172,33 @@ async def kept_report(request: Request, report_id: str) -> JSONResponse:
     if kept is None:
         raise Problem(404, "no_such_report", "there is no report of this id; it may have been deleted by its age")
     return JSONResponse({**kept.summary._asdict(), "redaction": kept.redaction, **kept.body})
+
+
+@router.get(
+    "/v1/reviews/{review_id}/released", tags=["review"], summary="The text that a reviewer let through",
+    dependencies=[may("check", "review")], responses=RELEASED,
+)  # fmt: skip
+async def released(request: Request, review_id: str) -> JSONResponse:
+    """The text of an approved or edited review, `report.review.id`, and who let it through; it then counts as released.
+
+    It can be fetched again: `is_first` is false then.
+    """
+
+    def read(_: Any) -> Any:
+        from evidencerails.review.queue import ReviewQueue
+
+        queue = ReviewQueue(request.app.state.guard.store)
+        item = queue.states([review_id]).get(review_id)
+        if item is None:
+            raise Problem(404, "no_such_review", "there is no review of this id; it may have been deleted by its age")
+        if item.state not in RELEASABLE:
+            raise Problem(409, f"review_{item.state}", f"the review is {item.state}; nobody has let its text through")
+        try:
+            return queue.release(review_id)
+        except ReviewError as error:
+            raise Problem(410, "text_gone", str(error)) from None
+
+    return JSONResponse((await read_store(request, read))._asdict())
 
 
 async def read_store(request: Request, read: Callable[[Any], T]) -> T:

@@ -247,3 +247,33 @@ def test_hostile_ids_stay_one_line() -> None:
     with Output("out.jsonl", {}) as out:
         out.write(Result(1, "x", 'a\n{"row": 2}\u2028b', {"status": "grounded"}))
     assert [line["id"] for line in lines_of(Path("out.jsonl"))] == ['a\n{"row": 2}\u2028b']
+
+
+def limited(*arguments: str, size: int) -> subprocess.CompletedProcess[bytes]:
+    """The command, on a disk that takes no file of more bytes."""
+    limit = f"import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))"
+    start = f"{limit}; os.execv(sys.executable, {command(*arguments)!r})"
+    return subprocess.run([sys.executable, "-c", start], capture_output=True, timeout=120)
+
+
+def test_a_full_disk_is_one_line_and_the_job_goes_on_later() -> None:
+    write_jsonl(Path("in.jsonl"), [{"id": number, **GOOD} for number in range(12)])
+    done = limited("in.jsonl", "out.jsonl", size=9_000)  # the language model finds no room either, and says so first
+    said = done.stderr.decode().splitlines()[-1]
+    assert (done.returncode, "Traceback" in done.stderr.decode()) == (74, False)
+    assert said.endswith(
+        "cannot write to 'out.jsonl': File too large; make room and run the same command again to go on"
+    )
+    assert run("in.jsonl", "out.jsonl").returncode == 0
+    assert [identity for identity, _ in verdicts(Path("out.jsonl"))] == list(range(12))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
+def test_a_device_that_is_always_full() -> None:
+    write_jsonl(Path("in.jsonl"), [GOOD])
+    named = run("in.jsonl", "/dev/full")
+    assert (named.returncode, named.stderr.count(b"\n")) == (2, 1) and b"not a regular file" in named.stderr
+    with Path("/dev/full").open("wb") as full:
+        piped = subprocess.run(command("in.jsonl", "-"), stdout=full, stderr=subprocess.PIPE, timeout=120)
+    assert (piped.returncode, piped.stderr.count(b"\n")) == (74, 1), piped.stderr
+    assert b"cannot write to standard output: No space left on device" in piped.stderr

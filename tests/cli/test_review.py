@@ -55,6 +55,19 @@ def test_list_show_and_approve(evidencerails: Run, url: str, review_id: str) -> 
     assert [(item["id"], item["state"]) for item in data] == [(review_id, "approved")]
 
 
+def test_release_prints_what_was_let_through(evidencerails: Run, url: str, review_id: str) -> None:
+    early = evidencerails("review", "release", review_id, "--store", url)
+    assert (early.code, early.out) == (1, "") and "is pending" in early.err
+    text = "Paris is in France."
+    evidencerails("review", "edit", review_id, "--text", text, "--reviewer", "ann", "--store", url)
+    done = evidencerails("review", "release", review_id[:6], "--store", url)
+    assert (done.code, done.out) == (0, f"{text}\n")
+    again = json.loads(evidencerails("review", "release", review_id, "--json", "--store", url).out)
+    assert (again["text"], again["verdict"], again["reviewer"], again["is_first"]) == (text, "edited", "ann", False)
+    assert evidencerails("review", "list", "--state", "unreleased", "--store", url).out == "no reviews\n"
+    assert evidencerails("review", "release", "ffffff", "--store", url).code == 2
+
+
 def test_the_second_reviewer_gets_another_exit_code(evidencerails: Run, url: str, review_id: str) -> None:
     assert evidencerails("review", "reject", review_id, "--reviewer", "ann", "--store", url).code == 0
     second = evidencerails("review", "approve", review_id, "--reviewer", "bob", "--store", url)

@@ -1,10 +1,13 @@
 """Each loader over a few records in the publisher's own format (sources: the modules' docstrings)."""
 
+import csv
 import gzip
 import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from evidencerails.errors import InputError
@@ -265,6 +268,24 @@ def test_own_shape(tmp_path: Path) -> None:
     (row,) = Dataset.open(str(tmp_path / "mine.jsonl.gz")).rows()
     assert row.hallucinated is True  # from its sentences
     assert (row.spans, row.samples, row.grade) == (((5, 9),), ("S.",), 0.5)
+
+
+def test_own_shape_as_csv_and_parquet(tmp_path: Path) -> None:
+    records = [
+        {"id": "1", "response": "It opened in 1932.", "hallucinated": False, "evidence": ["Opened in 1932.", "Yes."]},
+        {"id": "2", "response": "It opened in 1911.", "hallucinated": True, "evidence": ["Opened in 1932."]},
+    ]
+    with (tmp_path / "mine.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(records[0])
+        writer.writerows([*[*r.values()][:3], json.dumps(r["evidence"])] for r in records)
+        writer.writerow(["3", "one cell too few"])
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), tmp_path / "mine.parquet")
+    for name, malformed in (("mine.csv", 1), ("mine.parquet", 0)):
+        dataset = Dataset.open(str(tmp_path / name))
+        found = [(r.id, r.response, r.hallucinated, list(r.evidence)) for r in dataset.rows()]
+        assert found == [tuple(record.values()) for record in records]
+        assert dataset.problems.malformed == malformed
 
 
 def test_bad_rows_are_counted_with_their_place_and_the_rest_is_read(tmp_path: Path) -> None:

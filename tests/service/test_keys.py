@@ -13,8 +13,13 @@ import pytest
 import yaml
 from service_process import GOOD, Service
 
+from evidencerails import Exchange, Report
+from evidencerails.review.package import package_of
+from evidencerails.review.queue import ReviewQueue
 from evidencerails.service.keys import KeyRing, hash_of, new_key
 from evidencerails.settings.service import ApiKey
+from evidencerails.settings.store import StoreSettings
+from evidencerails.store import Store
 
 KEYS = {role: f"gr_test-key-of-{role}" for role in ("check", "read", "review", "admin")}
 SETTINGS = {"service": {"keys": [{"name": r, "role": r, "sha256": hash_of(k)} for r, k in KEYS.items()]}}
@@ -25,10 +30,21 @@ def as_role(role: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    folder = tmp_path_factory.mktemp("keyed")
-    settings = {**SETTINGS, "store": {"url": f"sqlite:///{folder}/reports.db"}}
-    running = Service(folder, settings).wait_until_ready()
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("keyed")
+
+
+@pytest.fixture
+def released(place: Path) -> Iterator[ReviewQueue]:
+    """The queue of the running service, as another process sees it."""
+    with Store(StoreSettings(url=f"sqlite:///{place}/reports.db")) as store:
+        yield ReviewQueue(store)
+
+
+@pytest.fixture(scope="module")
+def keyed(place: Path) -> Iterator[httpx.Client]:
+    settings = {**SETTINGS, "store": {"url": f"sqlite:///{place}/reports.db"}}
+    running = Service(place, settings).wait_until_ready()
     with running.client() as client:
         yield client
     running.stop()
@@ -51,6 +67,28 @@ def test_each_role_may_what_it_says(keyed: httpx.Client, role: str, allowed: set
     }
     assert {name for name, reply in replies.items() if reply.status_code == 200} == allowed
     assert {reply.status_code for reply in replies.values()} <= {200, 403}
+
+
+def test_a_released_text_is_fetched_by_whoever_may_check_or_review(keyed: httpx.Client, released: ReviewQueue) -> None:
+    package = package_of(Report(status="hallucinated"), Exchange.of("Wrong."))
+    review_id = released.submit(package, tier="synchronous", risk=0.5, stakes="medium", within_s=600).id
+    path = f"/v1/reviews/{review_id}/released"
+
+    def fetch(role: str) -> tuple[int, Any]:
+        reply = keyed.get(path, headers=as_role(role))
+        return reply.status_code, reply.json().get("error", {}).get("code", reply.json().get("text"))
+
+    assert fetch("check") == (409, "review_pending")
+    released.decide(review_id, "edited", reviewer="ann", text="Right.")
+    assert [fetch(role) for role in ("check", "review", "admin")] == [(200, "Right.")] * 3
+    assert fetch("read") == (403, "forbidden")
+    assert keyed.get(path).status_code == 401
+    missing = keyed.get("/v1/reviews/ffff/released", headers=as_role("check"))
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "no_such_review")
+    other = released.submit(package, tier="synchronous", risk=0.5, stakes="medium", within_s=600).id
+    released.decide(other, "rejected", reviewer="ann")
+    reply = keyed.get(f"/v1/reviews/{other}/released", headers=as_role("check"))
+    assert (reply.status_code, reply.json()["error"]["code"]) == (409, "review_rejected")
 
 
 def test_the_other_header_works_too(keyed: httpx.Client) -> None:

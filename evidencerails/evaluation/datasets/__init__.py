@@ -132,9 +132,10 @@ def _drawn(rows: Iterator[Row], count: int, generator: random.Random) -> list[Ro
 
 def _unknown(name: str) -> str:
     if Path(name).suffix or "/" in name:
-        return f"there is no file {name!r}; give a JSON-lines file, or one of: {', '.join(SOURCES)}"
+        return f"there is no file {name!r}; give a JSON-lines, CSV or Parquet file, or one of: {', '.join(SOURCES)}"
     known = ", ".join(SOURCES)
-    return f"unknown data set {name!r}{nearest(name, list(SOURCES))}; available: {known}, or a JSON-lines file"
+    files = "a JSON-lines, CSV or Parquet file"
+    return f"unknown data set {name!r}{nearest(name, list(SOURCES))}; available: {known}, or {files}"
 
 
 def _hub_library() -> Any:

@@ -1,5 +1,6 @@
-"""The project's own JSON lines: `id, dataset, prompt?, evidence: [text], response, hallucinated: bool`, and optionally
-`sentences: [{text, supported | hallucinated | inaccuracy}]`, `spans: [[start, end]]`, `samples: [text]`, `document`.
+"""The project's own files, JSON lines, CSV or Parquet: `id, dataset, prompt?, evidence: [text], response,
+hallucinated: bool`, and optionally `sentences: [{text, supported | hallucinated | inaccuracy}]`, `samples: [text]`,
+`spans: [[start, end]]`, `document`. In a CSV cell a list is JSON.
 
 A row of questions with `correct` and `incorrect` answers (texts joined by `; `) becomes one row an answer.
 """
@@ -10,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from evidencerails.evaluation.datasets.reading import Record, converted, json_records, text, yes
+from evidencerails.batch.rows import FORMATS
+from evidencerails.batch.rows import rows_of as table_rows
+from evidencerails.evaluation.datasets.reading import Placed, Record, converted, json_records, text, yes
 from evidencerails.evaluation.rows import GoldSentence, Problems, Row
 
 
@@ -18,7 +21,20 @@ def read_own(files: list[Path], problems: Problems) -> Iterator[Row]:
     """The rows of files in the project's own shape."""
     for file in files:
         name = file.name.split(".")[0]
-        yield from converted(json_records(file, problems), lambda r, n, name=name: rows_of(r, n, name), problems)  # type: ignore[misc]
+        yield from converted(_records(file, problems), lambda r, n, name=name: rows_of(r, n, name), problems)  # type: ignore[misc]
+
+
+def _records(file: Path, problems: Problems) -> Iterator[Placed]:
+    form = FORMATS.get(file.suffix.lower(), "jsonl")
+    if form == "jsonl":
+        yield from json_records(file, problems)
+        return
+    for row in table_rows(str(file), form):
+        place = f"{file.name}:{row.number}"
+        if row.problem:
+            problems.note("malformed", place, row.problem)
+        else:
+            yield place, row.fields
 
 
 def rows_of(record: Record, number: str, name: str) -> Iterable[Row]:
