@@ -1,4 +1,5 @@
-"""The hallucination error budget: HEB(T) = H_max * |O| - sum of scores, over a window (control stack 20.8.6)."""
+"""The hallucination error budget: the share of answers that may go wrong, less what has, over a window (control stack
+20.8.6, with the verdict in the place of the score)."""
 
 from __future__ import annotations
 
@@ -16,25 +17,25 @@ CONSEQUENCES = (
 """What an exhausted budget asks for (control stack 20.8.6)."""
 
 
-class Scored(NamedTuple):
-    """One report as the budget counts it."""
+class Counted(NamedTuple):
+    """Reports as the budget counts them."""
 
-    score: float | None
-    """None for a report that could not be checked."""
+    status: str
     weight: float = 1.0
-    """How many reports it stands for: 1 / its sample rate."""
+    """How many answers one of them stands for: 1 / its sample rate."""
+    reports: int = 1
 
 
 class Budget(NamedTuple):
-    """Where the budget stands."""
+    """Where the budget stands. All but the state are numbers of answers, those that samples stand for included."""
 
     state: BudgetState
     reports: float
-    """Checked reports in the window, those that the kept ones stand for included."""
+    """In the window."""
     allowed: float
     spent: float
     unverified: float
-    """Reports that could not be checked; they spend nothing and are never counted as good."""
+    """Those that could not be checked."""
 
     @property
     def left(self) -> float:
@@ -47,19 +48,22 @@ class Budget(NamedTuple):
         return self.spent / self.allowed if self.allowed else None
 
 
-def budget_of(reports: Iterable[Scored], settings: ErrorBudgetSettings) -> Budget:
-    """The budget over these reports."""
-    checked = spent = unverified = 0.0
+def budget_of(reports: Iterable[Counted], settings: ErrorBudgetSettings) -> Budget:
+    """The budget over these reports.
+
+    What is counted is the verdict and not the score: a right answer has a score above 0, so that enough of them would
+    spend any budget of scores.
+    """
+    answers = spent = unverified = 0.0
     seen = 0
     for report in reports:
-        if report.score is None:
-            unverified += report.weight
-            continue
-        seen += 1
-        checked += report.weight
-        spent += report.weight * report.score
-    allowed = settings.max_score * checked
+        seen += report.reports
+        weight = report.weight * report.reports
+        answers += weight
+        spent += weight if report.status in settings.counts else 0.0
+        unverified += weight if report.status == "unverified" else 0.0
+    allowed = settings.max_share * answers
     state: BudgetState = (
         "too_few_reports" if seen < settings.min_reports else "exhausted" if allowed - spent <= 0 else "ok"
     )
-    return Budget(state, checked, allowed, spent, unverified)
+    return Budget(state, answers, allowed, spent, unverified)

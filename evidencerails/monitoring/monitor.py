@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from evidencerails.monitoring.budget import Budget, Scored, budget_of
+from evidencerails.monitoring.budget import Budget, Counted, budget_of
 from evidencerails.monitoring.changes import Change, changes
 from evidencerails.monitoring.estimates import spearman, wilson
 from evidencerails.monitoring.regressions import Regression, regressions
@@ -103,7 +103,7 @@ def budget_now(store: Store, settings: MonitoringSettings) -> Budget:
     """
     rates = queries.sample_rates(store.engine, _recent(store, settings))
     return budget_of(
-        (Scored(score, 1.0 / rate if rate > 0 else 1.0) for score, rate in rates),
+        (Counted(status, 1.0 / rate if rate > 0 else 1.0, count) for status, rate, count in rates),
         settings.budget,
     )
 

@@ -57,8 +57,12 @@ class WhenExhausted(Section):
 class ErrorBudgetSettings(Section):
     """How much may go wrong in a while (hallucination error budget)."""
 
-    max_score: float = Field(default=0.2, gt=0.0, le=1.0)
-    """Highest acceptable mean hallucination score."""
+    max_share: float = Field(default=0.2, gt=0.0, le=1.0)
+    """Highest acceptable share of answers that go wrong; above 0.1, since one in ten right answers may be flagged."""
+    counts: tuple[Literal["hallucinated", "unverified"], ...] = Field(
+        default=("hallucinated", "unverified"), min_length=1
+    )
+    """Statuses that count as going wrong."""
     window_days: float = Field(default=28.0, gt=0)
     """Length of the window."""
     min_reports: int = Field(default=50, ge=1)

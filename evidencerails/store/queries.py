@@ -190,12 +190,12 @@ def trend(engine: Engine, where: Filter = EVERYTHING, *, step_s: float) -> list[
         return [Point(float(start) * step_s, n, int(bad), int(open_), mean) for start, n, bad, open_, mean in rows]
 
 
-def sample_rates(engine: Engine, where: Filter = EVERYTHING) -> list[tuple[float | None, float]]:
-    """Score and sample rate of each report."""
-    both: Any = select(ReportRow.hallucination_score, ReportRow.sample_rate)
-    query = _filtered(both, where)
+def sample_rates(engine: Engine, where: Filter = EVERYTHING) -> list[tuple[str, float, int]]:
+    """Status, sample rate, and how many reports have both."""
+    both: Any = select(ReportRow.status, ReportRow.sample_rate, func.count())
+    query = _filtered(both, where).group_by(ReportRow.status, ReportRow.sample_rate)
     with reading(engine) as connection:
-        return [(score, rate) for score, rate in connection.execute(query)]
+        return [(status, rate, count) for status, rate, count in connection.execute(query)]
 
 
 def each(engine: Engine, where: Filter = EVERYTHING, *, after_seq: int = 0) -> Iterator[Kept]:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from evidencerails.monitoring.budget import Scored, budget_of
+from evidencerails.monitoring.budget import Counted, budget_of
 from evidencerails.monitoring.changes import Change, first_bad, nearest_change
 from evidencerails.monitoring.cusum import Alarm, Chart, Cusum, chart_of
 from evidencerails.monitoring.estimates import difference, spearman, wilson
@@ -106,20 +106,29 @@ def test_a_constant_baseline_has_a_chart() -> None:
 
 
 def test_the_budget_counts_what_the_sample_stands_for() -> None:
-    reports = [Scored(0.5), Scored(0.1, weight=10), Scored(None, weight=2)]
-    found = budget_of(reports, ErrorBudgetSettings(max_score=0.2, min_reports=1))
-    # 11 checked reports allow 2.2; spent 0.5 + 1.0
-    assert (found.reports, found.unverified) == (11, 2)
-    assert (found.allowed, found.spent, found.left) == pytest.approx((2.2, 1.5, 0.7))
-    assert found.state == "ok"
+    reports = [Counted("hallucinated"), Counted("grounded", weight=10), Counted("unverified", weight=2)]
+    found = budget_of(reports, ErrorBudgetSettings(max_share=0.3, min_reports=1))
+    # 13 answers allow 3.9; spent 1 + 2
+    assert (found.reports, found.unverified) == (13, 2)
+    assert (found.allowed, found.spent, found.left) == pytest.approx((3.9, 3.0, 0.9))
+    assert (found.state, found.share_spent) == ("ok", pytest.approx(3 / 3.9))
+    only = ErrorBudgetSettings(max_share=0.3, min_reports=1, counts=("hallucinated",))
+    assert budget_of(reports, only).spent == 1
 
 
-def test_an_overspent_budget_is_exhausted_and_few_reports_say_nothing() -> None:
-    settings = ErrorBudgetSettings(max_score=0.2, min_reports=3)
-    assert budget_of([Scored(0.9)] * 3, settings).state == "exhausted"
-    assert budget_of([Scored(0.9)] * 2, settings).state == "too_few_reports"
-    assert budget_of([], settings).share_spent is None
-    assert budget_of([Scored(None)] * 9, settings).state == "too_few_reports"  # unverified is not good
+SPENT = [
+    ([Counted("hallucinated", reports=3)], "exhausted"),
+    ([Counted("hallucinated", reports=2)], "too_few_reports"),
+    ([Counted("unverified", reports=9)], "exhausted"),  # unverified is not good
+    ([Counted("grounded", reports=900), Counted("hallucinated", reports=100)], "ok"),  # one right one in ten is flagged
+    ([], "too_few_reports"),
+]
+
+
+@pytest.mark.parametrize(("reports", "state"), SPENT)
+def test_the_budget_is_one_of_verdicts(reports: list[Counted], state: str) -> None:
+    found = budget_of(reports, ErrorBudgetSettings(min_reports=3))
+    assert (found.state, found.share_spent is None) == (state, not reports)
 
 
 def test_wilson_interval() -> None:

@@ -174,6 +174,15 @@ def test_an_exhausted_budget_is_an_alert(store: Store, passing: list[float]) -> 
     assert any("evidencerails gate" in line for line in condition.data["recommended"])
 
 
+def test_right_answers_spend_no_budget_however_unsure_their_scores(store: Store, passing: list[float]) -> None:
+    for _ in range(60):
+        passing[0] += 1
+        store.put(grounded(hallucination_score=0.35), exchange())
+    store.flush(10)
+    budget = view_of(store, SETTINGS).budget
+    assert (budget.state, budget.spent, budget.reports) == ("ok", 0.0, 60.0)
+
+
 def test_retrieval_quality_is_set_against_the_score(store: Store, passing: list[float]) -> None:
     for quality in np.linspace(0.1, 0.9, 30):
         passing[0] += 1

@@ -24,7 +24,7 @@ UNSAID = "Rhenium was named by a chemist from Breslau in a letter to his sister.
 
 
 def settings(url: str, when: dict[str, Any], **rest: Any) -> dict[str, Any]:
-    budget = {"max_score": 0.2, "min_reports": 20, "when_exhausted": when, "look_every_s": 0.05}
+    budget = {"max_share": 0.2, "min_reports": 20, "when_exhausted": when, "look_every_s": 0.05}
     return {"store": {"url": url}, "checks": ["grounding"], "monitoring": {"budget": budget}, **rest}
 
 

@@ -75,8 +75,9 @@ def evidencerails(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_monitor_finds_the_shift_and_names_the_change(url: str) -> None:
-    done = evidencerails("monitor", "--store", url)
-    assert done.returncode == 1, done.stderr  # the budget: a mean score of 0.215 where 0.2 may be
+    Path("strict.yml").write_text(f"store: {{url: '{url}'}}\nmonitoring: {{budget: {{max_share: 0.15}}}}\n")
+    done = evidencerails("monitor", "--config", "strict.yml")
+    assert done.returncode == 1, done.stderr  # the budget: 19.4 % where 15 % may be
     assert done.stdout.startswith("680 reports, 19.4 % hallucinated of those verified")
     assert "error budget exhausted" in done.stdout
     assert "shift up began" in done.stdout and "change before it: new prompt v3" in done.stdout
@@ -87,7 +88,7 @@ def test_report_as_json_has_the_same(url: str) -> None:
     found: dict[str, Any] = json.loads(done.stdout)
     assert found["reports"] == 680
     assert found["groups"]["Flow"] == [["faq", 680, "19.4 %"]]
-    assert found["budget"]["state"] == "exhausted"
+    assert (found["budget"]["state"], found["budget"]["spent"]) == ("ok", 132)  # 136 may be
     (shift, *_) = found["shifts"]
     assert (shift["direction"], shift["change"]["author"]) == ("up", "ada")
     assert len(found["worst"]) == 10
@@ -103,7 +104,7 @@ def test_report_as_a_page_stands_alone_and_hostile_texts_stay_texts(url: str) ->
 
 
 def test_the_trends_page_shows_budget_cusum_and_change(serve: Callable[..., Service], url: str) -> None:
-    with serve({"store": {"url": url}}).client() as client:
+    with serve({"store": {"url": url}, "monitoring": {"budget": {"max_share": 0.15}}}).client() as client:
         reply: httpx.Response = client.get("/trends?days=30")
     assert reply.status_code == 200
     for words in ("Exhausted.", "Scores went up", "nearest change before it", "polyline", "&lt;script&gt;"):
