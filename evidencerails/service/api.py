@@ -230,10 +230,22 @@ async def healthz() -> JSONResponse:
 
 @probes.get("/readyz", tags=["probes"], summary="The model is loaded")
 async def readyz(request: Request) -> JSONResponse:
-    """200 once checks can run; 503 with the reason before that and while the service stops."""
+    """200 once checks can run; 503 with the reason before that and while the service stops.
+
+    `store` is there while reports cannot be written, or once some were lost: checks go on meanwhile.
+    """
     reason = "the service stops" if request.app.state.is_stopping else _checker(request).not_ready
-    body = {"status": "not_ready" if reason else "ready", "reason": reason or None}
+    body = {"status": "not_ready" if reason else "ready", "reason": reason or None, "store": _store_trouble(request)}
     return JSONResponse({k: v for k, v in body.items() if v is not None}, status_code=503 if reason else 200)
+
+
+def _store_trouble(request: Request) -> dict[str, Any] | None:
+    """What goes wrong with keeping reports, in numbers: anybody may ask; None if all is well."""
+    store = request.app.state.guard.store
+    if store is None or not (store.status.error or store.status.lost):
+        return None
+    status = store.status
+    return {"is_written": status.error is None, "waiting_in_memory": status.waiting, "lost": status.lost}
 
 
 @probes.get("/metrics", tags=["probes"], summary="Metrics for Prometheus", dependencies=[may("read")])

@@ -56,6 +56,9 @@ def create_app(guard: Guard) -> FastAPI:
     metrics.watch("evidencerails_requests_under_way", "Requests waiting or at work", lambda: float(gate.admitted))
     metrics.watch("evidencerails_checks_running", "Checks at work", lambda: float(gate.running))
     metrics.watch("evidencerails_ready", "1 once the model is loaded", lambda: float(not app.state.checker.not_ready))
+    if (store := guard.store) is not None:
+        metrics.watch("evidencerails_store_lost", "Reports kept nowhere", lambda: float(store.status.lost))
+        metrics.watch("evidencerails_store_waiting", "Reports in memory alone", lambda: float(store.status.waiting))
     if guard.config.monitoring.budget.when_exhausted is not None:
         metrics.watch(
             "evidencerails_error_budget_exhausted",

@@ -58,13 +58,14 @@ class Spool:
             _append_whole(self._folder / self._name, lines)
 
     def put_aside(self, records: Sequence[Record]) -> None:
-        """Keep records that no database takes, for people; they are not replayed."""
+        """Keep records that no database takes, for people; they are not replayed.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
         lines = "".join(as_json(record) + "\n" for record in records).encode("ascii")
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _append_whole(self._folder / f"refused{BAD_SUFFIX}", lines)
-        except OSError as error:
-            log.error("evidencerails: %d refused reports cannot be kept: %s", len(records), error.strerror)
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _append_whole(self._folder / f"refused{BAD_SUFFIX}", lines)
 
     def replay(self, write: Callable[[Sequence[Record]], None]) -> int:
         """Hand every spooled record to `write`, in files' order, and delete what it took. Returns the records taken.

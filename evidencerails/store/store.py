@@ -142,7 +142,11 @@ class Store:
                     self.write([record])
             else:
                 log.error("evidencerails: a report was refused and is kept in the spool: %s", error)
-                self.spool.put_aside(records)
+                try:
+                    self.spool.put_aside(records)
+                except OSError as full:  # tried again when there is room, as all that can be kept nowhere
+                    message = f"a refused report cannot be kept in the spool: {full.strerror}"
+                    raise StoreError(message, retryable=True) from error
 
     def _write_and_tidy(self, records: Sequence[Record]) -> None:
         """Write, and once an hour delete what is too old; in the writer's thread."""

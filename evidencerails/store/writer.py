@@ -189,9 +189,10 @@ class Writer:
 
     def _keep_in_memory(self, records: Sequence[Record], error: OSError, last_chance: bool) -> None:
         with self._work:
-            room = 0 if last_chance or self._is_closed else max(0, self._queue_size - len(self._pending))
-            self._pending = [*self._pending, *records[:room]]
-            lost = len(records) - min(room, len(records))
+            room = 0 if last_chance or self._is_closed else self._queue_size
+            held = [*self._pending, *records]
+            lost = max(0, len(held) - room)
+            self._pending = held[lost:]  # the newest: what goes wrong now matters more than what did an hour ago
             self._lost += lost
         reason = error.strerror or str(error)
         if lost:

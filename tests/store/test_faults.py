@@ -167,6 +167,21 @@ def test_a_full_spool_is_counted_and_logged(tmp_path: Path, caplog: pytest.LogCa
     assert "reports are lost" in caplog.text and "has reached 10000 bytes" in caplog.text
 
 
+def test_a_full_disk_keeps_the_newest_in_memory_and_writes_them_when_there_is_room(tmp_path: Path) -> None:
+    blocked = tmp_path / "no"
+    blocked.write_text("")  # neither the database's folder nor the spool's can be made
+    url = f"sqlite:///{blocked}/x.db"
+    with Store(settings(url, spool=str(blocked / "spool"), queue_size=3, retry_s=0.1)) as store:
+        for number in range(10):
+            store.put(report(id=f"r{number}"), exchange())
+            store.flush(10)
+        assert (store.status.lost, store.status.waiting, store.status.spooled) == (7, 3, 0)
+        blocked.unlink()  # room
+        assert settled(store, 3), store.status
+        assert {row.id for row in queries.history(store.engine)} == {"r7", "r8", "r9"}
+        assert (store.status.lost, store.status.waiting) == (7, 0)
+
+
 def test_what_waits_is_spooled_when_the_process_ends(tmp_path: Path, sqlite_url: str) -> None:
     store = Store(settings(sqlite_url, lock_timeout_s=30))
     _ = store.engine
