@@ -87,7 +87,7 @@ class _Proof:
 
     def __init__(self, quote: Quote, passages: Sequence[Passage], claim: str) -> None:
         self.claim = claim
-        self.around = _around(quote, passages)
+        self.around = context_of(quote, passages)
         self.sentence = clean(sentence_of(quote, passages))
         self._quote, self._passages = quote, passages
 
@@ -102,7 +102,7 @@ class _Proof:
         return is_nearest(self._quote, self.claim, self._passages)
 
 
-def _around(quote: Quote, passages: Sequence[Passage]) -> str:
+def context_of(quote: Quote, passages: Sequence[Passage]) -> str:
     """The sentence that holds the quote, with those before it: "It is in Paris" alone tells little."""
     text = next((p.text for p in passages if p.id == quote.passage_id), "")
     sentences = split_sentences(text)
