@@ -153,8 +153,9 @@ async def _entails(quote: Quote, question: str, answer: str, exchange: Exchange,
 
 def _contradicted(results: Sequence[CheckResult]) -> set[tuple[int, int]]:
     """Places of what a check calls contradicted."""
-    labelled: list[Claim | Finding] = [*(c for r in results for c in r.claims), *(f for r in results for f in r.findings)]
-    return {(one.span.start, one.span.end) for one in labelled if one.label == "contradicted" and one.span}
+    claims = [claim.span for result in results for claim in result.claims if claim.label == "contradicted"]
+    findings = [one.span for result in results for one in result.findings if one.label == "contradicted" and one.span]
+    return {(span.start, span.end) for span in (*claims, *findings)}
 
 
 def _not_milder(one: VerifiedClaim, contradicted: set[tuple[int, int]]) -> VerifiedClaim:
