@@ -84,7 +84,7 @@ def default_decision(finding: Finding) -> Decision:
         return "block"
     if finding.kind == "citation_violation" and finding.violation == NONEXISTENT_SOURCE:
         return "block"
-    return "warn"
+    return "escalate" if finding.label == "unevaluatable" else "warn"
 
 
 def matches(when: When, finding: Finding) -> bool:

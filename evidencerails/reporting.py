@@ -44,7 +44,7 @@ def build_report(
     status, reason = overall_status(results)
     if _has_nothing_to_check(results, exchange):
         status, reason = "grounded", "no_claims"
-    together = ensemble_score(scores_by_name(results), config.calibration.ensemble)
+    together = ensemble_score(scores_by_name(results, config.calibration), config.calibration.ensemble)
     score = None if status == "unverified" else hallucination_score(results) if together is None else together
     score = 0.0 if score is None and reason == "no_claims" else score
     metrics = {name: value for result in results for name, value in result.metrics.items()}

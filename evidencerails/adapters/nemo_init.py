@@ -30,7 +30,7 @@ from evidencerails.adapters.wording import DEFAULT_MESSAGES
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError, PromptError, SettingsError
 from evidencerails.guard import Guard
-from evidencerails.llm.prompts import PromptLibrary
+from evidencerails.llm.prompts import PromptLibrary, meant_task
 from evidencerails.paths import data_folder
 from evidencerails.telemetry.nemo_spans import TurnTraces
 
@@ -157,13 +157,21 @@ def prompts_of(rails_config: Any) -> PromptLibrary:
     """The prompts of the app: for each of our tasks the one NeMo itself would pick, by model and mode.
 
     Raises:
-        PromptError: a prompt is broken; the file, the task and the variable are named.
+        PromptError: a prompt is broken, or its task is almost one of ours: nobody would ever read it. The file, the
+            task and the variable are named.
     """
     from nemoguardrails.llm.prompts import get_prompt
+    from nemoguardrails.llm.types import Task
 
+    library = PromptLibrary.load()
+    others = {prompt.task for prompt in rails_config.prompts or []} - {*library.tasks, *(task.value for task in Task)}
+    for name in sorted(others):
+        if meant := meant_task(name, library.tasks):
+            problem = f"there is no task {name!r}; did you mean {meant!r}?"
+            raise PromptError(f"{_file_of_prompt(rails_config, name)}: {problem}")
     ours = {(e["task"], str(e.get("content") or e.get("messages"))) for e in _shipped_prompts()}
     overrides = {}
-    for task in PromptLibrary.load().tasks:
+    for task in library.tasks:
         if not any(prompt.task == task for prompt in rails_config.prompts or []):
             continue
         winner = get_prompt(rails_config, task)

@@ -7,6 +7,8 @@ rules.
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,10 +18,11 @@ from evidencerails.errors import EvidencerailsError, LlmReplyError, reason_of
 from evidencerails.exchange import Span
 from evidencerails.llm.cache import ask_cached
 from evidencerails.llm.parsing import items_of, parse_json
+from evidencerails.nli.windows import content_terms
 from evidencerails.scoring.asking import list_schema
 from evidencerails.text.claimable import claim_sentences, clean
 from evidencerails.text.claims import ExtractedClaim, sentence_claims
-from evidencerails.text.values import Quantity, values_of
+from evidencerails.text.values import values_of
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
@@ -30,7 +33,8 @@ BATCH_SENTENCES = 40
 MIN_ALIGNED = 60.0
 """Least likeness, 0 to 100, of a claim to the words it is said to come from (rapidfuzz, token set ratio)."""
 NARROW_FROM = 0.5
-"""A stretch of the sentence is taken as the claim's span if it has at least this part of the claim's length."""
+"""A part of the sentence is taken as the claim's span if the sentence has at least this share of the claim's words."""
+_WORD = re.compile(r"\d[\d.,]*\d|\w+")
 
 
 class Extraction(NamedTuple):
@@ -117,58 +121,77 @@ def _aligned(response: str, batches: list[tuple[Sequence[Span], list[_Drawn] | s
 
 
 class _Told:
-    """Words, numbers and names of a whole response: a claim may take a name from another sentence, and nothing new."""
+    """Words, numbers, years and names of a whole response: a claim may take a name from elsewhere, nothing new."""
 
     def __init__(self, response: str) -> None:
         self.lower = clean(response).lower()
-        self.numbers = {_number(quantity) for quantity in values_of(response).quantities}
+        self.numbers = _numbers(response)
 
     def has_all_of(self, claim: str) -> bool:
-        values = values_of(claim)
-        names = (word for name in values.names for word in name.words)
-        return all(_number(quantity) in self.numbers for quantity in values.quantities) and all(
-            word in self.lower for word in names
-        )
+        names = (word for name in values_of(claim).names for word in name.words)
+        return _numbers(claim) <= self.numbers and all(word in self.lower for word in names)
 
 
-def _number(quantity: Quantity) -> float:
-    return round(quantity.value, 9)
+def _numbers(text: str) -> set[float | str]:
+    """Numbers and years of a text, by what they mean, not how they are written."""
+    found = values_of(text)
+    years = {moment.value for moment in found.moments if moment.part == "year"}
+    return years | {round(quantity.value, 9) for quantity in found.quantities}
 
 
 def _place(drawn: _Drawn, sentences: Sequence[Span], told: _Told) -> int | None:
-    """Place of the sentence that makes the claim; None if none does."""
+    """Place of the sentence that makes the claim; None if none does.
+
+    The one that the model names, unless it lacks a number or year of the claim that a sentence as like has.
+    """
     from rapidfuzz import fuzz
 
     if not told.has_all_of(drawn.claim):
         return None
     likeness = [fuzz.token_set_ratio(drawn.claim.lower(), clean(sentence.text).lower()) for sentence in sentences]
     named = (drawn.sentence or 0) - 1
-    if 0 <= named < len(sentences) and likeness[named] >= MIN_ALIGNED:
-        return named
-    best = max(range(len(sentences)), key=likeness.__getitem__, default=0)
-    return best if likeness and likeness[best] >= MIN_ALIGNED else None
+    ranked = sorted(range(len(sentences)), key=lambda place: (place != named, -likeness[place]))
+    alike = [place for place in ranked if likeness[place] >= MIN_ALIGNED]
+    numbers = _numbers(drawn.claim)
+    return next((place for place in alike if numbers <= _numbers(sentences[place].text)), alike[0] if alike else None)
 
 
 def _as_claim(response: str, text: str, sentence: Span) -> ExtractedClaim:
-    """The claim with its span: the stretch of the sentence that is most like it, at word borders."""
-    from rapidfuzz import fuzz
+    """The claim with its span: the words of the sentence that carry it, from its first to its last.
 
-    aligned = fuzz.partial_ratio_alignment(text.lower(), sentence.text.lower())
-    span = sentence
-    if aligned is not None and aligned.dest_end - aligned.dest_start >= NARROW_FROM * len(text):
-        start, end = _at_words(sentence.text, aligned.dest_start, aligned.dest_end)
-        span = Span.of(response, sentence.start + start, sentence.start + end)
+    It is the whole sentence where most of the claim is put in other words, or a number or date stands in another form.
+    """
+    start, end = _carrying_words(text, sentence.text)
+    span = Span.of(response, sentence.start + start, sentence.start + end)
+    if not _numbers(text) <= _numbers(span.text):
+        span = sentence
     return ExtractedClaim(" ".join(text.split()), span, sentence, extractor="llm")
 
 
-def _at_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """The stretch, widened to whole words, without white space and commas around it."""
-    while start > 0 and text[start - 1].isalnum() and text[start].isalnum():
-        start -= 1
-    while end < len(text) and text[end].isalnum() and text[end - 1].isalnum():
-        end += 1
-    while start < end - 1 and text[start] in " ,;\n\t":
-        start += 1
-    while end > start + 1 and text[end - 1] in " ,;\n\t":
-        end -= 1
-    return start, end
+def _carrying_words(claim: str, sentence: str) -> tuple[int, int]:
+    """Offsets of the shortest part of the sentence with all words of the claim that it has."""
+    telling = [terms for match in _WORD.finditer(claim) if (terms := content_terms(match[0]))]
+    wanted = set().union(*telling)
+    words = [(match, content_terms(match[0]) & wanted) for match in _WORD.finditer(sentence)]
+    needed = set().union(*(terms for _, terms in words))
+    if not needed or sum(bool(terms & needed) for terms in telling) < NARROW_FROM * len(telling):
+        return 0, len(sentence)
+    first, last = _shortest_cover([terms for _, terms in words], needed)
+    said = {match[0].lower() for match in _WORD.finditer(claim)}  # "is" belongs to "is located", telling or not
+    while first > 0 and words[first - 1][0][0].lower() in said:
+        first -= 1
+    return words[first][0].start(), words[last][0].end()
+
+
+def _shortest_cover(words: Sequence[set[str]], needed: set[str]) -> tuple[int, int]:
+    """First and last place of the shortest run of words that has all that is needed; all words together have it."""
+    best, start = (0, len(words) - 1), 0
+    counts: Counter[str] = Counter()
+    for end, terms in enumerate(words):
+        counts.update(terms)
+        while all(counts[term] for term in needed):
+            if end - start < best[1] - best[0]:
+                best = (start, end)
+            counts.subtract(words[start])
+            start += 1
+    return best

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from pydantic import model_validator
 
 from evidencerails.checks.claim_examples import examples_for
-from evidencerails.checks.claim_proof import is_nearest, is_order, objections_to, sentence_of
+from evidencerails.checks.claim_proof import SAYS_OTHERWISE, is_nearest, is_order, objections_to, sentence_of
 from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Passage
 from evidencerails.llm.parsing import items_of, parse_json
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 LABELS: tuple[Label, ...] = get_args(Label)
 ERROR_TYPES: tuple[ErrorType, ...] = get_args(ErrorType)
+LOCAL_DOUBT = "local_doubt"
+"""Beginning of the reason of a claim that a model calls supported and the local reading leaves to a person."""
 PROVEN_LABELS = ("supported", "partially_supported", "contradicted")
 """Labels that need words of the evidence."""
 JUDGE_SCORES: Mapping[Label, float] = {
@@ -198,7 +200,10 @@ async def _pass(
     judged = await context.nli.run(_all_judged, places, replies, claims, passages)
     quotes = {place: one.quote for place, one in judged.items() if one.label == "supported" and one.quote is not None}
     for place, code in (await objections_to(quotes, claims, passages, context)).items():
-        judged[place] = _untrusted(code, replies.answers[place])
+        if code == SAYS_OTHERWISE:
+            judged[place] = _untrusted(code, replies.answers[place])
+        elif settings.judge_over_local_doubt == "escalate":
+            judged[place] = _doubted(code, replies.answers[place], quotes[place])
     return judged
 
 
@@ -232,3 +237,8 @@ def _judged(place: int, replies: Replies[Verdict], claim: Statement, passages: S
 
 def _untrusted(code: str, verdict: Verdict) -> Judged:
     return Judged("unevaluatable", f"{code}: the model said {verdict.label}; {verdict.reasoning}", is_trusted=False)
+
+
+def _doubted(code: str, verdict: Verdict, quote: Quote) -> Judged:
+    reason = f"{LOCAL_DOUBT}: {code}: the model said {verdict.label}; {verdict.reasoning}"
+    return Judged("unevaluatable", reason, quote)

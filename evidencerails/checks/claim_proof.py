@@ -1,7 +1,8 @@
 """Whether the words that a model quotes for a claim prove it.
 
-A model that was talked into a verdict, or sleeps, quotes something all the same: an order to the judge, words about
-another thing, words that say otherwise.
+A model that was talked into a verdict quotes something all the same: an order to the judge, words about another thing,
+words that say otherwise. Only the last is an objection, by the local model's own threshold. That the quoted words lack
+a value or most words of the claim is a doubt: an honest inference looks like that, too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from evidencerails.nli.base import CONTRADICTION, ENTAILMENT
 from evidencerails.report import ErrorType, Quote
 from evidencerails.scoring.base import Statement
 from evidencerails.scoring.languages import unknown_language
+from evidencerails.scoring.verdict import VerdictModel
 from evidencerails.scoring.words import words_of
 from evidencerails.text.claimable import clean
 from evidencerails.text.sentences import split_sentences
@@ -29,10 +31,8 @@ CONTEXT_SENTENCES = 4
 """Sentences before a quote that are read with it."""
 NO_SUPPORT = 0.5
 """P(entailment) of the words around a quote below which a verdict `supported` on it can be doubted at all."""
-MISQUOTE_CONTRADICTION = 0.7
-"""P(contradiction) of these words and the claim from which that verdict is not believed."""
-MISQUOTE_WITH_VALUES = 0.2
-"""The same where they also differ in a number, date or name."""
+SAYS_OTHERWISE = "quote_says_otherwise"
+"""Code of the one objection that overrules a judge."""
 UNPROVEN_ENTAILMENT = 0.3
 """P(entailment) below which these words are not about what the claim says, if they also lack most of its words."""
 TOLD_SHARE = 0.5
@@ -61,7 +61,7 @@ def is_order(text: str) -> bool:
 async def objections_to(
     quotes: Mapping[int, Quote], claims: Sequence[Statement], passages: Sequence[Passage], context: CheckContext
 ) -> dict[int, str]:
-    """The claims that are called supported by words that do not say so, each with the code of the objection.
+    """The claims that are called supported by words that may not say so, each with the code of objection or doubt.
 
     Args:
         quotes: by the place of the claim that each is said to support.
@@ -78,7 +78,9 @@ async def objections_to(
     except EvidencerailsError:  # a second look at a verdict that stands on its quote already
         return {}
     everything = "\n\n".join(passage.text for passage in passages)[:MAX_COMPARED_CHARACTERS]
-    codes = await context.nli.run(_objections, told_by, rows, everything)
+    bar = context.config.grounding.contradiction_threshold
+    threshold = VerdictModel.load().thresholds.contradiction if bar is None else bar
+    codes = await context.nli.run(_objections, told_by, rows, everything, threshold)
     return {place: code for place, code in zip(places, codes, strict=True) if code}
 
 
@@ -87,7 +89,7 @@ class _Proof:
 
     def __init__(self, quote: Quote, passages: Sequence[Passage], claim: str) -> None:
         self.claim = claim
-        self.around = _around(quote, passages)
+        self.around = context_of(quote, passages)
         self.sentence = clean(sentence_of(quote, passages))
         self._quote, self._passages = quote, passages
 
@@ -102,7 +104,7 @@ class _Proof:
         return is_nearest(self._quote, self.claim, self._passages)
 
 
-def _around(quote: Quote, passages: Sequence[Passage]) -> str:
+def context_of(quote: Quote, passages: Sequence[Passage]) -> str:
     """The sentence that holds the quote, with those before it: "It is in Paris" alone tells little."""
     text = next((p.text for p in passages if p.id == quote.passage_id), "")
     sentences = split_sentences(text)
@@ -143,18 +145,17 @@ def is_nearest(quote: Quote, claim: str, passages: Sequence[Passage]) -> bool:
     return best >= max(LEAST_LIKENESS, float(likeness.max()))
 
 
-def _objections(proofs: Sequence[_Proof], rows: Scores, everything: str) -> list[str]:
+def _objections(proofs: Sequence[_Proof], rows: Scores, everything: str, threshold: float) -> list[str]:
     """For each proof the code of what speaks against the verdict; mostly empty. `rows` has two for each."""
-    return [_objection(proof, rows[2 * n], rows[2 * n + 1], everything) for n, proof in enumerate(proofs)]
+    return [_objection(proof, rows[2 * n], rows[2 * n + 1], everything, threshold) for n, proof in enumerate(proofs)]
 
 
-def _objection(proof: _Proof, around: Any, alone: Any, everything: str) -> str:
+def _objection(proof: _Proof, around: Any, alone: Any, everything: str, threshold: float) -> str:
     if alone[ENTAILMENT] >= NO_SUPPORT:
         return ""
+    if alone[CONTRADICTION] >= threshold:
+        return SAYS_OTHERWISE
     differing = _differing_values(proof.claim, proof.around)
-    contradiction = min(around[CONTRADICTION], alone[CONTRADICTION])
-    if contradiction >= (MISQUOTE_WITH_VALUES if differing else MISQUOTE_CONTRADICTION):
-        return "quote_says_otherwise"
     if differing and _differing_values(proof.claim, everything):
         return "evidence_lacks_values"
     if differing - ({"entity"} if _NAMES_BACK.search(proof.sentence) else set()):

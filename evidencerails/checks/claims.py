@@ -14,6 +14,7 @@ from typing import Any
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.claim_by_model import classify_by_model
 from evidencerails.checks.claim_extraction import Extraction, extract_with_model
+from evidencerails.checks.claim_llm import LOCAL_DOUBT
 from evidencerails.checks.claim_offline import classify_offline
 from evidencerails.checks.claim_plan import Plan, Sorted, make_plan
 from evidencerails.checks.claim_summary import UNSUPPORTED, claim_metrics, distributions, listed
@@ -55,7 +56,8 @@ class ClaimsCheck:
     ) -> CheckResult:
         version = f"{self.version}+{sorted_out.method}"
         claims = tuple(claim.model_copy(update={"version": version}) for claim in sorted_out.claims)
-        findings = tuple(_finding(claim, self.name) for claim in claims if claim.label in UNSUPPORTED)
+        flagged = [claim for claim in claims if claim.label in UNSUPPORTED or _is_doubted(claim)]
+        findings = tuple(_finding(claim, self.name) for claim in flagged)
         status, reason = _status(claims, plan)
         return CheckResult(
             name=self.name,
@@ -83,7 +85,15 @@ async def _classify(extracted: list[ExtractedClaim], exchange: Exchange, plan: P
 
 
 def _finding(claim: Claim, check: str) -> Finding:
+    if claim.label == "unevaluatable":  # as severe as a claim that nothing supports, until a person has decided
+        found = finding_of(claim.model_copy(update={"label": "absent"}), check, is_made_up=False)
+        return found.model_copy(update={"label": claim.label})
     return finding_of(claim, check, is_made_up=bool({"number", "entity", "temporal"} & {*claim.error_types}))
+
+
+def _is_doubted(claim: Claim) -> bool:
+    """True if a person has to decide between a model and the local reading."""
+    return claim.label == "unevaluatable" and claim.reason.startswith(LOCAL_DOUBT)
 
 
 def _status(claims: Sequence[Claim], plan: Plan) -> tuple[CheckStatus, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evidencerails.report import CheckResult
+from evidencerails.scoring.calibrated import OWN_SCORE
 
 FINER = "claims"
 """Compares each claim with the evidence."""
@@ -49,6 +50,7 @@ def _without_claims(result: CheckResult, finer: CheckResult) -> CheckResult:
     if result.status not in ("grounded", "hallucinated"):
         return result.model_copy(update={"claims": ()})
     told = finer.reason if finer.status == "grounded" else LEFT_TO_FINER
+    own_score = {OWN_SCORE: result.details.get("raw_score", result.score)}
     others = tuple(finding for finding in result.findings if finding.kind != SHARED_KIND)
     return result.model_copy(
         update={
@@ -58,5 +60,6 @@ def _without_claims(result: CheckResult, finer: CheckResult) -> CheckResult:
             "reason": ", ".join(f.kind for f in others) if others else told,
             "score": max((finding.score or 0.0 for finding in others), default=None),
             "metrics": {},
+            "details": {**own_score, **result.details},
         }
     )

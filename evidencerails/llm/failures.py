@@ -10,6 +10,8 @@ from typing import Any
 from evidencerails.errors import LlmError, LlmReplyError, LlmTimeoutError, told
 
 RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_NOT_ABOUT_THE_REQUEST = frozenset({401, 403, 404, 408, 409, 425, 429})
+"""Client errors about the key, the address or the moment; no other request would fare better."""
 MAX_MESSAGE_CHARS = 300
 _SECRET = re.compile(r"(sk-|nvapi-|AIza|bearer\s+)[\w\-.*]+", re.IGNORECASE)
 # Names instead of classes: the SDKs of OpenAI, Anthropic and NVIDIA share them, and none has to be imported here.
@@ -90,6 +92,17 @@ def refused_parameter(error: BaseException, sent: tuple[str, ...]) -> str | None
         words = f"{getattr(link, 'message', '')} {link}"
         return next((name for name in sent if _names(words, name)), None)
     return None
+
+
+def may_refuse_n(error: BaseException) -> bool:
+    """True if a request for several completions may have failed because of their number, whatever the words say.
+
+    Providers refuse `n` by 400, 422 or 501 and in words of their own; only a single request shows whether it was that.
+    """
+    status = error.status if isinstance(error, LlmError) else status_of(_telling(error))
+    if status is None:
+        return False
+    return status == 501 or (400 <= status < 500 and status not in _NOT_ABOUT_THE_REQUEST)
 
 
 def _param(error: BaseException) -> str | None:

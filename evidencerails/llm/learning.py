@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from evidencerails.errors import LlmError
-from evidencerails.llm.base import LlmReply
+from evidencerails.llm.base import LlmClient, LlmReply
 from evidencerails.llm.failures import as_llm_error, refused_parameter
+
+log = logging.getLogger("evidencerails")
 
 MAX_LEARNED = 6
 """Requests of one call: one, and one more for each parameter that the provider refuses."""
@@ -51,7 +54,7 @@ class LearningClient:
                     raise as_llm_error(error, self.model) from error
                 continue
             if len(reply.completions) < (wanted.get("n") or 1):
-                self.supports_n = False
+                learn_no_n(self)
             return reply
         raise LlmError(f"model {self.model!r} refuses one parameter after the other; last sent: {sorted(fields)}")
 
@@ -63,12 +66,19 @@ class LearningClient:
         """Note what the provider refuses; True if the request is worth another try without it."""
         name = refused_parameter(error, sent)
         if name == "n":
-            self.supports_n = False
+            learn_no_n(self)
             return True
         if name is None:
             return False
         self._refused.add(name)  # a concurrent request may have learned it first: this one is asked again all the same
         return True
+
+
+def learn_no_n(client: LearningClient | LlmClient) -> None:
+    """Remember that the model gives one completion a request, and log it the first time."""
+    if client.supports_n:
+        client.supports_n = False
+        log.warning("model %r does not take `n`: each sample is a request of its own from now on", client.model)
 
 
 def response_format(json_schema: dict[str, Any] | None) -> dict[str, Any] | None:

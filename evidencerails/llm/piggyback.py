@@ -15,7 +15,8 @@ from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError, LlmError, without_words_of_others
 from evidencerails.exchange import as_messages
 from evidencerails.llm.adapt import as_client
-from evidencerails.llm.failures import refused_parameter
+from evidencerails.llm.failures import may_refuse_n, refused_parameter
+from evidencerails.llm.learning import learn_no_n
 from evidencerails.llm.leftovers import Leftovers, leave_samples
 from evidencerails.llm.nemo_client import unwrapped
 from evidencerails.llm.session import LlmSession
@@ -65,8 +66,10 @@ class PiggybackModel(WrappedModel):
             return await self.wrapped_model.generate_async(prompt, stop=stop, **kwargs)
         if self._fits_one_request(kwargs):
             response = await self._with_more(prompt, stop, kwargs)
-            if response is not None:
-                return response
+            if response is None:
+                response = await self._beside(prompt, stop, kwargs)
+                self._without_n()  # not before the plain request went through: the refusal may have had another cause
+            return response
         return await self._beside(prompt, stop, kwargs)
 
     async def stream_async(
@@ -88,15 +91,16 @@ class PiggybackModel(WrappedModel):
     async def _with_more(
         self, prompt: str | list[ChatMessage], stop: list[str] | None, kwargs: dict[str, Any]
     ) -> LLMResponse | None:
-        """Answer and samples from one request; None if the provider refuses `n`."""
+        """Answer and samples from one request; None if the provider refuses it, which may be because of `n`."""
         inner = copy.copy(self.wrapped_model)
         inner._client = seen = _Seen(self.wrapped_model._client)
         try:
             response: LLMResponse = await inner.generate_async(prompt, stop=stop, **{**kwargs, "n": 1 + self._count})
         except Exception as error:
-            if refused_parameter(error, ("n",)) is None:
+            if refused_parameter(error, ("n",)) is not None:
+                self._without_n()
+            elif not may_refuse_n(error):
                 raise
-            self._without_n()
             return None
         others = tuple((c.get("message") or {}).get("content") or "" for c in seen.body.get("choices", [])[1:])
         if not others:
@@ -109,7 +113,7 @@ class PiggybackModel(WrappedModel):
     def _without_n(self) -> None:
         client = as_client(self.wrapped_model)
         if client is not None:
-            client.supports_n = False
+            learn_no_n(client)
 
     async def _beside(
         self, prompt: str | list[ChatMessage], stop: list[str] | None, kwargs: dict[str, Any]

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from evidencerails.exchange import Message, as_messages
 from evidencerails.paths import data_folder
 
 VERSION_CHARS = 12
+MISSPELT_FROM = 0.85
+"""Likeness of a task's name to one of ours (difflib's ratio) from which it is a slip of the pen, and no task."""
 _TAG = re.compile(r"<(\w+)>")
 _environment = SandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=False, autoescape=False)
 
@@ -57,14 +60,16 @@ class PromptLibrary:
             folder: where the prompt files are; those of the package if None.
 
         Raises:
-            PromptError: a template is broken, or uses another variable than its task has; file, task and variable
-                are named.
+            PromptError: a template is broken, uses another variable than its task has, or leaves no room under its
+                `max_length`; or a task's name is almost one of ours. File, task and variable are named.
         """
         files = sorted((folder or data_folder("prompts")).glob("*.yml"))
         prompts = {prompt.task: prompt for file in files for prompt in _read(file)}
         for task, given in (overrides or {}).items():
             if task in prompts:  # a user's prompts for NeMo's own tasks are none of ours
                 prompts[task] = _overridden(prompts[task], given)
+            elif meant := meant_task(task, prompts):
+                raise PromptError(f"there is no task {task!r}; did you mean {meant!r}? There are: {', '.join(prompts)}")
         return cls(prompts)
 
     @property
@@ -99,6 +104,12 @@ class PromptLibrary:
         if task not in self._prompts:
             raise PromptError(f"no prompt for task {task!r}; there are: {', '.join(self.tasks)}")
         return self._prompts[task]
+
+
+def meant_task(name: str, tasks: Iterable[str]) -> str | None:
+    """The task of ours that an unknown name is almost spelt like; None for a task of somebody else's."""
+    close = get_close_matches(name, [task for task in tasks if task != name], n=1, cutoff=MISSPELT_FROM)
+    return close[0] if close else None
 
 
 def _rendered(prompt: TaskPrompt, values: Mapping[str, str]) -> list[dict[str, str]]:
@@ -195,7 +206,18 @@ def _checked(prompt: TaskPrompt) -> TaskPrompt:
     for name in sorted(prompt.variables - used):
         raise PromptError(f"{where}: the variable {name!r} does not occur; the model would judge without it")
     _rendered(prompt, dict.fromkeys(prompt.variables, "text"))
+    _room_left(prompt, where)
     return prompt
+
+
+def _room_left(prompt: TaskPrompt, where: str) -> None:
+    """Raises a PromptError if the template alone is longer than the prompt may be: no call could ever be made."""
+    fixed = sum(len(message["content"]) for message in _rendered(prompt, dict.fromkeys(prompt.variables, "")))
+    if prompt.max_length is not None and fixed >= prompt.max_length:
+        raise PromptError(
+            f"{where}: max_length is {prompt.max_length}, but its fixed text alone has {fixed} characters; "
+            "raise max_length or shorten the template"
+        )
 
 
 def _used(templates: Sequence[tuple[str, str]], task: str, origin: str) -> frozenset[str]:

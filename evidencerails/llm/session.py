@@ -14,6 +14,8 @@ from evidencerails.errors import LlmError, LlmReplyError, LlmTimeoutError
 from evidencerails.exchange import Message
 from evidencerails.llm.base import Completion, LlmClient, LlmReply
 from evidencerails.llm.budget import ResponseBudget, estimated_tokens
+from evidencerails.llm.failures import may_refuse_n
+from evidencerails.llm.learning import learn_no_n
 from evidencerails.report import LlmUsage
 from evidencerails.telemetry.trace import llm_call
 
@@ -97,7 +99,11 @@ class LlmSession:
             replies = [first] if first else []
         missing = n - sum(len(reply.completions) for reply in replies)
         if missing > 0 and requests != "one":
-            replies += await self._single(messages, missing, options, has_some=bool(replies))
+            asked_for_all = n > 1 and requests == "auto" and self.client.supports_n
+            singles = await self._single(messages, missing, options, has_some=bool(replies))
+            if asked_for_all and not replies:  # the single requests went through: it was the number that was refused
+                learn_no_n(self.client)
+            replies += singles
         return _merged(replies, self.client.model)
 
     def usage(self) -> LlmUsage:
@@ -118,11 +124,11 @@ class LlmSession:
     async def _first(
         self, messages: Sequence[Message], n: int, options: dict[str, Any], *, fall_back: bool
     ) -> LlmReply | None:
-        """One request for all; None if the provider has just turned out not to have `n`."""
+        """One request for all; None if the provider refuses it, which may be because of `n`."""
         try:
             reply = await self._attempts(messages, n, options)
-        except LlmError:
-            if n > 1 and fall_back and not self.client.supports_n:
+        except LlmError as error:
+            if n > 1 and fall_back and (not self.client.supports_n or may_refuse_n(error)):
                 return None
             raise
         self.note_saved(len(reply.completions) - 1)

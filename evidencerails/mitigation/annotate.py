@@ -54,7 +54,7 @@ def _as_plain(answer: str, findings: Sequence[Finding]) -> str:
     text = answer
     for number, end, _ in reversed(numbered):
         text = f"{text[:end]} [?{number}]{text[end:]}"
-    return "\n\n".join([text, "\n".join(f"[?{number}] {_kind(f)}" for number, _, f in numbered)])
+    return "\n\n".join([text, "\n".join(f"[?{number}] {_note(f)}" for number, _, f in numbered)])
 
 
 def _as_markdown(answer: str, findings: Sequence[Finding]) -> str:

@@ -1,8 +1,9 @@
 """Chain of verification (control stack 20.3.3): questions about claims, answered without sight of the answer.
 
 Two calls for all claims together: one turns claims into open questions, one answers these from the evidence alone. The
-answers are compared with the claims as the checks read evidence, by the local model, so that no model grades itself.
-Only claims above an expected severity are asked about.
+answers are compared with the claims as the checks read evidence, by the local model, so that no model grades itself;
+an answer counts only if the words it quotes entail it. Only claims above an expected severity are asked about, and
+one that the evidence contradicts is never upheld: an answer from the same evidence is no reason to trust it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from evidencerails.checks.claim_proof import context_of, sentence_of
 from evidencerails.checks.evidence_nli import read_claims
 from evidencerails.checks.grounding import judged_reading
+from evidencerails.checks.hypotheses import hypotheses
 from evidencerails.errors import EvidencerailsError, reason_of
-from evidencerails.exchange import Exchange, Passage
+from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.mitigation.severity import severity_of, stakes_of
-from evidencerails.report import CheckResult, Claim, Finding, Label, Verified, VerifiedClaim
+from evidencerails.nli.base import ENTAILMENT
+from evidencerails.report import CheckResult, Claim, Finding, Label, Quote, Verified, VerifiedClaim
 from evidencerails.scoring.evidence import find_quote
 from evidencerails.scoring.verdict import VerdictModel
+from evidencerails.text.claimable import clean
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
@@ -27,8 +32,10 @@ from evidencerails.mitigation.verification_calls import Answered, Candidate, ind
 
 CHECK = "verification"
 
-VERSION = "1"
+VERSION = "2"
 
+QUOTE_ENTAILMENT = 0.5
+"""P(entailment) from which a quote says what the answer says: then it is likelier than both others together."""
 REFUTED_SCORE = 0.97
 """Score of a refuted claim, that of a claim which a judge calls contradicted; set by hand."""
 
@@ -52,6 +59,7 @@ async def verify_claims(
         verified = tuple(_unanswered(candidate, reason) for candidate in candidates)
     else:
         verified = await _verify(candidates, exchange, context, session)
+    verified = tuple(_not_milder(one, _contradicted(results)) for one in verified)
     return _with_outcomes(results, verified), verified
 
 
@@ -115,6 +123,8 @@ async def _compared(
     quote = find_quote(answer.quote, exchange.evidence)
     if quote is None:
         return _unanswered(candidate, "no_quote: the answer rests on words that the evidence does not have", question)
+    if not await _entails(quote, question, answer.answer, exchange, context):
+        return _unanswered(candidate, "quote_does_not_say_so: the quoted words do not entail the answer", question)
     settings, model = context.config.grounding, VerdictModel.load()
     passage = Passage(id="answer", text=f"{question} {answer.answer.strip()}")
     readings = await read_claims([candidate.claim.text], [passage], context.nli, settings, model.thresholds)
@@ -130,6 +140,29 @@ async def _compared(
         evidence=(quote,),
         expected_severity=candidate.expected_severity,
     )
+
+
+async def _entails(quote: Quote, question: str, answer: str, exchange: Exchange, context: CheckContext) -> bool:
+    """True if the quoted sentence, alone or with those before it, entails the answer."""
+    text = answer.strip()
+    (wording,) = hypotheses([Span.of(text, 0, len(text))], question)
+    premises = (sentence_of(quote, exchange.evidence), context_of(quote, exchange.evidence))
+    rows = await context.nli.scores([(clean(premise), wording.text) for premise in premises])
+    return bool(max(row[ENTAILMENT] for row in rows) >= QUOTE_ENTAILMENT)
+
+
+def _contradicted(results: Sequence[CheckResult]) -> set[tuple[int, int]]:
+    """Places of what a check calls contradicted."""
+    claims = [claim.span for result in results for claim in result.claims if claim.label == "contradicted"]
+    findings = [one.span for result in results for one in result.findings if one.label == "contradicted" and one.span]
+    return {(span.start, span.end) for span in (*claims, *findings)}
+
+
+def _not_milder(one: VerifiedClaim, contradicted: set[tuple[int, int]]) -> VerifiedClaim:
+    if one.outcome != "upheld" or (one.span.start, one.span.end) not in contradicted:
+        return one
+    reason = f"contradicted: a check read the same evidence as a contradiction; {one.reason}"
+    return one.model_copy(update={"outcome": "unanswered", "reason": reason})
 
 
 def _outcome(label: Label, unsupported_score: float, min_consistency: float) -> Verified:

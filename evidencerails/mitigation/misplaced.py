@@ -18,6 +18,11 @@ MIN_SHARED = 2
 """Words that a sentence with another number of that unit shares with the correction, to be about the same thing."""
 
 
+BARE = "count"
+"""Kind of a number without a unit."""
+_LIKE_A_YEAR = re.compile(r"\b(?:in|since|until|by|around|from)\s+(\d{1,4})\b(?!\s+\w)", re.IGNORECASE)
+
+
 class Value(NamedTuple):
     """A value that can only be replaced by one of its kind."""
 
@@ -47,7 +52,7 @@ def misplaced_values(text: str, old: str, passages: Sequence[Passage]) -> list[s
     A value is bound to what its sentence says. It is misplaced if another sentence of the evidence, with another value
     of that kind, shares more words with the correction than every sentence that has the value: "opened in 1974" beside
     "opened in 1932" and "tolls were abolished in 1974". So is a number that the evidence has in another unit only, "412
-    lanes" beside "412 metres" and "4 lanes".
+    lanes" beside "412 metres" and "4 lanes", and one that has lost its unit, "opened in 412".
     """
     found = values_of(text)
     values = frozenset(_values(found))
@@ -57,7 +62,11 @@ def misplaced_values(text: str, old: str, passages: Sequence[Passage]) -> list[s
     told = [one for passage in passages for one in _told(passage.text)]
     named = {name.words[-1].lower(): frozenset(_name_stems(name)) for name in found.names}
     frames = {value: _stems(text) - named.get(value.value, frozenset()) for value in new}
-    return sorted(value.value for value in new if _is_misplaced(value, frames[value], values, told))
+    return sorted(
+        value.value
+        for value in new
+        if _is_misplaced(value, frames[value], values, told) or _has_lost_its_unit(value, text, told)
+    )
 
 
 def _is_misplaced(value: Value, frame: frozenset[str], values: frozenset[Value], told: Sequence[_Told]) -> bool:
@@ -66,6 +75,15 @@ def _is_misplaced(value: Value, frame: frozenset[str], values: frozenset[Value],
     if not having:
         return value.kind != "name" and max(others, default=0) >= MIN_SHARED
     return max(others, default=0) > max(having)
+
+
+def _has_lost_its_unit(value: Value, text: str, told: Sequence[_Told]) -> bool:
+    """True for a bare number that the evidence has in a unit only, or that is a year here and counts things there."""
+    kinds = {own.kind for one in told for own in one.values if own.value == value.value}
+    if value.kind != BARE or not kinds or kinds & {BARE, "year"}:
+        return False
+    is_counted = any(kind.startswith(f"{BARE} ") for kind in kinds)
+    return not is_counted or value.value in _LIKE_A_YEAR.findall(text)
 
 
 def _told(text: str) -> Iterable[_Told]:
@@ -104,6 +122,11 @@ def _name_stems(name: Name) -> Iterable[str]:
 
 def _stems(text: str) -> frozenset[str]:
     return frozenset(words_of(clean(text)).content)
+
+
+def own_values(text: str) -> frozenset[Value]:
+    """The numbers, parts of dates and names of a text."""
+    return frozenset(_values(values_of(text)))
 
 
 def _values(found: Values) -> Iterable[Value]:

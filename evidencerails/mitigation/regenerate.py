@@ -1,8 +1,9 @@
 """Targeted repair: only flagged sentences are written again, and what comes back is checked like the answer itself.
 
 Control stack 20.5.1, with three differences. The model returns the flagged sentences alone, so the rest stays word for
-word by construction, and is compared once more. A correction that does more than correct is refused before any check
-sees it. A text that could not be verified again is no repair.
+word by construction, and is compared once more. A correction that does more than correct, or only hedges, is refused
+before any check sees it. A text that could not be verified again is no repair, nor is one whose new sentences are
+flagged by whatever rule, or of which no claim is supported; only milder findings on untouched sentences may stay.
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ async def _rounds(
         if lost := _lost_verdict(first, new):
             return _ended(outcome, "unverified", lost)
         if not left and DECISIONS.index(new.decision) < _FROM:
+            if problem := _not_grounded(pieces, first, new):
+                return _ended(outcome, "unverified" if new.status == "unverified" else "not_converged", problem)
             return _repaired(outcome, pieces, exchange, new)
         if len(left) >= len(state.flagged) or not left:
             return _ended(outcome, "not_converged", _still_wrong(left, state.flagged, new))
@@ -136,6 +139,17 @@ def _lost_verdict(before: Report, after: Report) -> str | None:
             continue
         if result.status in ("grounded", "hallucinated") and now.status not in ("grounded", "hallucinated"):
             return f"not_verified_again: {name}: {now.reason or now.status}"
+    return None
+
+
+def _not_grounded(pieces: Sequence[Piece], before: Report, after: Report) -> str | None:
+    """Why a text that no rule asks to repair any more is none repaired; None if it is."""
+    if after.status == "unverified":
+        return f"not_verified_again: {after.reason}"
+    if any(piece.is_touched and piece.findings for piece in with_flags(pieces, after.findings)):
+        return "not_converged: a corrected sentence is flagged again"
+    if before.claims and not any(claim.label == "supported" for claim in after.claims):
+        return "not_converged: the new text answers nothing: no claim of it is supported"
     return None
 
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from evidencerails.checks.hypotheses import question_of
 from evidencerails.errors import LlmReplyError, told
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.llm.parsing import ask, parse_json
-from evidencerails.mitigation.misplaced import made_limits, misplaced_values
+from evidencerails.mitigation.misplaced import Value, made_limits, misplaced_values, own_values
 from evidencerails.mitigation.pieces import Piece
 from evidencerails.nli.base import ENTAILMENT
 from evidencerails.nli.windows import content_terms
@@ -51,6 +52,20 @@ _DENIES = re.compile(
     re.IGNORECASE,
 )
 _SAYS_UNKNOWN = re.compile(r"\b(?:not|no|nothing|unknown|unclear|unable|cannot)\b|n['’]t\b", re.IGNORECASE)
+_HEDGES = re.compile(
+    r"\b(?:(?-i:may)(?= [a-z])|might|could have|possibl[ey]|perhaps|maybe|probabl[ey]|presumably|"
+    r"apparently|seemingly|supposedly|reportedly|allegedly|likely|unlikely|seems?|appears? to|"
+    r"(?:is|was|are|were) (?:believed|thought|said|assumed) to|at (?:some|a certain|one) (?:point|time)|some ?time)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_A_VALUE = re.compile(
+    r"\b(?:(?P<name>who|whom|whose|where|(?:what|which) (?:city|country|person|name))"
+    r"|(?P<date>when|(?:what|which) (?:year|date|day|month))"
+    r"|(?P<number>how (?!(?:do|does|did|is|are|was|were|can|could|to|come)\b)\w+"
+    r"|what (?:number|amount|share|percentage|price)))\b",
+    re.IGNORECASE,
+)
+"""What a question asks for, by the group's name."""
 _REPAIR = (
     "That reply could not be read. Reply with the JSON object alone, one entry for each numbered sentence: "
     '{"sentences": [{"number": 1, "text": "..."}]}'
@@ -168,9 +183,29 @@ async def refusal(
     """Why these texts may not take the places of the flagged pieces; None if they may."""
     if not any(text for text in texts.values()) and not _rest(pieces, texts).strip():
         return "nothing_left: the correction takes the whole answer away"
+    if _no_longer_answers(pieces, texts, exchange):
+        return "no_answer: the correction takes out what the question asks for, and puts nothing in its place"
     growth = context.config.regeneration.max_growth
     problem = await context.nli.run(_first_problem, pieces, texts, exchange, growth)
     return problem or await _lost_claim(pieces, texts, claims, context)
+
+
+def _no_longer_answers(pieces: Sequence[Piece], texts: Mapping[int, str], exchange: Exchange) -> bool:
+    """True if a date, name or number was asked for, and the answer had one that the new text has nothing for."""
+    question = question_of(exchange.user_input)
+    asked = _ASKS_FOR_A_VALUE.search(question)
+    if asked is None:
+        return False
+    now = "".join(texts.get(place, piece.text) for place, piece in enumerate(pieces))
+    known = own_values(question)
+    before, after = (
+        any(_kind(value) == asked.lastgroup for value in own_values(text) - known) for text in (exchange.response, now)
+    )
+    return before and not after
+
+
+def _kind(value: Value) -> str:
+    return {"year": "date", "month": "date", "day": "date", "name": "name"}.get(value.kind, "number")
 
 
 def _rest(pieces: Sequence[Piece], texts: Mapping[int, str]) -> str:
@@ -184,6 +219,7 @@ def _first_problem(
     given = "\n".join([exchange.user_input, exchange.response, *(p.text for p in exchange.evidence), *labels])
     others = [s.text for s in split_sentences(_rest(pieces, texts)) if len(s.text) >= 20]
     known = content_terms(given)
+    evidence = "\n".join(p.text for p in exchange.evidence)
     for place, text in texts.items():
         old = pieces[place].text
         if len(text) > max_growth * len(old) + ROOM:
@@ -194,7 +230,12 @@ def _first_problem(
             return "new_address: the correction brings in a web or mail address that nothing given has"
         if _repeats(text, others):
             return "repeats: the correction holds a sentence that stands elsewhere in the answer"
-        problem = _made_up(text, old, known) or _leaves_topic(text, pieces[place]) or _denies_alone(text, old, exchange)
+        problem = (
+            _only_hedges(text, pieces[place], f"{old}\n{evidence}")
+            or _made_up(text, old, known)
+            or _leaves_topic(text, pieces[place])
+            or _denies_alone(text, old, exchange)
+        )
         if problem:
             return problem
         kinds = {finding.kind for finding in pieces[place].findings}
@@ -242,6 +283,16 @@ def _repeats(text: str, others: Sequence[str]) -> bool:
         process.extractOne(sentence.text, others, scorer=fuzz.ratio, score_cutoff=REPEATED_FROM) is not None
         for sentence in split_sentences(text)
     )
+
+
+def _only_hedges(text: str, piece: Piece, given: str) -> str | None:
+    """Why a new text that leaves something open may not stand: neither the sentence nor the evidence leaves it open."""
+    if new := set(_HEDGES.findall(text.lower())) - set(_HEDGES.findall(given.lower())):
+        return told("hedges: the correction leaves open what nothing given leaves open", ", ".join(sorted(new)))
+    is_unknown = bool(text) and not makes_claim(text) and _SAYS_UNKNOWN.search(text) is not None
+    if is_unknown and any(finding.label == "contradicted" for finding in piece.findings):
+        return "hedges: the correction calls unknown what the evidence says otherwise"
+    return None
 
 
 def _made_up(text: str, old: str, known: set[str]) -> str | None:

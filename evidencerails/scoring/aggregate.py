@@ -105,8 +105,12 @@ def across_claims(
             severity scores .3 by default. All count fully if None.
     """
     weights = [1.0] * len(scores) if severities is None else severity_weights(severities, settings.severity)
-    combine = noisy_or if settings.aggregation == "noisy_or" else weighted_mean
-    return combine(_numbered(scores), _numbered(weights)).score
+    if settings.aggregation == "weighted":
+        return weighted_mean(_numbered(scores), _numbered(weights)).score
+    together = zip(scores, weights, strict=True)  # no product: the small residuals of right claims would add up
+    return max(
+        (clipped(weight * score) for score, weight in together if score is not None and weight > 0), default=None
+    )
 
 
 def _numbered(values: Sequence[T]) -> dict[str, T]:
@@ -131,7 +135,7 @@ def aggregate_response(
     by_claim = [result for result in results if any(claim.score is not None for claim in result.claims)]
     from_claims = across_claims([claim.score for claim in claims], severities, settings)
     parts = {"claims": from_claims, **{r.name: r.score for r in results if r not in by_claim and r.score is not None}}
-    if settings.aggregation == "noisy_or":
+    if settings.aggregation == "worst":  # the claims, and measures of the response alone, are signals of their own
         score = noisy_or(parts, {**weights, "claims": 1.0}).score
     else:
         score = weighted_mean(parts, {**weights, "claims": sum(weights.get(r.name, 0.0) for r in by_claim)}).score

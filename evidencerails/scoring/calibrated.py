@@ -56,13 +56,30 @@ def _with_calibration(result: CheckResult, how: MethodCalibration | None) -> Che
     return result.model_copy(update={"score": calibrated(result.score, how), "details": details})
 
 
-def scores_by_name(results: Sequence[CheckResult]) -> dict[str, float | None]:
-    """Scores of the checks and, from their metrics `measure_<name>`, of the measures that ran beside them."""
+OWN_SCORE = "own_score"
+"""Key in the details of a check that left its claims to a finer one: the raw score that it had of them."""
+
+
+def scores_by_name(
+    results: Sequence[CheckResult], settings: CalibrationSettings | None = None
+) -> dict[str, float | None]:
+    """Calibrated scores of the checks and, from their metrics `measure_<name>`, of the measures that ran beside them.
+
+    A check that left its claims to another one counts with the score that it had: an ensemble has a weight for both.
+    """
     measured = {name: value for result in results for name, value in result.metrics.items()}
     found: dict[str, float | None] = {
         name.removeprefix("measure_"): value for name, value in measured.items() if name.startswith("measure_")
     }
-    return {**found, **{result.name: result.score for result in results}}
+    methods = settings.methods if settings is not None else {}
+    return {**found, **{result.name: _own_score(result, methods.get(result.name)) for result in results}}
+
+
+def _own_score(result: CheckResult, how: MethodCalibration | None) -> float | None:
+    own = result.details.get(OWN_SCORE)
+    if own is None:
+        return result.score
+    return own if how is None else calibrated(own, how)
 
 
 def ensemble_score(scores: Mapping[str, float | None], settings: EnsembleCalibration | None) -> float | None:

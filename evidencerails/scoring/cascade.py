@@ -103,12 +103,19 @@ def _label(place: int, results: Sequence[MeasureResult]) -> Label | None:
 async def _judged(
     judge: Measure, unsure: Sequence[int], exchange: Exchange, claims: Sequence[Statement], context: CheckContext
 ) -> MeasureResult:
-    """The judge's result over all claims; those it was not asked about have no score."""
+    """The judge's result over all claims; those it was not asked about have no score.
+
+    The response has one only if the judge was asked about every claim: that a few are right says nothing of the rest.
+    """
     result = await run_measure(judge, exchange, [claims[place] for place in unsure], context)
     scores = dict(zip(unsure, result.claims, strict=True))
     nobody_asked = ClaimScore(reason=DECIDED_LOCALLY)
     every = tuple(scores.get(place, nobody_asked) for place in range(len(claims)))
     reason = DECIDED_LOCALLY if claims and not unsure else result.reason
+    if unsure and len(unsure) < len(claims):
+        counted = f"asked about {len(unsure)} of {len(claims)} claims"
+        reason = f"{counted}; {result.reason}" if result.reason else counted
+        result = result.model_copy(update={"score": None})
     return result.model_copy(update={"claims": every, "reason": reason})
 
 

@@ -50,5 +50,8 @@ class ClaimsSettings(Section):
     """NLI or a model. `auto`: NLI; what it leaves unsure goes to a model, if the settings name one."""
     calls: Literal["batch", "per_claim"] = "batch"
     """All claims in one call of a model, or one call a claim."""
+    judge_over_local_doubt: Literal["supported", "escalate"] = "supported"
+    """What a claim becomes that a model calls supported by words of the evidence, where the local reading doubts that
+    they say so. `escalate`: a person decides. A quote that contradicts the claim is never believed."""
     examples: str | None = None
     """YAML or JSON file of examples for the model, in place of ours; those nearest to the claims are shown to it."""

@@ -83,8 +83,9 @@ class ScoringSettings(Section):
     """Measures to run beside the checks' own verdicts; their scores stand in the report's metrics, for people."""
     weights: dict[MeasureName, float] = Field(default_factory=dict)
     """Of the measures in a claim's score; those not named keep their default. Only measures that ran count."""
-    aggregation: Literal["noisy_or", "weighted"] = "noisy_or"
-    """Claims to response. `weighted`, a mean, lets one false claim among many true ones look harmless."""
+    aggregation: Literal["worst", "weighted"] = "worst"
+    """Claims to response: the worst claim's score, however many right ones stand beside it. `weighted`, a mean, lets
+    one false claim among many true ones look harmless."""
     severity: SeverityWeights = SeverityWeights()
     risk: RiskSettings = RiskSettings()
     cascade: CascadeSettings = CascadeSettings()

@@ -58,7 +58,7 @@ class ReplayServer:
         self.ignores_n = False
         """True to answer one completion whatever `n` says, as some servers do."""
         self._record_from = record_from
-        self._refused: set[str] = set()
+        self._refused: dict[str, Reply] = {}
         self._script = Script()
         self._lock = threading.Lock()
         self._http: HttpServer | None = None
@@ -133,9 +133,17 @@ class ReplayServer:
         """Answer every request that no rule matches by this text."""
         self._script.set_default(Rule(None, text, None, Reply()))
 
-    def refuse(self, *parameters: str) -> None:
-        """Answer 400 to requests that carry one of these parameters (`n` only above 1), as some models do."""
-        self._refused.update(parameters)
+    def refuse(self, *parameters: str, status: int = 400, message: str | None = None) -> None:
+        """Answer an error to requests that carry one of these parameters (`n` only above 1), as some models do.
+
+        Args:
+            status: of the answer.
+            message: its words; by default OpenAI's, which name the parameter.
+        """
+        for name in parameters:
+            words = f"Unsupported parameter: '{name}' is not supported with this model."
+            param = name if message is None else None
+            self._refused[name] = Reply(status=status, message=words if message is None else message, param=param)
 
     def reset(self) -> None:
         """Forget the script, the refusals and the requests."""
@@ -219,10 +227,9 @@ class ReplayServer:
     def _refusal(self, request: ReplayRequest) -> Reply | None:
         if self.api_key is not None and self.api_key not in _keys(request):
             return Reply(status=401, message="Incorrect API key provided.")
-        for name in sorted(self._refused & request.body.keys()):
+        for name in sorted(self._refused.keys() & request.body.keys()):
             if name != "n" or request.n > 1:
-                message = f"Unsupported parameter: '{name}' is not supported with this model."
-                return Reply(status=400, message=message, param=name)
+                return self._refused[name]
         return None
 
     def _unscripted(self, request: ReplayRequest) -> Reply:

@@ -202,6 +202,41 @@ async def test_claims_of_the_model_are_found_again_in_the_answer(guard: Make, se
     assert details["uncovered_sentences"] == 1
 
 
+TOWER = "The Eiffel Tower, built in 1889, is located in Lyon."
+LIVES = "Marie Curie was born in Warsaw in 1867 and won the Nobel Prize in Physics in 1903."
+
+
+@pytest.mark.parametrize(
+    ("text", "claim", "span"),
+    [
+        (TOWER, "The Eiffel Tower is located in Lyon.", "The Eiffel Tower, built in 1889, is located in Lyon"),
+        (TOWER, "It is located in Lyon.", "is located in Lyon"),
+        (LIVES, "Marie Curie was born in 1867.", "Marie Curie was born in Warsaw in 1867"),
+        (LIVES, "She won the Nobel Prize in 1903.", "won the Nobel Prize in Physics in 1903"),
+        (
+            "Every year 1.5 million people visit it.",
+            "1,500,000 people visit it.",
+            "Every year 1.5 million people visit it.",
+        ),
+        ("The bridge opened in 1932. It is 412 metres long.", "The bridge is 412 metres long.", "is 412 metres long"),
+    ],
+)
+async def test_the_span_of_a_claim_has_every_value_of_it(
+    guard: Make, server: ReplayServer, text: str, claim: str, span: str
+) -> None:
+    """The part most like the claim may lack its point: "The Eiffel Tower, built in" for the one about Lyon."""
+    server.reply(json.dumps({"claims": [{"sentence": 1, "claim": claim}]}), when=EXTRACTING)
+    report = await guard(extractor="llm").check(text, evidence=EVIDENCE)
+    assert (claim, span) in [(one.text, one.span.text) for one in report.claims]
+
+
+async def test_a_claim_with_a_year_that_the_answer_has_not_is_dropped(guard: Make, server: ReplayServer) -> None:
+    drawn = [{"sentence": 1, "claim": "The Eiffel Tower was built in 1899."}]
+    server.reply(json.dumps({"claims": drawn}), when=EXTRACTING)
+    report = await guard(extractor="llm").check(TOWER, evidence=EVIDENCE)
+    assert report.checks["claims"].details["dropped_claims"] == ["The Eiffel Tower was built in 1899."]
+
+
 @pytest.mark.parametrize(
     "reply",
     [json.dumps({"claims": []}), "I found no claims.", '{"claims": [{"sentence": 1, "cl', json.dumps({"claims": [1]})],

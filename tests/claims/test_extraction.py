@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evidencerails.checks.claim_extraction import _as_claim
 from evidencerails.text.claimable import claim_sentences
 from evidencerails.text.claims import extract_claims, parts_of
+from evidencerails.text.values import values_of
 
 CUT = {
     "participle between commas": (
@@ -155,3 +157,31 @@ def test_time_is_linear(piece: str) -> None:
 
     seconds(50)
     assert seconds(8_000) < 24 * max(seconds(1_000), 0.02)  # quadratic would be 64 times
+
+
+_NOUNS = st.sampled_from(["tower", "bridge", "museum", "mill"])
+_PLACES = st.sampled_from(["Lyon", "Paris", "New York", "Porto Lindo"])
+_YEARS = st.integers(1801, 1999)
+_LENGTHS = st.integers(2, 999_999)
+
+
+@given(_NOUNS, _PLACES, _YEARS, _LENGTHS, st.sampled_from(range(5)))
+def test_every_value_of_a_claim_is_in_its_span(noun: str, place: str, year: int, length: int, form: int) -> None:
+    name = f"The Halden {noun}"
+    text, claim = [
+        (f"{name}, built in {year}, is {length} metres long and stands in {place}.", f"{name} stands in {place}."),
+        (f"Built in {year} near {place}, {name} is {length} metres long.", f"{name} was built in {year}."),
+        (f"{name} is {length:,} metres long; it opened in {year} in {place}.", f"{name} is {length} metres long."),
+        (f"In {place}, {length} people saw {name} open in {year}.", f"{length:,} people saw {name} open in {place}."),
+        (
+            f"{name} ({place}) has {length} visitors a day since {year}.",
+            f"{name} has had {length} visitors since {year}.",
+        ),
+    ][form]
+    (sentence,) = claim_sentences(text)
+    span = _as_claim(text, claim, sentence).span
+    found, of_claim = values_of(span.text), values_of(claim)
+    assert text[span.start : span.end] == span.text
+    assert {one.value for one in of_claim.quantities} <= {one.value for one in found.quantities}
+    assert {one.value for one in of_claim.moments} <= {one.value for one in found.moments}
+    assert {w for one in of_claim.names for w in one.words} <= {w for one in found.names for w in one.words}

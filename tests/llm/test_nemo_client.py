@@ -337,13 +337,19 @@ async def test_an_answer_at_another_temperature_keeps_it_and_gets_samples_beside
     assert second.received_at < (first.finished_at or 0.0)
 
 
-async def test_a_provider_without_n_still_gives_answer_and_samples(server: ReplayServer) -> None:
+@pytest.mark.parametrize(("status", "message"), [(400, None), (422, "Unprocessable Entity"), (501, "Not implemented")])
+async def test_a_provider_without_n_still_gives_answer_and_samples(
+    server: ReplayServer, status: int, message: str | None
+) -> None:
     rails, drawn = piggyback(server)
-    server.refuse("n")
+    server.refuse("n", status=status, message=message)
     server.default("In Paris.")
 
     assert await ask(rails) == "In Paris."
     assert drawn == [("In Paris.", "In Paris.")]
+    seen = len(server.requests)
+    assert await ask(rails) == "In Paris."
+    assert [request.n for request in server.requests[seen:]] == [1, 1, 1]
 
 
 async def test_a_server_that_ignores_n_still_gives_samples(server: ReplayServer) -> None:

@@ -139,3 +139,20 @@ def test_too_long_a_text_and_wrong_variables_are_refused() -> None:
         library.render(TASK, statement="s")
     with pytest.raises(PromptError, match="no prompt for task 'nosuch'"):
         library.render("nosuch")
+
+
+@pytest.mark.parametrize("task", ["clasify_claim", "classify_claims_bach", "rewrite_sentence", "judge_claim"])
+def test_a_misspelt_task_is_refused_with_the_nearest_one(task: str) -> None:
+    with pytest.raises(PromptError, match=rf"there is no task '{task}'; did you mean '\w+'"):
+        PromptLibrary.load({task: "Judge {{ claims }}"})
+
+
+def test_a_task_of_somebody_else_is_none_of_ours() -> None:
+    PromptLibrary.load({"self_check_input": "Is this fine? {{ user_input }}", "summarise_ticket": "{{ ticket }}"})
+
+
+def test_a_max_length_that_the_template_alone_exceeds_is_refused() -> None:
+    given = {"content": "Write each sentence of {{ sentences }} down as claims.", "max_length": 20}
+    with pytest.raises(PromptError, match=r"'extract_claims': max_length is 20, .* alone has 39 characters"):
+        PromptLibrary.load({"extract_claims": given})
+    assert PromptLibrary.load({"extract_claims": {**given, "max_length": 200}}).tasks

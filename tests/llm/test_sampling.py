@@ -69,6 +69,42 @@ async def test_each_mode_asks_in_its_way(server: ReplayServer, mode: str, shapes
     assert [request.n for request in server.requests] == shapes
 
 
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "Only one choice per request is available on this endpoint."),
+        (400, "invalid request body"),
+        (422, "Unprocessable Entity"),
+        (501, "multiple completions are not implemented"),
+        (405, ""),
+    ],
+)
+async def test_when_several_at_once_are_refused_in_any_words_single_requests_follow(
+    server: ReplayServer, caplog: pytest.LogCaptureFixture, status: int, message: str
+) -> None:
+    server.refuse("n", status=status, message=message)
+    server.reply(["a", "b", "c", "d"], when="Where")
+    sampler = make_sampler(server)
+    assert sorted(await draw(sampler, 2)) == ["a", "b"]
+    assert sorted(await draw(sampler, 4)) == ["a", "b", "c", "d"]
+    assert [request.n for request in server.requests] == [2, 1, 1, 1, 1]  # learned once, for the model
+    assert [record.message for record in caplog.records if "does not take `n`" in record.message] == [
+        "model 'replay' does not take `n`: each sample is a request of its own from now on"
+    ]
+
+
+@pytest.mark.parametrize(("status", "requests"), [(401, 1), (403, 1), (404, 1), (429, 1), (500, 1), (400, 3)])
+async def test_when_single_requests_fail_too_nothing_is_learned(
+    server: ReplayServer, status: int, requests: int
+) -> None:
+    server.reply(status=status, message="no", when="Where")
+    sampler = make_sampler(server)
+    with pytest.raises(LlmError, match="no"):
+        await sampler.draw(2)
+    assert sampler.session is not None and sampler.session.client.supports_n
+    assert len(server.requests) == requests
+
+
 async def test_mode_n_never_makes_a_second_request(server: ReplayServer) -> None:
     server.ignores_n = True
     server.say("a", "b")

@@ -27,6 +27,11 @@ def test_plain() -> None:
     )
 
 
+def test_plain_names_label_and_type() -> None:
+    marked = annotated(TEXT, [finding("1911", label="contradicted", error_types=("temporal", "other"))])
+    assert marked.endswith("\n\n[?1] unsupported claim (contradicted, temporal)")
+
+
 def test_markdown_footnotes() -> None:
     marked = annotated(TEXT, [finding("1911", label="contradicted", error_types=("temporal",))], "markdown")
     assert marked.startswith("It opened in 1911[^unsure-1]. ")

@@ -37,7 +37,7 @@ def script(server: ReplayServer, asked: str, answered: str) -> None:
 
 
 async def verify(
-    guard: MakeGuard, response: str = RESPONSE, *, evidence: str | None = EVIDENCE, **settings: Any
+    guard: MakeGuard, response: str = RESPONSE, *, evidence: str | list[str] | None = EVIDENCE, **settings: Any
 ) -> Report:
     verification: Mapping[str, Any] = {"enabled": True, "min_severity": 0.4, **settings.pop("verification", {})}
     plan = guard(verification=verification, policies=[], **settings)
@@ -64,23 +64,32 @@ async def test_a_refuted_claim_keeps_its_finding_and_says_so(server: ReplayServe
     assert (report.decision, len(report.findings)) == ("block", 1)
 
 
+DESIGNED = "The designer of the bridge was Ove Lund."
+
+
 @pytest.mark.parametrize(
-    ("answer", "outcome", "decision"),
-    [
-        ("Whoever drew the plans came from Scandinavia.", "upheld", "warn"),
-        ("Nobody knows the client.", "unanswered", "block"),
-    ],
+    ("answer", "outcome", "decision"), [(DESIGNED, "upheld", "warn"), ("Nobody knows him.", "unanswered", "block")]
 )
 async def test_a_quarantined_claim_is_let_through_only_if_upheld(
     server: ReplayServer, guard: MakeGuard, answer: str, outcome: str, decision: str
 ) -> None:
-    """The local check finds the claim absent: the evidence says only that the designer came from Oslo."""
-    script(server, questions("Of which nation was whoever drew the plans?"), answers((answer, "an engineer from Oslo")))
-    severity = {"protocol": {}, "stakes": "high"}
-    report = await verify(guard, "Whoever drew the plans came from Scandinavia.", severity=severity)
+    """A threshold so low that only copies pass flags the claim, and it is severe enough for the quarantine."""
+    script(server, questions("Who designed the bridge?"), answers((answer, "It was designed by Ove Lund")))
+    severity = {"protocol": {}, "stakes": "high", "thresholds": {"medium": 0.1, "high": 0.2}}
+    settings = {"grounding": {"max_unsupported_score": 0.03}, "verification": {"min_severity": 0.0}}
+    report = await verify(guard, DESIGNED, severity=severity, **settings)
     assert [one.outcome for one in report.verification] == [outcome]
-    assert [(f.label, f.severity, f.verification) for f in report.findings] == [("absent", "high", outcome)]
+    assert [(f.severity, f.verification) for f in report.findings] == [("high", outcome)]
     assert report.decision == decision
+
+
+async def test_a_contradiction_of_the_same_evidence_is_never_upheld(server: ReplayServer, guard: MakeGuard) -> None:
+    """The passages disagree; the answer rests on the one that the claim agrees with."""
+    script(server, questions(OPEN_QUESTION), answers((WRONG, "The Halden bridge opened in 1911")))
+    report = await verify(guard, WRONG, evidence=[EVIDENCE, WRONG])
+    assert [claim.label for claim in report.claims] == ["contradicted"]
+    assert [one.outcome for one in report.verification] == ["unanswered"]
+    assert report.decision == "block"
 
 
 async def test_a_refuted_claim_that_no_check_flagged_becomes_a_finding(server: ReplayServer, guard: MakeGuard) -> None:
@@ -113,6 +122,30 @@ async def test_a_refuted_claim_that_no_check_flagged_becomes_a_finding(server: R
             answers(("It opened in 1911.", "it opened in 1911")),
             "no_quote",
             id="made-up quote",
+        ),
+        pytest.param(
+            questions(OPEN_QUESTION),
+            answers((WRONG, "The Halden bridge opened in 1932")),
+            "quote_does_not_say_so",
+            id="the quote contradicts the answer",
+        ),
+        pytest.param(
+            questions(OPEN_QUESTION),
+            answers(("1911", "opened in 1932")),
+            "quote_does_not_say_so",
+            id="the quote contradicts a short answer",
+        ),
+        pytest.param(
+            questions(OPEN_QUESTION),
+            answers((WRONG, "The Halden bridge is 412 metres long")),
+            "no_quote",
+            id="words of the answer as the quote",
+        ),
+        pytest.param(
+            questions(OPEN_QUESTION),
+            answers((WRONG, "It is 412 metres long")),
+            "quote_does_not_say_so",
+            id="the quote is about something else",
         ),
         pytest.param(
             questions(OPEN_QUESTION, "x"), answers((OPENED, OPENED)), "LlmReplyError", id="more questions than claims"

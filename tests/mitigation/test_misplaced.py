@@ -31,6 +31,8 @@ PASSAGES = [
         ("The Halden bridge was designed by Ida Falk.", "The Halden bridge was designed by Tom Brandt.", ["falk"]),
         ("The Halden bridge is 1974 metres long.", "The Halden bridge is 300 metres long.", ["1974"]),
         ("Tolls on the Halden bridge were abolished in 1932.", "Tolls were abolished in 1988.", ["1932"]),
+        ("The Halden bridge opened in 412.", "The Halden bridge opened in 1911.", ["412"]),
+        ("The Halden bridge is 412 long.", "The Halden bridge is 300 metres long.", ["412"]),
     ],
 )
 def test_a_value_of_another_fact_is_misplaced(text: str, old: str, misplaced: list[str]) -> None:

@@ -141,7 +141,7 @@ async def test_stakes_of_a_flow_move_the_severity(
 @pytest.mark.parametrize(
     ("form", "expected"),
     [
-        ("plain", f"{PLANTED} [?1]\n\n[?1] unsupported claim"),
+        ("plain", f"{PLANTED} [?1]\n\n[?1] unsupported claim (contradicted, temporal)"),
         ("markdown", f"{PLANTED}[^unsure-1]\n\n[^unsure-1]: unsupported claim (contradicted"),
         ("html", f'<mark title="unsupported claim (contradicted, temporal)">{PLANTED}</mark><sup>[1]</sup>'),
     ],

@@ -103,3 +103,11 @@ async def test_a_config_for_nemos_own_rail_gets_better_by_the_import_alone(
         ]
         assert (await rails.generate_async(messages=messages))["content"] == expected
         assert bool(_sampled(server)) is is_imported
+
+
+def test_a_misspelt_task_of_a_prompt_refuses_to_start(server: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
+    model = MODEL.format(base_url=server.base_url, more_models="")
+    misspelt = "prompts: [{task: clasify_claim, content: 'Judge {{ claims }}'}]\n"
+    with pytest.raises(RuntimeError):  # NeMo's own error names only the file; ours is in the log
+        make_app(model + RAIL + misspelt)
+    assert "there is no task 'clasify_claim'; did you mean 'classify_claim'" in caplog.text

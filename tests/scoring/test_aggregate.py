@@ -75,8 +75,14 @@ def test_one_contradicted_claim_of_ten_is_not_averaged_away() -> None:
     assert across_claims(scores, None, ScoringSettings(aggregation="weighted")) == pytest.approx(0.099)
 
 
+@pytest.mark.parametrize("count", [1, 4, 40])
+def test_right_claims_do_not_add_up_to_a_wrong_one(count: int) -> None:
+    # A noisy-or made .70 of four verbatim sentences at .26.
+    assert across_claims([0.26] * count, None, ScoringSettings()) == pytest.approx(0.26)
+
+
 def test_severity_weighs_claims() -> None:
-    # severities critical 1 and low .3: (1 * 0 + .3 * 1) / 1.3 as a mean; 1 - (1 - .3 * 1) (1 - 0) as a noisy-or
+    # severities critical 1 and low .3: (1 * 0 + .3 * 1) / 1.3 as a mean; the worst otherwise: .3 * 1
     severities = ("critical", "low")
     assert across_claims([0.0, 1.0], severities, ScoringSettings(aggregation="weighted")) == pytest.approx(0.3 / 1.3)
     assert across_claims([0.0, 1.0], severities, ScoringSettings()) == pytest.approx(0.3)

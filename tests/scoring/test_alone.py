@@ -76,7 +76,7 @@ async def test_an_unknown_measure_is_told_with_those_there_are() -> None:
         await measure("nly", RIGHT)
 
 
-@pytest.mark.parametrize("aggregation", ["weighted", "noisy_or"])
+@pytest.mark.parametrize("aggregation", ["weighted", "worst"])
 async def test_all_measures_together_by_the_weights_of_the_settings(server: ReplayServer, aggregation: str) -> None:
     server.default(judged)
     answer = f"{RIGHT} {WRONG}"
@@ -91,7 +91,7 @@ async def test_all_measures_together_by_the_weights_of_the_settings(server: Repl
         total = math.fsum(weights[name] * score for name, score in claim["scores"].items())
         expected.append(total / sum(weights.values()))
         assert claim["score"] == pytest.approx(expected[-1])
-    of_all = sum(expected) / 2 if aggregation == "weighted" else 1 - math.prod(1 - score for score in expected)
+    of_all = sum(expected) / 2 if aggregation == "weighted" else max(expected)
     assert report.metrics["measures_score"] == pytest.approx(of_all)
     risk = "low" if of_all < 0.3 else "high" if of_all >= 0.7 else "medium"
     assert report.checks["claims"].details["measures"]["risk_level"] == risk

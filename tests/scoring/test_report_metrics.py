@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -65,6 +66,29 @@ def test_a_judge_beside_local_measures_is_asked_about_what_they_leave_unsure(ser
     assert report.llm.saved_calls == 1
     (bearer,) = report.checks.values()
     assert bearer.details["measures"]["missing"] == {"judge": "decided_locally"}
+
+
+def test_a_judge_that_was_not_asked_about_the_wrong_claim_gives_no_number_for_the_response(
+    server: ReplayServer,
+) -> None:
+    verdict = {"claim": 1, "reason": "stated", "quote": "finished in 1889", "level": 4}
+    server.default(json.dumps({"verdicts": [verdict]}))
+    settings = {
+        "llm": {"base_url": server.base_url, "model": "replay", "api_key": "none"},
+        "scoring": {"measures": ["nli", "judge"], "cascade": {"low": 0.0, "high": 0.5}},
+    }
+    report = check(settings)  # only the true claim, at .1, lies in the band
+    assert "measure_judge" not in report.metrics
+    assert report.metrics["measures_score"] == pytest.approx(0.95)
+    (bearer,) = report.checks.values()
+    assert [claim["scores"]["judge"] for claim in bearer.details["measures"]["claims"]] == [0.0, None]
+
+
+def test_an_ensemble_of_two_checks_about_the_same_claims_speaks() -> None:
+    """`grounding` leaves its claims and its score to `claims`, and the ensemble had found no score of it."""
+    ensemble = {"weights": {"grounding": 0.0, "claims": 0.0}, "intercept": 0.0}
+    report = check({"checks": ["grounding", "claims"], "calibration": {"ensemble": ensemble}})
+    assert report.hallucination_score == pytest.approx(0.5)
 
 
 def test_claims_are_extracted_where_no_check_made_any() -> None:
