@@ -25,7 +25,6 @@ from evidencerails.evaluation.baselines import best_flags, features
 from evidencerails.evaluation.metrics import auroc, balanced_accuracy, bootstrap_interval
 from evidencerails.evaluation.rows import Row
 from evidencerails.nli.embedded import EmbeddedModel
-from evidencerails.text.sentences import split_sentences
 
 CASES = Path(__file__).with_name("everyday_cases.jsonl")
 LABELS = ("supported", "contradicted", "absent")
@@ -53,12 +52,8 @@ def outcomes_of(rows: Sequence[dict[str, str]], guard: Guard) -> list[Outcome]:
 
 
 def nli_scores(rows: Sequence[dict[str, str]], model: EmbeddedModel) -> list[float]:
-    """1 - the highest P(entailment) of a sentence of the passage, or of the whole of it: the model alone."""
-    scores = []
-    for row in rows:
-        parts = [row["passage"], *(span.text for span in split_sentences(row["passage"]))]
-        scores.append(1.0 - float(model.scores([(part, row["statement"]) for part in parts])[:, 0].max()))
-    return scores
+    """1 - P(entailment) by the passage: the model alone."""
+    return [1.0 - float(row[0]) for row in model.scores([(row["passage"], row["statement"]) for row in rows])]
 
 
 def unseen_words(row: dict[str, str]) -> float:

@@ -34,7 +34,6 @@ from evidencerails.nli.exchange_nli import ExchangeNli
 from evidencerails.nli.service import NliService
 from evidencerails.scoring.drift import DriftCurve
 from training.common import read_rows
-from training.reading import CachedModel
 
 COUNTS = (1, 2, 3, 5)
 FOLDS = 5
@@ -122,7 +121,7 @@ def _log_loss(p: np.ndarray, rows: Drifts) -> float:
     return round(float((rows.weights * losses).sum() / rows.weights.sum()), 4)
 
 
-async def read(rows: Sequence[Mapping[str, Any]], model: CachedModel, most: int) -> dict[str, Drifts]:
+async def read(rows: Sequence[Mapping[str, Any]], model: EmbeddedModel, most: int) -> dict[str, Drifts]:
     """The drift of every sentence, by way of comparing."""
     service = NliService(model)
     random = np.random.default_rng(0)
@@ -147,7 +146,6 @@ async def read(rows: Sequence[Mapping[str, Any]], model: CachedModel, most: int)
                     found["judge"].append((float(drawn), count, is_wrong, number))
         console.log(f"{number + 1} of {len(rows)} biographies")
     service.close()
-    model.save()
     return {name: Drifts(*(np.array(column) for column in zip(*some, strict=True))) for name, some in found.items()}
 
 
@@ -160,7 +158,7 @@ def main() -> None:
     parser.add_argument("--passages", type=int)
     parser.add_argument("--out", type=Path, default=Path("evidencerails/scoring/drift.json"))
     options = parser.parse_args()
-    model = CachedModel(EmbeddedModel(), options.work_dir)
+    model = EmbeddedModel()
     rows = list(read_rows(options.data / "bench" / "wikibio.jsonl.gz"))[: options.passages]
     drifts = asyncio.run(read(rows, model, options.samples))
     curves = {name: fit(some).model_dump() for name, some in drifts.items()}

@@ -1,10 +1,10 @@
-"""Write the int8 ONNX files of the package from a checkpoint.
+"""Write the embedded model of the package from a checkpoint of the packed reader.
 
-    python -m training.export --data DIR [--work-dir .training] [--out evidencerails/nli/model]
-    python -m training.export --embedding [--data DIR] [--out evidencerails/scoring/model]
+    python -m training.export CHECKPOINT --encoder DIR --data DIR [--out evidencerails/nli/model]
 
-The first is the classifier, the second the pretrained sentence encoder for embeddings. Both are checked against the
-float model before they are written; `model.json` beside them names labels, calibration, checksums and sources.
+Files: `model.onnx` (the graph), `weights-1.bin`, `weights-2.bin` (its int8 matrices, each under 50 MB), `words.npy`
+(word embeddings, 4 bits a number, a scale for each 32), `places.npy` (position embeddings), `tokenizer.json` and
+`model.json`. The exported file is checked against the float model on MultiNLI before it takes the place of the old one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import random
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,107 +25,138 @@ from rich.console import Console
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from evidencerails.nli.embedded import EmbeddedModel
-from evidencerails.nli.model_file import MODEL_FOLDER
-from training import graph
-from training.common import LABELS, MAX_LENGTH, Pair, encoder_folder, read_pairs, sha256
-from training.quantise import groups_of, quantise_linear, quantise_table, record_inputs
-from training.stages import PUBLISHED, stages_of
-from training.train import CrossEncoder, Prepared, new_model
+from training.common import LABELS, read_pairs, sha256
+from training.encoder import ENCODER_SHA256, PackedReader
+from training.quantise import LinearGroup, quantise_linear
+from training.reader_graph import write_reader
+from training.sequences import MAX_LENGTH, Batch, Packer, Reading, batches, rows_of, written
 
-CALIBRATION_PAIRS = 384
-SCHEMA = 1
+SCHEMA = 2
+PARTS = 2
+GROUP = 32
+"""Numbers of a word embedding that share a scale."""
 console = Console(stderr=True)
 
 
-def load_average(work_dir: Path) -> CrossEncoder:
-    """The averaged weights of the newest checkpoint."""
-    state = torch.load(work_dir / "run" / "checkpoint.pt", map_location="cpu", weights_only=False)
-    model = new_model()
-    model.load_state_dict(state["average"])
-    return model.eval()
-
-
-def calibration_batches(work_dir: Path, size: int = 16) -> list[dict[str, Tensor]]:
-    """Batches of training pairs, each of similar length."""
-    data = Prepared(work_dir / "train.npz")
-    rows = np.random.default_rng(0).choice(len(data.lengths), CALIBRATION_PAIRS, replace=False)
-    rows = rows[np.argsort(data.lengths[rows])]
-    return [data.tensors(rows[start : start + size])[0] for start in range(0, len(rows), size)]
-
-
-def build(
-    encoder: nn.Module,
-    batches: list[dict[str, Tensor]],
-    head: dict[str, np.ndarray] | None,
-    about: str,
-    *,
-    is_quick: bool = False,
-) -> onnx.ModelProto:
-    """The int8 graph of an encoder with a classifier head, or (no head) with a mean embedding."""
-    groups = groups_of(encoder)
-    recorded = record_inputs(encoder, groups, batches)
-    layers = {}
-    for group in groups:
-        layers[group.name], error = quantise_linear(group, recorded[group.name], is_quick=is_quick)
-        smooth = "smoothed" if layers[group.name].smooth is not None else ""
-        console.log(f"{group.name:12} relative error {error:.2e} {smooth}")
-    weights = {name: tensor.detach().numpy() for name, tensor in encoder.state_dict().items()}
-    config = encoder.config
-    shape = graph.EncoderShape(
-        config.num_hidden_layers, config.num_attention_heads, config.hidden_size, config.layer_norm_eps
-    )
-    words = quantise_table(weights["embeddings.word_embeddings.weight"])
-    writer = graph.GraphWriter()
-    hidden = graph.write_encoder(writer, shape, weights, layers, words, first_only=head is not None)
-    output: dict[str, list[int | str]]
-    if head is not None:
-        output = {graph.write_head(writer, hidden, head): ["batch", len(LABELS)]}
-    else:
-        output = {graph.write_mean(writer, hidden): ["batch", config.hidden_size]}
-    return writer.model({**output, "tokens": ["batch", "tokens", config.hidden_size]}, about)
-
-
-def pair_tokenizer(path: Path) -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(path))
-    tokenizer.enable_truncation(MAX_LENGTH, strategy="only_first")
-    tokenizer.enable_padding()
-    return tokenizer
-
-
-def run_sorted(pairs: list[Any], tokenizer: Tokenizer, batch: int, call: Any) -> np.ndarray:
-    """Results in input order of a call on feeds of pairs (or texts) of similar length."""
-    order = np.argsort([-sum(map(len, pair)) for pair in pairs], kind="stable")
-    result: np.ndarray | None = None
-    for start in range(0, len(order), batch):
-        rows = order[start : start + batch]
-        encodings = tokenizer.encode_batch([pairs[row] for row in rows])
-        feed = {
-            "input_ids": np.asarray([encoding.ids for encoding in encodings], np.int64),
-            "attention_mask": np.asarray([encoding.attention_mask for encoding in encodings], np.int64),
-            "token_type_ids": np.asarray([encoding.type_ids for encoding in encodings], np.int64),
-        }
-        values = call(feed)
-        if result is None:
-            result = np.zeros((len(pairs), values.shape[1]), np.float32)
-        result[rows] = values
-    assert result is not None
-    return result
+def groups_of(model: PackedReader) -> list[LinearGroup]:
+    """The four matrices of each layer."""
+    found = []
+    for number, layer in enumerate(model.layers):
+        found += [
+            LinearGroup(f"{number}.qkv", (layer.query, layer.key, layer.value)),
+            LinearGroup(f"{number}.attended", (layer.attended,)),
+            LinearGroup(f"{number}.inner", (layer.inner,)),
+            LinearGroup(f"{number}.outer", (layer.outer,)),
+        ]
+    return found
 
 
 @torch.no_grad()
-def torch_logits(model: nn.Module, pairs: list[Any], batch: int = 32) -> np.ndarray:
-    """Results of the float model."""
-    tokenizer = pair_tokenizer(encoder_folder() / "tokenizer.json")
-    return run_sorted(
-        pairs, tokenizer, batch, lambda feed: model(**{k: torch.from_numpy(v) for k, v in feed.items()}).numpy()
-    )
+def record_inputs(model: PackedReader, groups: list[LinearGroup], some: Iterable[Batch]) -> dict[str, Tensor]:
+    """Inputs (rows, width) of each group on tokens of some batches."""
+    kept: dict[str, list[Tensor]] = {group.name: [] for group in groups}
+    real: list[Tensor] = []
+    hooks = []
+    for group in groups:
+
+        def hook(_module: nn.Module, inputs: tuple[Tensor, ...], name: str = group.name) -> None:
+            rows = inputs[0].reshape(-1, inputs[0].shape[-1])
+            if len(rows) == len(real[-1]):
+                rows = rows[real[-1]]
+            kept[name].append(rows[torch.randperm(len(rows))[:120]])
+
+        hooks.append(group.members[0].register_forward_pre_hook(hook))
+    for batch in some:
+        real.append(torch.from_numpy(batch.segments >= 0).reshape(-1))
+        model(*(torch.from_numpy(a) for a in (batch.ids, batch.segments, batch.positions, batch.rows, batch.columns)))
+    for handle in hooks:
+        handle.remove()
+    return {name: torch.cat(parts)[:2400] for name, parts in kept.items()}
 
 
-def softmax(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
-    shifted = logits / temperature
-    shifted = np.exp(shifted - shifted.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)
+def four_bits(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(entries, width) floats -> (entries, width / 2) bytes of two numbers each, and (entries, width / 32) scales."""
+    blocks = table.reshape(len(table), -1, GROUP)
+    best, best_error = np.abs(blocks).max(axis=2) / 7, np.full(blocks.shape[:2], np.inf)
+    top = best.copy()
+    for share in (1.0, 0.9, 0.8, 0.7):
+        scale = np.maximum(top * share, 1e-8)
+        error = ((np.clip(np.round(blocks / scale[:, :, None]), -8, 7) * scale[:, :, None] - blocks) ** 2).sum(axis=2)
+        best, best_error = np.where(error < best_error, scale, best), np.minimum(error, best_error)
+    best = best.astype(np.float16)
+    scales = np.maximum(best.astype(np.float32), 1e-8)
+    values = (np.clip(np.round(blocks / scales[:, :, None]), -8, 7) + 8).astype(np.uint8).reshape(table.shape)
+    return values[:, 0::2] | (values[:, 1::2] << 4), best
+
+
+def save_graph(model: onnx.ModelProto, folder: Path) -> None:
+    """`model.onnx` with its int8 matrices in `PARTS` files beside it."""
+    large = [t for t in model.graph.initializer if len(t.raw_data) > 100_000]
+    total, written_bytes = sum(len(t.raw_data) for t in large), 0
+    streams = [bytearray() for _ in range(PARTS)]
+    for tensor in large:
+        part = min(PARTS - 1, written_bytes * PARTS // total)
+        stream, content = streams[part], tensor.raw_data
+        stream.extend(b"\0" * (-len(stream) % 64))
+        onnx.external_data_helper.set_external_data(
+            tensor, location=f"weights-{part + 1}.bin", offset=len(stream), length=len(content)
+        )
+        tensor.ClearField("raw_data")
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        stream.extend(content)
+        written_bytes += len(content)
+    for number, stream in enumerate(streams, 1):
+        (folder / f"weights-{number}.bin").write_bytes(stream)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+
+
+def copy_tokenizer(encoder: Path, out: Path) -> None:
+    """The tokenizer without padding and truncation: the caller decides both."""
+    tokenizer = Tokenizer.from_file(str(encoder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    tokenizer.save(str(out / "tokenizer.json"), pretty=False)
+
+
+def describe(folder: Path, extra: dict[str, Any]) -> None:
+    """model.json: version, checksums and what the caller passes."""
+    names = sorted(path.name for path in folder.iterdir() if path.name != "model.json")
+    files = {name: {"sha256": sha256(folder / name), "bytes": (folder / name).stat().st_size} for name in names}
+    today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
+    metadata = {
+        "schema": SCHEMA,
+        "name": "evidencerails-nli-mpnet",
+        "version": today.replace("-", "."),
+        "date": today,
+        "max_length": MAX_LENGTH,
+        "labels": list(LABELS),
+        "languages": ["en"],
+        "files": files,
+        "base": {"name": "sentence-transformers/all-mpnet-base-v2", "sha256": ENCODER_SHA256},
+        "license": "Apache-2.0; trained on data under CC BY-SA and other terms, see docs/model-card.md",
+        **extra,
+    }
+    (folder / "model.json").write_text(json.dumps(metadata, indent=1) + "\n")
+
+
+def calibration_batches(packer: Packer, passages: Path) -> list[Batch]:
+    """Batches of written passages."""
+    rng = random.Random(3)
+    rows = [row for path in sorted(passages.glob("*.jsonl")) for row in rows_of(path)]
+    some = [s for reading in written(rng.sample(rows, min(60, len(rows))), rng) for s in packer.pack(reading, rng)]
+    short = [
+        s
+        for row in rng.sample(rows, min(60, len(rows)))
+        for label, _, _, _, text in row["statements"][:2]
+        for s in packer.pack(Reading(text, ((row["statements"][0][-1], 0),), ""), rng)
+    ]
+    return batches(some + short, 3000, rng)
+
+
+def softmax(logits: np.ndarray, temperature: float) -> np.ndarray:
+    scaled = logits / temperature
+    powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def fit_temperature(logits: np.ndarray, labels: np.ndarray) -> float:
@@ -133,131 +166,77 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray) -> float:
     return float(round(grid[int(np.argmin(losses))], 3))
 
 
-def check(folder: Path, model: CrossEncoder, pairs: list[Pair]) -> dict[str, float]:
-    """Accuracy in float and of the exported file as evidencerails runs it, and how far a row moves with its batch."""
-    exported = EmbeddedModel(folder)
-    texts = [(pair.premise, pair.hypothesis) for pair in pairs]
-    labels = np.asarray([pair.label for pair in pairs])
-    chances, exact = exported.scores(texts), torch_logits(model, texts)
-    small = np.log(chances)  # as good as logits: a temperature does not see what all three have in common
-    alone = np.concatenate([exported.scores([text]) for text in texts[:64]])
-    return {
-        "accuracy_int8": float((small.argmax(1) == labels).mean()),
-        "accuracy_float": float((exact.argmax(1) == labels).mean()),
-        "agreement": float((small.argmax(1) == exact.argmax(1)).mean()),
-        "largest_row_shift": float(np.abs(alone - chances[:64]).max()),
-        "temperature": fit_temperature(small, labels),
-        "temperature_float": fit_temperature(exact, labels),
-    }
-
-
-def copy_tokenizer(out: Path) -> None:
-    """The tokenizer without padding and truncation: the caller decides both."""
-    tokenizer = Tokenizer.from_file(str(encoder_folder() / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    tokenizer.save(str(out / "tokenizer.json"))
-
-
-def write_metadata(out: Path, name: str, extra: dict[str, Any]) -> None:
-    """model.json: version, checksums and what the caller passes."""
-    files = {path.name: {"sha256": sha256(path), "bytes": path.stat().st_size} for path in sorted(out.glob("*.onnx"))}
-    files["tokenizer.json"] = {
-        "sha256": sha256(out / "tokenizer.json"),
-        "bytes": (out / "tokenizer.json").stat().st_size,
-    }
-    today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
-    metadata = {
-        "schema": SCHEMA,
-        "name": name,
-        "version": today.replace("-", "."),
-        "date": today,
-        "max_length": MAX_LENGTH,
-        "opset": graph.OPSET,
-        "ir_version": graph.IR_VERSION,
-        "padding": False,
-        "files": files,
-        **extra,
-    }
-    (out / "model.json").write_text(json.dumps(metadata, indent=1) + "\n")
-
-
-def export_classifier(data: Path, work_dir: Path, out: Path, check_pairs: int, *, is_quick: bool = False) -> None:
-    """model.onnx, tokenizer.json and model.json of the newest checkpoint."""
-    model, stages = load_average(work_dir), stages_of(work_dir)
-    head = {name: tensor.numpy() for name, tensor in model.state_dict().items() if not name.startswith("encoder.")}
-    made = build(model.encoder, calibration_batches(work_dir), head, "NLI cross-encoder, int8", is_quick=is_quick)
-    staging = work_dir / "export"
-    staging.mkdir(parents=True, exist_ok=True)
-    onnx.save(made, staging / "model.onnx")
-    copy_tokenizer(staging)
-    pairs = read_pairs(data / "nli" / "eval_mnli_dev_matched.jsonl.gz")[:check_pairs]
-    name = "evidencerails-nli-minilm-l6"
-    write_metadata(staging, name, {"labels": list(LABELS)})
-    checked = check(staging, model, pairs)
-    console.log(json.dumps(checked))
-    prepared = json.loads((work_dir / "prepare.json").read_text())
-    extra = {
-        "labels": list(LABELS),
-        "languages": ["en"],
-        "temperature": checked["temperature"],
-        "temperature_float": checked["temperature_float"],
-        "checks": checked,
-        "training_steps": sum(stage["steps"] for stage in stages),
-        "base": {"name": "sentence-transformers/all-MiniLM-L6-v2", "sha256": prepared["encoder_sha256"]},
-        "sources": [name for name in prepared["sources"] if not name.startswith("made/")] + ["fever_nei_claims"],
-        "license": "Apache-2.0; trained on data under CC BY-SA and other terms, see docs/model-card.md",
-    }
-    write_metadata(staging, name, extra)
-    _publish(staging, out)
-    if out == MODEL_FOLDER:
-        PUBLISHED.write_text(json.dumps(stages, indent=1) + "\n")
-
-
-def export_embedding(work_dir: Path, out: Path) -> None:
-    """The pretrained sentence encoder in int8."""
-    model = new_model().eval()
-    batches = [
-        batch | {"token_type_ids": torch.zeros_like(batch["input_ids"])} for batch in calibration_batches(work_dir)
-    ]
-    made = build(model.encoder, batches, None, "sentence embeddings, int8")
-    staging = work_dir / "export-embedding"
-    staging.mkdir(parents=True, exist_ok=True)
-    onnx.save(made, staging / "model.onnx")
-    copy_tokenizer(staging)
-    extra = {
-        "dimensions": model.encoder.config.hidden_size,
-        "languages": ["en"],
-        "base": {"name": "sentence-transformers/all-MiniLM-L6-v2"},
-        "license": "Apache-2.0",
-    }
-    write_metadata(staging, "evidencerails-embedding-minilm-l6", extra)
-    _publish(staging, out)
-
-
-def _publish(staging: Path, out: Path) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    for name in ("model.onnx", "tokenizer.json", "model.json"):
-        shutil.copyfile(staging / name, out / name)
-    console.log(f"{out}: {(out / 'model.onnx').stat().st_size / 1e6:.1f} MB")
+@torch.no_grad()
+def float_logits(model: PackedReader, packer: Packer, readings: list[Reading]) -> np.ndarray:
+    """Logits of readings with one statement each, in float."""
+    rng = random.Random(0)
+    found = []
+    for reading in readings:
+        (sequence,) = packer.pack(reading, rng)
+        batch = batches([sequence], 1_000_000, rng)[0]
+        arrays = (batch.ids, batch.segments, batch.positions, batch.rows, batch.columns)
+        found.append(model(*(torch.from_numpy(array) for array in arrays))[0].numpy())
+    return np.stack(found)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path)
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--encoder", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--passages", type=Path, default=Path(__file__).with_name("passages"))
     parser.add_argument("--work-dir", type=Path, default=Path(".training"))
-    parser.add_argument("--embedding", action="store_true")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("evidencerails/nli/model"))
+    parser.add_argument("--pairs", type=int, default=600, help="of MultiNLI dev, for the check")
     parser.add_argument("--quick", action="store_true", help="do not search for the best scales")
-    parser.add_argument("--check-pairs", type=int, default=4000, help="of MultiNLI dev, for calibration and the check")
     arguments = parser.parse_args()
     torch.manual_seed(0)
-    if arguments.embedding:
-        export_embedding(arguments.work_dir, arguments.out or Path("evidencerails/scoring/model"))
-    else:
-        if arguments.data is None:
-            parser.error("--data is needed to calibrate the classifier")
-        export_classifier(arguments.data, arguments.work_dir, arguments.out or MODEL_FOLDER, arguments.check_pairs)
+    state = torch.load(arguments.checkpoint, map_location="cpu", weights_only=True)["model"]
+    layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
+    model = PackedReader(layers).eval()
+    model.load_state_dict(state)
+    packer = Packer(arguments.encoder / "tokenizer.json")
+    groups = groups_of(model)
+    recorded = record_inputs(model, groups, calibration_batches(packer, arguments.passages))
+    linear = {}
+    for group in groups:
+        linear[group.name], error = quantise_linear(group, recorded[group.name], is_quick=arguments.quick)
+        console.log(f"{group.name:12} relative error {error:.2e}")
+    weights = {name: tensor.numpy() for name, tensor in state.items()}
+    staging = arguments.work_dir / "export"
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(parents=True)
+    save_graph(write_reader(weights, linear, layers, "packed NLI reader, int8"), staging)
+    values, scales = four_bits(weights["words.weight"])
+    np.save(staging / "words.npy", values)
+    np.save(staging / "word_scales.npy", scales)
+    norm = np.stack([weights["embedding_norm.weight"], weights["embedding_norm.bias"]])
+    np.save(staging / "places.npy", np.vstack([weights["places.weight"], norm]).astype(np.float16))
+    copy_tokenizer(arguments.encoder, staging)
+    counts_file = arguments.checkpoint.with_suffix(".json")
+    extra = {"layers": layers, "training": json.loads(counts_file.read_text()) if counts_file.exists() else {}}
+    describe(staging, extra)
+
+    from evidencerails.nli.embedded import EmbeddedModel
+
+    pairs = read_pairs(arguments.data / "nli" / "eval_mnli_dev_matched.jsonl.gz")[: arguments.pairs]
+    labels = np.asarray([pair.label for pair in pairs])
+    small = np.log(EmbeddedModel(staging).scores([(pair.premise, pair.hypothesis) for pair in pairs]) + 1e-9)
+    exact = float_logits(model, packer, [Reading(p.premise, ((p.hypothesis, p.label),), "") for p in pairs])
+    checks = {
+        "accuracy_int8": float((small.argmax(1) == labels).mean()),
+        "accuracy_float": float((exact.argmax(1) == labels).mean()),
+        "agreement": float((small.argmax(1) == exact.argmax(1)).mean()),
+        "temperature_float": fit_temperature(exact, labels),
+    }
+    console.log(json.dumps(checks))
+    describe(staging, {**extra, "temperature": fit_temperature(small, labels), "checks": checks})
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for path in arguments.out.iterdir():
+        path.unlink()
+    for path in staging.iterdir():
+        shutil.copyfile(path, arguments.out / path.name)
+    console.log(f"{arguments.out}: {sum(p.stat().st_size for p in staging.iterdir()) / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

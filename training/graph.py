@@ -51,7 +51,7 @@ class GraphWriter:
         self._constants: dict[str, onnx.TensorProto] = {}
 
     def constant(self, name: str, array: np.ndarray) -> str:
-        self._constants[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
+        self._constants[name] = numpy_helper.from_array(np.require(array, requirements="C"), name)
         return name
 
     def add(self, kind: str, inputs: list[str], name: str, *, domain: str = "", **attributes: Any) -> str:
@@ -117,13 +117,19 @@ class GraphWriter:
         return self.add("Identity", [old], new)
 
     def model(self, outputs: Mapping[str, list[int | str]], description: str) -> onnx.ModelProto:
-        """The finished, checked model; outputs by name with their shapes."""
+        """The finished, checked model of a BERT encoder; outputs by name with their shapes."""
         inputs = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
             for name in ("input_ids", "attention_mask", "token_type_ids")
         ]
         results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs.items()]
-        graph = helper.make_graph(self._nodes, "evidencerails", inputs, results, list(self._constants.values()))
+        return self.finished(inputs, results, description)
+
+    def finished(
+        self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto], description: str
+    ) -> onnx.ModelProto:
+        """The checked model."""
+        graph = helper.make_graph(self._nodes, "evidencerails", inputs, outputs, list(self._constants.values()))
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="evidencerails")
         model.doc_string = description
@@ -147,28 +153,19 @@ def write_encoder(
     weights: Mapping[str, np.ndarray],
     layers: Mapping[str, QuantisedLinear],
     words: QuantisedTable,
-    *,
-    first_only: bool,
 ) -> str:
-    """Embeddings and layers; hidden states (batch, tokens or 1, width).
-
-    The last hidden states of all tokens also become the tensor "tokens"; who does not ask for it pays nothing.
+    """Embeddings and layers; hidden states (batch, tokens, width), which also become the tensor "tokens".
 
     Args:
         weights: norms and the small embedding tables, by their names in the checkpoint.
         layers: `{layer}.qkv`, `.attention`, `.up`, `.down`.
-        first_only: the last layer works out the first token alone, all that a classifier reads.
     """
     x = _embeddings(writer, shape, weights, words)
     mask = writer.add("Cast", ["attention_mask"], "mask", to=TensorProto.INT32)
     is_unpadded = _is_unpadded(writer)
     for number in range(shape.layers):
-        is_first_only = first_only and number == shape.layers - 1
-        if number == shape.layers - 1 and first_only:
-            writer.rename(x, "tokens")
-        x = _layer(writer, shape, weights, layers, x, (mask, is_unpadded), number, first_only=is_first_only)
-    if not first_only:
-        writer.rename(x, "tokens")
+        x = _layer(writer, shape, weights, layers, x, (mask, is_unpadded), number)
+    writer.rename(x, "tokens")
     return x
 
 
@@ -203,8 +200,6 @@ def _layer(
     x: str,
     padding: tuple[str, str],
     number: int,
-    *,
-    first_only: bool,
 ) -> str:
     name, checkpoint = f"layer.{number}", f"encoder.layer.{number}"
     own = layers[f"{number}.qkv"]
@@ -213,32 +208,12 @@ def _layer(
         writer.product(quantised, own, f"{name}.{part}", slice(place * shape.width, (place + 1) * shape.width))
         for place, part in enumerate(("query", "key", "value"))
     ]
-    if first_only:
-        parts[0], x = (_first_token(writer, tensor) for tensor in (parts[0], x))
     context = writer.attention(parts, *padding, shape.heads, f"{name}.context")
     attended = writer.linear(context, layers[f"{number}.attention"], f"{name}.attention")
     x = writer.norm(attended, x, weights, f"{checkpoint}.attention.output.LayerNorm", shape.epsilon)
     wide = writer.add("Gelu", [writer.linear(x, layers[f"{number}.up"], f"{name}.up")], f"{name}.gelu", domain=CONTRIB)
     down = writer.linear(wide, layers[f"{number}.down"], f"{name}.down")
     return writer.norm(down, x, weights, f"{checkpoint}.output.LayerNorm", shape.epsilon)
-
-
-def _first_token(writer: GraphWriter, tensor: str) -> str:
-    zero, one = writer.constant("zero", np.zeros(1, np.int64)), writer.constant("one", np.ones(1, np.int64))
-    return writer.add("Slice", [tensor, zero, one, one], f"{tensor}.first")
-
-
-def write_head(writer: GraphWriter, hidden: str, weights: Mapping[str, np.ndarray]) -> str:
-    """Logits (batch, 3) of the first token."""
-    axis = writer.constant("axis", np.ones(1, np.int64))
-    first = writer.add("Squeeze", [hidden, axis], "first")
-    dense = [writer.constant("dense.w", weights["dense.weight"].T), writer.constant("dense.b", weights["dense.bias"])]
-    inner = writer.add("Tanh", [writer.add("Gemm", [first, *dense], "dense")], "pooled")
-    out = [
-        writer.constant("classifier.w", weights["classifier.weight"].T),
-        writer.constant("classifier.b", weights["classifier.bias"]),
-    ]
-    return writer.add("Gemm", [inner, *out], "logits")
 
 
 def write_mean(writer: GraphWriter, hidden: str) -> str:

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evidencerails.checks.base import CheckContext
-from evidencerails.checks.evidence_nli import Reading, Readings, read_claims
 from evidencerails.checks.hypotheses import hypotheses, question_of
-from evidencerails.checks.other_values import other_values
 from evidencerails.errors import LlmError
 from evidencerails.exchange import Exchange, Passage, Sample, Span
 from evidencerails.llm.parsing import AGREEMENT_REPAIR, ask, parse_agreement
@@ -18,9 +16,9 @@ from evidencerails.llm.session import LlmSession
 from evidencerails.report import Quote
 from evidencerails.scoring.languages import unknown_language
 from evidencerails.scoring.ngram import UnigramModel, words
-from evidencerails.scoring.verdict import VerdictModel
 from evidencerails.scoring.words import stem_of
 from evidencerails.text.claimable import claim_sentences, clean, is_short_answer
+from evidencerails.verdict.reading import ClaimEvidence, Readings, read_claims
 
 NEUTRAL_WEIGHT = 0.5
 """What a sample that neither supports nor contradicts a sentence adds to drift: long answers pick other facts."""
@@ -87,10 +85,9 @@ async def nli_votes(
     """
     question = await context.nli.run(question_of, exchange.user_input)
     texts = await context.nli.run(hypotheses, sentences, exchange.user_input)
-    thresholds = VerdictModel.load().thresholds
     columns = await asyncio.gather(
         *(
-            read_claims(texts, [passage], context.nli, context.config.grounding, thresholds, question=question)
+            read_claims(texts, [passage], context.nli, context.config.grounding, question=question)
             for passage in sample_passages(samples)
         )
     )
@@ -109,7 +106,7 @@ def _nli_rows(sentences: Sequence[Span], samples: Sequence[Sample], columns: Seq
     ]
 
 
-def _nli_vote(sentence: str, reading: Reading, sample: str) -> Vote:
+def _nli_vote(sentence: str, reading: ClaimEvidence, sample: str) -> Vote:
     seen = reading.support
     if seen is None:
         return Vote(NEUTRAL_WEIGHT, 0.0)
@@ -118,14 +115,10 @@ def _nli_vote(sentence: str, reading: Reading, sample: str) -> Vote:
         drift = _short_answer_drift(sentence, sample, 1.0 - entailment, contradiction)
         contradiction = max(contradiction, drift)  # another answer to the same question is no mere addition
     else:
-        if other_values(reading, seen):
-            not_supported = VerdictModel.load().claim(reading.features).score
-            contradiction = max(contradiction, 1.0 - entailment, not_supported)
-            entailment = min(entailment, 1.0 - contradiction)
         neutral = max(0.0, 1.0 - contradiction - entailment)
         drift = min(1.0, contradiction + NEUTRAL_WEIGHT * neutral)
     decisive = reading.against if contradiction >= CONTRADICTS_FROM and reading.against else seen
-    return Vote(drift, contradiction, decisive.quote(reading.words, drift))
+    return Vote(drift, contradiction, decisive.quote(reading.hypothesis, drift))
 
 
 def _short_answer_drift(answer: str, sample: str, not_entailed: float, contradiction: float) -> float:

@@ -27,8 +27,8 @@ from evidencerails.checks.citation.verification import Question, Verification, c
 from evidencerails.checks.grounding import Readable, readable_evidence
 from evidencerails.exchange import Exchange, Span
 from evidencerails.report import CheckResult, CheckStatus, Claim, Finding
-from evidencerails.scoring.verdict import VerdictModel
 from evidencerails.settings.citations import CitationLevel
+from evidencerails.verdict.model import VerdictModel
 
 VERIFYING = ("verified", "strict")
 """Levels at which the cited passages are read."""
@@ -194,7 +194,8 @@ async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, con
 
 def _supporting(verification: Verification) -> str:
     support = verification.reading.support
-    return support.window.passage.id if support else ""
+    quote = support.quote(verification.reading.hypothesis, 1.0) if support else None
+    return quote.passage_id if quote else ""
 
 
 def _not_entailed(read: _Read, sources: Sources, misquoted: set[Span]) -> list[Finding]:

@@ -10,24 +10,24 @@ from evidencerails.checks.claim_by_model import second_opinion
 from evidencerails.checks.claim_plan import Plan, Sorted
 from evidencerails.checks.claim_proof import MAX_COMPARED_CHARACTERS
 from evidencerails.checks.error_types import error_types
-from evidencerails.checks.evidence_nli import Reading, Readings, read_claims
-from evidencerails.checks.grounding import Judged as Verdict
 from evidencerails.checks.grounding import claim_of as claim_of_reading
-from evidencerails.checks.grounding import judged_reading as verdict_on
 from evidencerails.checks.hypotheses import Hypothesis, hypotheses
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.report import Claim, ErrorType, Label
-from evidencerails.scoring.verdict import ClaimVerdict, VerdictModel, sigmoid
 from evidencerails.text.claims import ExtractedClaim
 from evidencerails.text.subjective import subject_of
+from evidencerails.verdict.model import ClaimVerdict, VerdictModel, sigmoid
+from evidencerails.verdict.reading import ClaimEvidence, Readings, read_claims
+from evidencerails.verdict.reading import Judged as Verdict
+from evidencerails.verdict.reading import judged_reading as verdict_on
 
 
 class _Read(NamedTuple):
     """One claim with what the evidence says about it."""
 
     extracted: ExtractedClaim
-    reading: Reading
+    reading: ClaimEvidence
     verdict: Verdict
 
 
@@ -42,7 +42,7 @@ async def classify_offline(
     model, settings = VerdictModel.load(), context.config.grounding
     whole, wordings = await context.nli.run(_whole_sentences, extracted, exchange.user_input)
     texts: list[Hypothesis | str] = [*wordings, *(claim.text for claim in extracted)]
-    readings = await read_claims(texts, plan.passages, context.nli, settings, model.thresholds)
+    readings = await read_claims(texts, plan.passages, context.nli, settings)
     settled = await context.nli.run(_judged_together, whole, extracted, readings.claims, model, settings)
     settled = await _with_parts(settled, plan, context, model)
     claims = await context.nli.run(_claims_offline, settled, plan.passages, f"{context.nli.name}@{context.nli.version}")
@@ -75,16 +75,18 @@ def _response_score(settled: Sequence[_Read], claims: Sequence[Claim], model: Ve
 def _judged_together(
     whole: list[ExtractedClaim],
     extracted: list[ExtractedClaim],
-    readings: list[Reading],
+    readings: list[ClaimEvidence],
     model: VerdictModel,
     settings: GroundingSettings,
 ) -> list[_Read]:
     both = zip([*whole, *extracted], readings, strict=True)
-    found = [_Read(claim, one, verdict_on(one, model, settings, claim.sentence.text)) for claim, one in both]
-    return _settled(found[: len(whole)], found[len(whole) :], model)
+    found = [_Read(claim, one, verdict_on(one, model, settings)) for claim, one in both]
+    most = settings.max_unsupported_score
+    bar = model.warn_from(settings.max_false_warnings) if most is None else most
+    return _settled(found[: len(whole)], found[len(whole) :], bar)
 
 
-def _settled(whole: Sequence[_Read], parts: Sequence[_Read], model: VerdictModel) -> list[_Read]:
+def _settled(whole: Sequence[_Read], parts: Sequence[_Read], bar: float) -> list[_Read]:
     """The claims with verdicts that agree with those on their sentences.
 
     A sentence that is one claim has one verdict. One that was cut: a claim that is merely absent, in a sentence that is
@@ -102,7 +104,7 @@ def _settled(whole: Sequence[_Read], parts: Sequence[_Read], model: VerdictModel
             is_reworded = text not in sentence.extracted.text
             settled.append(own[0] if is_reworded else sentence._replace(extracted=_reread(sentence, own[0])))
         elif sentence.verdict.label == "supported":
-            settled += [_tempered(read, sentence, model) for read in own]
+            settled += [_tempered(read, sentence, bar) for read in own]
         elif all(read.verdict.label == "supported" for read in own):
             label: Label = "contradicted" if sentence.verdict.label == "contradicted" else "partially_supported"
             settled.append(sentence._replace(verdict=Verdict(label, sentence.verdict.verdict)))
@@ -115,13 +117,13 @@ def _reread(sentence: _Read, own: _Read) -> ExtractedClaim:
     return own.extracted._replace(text=sentence.extracted.text)
 
 
-def _tempered(read: _Read, sentence: _Read, model: VerdictModel) -> _Read:
+def _tempered(read: _Read, sentence: _Read, bar: float) -> _Read:
     if read.verdict.label in ("supported", "contradicted"):
         return read
     mean = (read.verdict.verdict.logit + sentence.verdict.verdict.logit) / 2
     lift = mean - read.verdict.verdict.logit
     verdict = ClaimVerdict(sigmoid(mean), {**read.verdict.verdict.parts, "whole_sentence": lift})
-    label: Label = "supported" if verdict.score < model.thresholds.unsupported else read.verdict.label
+    label: Label = "supported" if verdict.score < bar else read.verdict.label
     return read._replace(verdict=Verdict(label, verdict))
 
 
@@ -132,7 +134,7 @@ async def _with_parts(settled: list[_Read], plan: Plan, context: CheckContext, m
         return settled
     texts = [part for place in places for part in settled[place].extracted.parts]
     settings = context.config.grounding
-    readings: Readings = await read_claims(texts, plan.passages, context.nli, settings, model.thresholds)
+    readings: Readings = await read_claims(texts, plan.passages, context.nli, settings)
     found = iter(readings.claims)
     changed = list(settled)
     for place in places:

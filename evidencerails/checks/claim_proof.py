@@ -18,10 +18,10 @@ from evidencerails.nli.base import CONTRADICTION, ENTAILMENT
 from evidencerails.report import ErrorType, Quote
 from evidencerails.scoring.base import Statement
 from evidencerails.scoring.languages import unknown_language
-from evidencerails.scoring.verdict import VerdictModel
 from evidencerails.scoring.words import words_of
 from evidencerails.text.claimable import clean
 from evidencerails.text.sentences import split_sentences
+from evidencerails.verdict.model import VerdictModel
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
@@ -78,8 +78,9 @@ async def objections_to(
     except EvidencerailsError:  # a second look at a verdict that stands on its quote already
         return {}
     everything = "\n\n".join(passage.text for passage in passages)[:MAX_COMPARED_CHARACTERS]
-    bar = context.config.grounding.contradiction_threshold
-    threshold = VerdictModel.load().thresholds.contradiction if bar is None else bar
+    settings = context.config.grounding
+    bar = settings.contradiction_threshold
+    threshold = VerdictModel.load().block_from(settings.max_false_blocks) if bar is None else bar
     codes = await context.nli.run(_objections, told_by, rows, everything, threshold)
     return {place: code for place, code in zip(places, codes, strict=True) if code}
 

@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
-from evidencerails.checks.evidence_nli import nli_scores
 from evidencerails.exchange import Span
 from evidencerails.scoring.words import Words, stem_of, words_of
 from evidencerails.text.claimable import clean, makes_claim
 from evidencerails.text.sentences import split_sentences
+from evidencerails.verdict.reading import nli_scores
 
 if TYPE_CHECKING:
     from evidencerails.nli.base import Scores

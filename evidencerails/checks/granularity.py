@@ -16,14 +16,13 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from evidencerails.checks.base import CheckContext
-from evidencerails.checks.evidence_nli import Reading, read_claims
 from evidencerails.checks.grounding import readable_evidence
 from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.report import CheckResult
-from evidencerails.scoring.verdict import VerdictModel
 from evidencerails.settings.citations import EntailmentLevel
 from evidencerails.text.claimable import claim_sentences, clean
 from evidencerails.text.sentences import split_sentences
+from evidencerails.verdict.reading import ClaimEvidence, read_claims
 
 MIN_PROBABILITY = 0.5
 """Probability from which a relation is the verdict."""
@@ -147,11 +146,11 @@ def _premises(passages: Sequence[Passage], level: EntailmentLevel) -> list[list[
 async def _read(
     units: Sequence[Unit], premises: list[list[Passage]], context: CheckContext
 ) -> list[tuple[Unit, Scores]]:
-    settings, thresholds = context.config.grounding, VerdictModel.load().thresholds
+    settings = context.config.grounding
     texts = [text for unit in units for text in unit.texts]
-    readings: list[list[Reading]] = []
+    readings: list[list[ClaimEvidence]] = []
     for passages in premises:
-        readings.append((await read_claims(texts, passages, context.nli, settings, thresholds)).claims)
+        readings.append((await read_claims(texts, passages, context.nli, settings)).claims)
     found, at = [], 0
     for unit in units:
         own = [one for claims in readings for one in claims[at : at + len(unit.texts)]]

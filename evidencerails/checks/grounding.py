@@ -8,30 +8,24 @@ from typing import Any, NamedTuple
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.contradictions import Clash, clashes_with_prompt, self_contradictions
 from evidencerails.checks.error_types import error_types
-from evidencerails.checks.evidence_nli import Reading, Readings, Seen, read_claims
 from evidencerails.checks.hypotheses import hypotheses, lacks_its_question
-from evidencerails.checks.other_values import EXACT_KINDS, other_values
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label, Quote, Severity
 from evidencerails.scoring.languages import unknown_language
-from evidencerails.scoring.verdict import ClaimVerdict, VerdictModel, logit
-from evidencerails.text.claimable import claim_sentences, clean, is_bare_reply
+from evidencerails.text.claimable import claim_sentences, clean
+from evidencerails.verdict.model import VerdictModel
+from evidencerails.verdict.reading import ClaimEvidence, Judged, Readings, judged_reading, read_claims
 
-COPY_SCORE = 0.02
-"""Highest score of a sentence that stands word by word in the evidence, unless another passage contradicts it."""
-ENTAILED = 0.5
-"""P(entailment) from which a bare yes or no is supported: then it is likelier than both others together."""
 SUPPORTED_LABELS = ("supported", "unevaluatable")
 _SEVERITY: dict[str, Severity] = {"contradicted": "high", "absent": "medium", "partially_supported": "low"}
 
 
 class GroundingCheck:
-    """Sentence-level NLI against the evidence, with word evidence, in one calibrated verdict a sentence.
+    """Sentence-level NLI against the evidence, one calibrated verdict a sentence.
 
-    The best supporting window counts. A passage about the same thing that contradicts a sentence wins over another
-    that supports it: sources that disagree are no grounds for a claim. A sentence that nothing entails is `absent`,
-    never clean.
+    The best supporting window counts, and outranks a contradiction by a passage about another subject. A sentence that
+    nothing entails is `absent`, never clean.
 
     Contradictions inside the answer and with the user's own words are findings too. They need no evidence, so they
     are looked for without any, and one of them makes the status hallucinated, because one of two contradicting
@@ -79,42 +73,37 @@ class GroundingCheck:
     async def _with_evidence(
         self, exchange: Exchange, sentences: list[Span], readable: Readable, context: CheckContext
     ) -> CheckResult:
-        model, settings = VerdictModel.load(), context.config.grounding
+        settings = context.config.grounding
         texts = await context.nli.run(hypotheses, sentences, exchange.user_input)
-        readings = await read_claims(texts, readable.passages, context.nli, settings, model.thresholds)
-        judged = await context.nli.run(_judged, readings.claims, sentences, model, settings)
+        readings = await read_claims(texts, readable.passages, context.nli, settings)
         version = _method_version(self, context)
-        claims = await context.nli.run(_claims_of, sentences, readings.claims, judged, version)
+        claims = await context.nli.run(_claims_of, sentences, readings.claims, settings, version)
         supported = frozenset(claim.span for claim in claims if claim.label in SUPPORTED_LABELS)
         clashes = await _clashes(exchange, sentences, context, supported=supported)
-        return await context.nli.run(self._result, claims, readings, judged, clashes, exchange, readable, version)
+        return await context.nli.run(self._result, claims, readings, clashes, exchange, readable, version)
 
     def _result(
         self,
         claims: list[Claim],
         readings: Readings,
-        judged: list[Judged],
         clashes: _Clashes,
         exchange: Exchange,
         readable: Readable,
         version: str,
     ) -> CheckResult:
-        model = VerdictModel.load()
         findings = [_finding(c, r, self.name) for c, r in zip(claims, readings.claims, strict=True)]
         found = [f for f in findings if f is not None] + self._clash_findings(clashes, version)
         status, reason = _status(found, readable)
-        verdicts = [j.verdict for j in judged]
-        # That one claim is wrong is at least as likely as that this one is.
-        worst = max((f.score or 0.0 for f in found), default=0.0)
+        scores = [claim.score or 0.0 for claim in claims] + [finding.score or 0.0 for finding in found]
         return CheckResult(
             name=self.name,
             status=status,
             reason=reason,
-            score=None if status == "unverified" else max(model.response(verdicts), worst),
+            score=None if status == "unverified" else max(scores, default=0.0),
             claims=tuple(claims),
             findings=tuple(found),
             metrics=_metrics(claims, readings.claims),
-            details=_details(exchange, readings, readable, model),
+            details=_details(exchange, readings, readable),
             version=version,
         )
 
@@ -168,74 +157,11 @@ async def _clashes(
     return _Clashes(inside, with_prompt)
 
 
-class Judged(NamedTuple):
-    """A label and the calibrated verdict behind it."""
-
-    label: Label
-    verdict: ClaimVerdict
-    other_value: Seen | None = None
-    """The window that gives another value, where that made the claim contradicted."""
-
-
-def _judged(
-    readings: Sequence[Reading], sentences: Sequence[Span], model: VerdictModel, settings: GroundingSettings
-) -> list[Judged]:
-    both = zip(readings, sentences, strict=True)
-    return [judged_reading(reading, model, settings, sentence.text) for reading, sentence in both]
-
-
-def judged_reading(reading: Reading, model: VerdictModel, settings: GroundingSettings, sentence: str = "") -> Judged:
-    """The label of one claim and its calibrated verdict.
-
-    Args:
-        sentence: the sentence of the answer that makes the claim; a bare yes or no has no words to look for, so that
-            entailment alone supports it.
-    """
-    judged = _by_words_and_nli(reading, model, settings)
-    if judged.label != "supported" or reading.entailment >= ENTAILED or not is_bare_reply(sentence):
-        return judged
-    label: Label = "contradicted" if reading.contradiction > reading.entailment else "absent"
-    return Judged(label, _lifted(judged.verdict, 1.0 - reading.entailment, "not_entailed"))
-
-
-def _by_words_and_nli(reading: Reading, model: VerdictModel, settings: GroundingSettings) -> Judged:
-    verdict = model.claim(reading.features)
-    bar = _given(settings.max_unsupported_score, model.thresholds.unsupported)
-    if reading.is_copy:
-        verdict = _lowered(verdict, COPY_SCORE)
-    is_sure = verdict.score >= bar and not reading.is_copy
-    needed = _given(settings.contradiction_threshold, model.thresholds.contradiction)
-    if reading.contradiction >= (needed if is_sure else max(needed, model.thresholds.conflict)):
-        return Judged("contradicted", _lifted(verdict, max(reading.contradiction, bar)))
-    near = reading.nearest or reading.support
-    others = other_values(reading, near) if near and not reading.is_copy else frozenset()
-    if others & EXACT_KINDS or (others and verdict.score >= bar):
-        return Judged("contradicted", _lifted(verdict, bar, "other_value"), near)
-    if verdict.score < bar:
-        return Judged("supported", verdict)
-    is_partial = reading.entailment >= model.thresholds.partial
-    return Judged("partially_supported" if is_partial else "absent", verdict)
-
-
-def _given(value: float | None, default: float) -> float:
-    return default if value is None else value
-
-
-def _lowered(verdict: ClaimVerdict, most: float) -> ClaimVerdict:
-    if verdict.score <= most:
-        return verdict
-    return ClaimVerdict(most, {**verdict.parts, "same_sentence": logit(most) - verdict.logit})
-
-
-def _lifted(verdict: ClaimVerdict, least: float, part: str = "contradicting_passage") -> ClaimVerdict:
-    """The verdict, at least as certain as what decided it."""
-    if verdict.score >= least:
-        return verdict
-    lift = logit(least) - verdict.logit
-    return ClaimVerdict(least, {**verdict.parts, part: lift})
-
-
-def _claims_of(sentences: list[Span], readings: list[Reading], judged: list[Judged], version: str) -> list[Claim]:
+def _claims_of(
+    sentences: list[Span], readings: list[ClaimEvidence], settings: GroundingSettings, version: str
+) -> list[Claim]:
+    model = VerdictModel.load()
+    judged = [judged_reading(reading, model, settings) for reading in readings]
     return [
         claim_of(sentence, reading, one, version, types=_error_types(reading, one.label))
         for sentence, reading, one in zip(sentences, readings, judged, strict=True)
@@ -243,54 +169,55 @@ def _claims_of(sentences: list[Span], readings: list[Reading], judged: list[Judg
 
 
 def claim_of(
-    sentence: Span, reading: Reading, judged: Judged, version: str, *, types: tuple[ErrorType, ...] = ()
+    sentence: Span, reading: ClaimEvidence, judged: Judged, version: str, *, types: tuple[ErrorType, ...] = ()
 ) -> Claim:
     """The claim of one sentence with its verdict, evidence and reason."""
-    against = judged.other_value or reading.against
-    seen = against if judged.label == "contradicted" else reading.support
+    seen = reading.against if judged.label == "contradicted" else reading.support
+    quotes = _quotes(reading, judged.label)
     return Claim(
         text=reading.hypothesis,
         span=sentence,
         label=judged.label,
         score=judged.verdict.score,
         error_types=types,
-        evidence=_quotes(reading, judged.label, against),
-        reason=_reason(reading, judged.label, against),
-        method="nli+words",
+        evidence=quotes,
+        reason=_reason(reading, judged.label, quotes),
+        method="nli",
         version=version,
         nli=seen.nli if seen else None,
         parts=judged.verdict.parts,
     )
 
 
-def _quotes(reading: Reading, label: Label, against: Seen | None) -> tuple[Quote, ...]:
+def _quotes(reading: ClaimEvidence, label: Label) -> tuple[Quote, ...]:
     """The words that decided; for an absent claim the nearest ones, if they are about the same thing at all."""
-    if label == "contradicted" and against:
-        return (against.quote(reading.words, against.nli.contradiction),)
-    seen = reading.nearest if label == "absent" else reading.support
-    if seen is None or (label == "absent" and seen.aboutness == 0.0):
+    seen = reading.against if label == "contradicted" else reading.support
+    if seen is None or (label == "absent" and seen.lexical_overlap == 0.0):
         return ()
-    return (seen.quote(reading.words, seen.nli.neutral if label == "absent" else seen.nli.entailment),)
+    scores = {"contradicted": seen.nli.contradiction, "absent": seen.nli.neutral}
+    quote = seen.quote(reading.hypothesis, scores.get(label, seen.nli.entailment))
+    return (quote,) if quote else ()
 
 
-def _error_types(reading: Reading, label: Label) -> tuple[ErrorType, ...]:
+def _error_types(reading: ClaimEvidence, label: Label) -> tuple[ErrorType, ...]:
     """What a comparison with the deciding windows shows. Blocks."""
     near = dict.fromkeys(seen.window.text for seen in (reading.support, reading.against) if seen)
     return error_types(reading.hypothesis, "\n\n".join(near), label)
 
 
-def _reason(reading: Reading, label: Label, against: Seen | None) -> str:
+def _reason(reading: ClaimEvidence, label: Label, quotes: Sequence[Quote]) -> str:
     lacks = f"; the evidence lacks its {', '.join(reading.missing)}" if reading.missing else ""
-    if label == "contradicted" and against:
-        return f"passage {against.window.passage.id} says otherwise{lacks}"
-    if label == "supported" and reading.support:
-        return f"supported by passage {reading.support.window.passage.id}"
-    if label == "partially_supported" and reading.support:
-        return f"passage {reading.support.window.passage.id} supports it only in part{lacks}"
+    passage = quotes[0].passage_id if quotes else ""
+    if label == "contradicted":
+        return f"passage {passage} says otherwise{lacks}" if passage else f"the evidence says otherwise{lacks}"
+    if label == "supported":
+        return f"supported by passage {passage}" if passage else "supported by the evidence"
+    if label == "partially_supported" and passage:
+        return f"passage {passage} supports it only in part{lacks}"
     return f"nothing in the evidence supports it{lacks}"
 
 
-def _finding(claim: Claim, reading: Reading, check: str) -> Finding | None:
+def _finding(claim: Claim, reading: ClaimEvidence, check: str) -> Finding | None:
     if claim.label in SUPPORTED_LABELS:
         return None
     return finding_of(claim, check, is_made_up=bool(reading.missing))
@@ -364,7 +291,7 @@ def _shown_reason(findings: Sequence[Finding]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _metrics(claims: Sequence[Claim], readings: Sequence[Reading]) -> dict[str, float]:
+def _metrics(claims: Sequence[Claim], readings: Sequence[ClaimEvidence]) -> dict[str, float]:
     """`groundedness`: share of supported claims; `faithfulness`: mean support probability (control stack, 20.4.3)."""
     unsupported = sum(claim.label not in SUPPORTED_LABELS for claim in claims)
     return {
@@ -376,7 +303,7 @@ def _metrics(claims: Sequence[Claim], readings: Sequence[Reading]) -> dict[str, 
     }
 
 
-def _details(exchange: Exchange, readings: Readings, readable: Readable, model: VerdictModel) -> dict[str, Any]:
+def _details(exchange: Exchange, readings: Readings, readable: Readable) -> dict[str, Any]:
     seen = readings.coverage
     return {
         "windows": seen.windows,
@@ -386,8 +313,7 @@ def _details(exchange: Exchange, readings: Readings, readable: Readable, model: 
         "coverage": round(seen.share, 4),
         "pairs": readings.pairs,
         "passages_unread": list(readable.unread),
-        "verdict_version": model.version,
-        "verdict_provisional": model.provisional,
+        "verdict_version": VerdictModel.load().version,
     }
 
 

@@ -175,10 +175,10 @@ def _names(text: str, entity: Entity) -> bool:
 
 async def _entailed(sentences: set[Span], exchange: Exchange, context: CheckContext) -> set[Span]:
     """The sentences that the evidence supports; none if it cannot be read, which leaves all of them open."""
-    from evidencerails.checks.evidence_nli import read_claims
-    from evidencerails.checks.grounding import judged_reading, readable_evidence
+    from evidencerails.checks.grounding import readable_evidence
     from evidencerails.checks.hypotheses import hypotheses
-    from evidencerails.scoring.verdict import VerdictModel
+    from evidencerails.verdict.model import VerdictModel
+    from evidencerails.verdict.reading import judged_reading, read_claims
 
     ordered = sorted(sentences, key=lambda span: span.start)
     settings, model = context.config.grounding, VerdictModel.load()
@@ -187,7 +187,7 @@ async def _entailed(sentences: set[Span], exchange: Exchange, context: CheckCont
         if readable.reason or not readable.passages:
             return set()
         wordings = hypotheses(ordered, exchange.user_input)
-        readings = await read_claims(wordings, readable.passages, context.nli, settings, model.thresholds)
+        readings = await read_claims(wordings, readable.passages, context.nli, settings)
     except EvidencerailsError:  # evidence that cannot be read settles nothing
         return set()
     judged = [judged_reading(reading, model, settings).label for reading in readings.claims]

@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evidencerails.checks.claim_proof import context_of, sentence_of
-from evidencerails.checks.evidence_nli import read_claims
-from evidencerails.checks.grounding import judged_reading
 from evidencerails.checks.hypotheses import hypotheses
 from evidencerails.errors import EvidencerailsError, reason_of
 from evidencerails.exchange import Exchange, Passage, Span
@@ -22,8 +20,9 @@ from evidencerails.mitigation.severity import severity_of, stakes_of
 from evidencerails.nli.base import ENTAILMENT
 from evidencerails.report import CheckResult, Claim, Finding, Label, Quote, Verified, VerifiedClaim
 from evidencerails.scoring.evidence import find_quote
-from evidencerails.scoring.verdict import VerdictModel
 from evidencerails.text.claimable import clean
+from evidencerails.verdict.model import VerdictModel
+from evidencerails.verdict.reading import judged_reading, read_claims
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
@@ -127,7 +126,7 @@ async def _compared(
         return _unanswered(candidate, "quote_does_not_say_so: the quoted words do not entail the answer", question)
     settings, model = context.config.grounding, VerdictModel.load()
     passage = Passage(id="answer", text=f"{question} {answer.answer.strip()}")
-    readings = await read_claims([candidate.claim.text], [passage], context.nli, settings, model.thresholds)
+    readings = await read_claims([candidate.claim.text], [passage], context.nli, settings)
     verdict = await context.nli.run(judged_reading, readings.claims[0], model, settings)
     outcome = _outcome(verdict.label, verdict.verdict.score, context.config.verification.min_consistency)
     return VerifiedClaim(

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evidencerails.checks.evidence_nli import read_claims
-from evidencerails.checks.grounding import judged_reading
 from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Passage, Value
 from evidencerails.llm.parsing import ask, parse_json
 from evidencerails.mitigation.abstain import message_for
 from evidencerails.mitigation.relevance import relevances
 from evidencerails.report import Label
-from evidencerails.scoring.verdict import VerdictModel
 from evidencerails.text.claimable import makes_claim
+from evidencerails.verdict.model import VerdictModel
+from evidencerails.verdict.reading import judged_reading, read_claims
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
@@ -194,7 +193,7 @@ async def _standing(
         return "unknown_source", None
     cited = [by_id[ref] for ref in claim.source_refs]
     model, settings = VerdictModel.load(), context.config.grounding
-    readings = await read_claims([claim.statement], cited, context.nli, settings, model.thresholds)
+    readings = await read_claims([claim.statement], cited, context.nli, settings)
     label = (await context.nli.run(judged_reading, readings.claims[0], model, settings)).label
     return ("grounded" if label == "supported" else "not_borne_out"), label
 

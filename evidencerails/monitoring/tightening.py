@@ -110,10 +110,10 @@ def _store(settings: StoreSettings | None, then: WhenExhausted) -> StoreSettings
 def _grounding(settings: GroundingSettings, then: WhenExhausted) -> GroundingSettings:
     if then.max_unsupported_score is None:
         return settings
-    from evidencerails.scoring.verdict import VerdictModel
+    from evidencerails.verdict.model import VerdictModel
 
     usual = settings.max_unsupported_score
-    usual = VerdictModel.load().thresholds.unsupported if usual is None else usual
+    usual = VerdictModel.load().warn_from(settings.max_false_warnings) if usual is None else usual
     return settings.model_copy(update={"max_unsupported_score": min(usual, then.max_unsupported_score)})
 
 

@@ -1,23 +1,29 @@
 """The NLI model inside the package, run by onnxruntime: no download, no torch.
 
-The pair is encoded as `[CLS] premise [SEP] hypothesis [SEP]` and never cut. Evidence reaches the model in windows that
-fit (`evidencerails.nli.windows`); a pair that is still too long is read in parts: overlapping parts of the premise, of
-which the one that says most about the hypothesis counts, and parts of the hypothesis, of which the least entailed one
-counts, as a claim is supported only if all of it is.
-"""
+In: pairs of evidence and claim. Out: probabilities of entailment, neutral and contradiction. All pairs with one premise
+are read together: the evidence once, `<s> evidence </s>`, then each claim, `<s> claim </s>`, beside the evidence's keys
+and values. A claim attends to the evidence and to itself, never to another claim, so its score does not depend on what
+else is asked, and each further claim costs its own tokens only. What was computed for a premise is kept
+(`evidence_states`).
+
+A pair is never cut. Evidence reaches the model in windows that fit (`evidencerails.nli.windows`); a pair that is still
+too long is read in parts: overlapping parts of the premise, of which the one that says most about the hypothesis
+counts, and parts of the hypothesis, of which the least entailed one counts, as a claim is supported only if all of it
+is."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.errors import ModelFileError, NliError, told
 from evidencerails.nli.base import LABELS, Pair
+from evidencerails.nli.evidence_states import EvidenceStates
 from evidencerails.nli.model_file import MODEL_FOLDER, ONNX, REMEDY, TOKENIZER, read_description, verify_file
 from evidencerails.nli.onnx_session import open_session
 from evidencerails.nli.parts import combined, encodable, stretches
@@ -30,23 +36,44 @@ if TYPE_CHECKING:
 
     from evidencerails.nli.base import Scores
 
-BATCH_TOKENS = 512
-"""Tokens of one batch, padding included: one row of the longest pairs. onnxruntime keeps the memory of its largest one
-for good, and larger ones are no faster on a processor: twice as many tokens take 3 to 10 % more time."""
+    Floats = npt.NDArray[np.float32]
+    Integers = npt.NDArray[np.int64]
+
+RUN_TOKENS = 512
+"""Tokens of one call of the model; more are no faster on a processor and take more memory."""
+KNOWN_TOKENS = 1024
+"""Evidence tokens that the claims of one call may look at, over all premises."""
 PIECE_CHARACTERS = 10_000
 """A longer text is encoded in pieces, side by side; they end at white space, which no token crosses."""
-LOGITS, EMBEDDING = "logits", "embedding"
+WORDS, WORD_SCALES, PLACES = "words.npy", "word_scales.npy", "places.npy"
+POSITION_OFFSET = 2
+"""MPNet counts positions from 2."""
+EPSILON = 1e-5
+BUCKETS, MAX_DISTANCE = 32, 128
+"""Relative positions: 16 buckets in each direction, exact up to 8 tokens, logarithmic up to 128."""
+HIDDEN = BUCKETS
+"""Bucket of two tokens that do not see each other; the graph gives it a weight of zero."""
 
 Ids = list[int]
 _SPACE = re.compile(r"\s")
 
 
+class _Group(NamedTuple):
+    """A premise and the claims that are read beside it, both with their special tokens."""
+
+    evidence: tuple[int, ...]
+    claims: list[Ids]
+    places: list[int]
+    """Where each claim's scores go."""
+
+
 class EmbeddedModel:
-    """An ONNX cross-encoder with its tokenizer and calibration.
+    """The packed reader with its tokenizer and calibration.
 
     Args:
-        folder: holds `model.onnx`, `tokenizer.json` and `model.json`; the one inside the package if None.
-        threads: batches computed side by side; the processors this process may use if None.
+        folder: holds `model.onnx`, its weights, the embedding tables, `tokenizer.json` and `model.json`; the one inside
+            the package if None.
+        threads: threads of one call; the processors this process may use if None.
 
     Raises:
         ModelFileError: a file is missing, damaged, or of a later version.
@@ -58,7 +85,6 @@ class EmbeddedModel:
         *,
         threads: int | None = None,
         languages: tuple[str, ...] = ("en",),
-        batch_tokens: int = BATCH_TOKENS,
     ) -> None:
         self._folder = Path(folder) if folder is not None else MODEL_FOLDER
         self._description = read_description(self._folder)
@@ -66,14 +92,17 @@ class EmbeddedModel:
         self.languages = languages
         self.name = self._description.name
         self.max_tokens = self._description.max_length
-        self._batch_tokens = batch_tokens
-        self._onnx = verify_file(self._folder, ONNX, self._description)
-        self.version = f"{self._description.version}+{self._description.sha256[ONNX][:8]}"
-        self._tokenizer = _load_tokenizer(verify_file(self._folder, TOKENIZER, self._description))
-        self._cls, self._sep, self._pad = (self._special(token) for token in ("[CLS]", "[SEP]", "[PAD]"))
+        names = dict.fromkeys((ONNX, TOKENIZER, WORDS, WORD_SCALES, PLACES, *self._description.sha256))
+        files = {name: verify_file(self._folder, name, self._description) for name in names}
+        self._onnx = files[ONNX]
+        self.version = f"{self._description.version}+{_short_digest(self._description.sha256)}"
+        self._tokenizer = _load_tokenizer(files[TOKENIZER])
+        self._first, self._last = (self._special(token) for token in ("<s>", "</s>"))
+        self._embeddings = _Embeddings(files[WORDS], files[WORD_SCALES], files[PLACES])
         self._columns = [self._description.labels.index(label) for label in LABELS]
-        self._processes: dict[int, tuple[Any, ThreadPoolExecutor]] = {}
-        self._check_outputs()
+        self._sessions: dict[int, Any] = {}
+        self._states = EvidenceStates()
+        self._session()
 
     def scores(self, pairs: Sequence[Pair]) -> Scores:
         """See `NliModel.scores`."""
@@ -95,27 +124,9 @@ class EmbeddedModel:
         return [(start + first, start + last) for start, encoding in found for first, last in encoding.offsets]
 
     @property
-    def has_embeddings(self) -> bool:
-        """Whether the file also gives sentence embeddings."""
-        return EMBEDDING in self._output_names()
-
-    def embeddings(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Unit vectors, shape (n, d), in input order; a long text is the mean of its parts.
-
-        Raises:
-            NliError: the file has no embedding output.
-        """
-        import numpy as np
-
-        if not self.has_embeddings:
-            raise NliError(f"model {self.name!r} {self.version} has no output {EMBEDDING!r}")
-        ids = self._encoded(set(texts))
-        room = self.max_tokens - 2
-        parts = [_cut(ids[text], room) for text in texts]
-        rows = [([self._cls, *part, self._sep], 0) for line in parts for part in line]
-        vectors = iter(self._run(rows, EMBEDDING))
-        means = np.stack([np.mean([next(vectors) for _ in line], axis=0) for line in parts])
-        return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9), dtype=np.float32)
+    def kept_bytes(self) -> int:
+        """Bytes of evidence states that are kept for further answers."""
+        return self._states.size_bytes
 
     def _encoded(self, texts: set[str]) -> dict[str, Ids]:
         # A batch is encoded without the interpreter lock, a single text with it: a long one would stop the event loop.
@@ -123,95 +134,210 @@ class EmbeddedModel:
         encodings = self._tokenizer.encode_batch_fast([encodable(text) for text in known], add_special_tokens=False)
         return {text: encoding.ids for text, encoding in zip(known, encodings, strict=True)}
 
-    def _parts(self, premise: Ids, hypothesis: Ids) -> list[list[tuple[Ids, int]]]:
-        """Model rows of one pair: a line for each part of the hypothesis, in it a row for each part of the premise.
-
-        A row is its ids and the number of them before the hypothesis. Nearly always there is one line of one row.
-        """
+    def _parts(self, premise: Ids, hypothesis: Ids) -> list[list[tuple[Ids, Ids]]]:
+        """What is read for one pair: a line for each part of the hypothesis, in it one for each part of the premise."""
         return [
-            [self._row(stretch, claim) for stretch in _cut(premise, premise_room(len(claim), self.max_tokens))]
-            for claim in _cut(hypothesis, self.max_tokens // 2)
+            [
+                (premise[first:last], hypothesis[begin:end])
+                for first, last in stretches(len(premise), premise_room(end - begin, self.max_tokens))
+            ]
+            for begin, end in stretches(len(hypothesis), self.max_tokens // 2)
         ]
 
-    def _row(self, premise: Ids, hypothesis: Ids) -> tuple[Ids, int]:
-        return [self._cls, *premise, self._sep, *hypothesis, self._sep], len(premise) + 2
-
-    def _probabilities(self, rows: list[tuple[Ids, int]]) -> Scores:
+    def _probabilities(self, rows: Sequence[tuple[Ids, Ids]]) -> Scores:
         import numpy as np
 
-        logits = self._run(rows, LOGITS)
-        if logits.shape != (len(rows), len(LABELS)):
-            raise NliError(f"model {self.name!r} gave logits of shape {logits.shape} for {len(rows)} pairs")
-        scaled = logits[:, self._columns].astype(np.float32) / self._description.temperature
+        groups: dict[tuple[int, ...], _Group] = {}
+        for place, (premise, claim) in enumerate(rows):
+            evidence = (self._first, *premise, self._last)
+            group = groups.setdefault(evidence, _Group(evidence, [], []))
+            group.claims.append([self._first, *claim, self._last])
+            group.places.append(place)
+        logits = np.zeros((len(rows), len(LABELS)), dtype=np.float32)
+        for batch in _batches(list(groups.values())):
+            states = self._evidence_states([group.evidence for group in batch])
+            places = [place for group in batch for place in group.places]
+            logits[places] = self._claim_logits(batch, states)
+        if not np.isfinite(logits).all():
+            raise NliError(f"model {self.name!r} gave numbers that are not finite; its file may be damaged")
+        scaled = logits[:, self._columns] / self._description.temperature
         powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float32)
 
-    def _run(self, rows: list[tuple[Ids, int]], output: str) -> npt.NDArray[np.float32]:
-        """One output for all rows, in their order; computed in batches of rows of like length, the longest first."""
+    def _evidence_states(self, premises: Sequence[tuple[int, ...]]) -> list[Any]:
+        """Keys and values of each premise, those that are not kept computed together."""
         import numpy as np
 
-        session, pool = self._engine()
-        lengths = [len(ids) for ids, _ in rows]
-        by_length = sorted(range(len(rows)), key=lengths.__getitem__)
-        batches = [*_batches(by_length, lengths, self._budget(lengths), padding=self._description.padding)][::-1]
-        runs = pool.map(lambda places: self._run_batch(session, [rows[place] for place in places], output), batches)
-        found: list[Any] = [None] * len(rows)
-        for places, values in zip(batches, runs, strict=True):
-            for place, row in zip(places, values, strict=True):
-                found[place] = row
-        stacked = np.stack(found)
-        if not np.isfinite(stacked).all():
-            raise NliError(f"model {self.name!r} gave numbers that are not finite; its file may be damaged")
-        return stacked
+        found = {ids: self._states.get(ids) for ids in premises}
+        waiting = [ids for ids, states in found.items() if states is None]
+        while waiting:
+            batch, size = [waiting.pop()], 0
+            size = len(batch[0])
+            while waiting and size + len(waiting[-1]) <= RUN_TOKENS:
+                batch.append(waiting.pop())
+                size += len(batch[-1])
+            segments = np.repeat(np.arange(len(batch)), [len(ids) for ids in batch])
+            positions = np.concatenate([np.arange(len(ids)) for ids in batch])
+            buckets = _buckets(positions, positions, segments[:, None] == segments[None, :])
+            readers = np.zeros(1, dtype=np.int64)  # nobody reads these logits
+            _, states = self._run(np.concatenate(batch), positions, buckets, readers, None)
+            for number, ids in enumerate(batch):
+                own = np.ascontiguousarray(states[:, :, segments == number])
+                found[ids] = own
+                self._states.put(ids, own)
+        return [found[ids] for ids in premises]
 
-    def _budget(self, lengths: Sequence[int]) -> int:
-        """Tokens of a batch, so that the threads get equal parts."""
-        total = sum(lengths)
-        rounds = -(-total // (self._batch_tokens * self.threads))
-        return min(self._batch_tokens, total // (rounds * self.threads) + max(lengths))
-
-    def _run_batch(self, session: Any, rows: list[tuple[Ids, int]], output: str) -> Any:
+    def _claim_logits(self, groups: Sequence[_Group], states: Sequence[Any]) -> Floats:
+        """Logits of all claims of the groups, in order, shape (claims, 3)."""
         import numpy as np
 
-        length = max(len(ids) for ids, _ in rows)
-        feeds = {
-            "input_ids": np.full((len(rows), length), self._pad, dtype=np.int64),
-            "attention_mask": np.zeros((len(rows), length), dtype=np.int64),
-            "token_type_ids": np.zeros((len(rows), length), dtype=np.int64),
-        }
-        for place, (ids, first) in enumerate(rows):
-            feeds["input_ids"][place, : len(ids)] = ids
-            feeds["attention_mask"][place, : len(ids)] = 1
-            if first:
-                feeds["token_type_ids"][place, first : len(ids)] = 1
-        wanted = {node.name for node in session.get_inputs()}
+        owners = [number for number, group in enumerate(groups) for _ in group.claims]
+        claims = [claim for group in groups for claim in group.claims]
+        lengths = [len(claim) for claim in claims]
+        begins = [len(groups[owner].evidence) for owner in owners]
+        positions = np.concatenate([begin + np.arange(n) for begin, n in zip(begins, lengths, strict=True)])
+        claim_of = np.repeat(np.arange(len(claims)), lengths)
+        group_of = np.repeat(owners, lengths)
+        known_group = np.repeat(np.arange(len(groups)), [len(group.evidence) for group in groups])
+        known_positions = np.concatenate([np.arange(len(group.evidence)) for group in groups])
+        sees = np.concatenate(
+            [group_of[:, None] == known_group[None, :], claim_of[:, None] == claim_of[None, :]], axis=1
+        )
+        buckets = _buckets(positions, np.concatenate([known_positions, positions]), sees)
+        known = states[0] if len(states) == 1 else np.concatenate(list(states), axis=2)
+        readers = np.cumsum([0, *lengths[:-1]])
+        logits, _ = self._run(np.concatenate(claims), positions, buckets, readers.astype(np.int64), known)
+        return np.asarray(logits, dtype=np.float32)
+
+    def _run(self, ids: Any, positions: Any, buckets: Integers, readers: Integers, known: Any) -> tuple[Any, Any]:
+        """Logits at the readers and the tokens' own states."""
+        import numpy as np
+
+        if known is None:
+            known = np.zeros((self._layers, 2, 0, self._embeddings.width), dtype=np.float16)
+        hidden = self._embeddings(np.asarray(ids), positions)
+        feeds = {"hidden": hidden, "buckets": buckets, "readers": readers, "known": known}
         try:
-            return session.run([output], {name: feed for name, feed in feeds.items() if name in wanted})[0]
+            logits, states = self._session().run(["logits", "states"], feeds)
         except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
             raise NliError(told(f"onnxruntime failed on model {self.name!r}", error)) from error
+        return logits, states
 
-    def _engine(self) -> tuple[Any, ThreadPoolExecutor]:
-        """Session and threads of this process: a forked child has none of its parent's and makes its own."""
+    def _session(self) -> Any:
+        """Session of this process: a forked child has none of its parent's threads and makes its own."""
         pid = os.getpid()
-        if pid not in self._processes:
-            pool = ThreadPoolExecutor(self.threads, thread_name_prefix="evidencerails-onnx")
-            self._processes[pid] = (_opened(self._onnx), pool)
-        return self._processes[pid]
-
-    def _output_names(self) -> set[str]:
-        return {node.name for node in self._engine()[0].get_outputs()}
-
-    def _check_outputs(self) -> None:
-        if LOGITS not in self._output_names():
-            raise ModelFileError(
-                f"{self._onnx} has no output {LOGITS!r}, only {sorted(self._output_names())}; {REMEDY}"
-            )
+        if pid not in self._sessions:
+            session = _opened(self._onnx, self.threads)
+            names = sorted(node.name for node in session.get_inputs())
+            if names != ["buckets", "hidden", "known", "readers"]:
+                raise ModelFileError(f"{self._onnx} has the inputs {names}; it is no packed reader; {REMEDY}")
+            self._layers = next(n.shape[0] for n in session.get_inputs() if n.name == "known")
+            self._sessions[pid] = session
+        return self._sessions[pid]
 
     def _special(self, token: str) -> int:
         found = self._tokenizer.token_to_id(token)
         if found is None:
             raise ModelFileError(f"{self._folder / TOKENIZER} has no token {token!r}; {REMEDY}")
         return int(found)
+
+
+class _Embeddings:
+    """Word and position embeddings, normed: (tokens,) ids and positions -> (tokens, 768) float32.
+
+    Words are stored in 4 bits a number, two to a byte, with a scale for each 32 of them.
+    """
+
+    def __init__(self, words: Path, scales: Path, places: Path) -> None:
+        import numpy as np
+
+        try:
+            self._words = np.load(words, mmap_mode="r", allow_pickle=False)
+            self._scales = np.load(scales, allow_pickle=False)
+            table = np.load(places, allow_pickle=False).astype(np.float32)
+        except (OSError, ValueError) as error:
+            raise ModelFileError(
+                f"{words.parent} has embedding tables that cannot be read: {error}; {REMEDY}"
+            ) from error
+        self._places, self._gain, self._shift = table[:-2], table[-2], table[-1]
+        self.width = int(table.shape[1])
+
+    def __call__(self, ids: Any, positions: Any) -> Floats:
+        import numpy as np
+
+        packed = self._words[ids]
+        values = np.empty((len(ids), self.width), dtype=np.float32)
+        values[:, 0::2], values[:, 1::2] = packed & 15, packed >> 4
+        scales = np.repeat(self._scales[ids].astype(np.float32), self.width // self._scales.shape[1], axis=1)
+        hidden = (values - 8) * scales + self._places[positions + POSITION_OFFSET]
+        centred = hidden - hidden.mean(axis=1, keepdims=True)
+        normed = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + EPSILON)
+        return np.asarray(normed * self._gain + self._shift, dtype=np.float32)
+
+
+def _batches(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
+    """The groups in calls of at most `RUN_TOKENS` claim tokens and `KNOWN_TOKENS` of evidence."""
+    batch: list[_Group] = []
+    claim_tokens = known_tokens = 0
+    for group in _cut_groups(groups):
+        size = sum(map(len, group.claims))
+        if batch and (claim_tokens + size > RUN_TOKENS or known_tokens + len(group.evidence) > KNOWN_TOKENS):
+            yield batch
+            batch, claim_tokens, known_tokens = [], 0, 0
+        batch.append(group)
+        claim_tokens += size
+        known_tokens += len(group.evidence)
+    if batch:
+        yield batch
+
+
+def _cut_groups(groups: Sequence[_Group]) -> Iterator[_Group]:
+    """The groups, those with too many claims for one call in several."""
+    for group in groups:
+        first, size = 0, 0
+        for number, claim in enumerate(group.claims):
+            if number > first and size + len(claim) > RUN_TOKENS:
+                yield _Group(group.evidence, group.claims[first:number], group.places[first:number])
+                first, size = number, 0
+            size += len(claim)
+        yield _Group(group.evidence, group.claims[first:], group.places[first:])
+
+
+def _bucket_table() -> Integers:
+    """Bucket of each distance from -600 to 600 tokens."""
+    import numpy as np
+
+    half, exact = BUCKETS // 2, BUCKETS // 4
+    found = []
+    for distance in range(-600, 601):
+        away = abs(distance)
+        if away >= exact:
+            away = exact + min(
+                half - exact - 1,
+                int(math.log(away / exact) / math.log(MAX_DISTANCE / exact) * (half - exact)),
+            )
+        found.append(away + (half if distance > 0 else 0))
+    return np.asarray(found, dtype=np.int64)
+
+
+def _buckets(readers: Any, seen: Any, sees: Any) -> Integers:
+    """Bucket of each reader's distance to each token, (readers, tokens); `HIDDEN` where it does not see it."""
+    import numpy as np
+
+    global _table
+    if _table is None:
+        _table = _bucket_table()
+    return np.asarray(np.where(sees, _table[seen[None, :] - readers[:, None] + 600], HIDDEN), dtype=np.int64)
+
+
+_table: Integers | None = None
+
+
+def _short_digest(digests: Any) -> str:
+    """Eight characters that change with any of the model's files."""
+    import hashlib
+
+    return hashlib.sha256("".join(f"{name}{digests[name]}" for name in sorted(digests)).encode()).hexdigest()[:8]
 
 
 def _load_tokenizer(path: Path) -> Any:
@@ -223,13 +349,13 @@ def _load_tokenizer(path: Path) -> Any:
         raise ModelFileError(f"{path} cannot be read by tokenizers: {error}; {REMEDY}") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True  # a "[SEP]" written in evidence stays text
+    tokenizer.encode_special_tokens = True  # a "</s>" written in evidence stays text
     return tokenizer
 
 
-def _opened(path: Path) -> Any:
+def _opened(path: Path, threads: int) -> Any:
     try:
-        return open_session(path)
+        return open_session(path, threads)
     except Exception as error:  # onnxruntime's errors have no common base of their own
         raise ModelFileError(f"{path} cannot be loaded by onnxruntime: {error}; {REMEDY}") from error
 
@@ -238,29 +364,8 @@ def _pieces(text: str) -> tuple[list[int], list[str]]:
     """Where each piece of a text begins, and the pieces."""
     starts = [0]
     while len(text) - starts[-1] > PIECE_CHARACTERS:
-        border = _SPACE.search(text, starts[-1] + PIECE_CHARACTERS)
-        if border is None or border.start() == len(text):
+        end = _SPACE.search(text, starts[-1] + PIECE_CHARACTERS)
+        if end is None or end.start() == len(text):
             break
-        starts.append(border.start())
+        starts.append(end.start())
     return starts, [text[first:last] for first, last in pairwise([*starts, len(text)])]
-
-
-def _cut(ids: Ids, room: int) -> list[Ids]:
-    return [ids[first:last] for first, last in stretches(len(ids), room)]
-
-
-def _batches(places: Sequence[int], lengths: Sequence[int], batch_tokens: int, *, padding: bool) -> Iterator[list[int]]:
-    """Groups of places, given by rising length, whose padded rows hold at most `batch_tokens`.
-
-    Without padding a group has rows of one length only.
-    """
-    group: list[int] = []
-    for place in places:
-        length = lengths[place]
-        is_full = (len(group) + 1) * length > batch_tokens
-        if group and (is_full or (not padding and length != lengths[group[0]])):
-            yield group
-            group = []
-        group.append(place)
-    if group:
-        yield group

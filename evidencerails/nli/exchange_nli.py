@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from evidencerails.nli.base import Pair
 from evidencerails.nli.windows import Window, build_windows
@@ -28,6 +28,7 @@ class ExchangeNli:
     def __init__(self, service: NliService) -> None:
         self._service = service
         self._asked: dict[Hashable, dict[Any, tuple[asyncio.Future[Sequence[Any]], int]]] = {}
+        self._made: dict[Hashable, Any] = {}
         self.pairs_asked = 0
         """Pairs that checks have asked for, those asked for twice included."""
 
@@ -92,6 +93,12 @@ class ExchangeNli:
 
     async def _rows(self, pairs: list[Pair]) -> list[Any]:
         return list(await self._service.scores(pairs))
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made once for the exchange. Blocks: run it by `run`."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast("T", self._made[key])
 
     async def each(
         self, name: Hashable, keys: Sequence[K], work: Callable[[list[K]], Awaitable[Sequence[T]]]

@@ -15,7 +15,7 @@ from evidencerails.nli.base import LABELS
 
 MODEL_FOLDER = Path(__file__).resolve().parent / "model"
 DESCRIPTION, ONNX, TOKENIZER = "model.json", "model.onnx", "tokenizer.json"
-KNOWN_SCHEMA = 1
+KNOWN_SCHEMA = 2
 REMEDY = (
     "reinstall evidencerails (`pip install --force-reinstall --no-deps evidencerails`), or set another model in the "
     "settings, such as `nli: {backend: transformers, model: ...}`"

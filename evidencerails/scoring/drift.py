@@ -23,7 +23,7 @@ from pydantic import Field, ValidationError
 
 from evidencerails.errors import ModelFileError
 from evidencerails.exchange import Value
-from evidencerails.scoring.verdict import sigmoid
+from evidencerails.verdict.model import sigmoid
 
 _FILE = Path(__file__).with_name("drift.json")
 

@@ -39,10 +39,14 @@ class GroundingSettings(Section):
     """Tokens that neighbouring windows share."""
     max_windows: int = Field(default=24, ge=1)
     """Windows of long evidence that reach the model for each sentence, after the lexical prefilter."""
+    max_false_warnings: float = Field(default=0.10, ge=0.0, le=1.0)
+    """Share of honest answers that may be warned about; sets the score from which a claim is not supported."""
+    max_false_blocks: float = Field(default=0.02, ge=0.0, le=1.0)
+    """Share of honest answers that may be blocked; sets the contradiction from which a claim is contradicted."""
     max_unsupported_score: float | None = Field(default=None, ge=0.0, le=1.0)
-    """Score above which a sentence counts as not supported; unset: the verdict model's own threshold."""
+    """Score from which a claim counts as not supported, in the place of `max_false_warnings`."""
     contradiction_threshold: float | None = Field(default=None, ge=0.0, le=1.0)
-    """Contradiction score above which a sentence is contradicted; unset: the one of the verdict model."""
+    """P(contradiction) from which a claim is contradicted, in the place of `max_false_blocks`."""
     self_contradiction: bool = True
     """Look for sentences of the answer that contradict each other."""
     prompt_divergence: bool = True

@@ -42,7 +42,7 @@ class TextLines(logging.Formatter):
 
 
 def log_to_stderr(form: Literal["text", "json"], level: int = logging.INFO) -> None:
-    """Send the logs of evidencerails to standard error, and warnings of others; NeMo's own stays off (it logs prompts)."""
+    """Send our logs to standard error, and warnings of others; NeMo's own stays off (it logs prompts)."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.getLogger().addHandler(handler)

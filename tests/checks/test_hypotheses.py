@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evidencerails import Guard
-from evidencerails.checks.evidence_nli import NliScores, Seen
 from evidencerails.checks.hypotheses import Hypothesis, hypotheses, question_of
 from evidencerails.exchange import Passage, Span
 from evidencerails.nli.windows import Window
-from evidencerails.scoring.words import words_of
+from evidencerails.verdict.windows import EvidenceWindow
 
 BRIDGE = (
     "The Harbour Bridge of Porto Lindo was opened in 1962 by mayor Ana Ruiz. It is 480 metres long and carries two "
@@ -81,10 +80,10 @@ QUOTES = {
 @pytest.mark.parametrize("claim, evidence, quoted", QUOTES.values(), ids=QUOTES)
 def test_the_quote_holds_the_value_that_was_compared(claim: str, evidence: str, quoted: str) -> None:
     passage = Passage(id="1", text=evidence)
-    seen = Seen(Window(passage, 0, len(evidence)), NliScores(entailment=0.1, neutral=0.1, contradiction=0.8), 1.0)
-    quote = seen.quote(words_of(claim), 0.8)
-    assert quote.span.text == quoted
-    assert evidence[quote.span.start : quote.span.end] == quoted
+    found = EvidenceWindow((Window(passage, 0, len(evidence)),)).decisive_sentence(claim)
+    assert found is not None
+    assert found[1].text == quoted
+    assert evidence[found[1].start : found[1].end] == quoted
 
 
 def test_a_sentence_that_the_prompt_dictates_is_read_alone() -> None:

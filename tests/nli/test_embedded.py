@@ -12,8 +12,9 @@ import pytest
 
 from evidencerails.errors import ModelFileError, NliError
 from evidencerails.nli.base import NliModel
-from evidencerails.nli.embedded import EmbeddedModel, _batches
-from evidencerails.nli.model_file import MODEL_FOLDER, read_description
+from evidencerails.nli.embedded import EmbeddedModel
+from evidencerails.nli.evidence_states import EvidenceStates
+from evidencerails.nli.model_file import MODEL_FOLDER
 from evidencerails.nli.parts import encodable
 from evidencerails.nli.processors import usable_processors
 
@@ -25,7 +26,7 @@ def test_scores_are_probabilities_in_the_order_of_labels(tiny_folder: Path) -> N
     high, low = E2 / (E2 + 2), 1 / (E2 + 2)
     expected = [[high, low, low], [low, low, high], [low, high, low], [1 / 3, 1 / 3, 1 / 3]]
     assert scores.dtype == np.float32
-    np.testing.assert_allclose(scores, expected, rtol=1e-5)
+    np.testing.assert_allclose(scores, expected, rtol=2e-3)
 
 
 def test_is_an_nli_model(tiny_folder: Path) -> None:
@@ -40,7 +41,7 @@ def test_no_pairs_give_an_empty_array(tiny_folder: Path) -> None:
 
 
 def test_empty_texts_are_scored(tiny_folder: Path) -> None:
-    np.testing.assert_allclose(EmbeddedModel(tiny_folder).scores([("", "")]), [[1 / 3, 1 / 3, 1 / 3]], rtol=1e-5)
+    np.testing.assert_allclose(EmbeddedModel(tiny_folder).scores([("", "")]), [[1 / 3, 1 / 3, 1 / 3]], rtol=2e-3)
 
 
 def test_label_order_of_the_file_is_followed(write_model: Callable[..., Path]) -> None:
@@ -52,12 +53,12 @@ def test_label_order_of_the_file_is_followed(write_model: Callable[..., Path]) -
 def test_temperature_divides_the_logits(write_model: Callable[..., Path]) -> None:
     scores = EmbeddedModel(write_model(temperature=2.0)).scores([("paris", "yes")])
     e1 = float(np.exp(1.0))
-    np.testing.assert_allclose(scores, [[e1 / (e1 + 2), 1 / (e1 + 2), 1 / (e1 + 2)]], rtol=1e-5)
+    np.testing.assert_allclose(scores, [[e1 / (e1 + 2), 1 / (e1 + 2), 1 / (e1 + 2)]], rtol=2e-3)
 
 
 def test_a_row_does_not_depend_on_its_neighbours(tiny_folder: Path) -> None:
-    model = EmbeddedModel(tiny_folder, batch_tokens=64)
-    pairs = [("paris is " * n, "yes") for n in range(8)] + [("no", "paris is in france")]
+    model = EmbeddedModel(tiny_folder)
+    pairs = [("paris is " * n, "yes") for n in range(8)] + [("no", "paris is in france"), ("no", "yes"), ("no", "no")]
     together = model.scores(pairs)
     alone = np.concatenate([model.scores([pair]) for pair in pairs])
     np.testing.assert_allclose(together, alone, atol=1e-6)
@@ -77,10 +78,16 @@ def test_a_long_hypothesis_counts_as_its_least_supported_part(tiny_folder: Path)
     assert model.scores([("paris", supported + "no no no no")])[0].argmax() == 2
 
 
+def test_claims_beside_one_premise_do_not_see_each_other(tiny_folder: Path) -> None:
+    scores = EmbeddedModel(tiny_folder).scores([("paris", "yes"), ("paris", "no no no"), ("paris", "is")])
+    assert scores.argmax(axis=1).tolist()[:2] == [0, 2]
+    np.testing.assert_allclose(scores[2], [1 / 3, 1 / 3, 1 / 3], rtol=1e-3)
+
+
 def test_a_special_token_written_in_a_text_stays_text(tiny_folder: Path) -> None:
     model = EmbeddedModel(tiny_folder)
-    ids = model._encoded({"paris [SEP] yes"})["paris [SEP] yes"]
-    assert model._sep not in ids
+    ids = model._encoded({"paris </s> yes"})["paris </s> yes"]
+    assert model._last not in ids
 
 
 @pytest.mark.parametrize("text", ["\x00paris", "paris \ud800 yes", "\u202eparis", "パリ", "a" * 100_000, "." * 5_000])
@@ -109,18 +116,39 @@ def test_numbers_that_are_not_finite_are_an_error(write_model: Callable[..., Pat
         EmbeddedModel(write_model(logit_of_yes=float("nan"))).scores([("paris", "yes")])
 
 
-def test_embeddings_are_unit_vectors_and_a_long_text_is_the_mean_of_its_parts(tiny_folder: Path) -> None:
+def test_evidence_that_was_read_is_kept_and_gives_the_same_scores(tiny_folder: Path) -> None:
     model = EmbeddedModel(tiny_folder)
-    vectors = model.embeddings(["paris", "france " * 200])
-    assert vectors.shape == (2, 4)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 1], rtol=1e-5)
+    first = model.scores([("paris is in france", "yes")])
+    kept = model.kept_bytes
+    again = model.scores([("paris is in france", "yes"), ("paris is in france", "no")])
+    assert kept == model.kept_bytes > 0
+    np.testing.assert_array_equal(first[0], again[0])
 
 
-def test_a_file_without_embeddings_says_so(write_model: Callable[..., Path]) -> None:
-    model = EmbeddedModel(write_model(with_embedding=False))
-    assert not model.has_embeddings
-    with pytest.raises(NliError, match="no output 'embedding'"):
-        model.embeddings(["paris"])
+def test_what_is_kept_is_bounded_and_the_oldest_goes_first() -> None:
+    states = EvidenceStates(max_bytes=3_000)
+    for name in range(4):
+        states.put((name,), np.zeros(250, np.float32))
+        states.get((0,))
+    assert states.size_bytes == 3_000
+    assert [states.get((name,)) is not None for name in range(4)] == [True, False, True, True]
+    states.put((9,), np.zeros(2_000, np.float32))
+    assert states.get((9,)) is None
+
+
+def test_a_file_with_other_inputs_is_refused(tiny_folder: Path) -> None:
+    import hashlib
+
+    import onnx
+
+    model = onnx.load(str(tiny_folder / "model.onnx"))
+    model.graph.input[0].name = model.graph.node[2].input[0] = model.graph.node[8].input[1] = "states_of_words"
+    onnx.save(model, str(tiny_folder / "model.onnx"))
+    description = json.loads((tiny_folder / "model.json").read_text())
+    description["sha256"]["model.onnx"] = hashlib.sha256((tiny_folder / "model.onnx").read_bytes()).hexdigest()
+    (tiny_folder / "model.json").write_text(json.dumps(description))
+    with pytest.raises(ModelFileError, match="it is no packed reader"):
+        EmbeddedModel(tiny_folder)
 
 
 def test_a_missing_folder_says_what_to_do(tmp_path: Path) -> None:
@@ -128,7 +156,7 @@ def test_a_missing_folder_says_what_to_do(tmp_path: Path) -> None:
         EmbeddedModel(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "words.npy", "places.npy"])
 def test_a_damaged_file_is_named(tiny_folder: Path, name: str) -> None:
     path = tiny_folder / name
     content = bytearray(path.read_bytes())
@@ -138,7 +166,7 @@ def test_a_damaged_file_is_named(tiny_folder: Path, name: str) -> None:
         EmbeddedModel(tiny_folder)
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "words.npy", "places.npy"])
 def test_a_missing_file_is_named(tiny_folder: Path, name: str) -> None:
     (tiny_folder / name).unlink()
     with pytest.raises(ModelFileError, match=rf"{name} cannot be read"):
@@ -215,16 +243,13 @@ def test_shipped_model_does_not_depend_on_batch_neighbours() -> None:
 
 
 @shipped
-def test_rows_of_any_length_keep_their_scores_whatever_is_beside_them() -> None:
+def test_a_claims_score_does_not_depend_on_what_else_is_asked() -> None:
     model = EmbeddedModel()
-    assert not read_description(MODEL_FOLDER).padding
-    pairs = [(f"{'bridge ' * length}{last}", "yes") for length in (1, 2, 30, 31, 90, 300) for last in ("a", "b")]
-    together = model.scores(pairs)
-    alone = np.concatenate([model.scores([pair]) for pair in pairs])
-    np.testing.assert_array_equal(together, alone)
-
-
-def test_without_padding_a_batch_has_rows_of_one_length() -> None:
-    lengths = [3, 4, 4, 9, 9, 10, 12, 12, 12]
-    assert list(_batches(range(9), lengths, 30, padding=False)) == [[0], [1, 2], [3, 4], [5], [6, 7], [8]]
-    assert list(_batches(range(9), lengths, 30, padding=True)) == [[0, 1, 2], [3, 4, 5], [6, 7], [8]]
+    evidence = "Items can be returned within 30 days. Refunds are paid within 5 business days. The shop is in Lyon."
+    claims = ["Refunds take 20 days.", "Items may come back within a month.", "The shop is in Lyon.", "It rains."]
+    others = [(f"{'bridge ' * length}opened", "The bridge opened.") for length in (1, 30, 300)]
+    alone = np.concatenate([EmbeddedModel().scores([(evidence, claim)]) for claim in claims])
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0]):
+        pairs = [(evidence, claims[place]) for place in order]
+        together = model.scores([*others, *pairs, *others])[3:-3]
+        np.testing.assert_allclose(together, alone[order], atol=2e-3)

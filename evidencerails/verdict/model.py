@@ -1,23 +1,17 @@
-"""The calibrated verdict: NLI scores and word evidence, combined by a small logistic model that is shipped as data.
+"""The calibrated verdict: what the model read, as one probability that a claim is not supported, and its label.
 
 `verdict.json` holds::
 
-    version       text; raised with every fit, it stands in each claim
-    provisional   true as long as the numbers are set by hand
+    version       raised with every fit; it stands in each claim
     claim         {intercept, weights: {feature: weight}}: log-odds that a claim is NOT supported
-    response      {intercept, weights: {worst, second, mean}}: log-odds that at least one claim of a response is not
-                  supported, from the claims' own log-odds (`second` is `worst` where there is one claim)
-    thresholds    unsupported     claim score from which a claim is not supported
-                  contradiction   NLI probability from which a passage about the same thing contradicts a claim
-                  aboutness       share of the claim's words from which a passage is about the same thing
-                  conflict        NLI probability from which a contradiction wins over a supported claim (default 0.9)
-                  partial         NLI entailment from which an unsupported claim counts as supported in part
+    thresholds    warn            pairs (share of honest answers that are warned about, score from which a claim is
+                                  not supported), shares rising
+                  block           pairs (share of honest answers that are blocked, P(contradiction) from which a claim
+                                  is contradicted), shares rising
+                  partial         P(entailment) from which an unsupported claim counts as supported in part
 
-Features of a claim: those of `words.features`, each in [0, 1], and two log-odds of the NLI model, clipped to
-[-`MAX_LOGIT`, `MAX_LOGIT`]: `entailment`, the highest over all windows, and `contradiction`, the highest over the
-windows about the same thing (-`MAX_LOGIT` where there is none). Those of the wording count less the surer the model is
-that the claim follows; see `checks.evidence_nli.DOUBT_EXPONENT`. A feature without a weight counts nothing; a weight
-without a feature is an error at load.
+Features: `entailment` and `contradiction`, log-odds of the NLI model, clipped to [-`MAX_LOGIT`, `MAX_LOGIT`], and those
+of `values.VALUE_FEATURES`. A feature without a weight counts nothing; a weight without a feature is an error at load.
 """
 
 from __future__ import annotations
@@ -26,17 +20,19 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import field_validator
+
 from evidencerails.errors import ModelFileError
 from evidencerails.exchange import Value
-from evidencerails.scoring.words import FEATURES as WORD_FEATURES
+from evidencerails.verdict.values import VALUE_FEATURES
 
 MAX_LOGIT = 6.0
 """Log-odds of the NLI model are clipped here: beyond, a small model's certainty means nothing."""
-CLAIM_FEATURES = ("entailment", "contradiction", *WORD_FEATURES)
-RESPONSE_FEATURES = ("worst", "second", "mean")
+CLAIM_FEATURES = ("entailment", "contradiction", *VALUE_FEATURES)
 _FILE = Path(__file__).with_name("verdict.json")
 
 
@@ -68,20 +64,24 @@ class Linear(Value):
 class Thresholds(Value):
     """Where labels change; see the module."""
 
-    unsupported: float
-    contradiction: float
-    aboutness: float
+    warn: tuple[tuple[float, float], ...]
+    block: tuple[tuple[float, float], ...]
     partial: float
-    conflict: float = 0.9
+
+    @field_validator("warn", "block")
+    @classmethod
+    def _rates_rise(cls, value: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
+        rates = [rate for rate, _ in value]
+        if not rates or rates != sorted(set(rates)):
+            raise ValueError(f"must be pairs (share, threshold) with rising shares, got {value!r}")
+        return value
 
 
 class VerdictModel(Value):
     """The combination and its thresholds."""
 
     version: str
-    provisional: bool = False
     claim_model: Linear
-    response_model: Linear
     thresholds: Thresholds
 
     @classmethod
@@ -93,18 +93,33 @@ class VerdictModel(Value):
         """
         return _load(path or _FILE)
 
+    def warn_from(self, max_false_warnings: float) -> float:
+        """Score from which a claim is not supported, so that at most this share of honest answers is warned about."""
+        return _at(self.thresholds.warn, max_false_warnings)
+
+    def block_from(self, max_false_blocks: float) -> float:
+        """P(contradiction) from which a claim is contradicted: at most this share of honest answers is blocked then."""
+        return _at(self.thresholds.block, max_false_blocks)
+
     def claim(self, features: Mapping[str, float]) -> ClaimVerdict:
         """Verdict on one claim from its features (see the module)."""
         parts = self.claim_model.parts(features)
         return ClaimVerdict(sigmoid(sum(parts.values())), parts)
 
     def response(self, verdicts: Sequence[ClaimVerdict]) -> float:
-        """Probability that at least one of the claims is not supported; 0.0 without claims."""
-        if not verdicts:
-            return 0.0
-        ranked = sorted((verdict.logit for verdict in verdicts), reverse=True)
-        features = {"worst": ranked[0], "second": ranked[min(1, len(ranked) - 1)], "mean": sum(ranked) / len(ranked)}
-        return sigmoid(sum(self.response_model.parts(features).values()))
+        """Probability that at least one of the claims is not supported: that of the worst; 0.0 without claims.
+
+        Claims of one answer are not independent, so nothing is added up: four right sentences are as right as one.
+        """
+        return max((verdict.score for verdict in verdicts), default=0.0)
+
+
+def _at(curve: Sequence[tuple[float, float]], rate: float) -> float:
+    """Threshold at a rate, between the points of a curve by a straight line; beyond its ends as at them."""
+    for (low, first), (high, second) in pairwise(curve):
+        if low <= rate <= high:
+            return first + (second - first) * (rate - low) / (high - low)
+    return curve[0][1] if rate < curve[0][0] else curve[-1][1]
 
 
 @lru_cache(maxsize=8)
@@ -113,17 +128,14 @@ def _load(path: Path) -> VerdictModel:
         data = json.loads(path.read_text(encoding="utf-8"))
         model = VerdictModel(
             version=data["version"],
-            provisional=data.get("provisional", False),
             claim_model=Linear(**data["claim"]),
-            response_model=Linear(**data["response"]),
             thresholds=Thresholds(**data["thresholds"]),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelFileError(
             f"cannot read the verdict model {str(path)!r}: {error}; reinstall evidencerails"
         ) from error
-    unknown = {*model.claim_model.weights} - {*CLAIM_FEATURES} | {*model.response_model.weights} - {*RESPONSE_FEATURES}
-    if unknown:
+    if unknown := {*model.claim_model.weights} - {*CLAIM_FEATURES}:
         raise ModelFileError(f"verdict model {str(path)!r} weighs unknown features: {', '.join(sorted(unknown))}")
     return model
 

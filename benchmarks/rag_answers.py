@@ -1,0 +1,120 @@
+"""The whole rail over answers as a RAG assistant writes them, beside two to four retrieved passages.
+
+    python benchmarks/rag_answers.py [--nli FOLDER]
+
+400 answers of one to four sentences beside 50 sets of passages about several things of one kind, half of the answers
+wrong in exactly one thing, in nearly the same words as a right one. Written by a large language model that saw neither
+the engine nor what it was trained on; a second reader judged each answer without its label, and no label was disputed.
+Never used to fit anything. Unverified answers count as wrong. Prints every number as JSON and writes the tables into
+docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tables import publish
+
+from evidencerails import Guard
+from evidencerails.evaluation.metrics import auroc, balanced_accuracy, bootstrap_interval
+from evidencerails.nli.embedded import EmbeddedModel
+from evidencerails.nli.windows import content_terms
+
+CASES = Path(__file__).with_name("rag_answers.jsonl")
+
+
+class Outcome(NamedTuple):
+    """What became of one answer."""
+
+    group: str
+    is_right: bool
+    kind: str
+    is_flagged: bool
+    is_blocked: bool
+    is_unverified: bool
+    score: float
+    lexical_overlap: float
+    characters: int
+
+
+def outcomes_of(rows: Sequence[dict[str, Any]], guard: Guard) -> list[Outcome]:
+    """Each answer through the engine, with its question."""
+    found = []
+    for row in rows:
+        evidence = " ".join(row["passages"])
+        for case in row["answers"]:
+            report = guard.check_sync(case["answer"], evidence=row["passages"], prompt=case["question"])
+            terms = content_terms(case["answer"])
+            score = report.hallucination_score
+            found.append(
+                Outcome(
+                    row["id"],
+                    case["right"],
+                    case["kind"],
+                    report.decision != "allow",
+                    report.decision in ("block", "raise"),
+                    report.status == "unverified",
+                    0.5 if score is None else score,
+                    len(terms & content_terms(evidence)) / max(1, len(terms)),
+                    len(case["answer"]),
+                )
+            )
+    return found
+
+
+def share(outcomes: Sequence[Outcome], name: str) -> float:
+    """Share of the outcomes of which something is true."""
+    return sum(getattr(one, name) for one in outcomes) / max(1, len(outcomes))
+
+
+def interval(outcomes: Sequence[Outcome], scores: Sequence[float], metric: Any) -> str:
+    """A metric with its 95 % interval; whole sets of passages are drawn."""
+    wrong = [not one.is_right for one in outcomes]
+    found = bootstrap_interval(wrong, list(scores), metric, groups=[one.group for one in outcomes])
+    return f"{found.value:.3f} ({found.low:.3f}–{found.high:.3f})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nli", type=Path, help="folder of another NLI model")
+    folder = parser.parse_args().nli
+    rows = [json.loads(line) for line in CASES.read_text(encoding="utf-8").splitlines()]
+    outcomes = outcomes_of(rows, Guard({"checks": ["grounding"]}, nli=EmbeddedModel(folder)))
+    right = [one for one in outcomes if one.is_right]
+    wrong = [one for one in outcomes if not one.is_right]
+    flags = [float(one.is_flagged) for one in outcomes]
+    data = {
+        "answers": len(outcomes),
+        "honest_flagged": share(right, "is_flagged"),
+        "honest_blocked": share(right, "is_blocked"),
+        "wrong_caught": share(wrong, "is_flagged"),
+        "wrong_blocked": share(wrong, "is_blocked"),
+        "unverified": share(outcomes, "is_unverified"),
+        "auroc": interval(outcomes, [one.score for one in outcomes], auroc),
+        "balanced_accuracy": interval(outcomes, flags, balanced_accuracy),
+        "auroc_overlap": interval(outcomes, [-one.lexical_overlap for one in outcomes], auroc),
+        "auroc_length": interval(outcomes, [one.characters for one in outcomes], auroc),
+    }
+    percent = [f"{data[name]:.0%}" for name in ("honest_flagged", "honest_blocked", "wrong_caught", "wrong_blocked")]
+    head = ["method", "honest flagged", "honest blocked", "wrong caught", "wrong blocked", "bal. acc.", "AUROC"]
+    table = [
+        head,
+        ["grounding rail", *percent, data["balanced_accuracy"], data["auroc"]],
+        ["words that the passages lack, alone", "", "", "", "", "", data["auroc_overlap"]],
+        ["length of the answer, alone", "", "", "", "", "", data["auroc_length"]],
+    ]
+    publish("rag_answers", table, data)
+    kinds = [
+        [kind, side, str(len(own)), f"{share(own, 'is_flagged'):.0%}", f"{share(own, 'is_blocked'):.0%}"]
+        for side, some in (("right", right), ("wrong", wrong))
+        for kind in sorted({one.kind for one in some})
+        if (own := [one for one in some if one.kind == kind])
+    ]
+    publish("rag_answer_kinds", [["kind", "answers", "n", "flagged", "blocked"], *kinds], {})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""What some evidence says about some claims: each window is read once, with all the claims that it may decide.
+
+In: claims (as `Hypothesis` or text) and passages. Out: a `ClaimEvidence` for each claim, ready for
+`model.VerdictModel`, and how much of the evidence was read. `checks.grounding` and `checks.claims` ask this one
+reading, for sentences or claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from evidencerails.checks.hypotheses import Hypothesis
+from evidencerails.config import GroundingSettings
+from evidencerails.exchange import Passage, Span
+from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL
+from evidencerails.nli.exchange_nli import ExchangeNli
+from evidencerails.nli.windows import Coverage, Window, content_terms, coverage
+from evidencerails.report import Label, NliScores, Quote
+from evidencerails.text.claimable import clean, is_short_answer
+from evidencerails.verdict.model import MAX_LOGIT, ClaimVerdict, VerdictModel, logit
+from evidencerails.verdict.values import KINDS, missing_values
+from evidencerails.verdict.windows import EvidenceIndex, EvidenceWindow, Selection
+
+if TYPE_CHECKING:
+    from evidencerails.nli.base import Scores
+    from evidencerails.nli.service import NliService
+
+SPECIAL_TOKENS = 4
+"""<s> evidence </s> <s> claim </s>."""
+ENTAILED = 0.5
+"""P(entailment) of a claim that no window need be joined for: it is likelier than both others together."""
+
+
+class ScoredWindow(NamedTuple):
+    """One window with what the model said of it and a claim."""
+
+    window: EvidenceWindow
+    nli: NliScores
+    lexical_overlap: float
+    """Share of the claim's content words that the window has, in [0, 1]."""
+
+    def quote(self, claim: str, score: float) -> Quote | None:
+        """The sentence that decides, verbatim in its passage; None if the window has no words."""
+        found = self.window.decisive_sentence(claim)
+        if found is None:
+            return None
+        passage, span = found
+        return Quote(passage_id=passage.id, source=passage.source, span=span, score=min(1.0, max(0.0, score)))
+
+    def sentence(self, claim: str) -> Span | None:
+        """The sentence that decides, as a span of its passage."""
+        found = self.window.decisive_sentence(claim)
+        return found[1] if found else None
+
+
+class ClaimEvidence(NamedTuple):
+    """What the evidence says about one claim."""
+
+    hypothesis: str
+    windows: tuple[ScoredWindow, ...]
+    """The windows it was read in."""
+    features: dict[str, float]
+    """Input of the verdict model."""
+    support: ScoredWindow | None
+    """The window that entails the claim most; None without evidence."""
+    against: ScoredWindow | None
+    """The window that contradicts it most, of those about the same subject; None without evidence."""
+    missing: tuple[str, ...]
+    """Kinds of values that the evidence lacks: `number`, `temporal`, `entity`."""
+
+    @property
+    def entailment(self) -> float:
+        """Highest P(entailment) of all windows."""
+        return self.support.nli.entailment if self.support else 0.0
+
+    @property
+    def contradiction(self) -> float:
+        """Highest P(contradiction) of the windows about the same subject."""
+        return self.against.nli.contradiction if self.against else 0.0
+
+
+class Readings(NamedTuple):
+    """What was read, in the claims' order, and how much of the evidence that was."""
+
+    claims: list[ClaimEvidence]
+    coverage: Coverage
+    pairs: int
+
+
+class Judged(NamedTuple):
+    """A label and the calibrated verdict behind it."""
+
+    label: Label
+    verdict: ClaimVerdict
+
+
+async def read_claims(
+    hypotheses: Sequence[Hypothesis | str],
+    passages: Sequence[Passage],
+    nli: NliService | ExchangeNli,
+    settings: GroundingSettings,
+    *,
+    question: str = "",
+) -> Readings:
+    """Read the evidence for each claim; one that no window entails is read again beside its best parts together.
+
+    Args:
+        question: put before a passage that is a mere answer to it ("Lyon."), as samples of a short answer are.
+
+    Raises:
+        NliError: the NLI backend failed.
+    """
+    nli = ExchangeNli.of(nli)
+    texts = [h if isinstance(h, str) else h.text for h in hypotheses]
+    index, selection = await nli.run(_selected, texts, tuple(passages), nli, settings, question)
+    pairs = [
+        (_premise(selection.windows[place], question), text)
+        for text, places in zip(texts, selection.places, strict=True)
+        for place in places
+    ]
+    scores = await nli.scores(pairs)
+    read, joined = await nli.run(_scored, texts, selection, scores, index, question)
+    more = [(place, window) for place, window in joined if window is not None]
+    extra = await nli.scores([(_premise(window, question), texts[place]) for place, window in more])
+    own = [h if isinstance(h, str) else h.own for h in hypotheses]
+    claims = await nli.run(_claim_evidence, texts, own, read, more, extra)
+    return Readings(claims, await nli.run(_coverage, selection), len(pairs) + len(more))
+
+
+def judged_reading(evidence: ClaimEvidence, model: VerdictModel, settings: GroundingSettings) -> Judged:
+    """The label of one claim and its calibrated verdict.
+
+    One probability decides: below the threshold of warnings the claim is supported. What is not supported is
+    contradicted, partly supported or absent, as the model reads it; a contradiction above the support is never
+    `supported`.
+    """
+    verdict = model.claim(evidence.features)
+    most = settings.max_unsupported_score
+    bar = model.warn_from(settings.max_false_warnings) if most is None else most
+    is_against = evidence.contradiction > evidence.entailment
+    if verdict.score < bar and not is_against:
+        return Judged("supported", verdict)
+    needed = settings.contradiction_threshold
+    if needed is None:
+        needed = model.block_from(settings.max_false_blocks)
+    if is_against and evidence.contradiction >= needed:
+        return Judged("contradicted", verdict)
+    return Judged("partially_supported" if evidence.entailment >= model.thresholds.partial else "absent", verdict)
+
+
+def nli_scores(row: Scores) -> NliScores:
+    """One row of a score array by name."""
+    entailment, neutral, contradiction = (float(row[column]) for column in (ENTAILMENT, NEUTRAL, CONTRADICTION))
+    return NliScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
+
+
+def _selected(
+    texts: list[str], passages: tuple[Passage, ...], nli: ExchangeNli, settings: GroundingSettings, question: str
+) -> tuple[EvidenceIndex, Selection]:
+    """Evidence is cut for claims of ordinary length; beside a very long claim the model reads a window in parts."""
+    room = max(64, nli.max_tokens - SPECIAL_TOKENS - 60)
+    if settings.window_tokens:
+        room = min(room, settings.window_tokens)
+    index = nli.once(
+        ("evidence", tuple(map(id, passages)), room), lambda: EvidenceIndex(passages, nli.token_offsets, room)
+    )
+    return index, index.select(texts, question)
+
+
+def _premise(window: EvidenceWindow, question: str) -> str:
+    text = window.text
+    return f"{question} {text}" if question and is_short_answer(clean(text)) else text
+
+
+def _scored(
+    texts: list[str], selection: Selection, scores: Scores, index: EvidenceIndex, question: str
+) -> tuple[list[list[ScoredWindow]], list[tuple[int, EvidenceWindow | None]]]:
+    """Each claim's windows with their scores, and the joined windows of claims that none of them entails."""
+    rows = iter(scores)
+    read = [
+        [ScoredWindow(selection.windows[place], nli_scores(next(rows)), _overlap(text, selection.windows[place].text))
+         for place in places]
+        for text, places in zip(texts, selection.places, strict=True)
+    ]  # fmt: skip
+    joined = [
+        (place, index.joined(texts[place], question))
+        for place, windows in enumerate(read)
+        if len(windows) > 1 and all(one.nli.entailment < ENTAILED for one in windows)
+    ]
+    return read, joined
+
+
+def _claim_evidence(
+    texts: list[str],
+    own: list[str],
+    read: list[list[ScoredWindow]],
+    more: list[tuple[int, EvidenceWindow]],
+    extra: Scores,
+) -> list[ClaimEvidence]:
+    for (place, window), row in zip(more, extra, strict=True):
+        read[place].append(ScoredWindow(window, nli_scores(row), _overlap(texts[place], window.text)))
+    return [_of_one(text, said, tuple(windows)) for text, said, windows in zip(texts, own, read, strict=True)]
+
+
+def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvidence:
+    support = max(windows, key=lambda one: one.nli.entailment, default=None)
+    against = max(_about_the_same(windows, support), key=lambda one: one.nli.contradiction, default=None)
+    lacks = missing_values(own, "\n".join(one.window.text for one in windows)) if windows else {}
+    features = {
+        "entailment": logit(support.nli.entailment) if support else -MAX_LOGIT,
+        "contradiction": logit(against.nli.contradiction) if against else -MAX_LOGIT,
+        **lacks,
+    }
+    missing = tuple(kind for feature, kind in KINDS.items() if lacks.get(feature, 0.0) > 0)
+    return ClaimEvidence(text, windows, features, support, against, missing)
+
+
+def _about_the_same(windows: Sequence[ScoredWindow], support: ScoredWindow | None) -> list[ScoredWindow]:
+    """Windows whose contradiction counts: support outranks a contradiction by what shares less with the claim."""
+    if support is None or support.nli.entailment < ENTAILED:
+        nearest = max((one.lexical_overlap for one in windows), default=0.0)
+        return [one for one in windows if one.lexical_overlap >= 0.8 * nearest]
+    return [one for one in windows if one is support or one.lexical_overlap > support.lexical_overlap]
+
+
+def _overlap(claim: str, text: str) -> float:
+    terms = {term for term in content_terms(claim) if not term.endswith("*")}
+    return len(terms & content_terms(text)) / len(terms) if terms else 0.0
+
+
+def _coverage(selection: Selection) -> Coverage:
+    used = {place for places in selection.places for place in places}
+    read = [part for place in used for part in selection.windows[place].parts]
+    every = list(selection.parts)
+    covered = [Window(part.passage, part.start, part.end) for part in read]
+    found = coverage(every, covered)
+    return found._replace(windows=len(selection.windows), read_windows=len(used))

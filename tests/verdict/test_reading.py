@@ -1,0 +1,165 @@
+"""What the reading promises whatever the weights are: a scripted model stands for the reader, all else is real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evidencerails.config import GroundingSettings
+from evidencerails.exchange import Passage
+from evidencerails.nli.base import Pair
+from evidencerails.nli.service import NliService
+from evidencerails.nli.windows import Window
+from evidencerails.report import NliScores
+from evidencerails.verdict.model import CLAIM_FEATURES, VerdictModel, logit, sigmoid
+from evidencerails.verdict.reading import ClaimEvidence, ScoredWindow, _of_one, judged_reading, read_claims
+from evidencerails.verdict.values import missing_values
+from evidencerails.verdict.windows import EvidenceWindow
+
+
+class Scripted:
+    """An NLI backend that scores by a rule of the test and counts what it was asked."""
+
+    name, version, max_tokens, languages = "scripted", "1", 512, ("en",)
+
+    def __init__(self, rule: Callable[[str, str], tuple[float, float, float]]) -> None:
+        self._rule = rule
+        self.asked: list[Pair] = []
+
+    def scores(self, pairs: Sequence[Pair]) -> np.ndarray:
+        self.asked += pairs
+        return np.asarray([self._rule(*pair) for pair in pairs], np.float32)
+
+    def token_offsets(self, text: str) -> list[tuple[int, int]]:
+        return [(at, at + 1) for at in range(0, len(text), 5)]
+
+
+async def read(model: Scripted, claims: list[str], *texts: str) -> list[ClaimEvidence]:
+    passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts, 1)]
+    service = NliService(model)
+    try:
+        return (await read_claims(claims, passages, service, GroundingSettings())).claims
+    finally:
+        service.close()
+
+
+def label(evidence: ClaimEvidence) -> str:
+    return judged_reading(evidence, VerdictModel.load(), GroundingSettings()).label
+
+
+async def test_evidence_that_fits_is_asked_once_a_claim() -> None:
+    model = Scripted(lambda premise, claim: (0.9, 0.1, 0.0))
+    await read(
+        model, ["The Alpha has two years.", "The Beta has five."], "The Alpha has two years.", "The Beta has five."
+    )
+    assert len(model.asked) == 2
+    assert len({premise for premise, _ in model.asked}) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_contradiction_above_the_support_is_never_supported(first: float, second: float) -> None:
+    import asyncio
+
+    total = max(1.0, first + second)
+    row = (first / total, max(0.0, 1 - (first + second) / total), second / total)
+    (found,) = asyncio.run(read(Scripted(lambda premise, claim: row), ["The bridge opened in 1962."], "The bridge."))
+    if found.contradiction > found.entailment:
+        assert label(found) != "supported"
+
+
+def _scored(text: str, entailment: float, contradiction: float, overlap: float) -> ScoredWindow:
+    window = EvidenceWindow((Window(Passage(id=text, text=text), 0, len(text)),))
+    neutral = 1 - entailment - contradiction
+    return ScoredWindow(window, NliScores(entailment=entailment, neutral=neutral, contradiction=contradiction), overlap)
+
+
+@pytest.mark.parametrize(
+    ("windows", "against"),
+    [
+        # The neighbour says the same of another patient: it shares less with the claim.
+        ([("Patient 1", 0.95, 0.01, 1.0), ("Patient 2", 0.02, 0.9, 0.8)], "Patient 1"),
+        # A nearer one that contradicts outranks a chance support.
+        ([("far", 0.6, 0.1, 0.3), ("near", 0.1, 0.85, 0.9)], "near"),
+        # Nothing supports it: the nearest contradiction counts, one about something else does not.
+        ([("near", 0.1, 0.7, 0.9), ("far", 0.1, 0.85, 0.2)], "near"),
+    ],
+)
+def test_whose_contradiction_counts(windows: list[tuple[str, float, float, float]], against: str) -> None:
+    found = _of_one("claim", "claim", tuple(_scored(*one) for one in windows))
+    assert found.against is not None and found.against.window.text == against
+
+
+async def test_a_claim_that_needs_two_parts_is_read_beside_both() -> None:
+    def rule(premise: str, claim: str) -> tuple[float, float, float]:
+        both = "Alpha weighs 3 kg" in premise and "Beta weighs 5 kg" in premise
+        return (0.9, 0.1, 0.0) if both else (0.1, 0.8, 0.1)
+
+    filler = "The weather of that week was ordinary in every way. " * 60
+    texts = (filler + "The Alpha weighs 3 kg. " + filler, filler + "The Beta weighs 5 kg. " + filler)
+    (found,) = await read(Scripted(rule), ["The Beta weighs 2 kg more than the Alpha, which weighs 3 kg."], *texts)
+    assert found.entailment > 0.8
+
+
+async def test_no_evidence_supports_nothing() -> None:
+    (found,) = await read(Scripted(lambda premise, claim: (1.0, 0.0, 0.0)), ["The bridge opened."], "  ")
+    assert found.support is None and label(found) == "absent"
+
+
+async def test_quotes_are_verbatim() -> None:
+    text = "Intro here. Refunds are paid within 5 days. The end."
+    (found,) = await read(Scripted(lambda premise, claim: (0.9, 0.1, 0.0)), ["Refunds take 5 days."], text)
+    assert found.support is not None
+    quote = found.support.quote(found.hypothesis, 0.9)
+    assert (
+        quote is not None
+        and text[quote.span.start : quote.span.end] == quote.span.text == "Refunds are paid within 5 days."
+    )
+
+
+def test_the_shipped_verdict_uses_known_features_and_sane_thresholds() -> None:
+    model = VerdictModel.load()
+    assert set(model.claim_model.weights) <= set(CLAIM_FEATURES)
+    assert model.claim_model.weights["entailment"] < 0
+    assert 0 < model.warn_from(0.1) < model.warn_from(0.02) < 1 and 0.5 <= model.block_from(0.02) <= 1
+
+
+def test_a_smaller_budget_of_false_alarms_asks_for_more() -> None:
+    model = VerdictModel.load()
+    bars = [model.warn_from(rate) for rate in (0.0, 0.03, 0.1, 0.3, 1.0)]
+    assert bars == sorted(bars, reverse=True)
+    between = [model.block_from(rate) for rate in (0.02, 0.035, 0.05)]
+    assert between == sorted(between, reverse=True)
+
+
+def test_right_claims_add_up_to_nothing() -> None:
+    model = VerdictModel.load()
+    one = model.claim({"entailment": 3.0, "contradiction": -4.0})
+    assert model.response([one] * 20) == one.score
+    assert model.response([]) == 0.0
+
+
+@pytest.mark.parametrize("probability", [0.0, 1e-12, 0.2, 0.5, 0.999, 1.0])
+def test_log_odds_are_clipped_and_turned_back(probability: float) -> None:
+    assert -6.0 <= logit(probability) <= 6.0
+    if 0.01 < probability < 0.99:
+        assert sigmoid(logit(probability)) == pytest.approx(probability)
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "missing"),
+    [
+        ("It costs 20 euros.", "The price is 20 euros.", set()),
+        ("It costs 20 euros.", "The price is 30 euros.", {"missing_numbers"}),
+        ("The bridge opened in 1962.", "Opened: 4 May 1962.", set()),
+        ("It was named after Ruiz.", "The mayor opened it.", {"missing_names"}),
+        ("It is 1,500 metres long.", "Its length is 1.5 km.", set()),
+    ],
+)
+def test_values_that_the_evidence_lacks(claim: str, evidence: str, missing: set[str]) -> None:
+    found = missing_values(claim, evidence)
+    assert {name for name, share in found.items() if share > 0} == missing

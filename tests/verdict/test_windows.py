@@ -1,0 +1,102 @@
+"""Evidence as the reader sees it: whole where it fits, else the parts that matter, under their headings."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from evidencerails.exchange import Passage
+from evidencerails.nli.windows import Window
+from evidencerails.verdict.windows import EvidenceIndex, EvidenceWindow, heading_of
+
+
+def offsets(text: str) -> list[tuple[int, int]]:
+    """A token for each word, close enough."""
+    found, at = [], 0
+    for word in text.split():
+        at = text.index(word, at)
+        found.append((at, at + len(word)))
+        at += len(word)
+    return found
+
+
+def passages(*texts: str) -> list[Passage]:
+    return [Passage(id=str(number), text=text) for number, text in enumerate(texts, 1)]
+
+
+def filler(topic: str, sentences: int) -> str:
+    return " ".join(
+        f"The {topic} report number {n} describes the ordinary weather of that week." for n in range(sentences)
+    )
+
+
+def test_evidence_that_fits_is_one_window_for_every_claim() -> None:
+    index = EvidenceIndex(passages("The Alpha has two years.", "The Beta has five years."), offsets, 400)
+    selection = index.select(["The Alpha has two years.", "It rains."])
+    assert [window.text for window in selection.windows] == ["The Alpha has two years.\n\nThe Beta has five years."]
+    assert selection.places == ((0,), (0,))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_passages_changes_no_window(seed: int) -> None:
+    texts = [filler(topic, 30) for topic in ("bridge", "harbour", "tower", "school")]
+    claims = ["The bridge report number 7 describes the weather.", "The school report number 3."]
+    expected = EvidenceIndex(passages(*texts), offsets, 400).select(claims)
+    random.Random(seed).shuffle(texts)
+    found = EvidenceIndex(passages(*texts), offsets, 400).select(claims)
+    assert [w.text for w in found.windows] == [w.text for w in expected.windows]
+    assert found.places == expected.places
+
+
+def test_a_passage_given_twice_is_read_once() -> None:
+    selection = EvidenceIndex(passages("The Alpha has two years.", "The Alpha has two years."), offsets, 400).select(
+        ["x"]
+    )
+    assert selection.windows[0].text == "The Alpha has two years."
+    assert selection.windows[0].parts[0].passage.id == "1"
+
+
+@pytest.mark.parametrize("place", [0, 40, 99])
+def test_the_sentence_that_decides_is_found_anywhere_in_long_evidence(place: int) -> None:
+    lines = [f"Paragraph {n} is about the ordinary weather of that week." for n in range(100)]
+    lines[place] = "The Halden bridge was opened in 1962 by the mayor."
+    selection = EvidenceIndex(passages(" ".join(lines)), offsets, 400).select(["The Halden bridge was opened in 1962."])
+    read = " ".join(selection.windows[n].text for n in selection.places[0])
+    assert "Halden bridge was opened in 1962" in read
+    assert len(read) < 4_000
+
+
+def test_windows_are_shared_between_claims() -> None:
+    index = EvidenceIndex(passages(filler("bridge", 200)), offsets, 400)
+    claims = [f"The bridge report number {n} describes the weather." for n in (3, 4, 5)]
+    assert len(index.select(claims).windows) <= 4
+
+
+def test_no_evidence_has_no_window() -> None:
+    selection = EvidenceIndex(passages("", "  \n"), offsets, 400).select(["x", "y"])
+    assert selection.windows == () and selection.places == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "heading"),
+    [
+        ("# Returns\nItems may be returned.\n## Refunds\nPaid in 5 days. HERE", "## Refunds"),
+        ("Returns and refunds\nItems may be returned. HERE", "Returns and refunds"),
+        ("Items may be returned within 30 days. HERE", ""),
+        ("Items may be returned.\nHERE", ""),
+    ],
+)
+def test_a_part_stands_under_its_heading(text: str, heading: str) -> None:
+    assert heading_of(text, text.index("HERE")) == heading
+    window = EvidenceWindow((Window(Passage(id="1", text=text), text.index("HERE"), len(text)),))
+    assert window.text == (f"{heading}\nHERE" if heading else "HERE")
+
+
+def test_sentences_of_a_window_are_verbatim_in_their_passage() -> None:
+    one, other = passages("Intro. The Alpha has two years.", "The Beta has five years. It is red.")
+    window = EvidenceWindow((Window(one, 7, len(one.text)), Window(other, 0, len(other.text))))
+    for passage, span in window.sentences():
+        assert passage.text[span.start : span.end] == span.text
+    found = window.decisive_sentence("The Beta is covered for five years.")
+    assert found is not None and (found[0].id, found[1].text) == ("2", "The Beta has five years.")
