@@ -30,7 +30,7 @@ from evidencerails.cli import (
 from evidencerails.cli import eval as evaluation
 from evidencerails.cli.errors import EXIT_USAGE
 from evidencerails.cli.terminal import say
-from evidencerails.errors import EvidencerailsError
+from evidencerails.errors import EvidencerailsError, MissingExtraError
 
 PROGRAM = "evidencerails"
 """Its name in usage lines, also as `python -m evidencerails`."""
@@ -105,6 +105,10 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes at the end
         return EXIT_PIPE_CLOSED
     except Exception as error:
+        missing = MissingExtraError.of(error, "this command") if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None:
+            say(str(missing))
+            return EXIT_USAGE
         if not hasattr(error, "format_message"):  # click's usage errors have it; anything else is a bug
             traceback.print_exc()
             return EXIT_CRASHED

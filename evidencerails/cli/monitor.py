@@ -32,9 +32,9 @@ def monitor(
 
     Exit code: 0 within the error budget or too few reports to tell, 1 budget exhausted.
     """
+    span_s, settings, out = seconds_of(since), settings_for(config, store), console()
     from evidencerails.service.trends import trends
 
-    span_s, settings, out = seconds_of(since), settings_for(config, store), console()
     with opened(settings) as kept:
         while True:
             found = trends(kept, settings, time.time() - span_s)

@@ -108,9 +108,9 @@ def test_context_in_a_prompt(text: str, parts: list[str]) -> None:
 
 
 DEFAULT_OF_NEMO = (
-    "Below is a conversation between a helpful AI assistant and a user. The bot is designed to generate human-like text "
-    "based on the input that it receives. The bot is talkative and provides lots of specific details. If the bot does "
-    "not know the answer to a question, it truthfully says it does not know."
+    "Below is a conversation between a helpful AI assistant and a user. The bot is designed to generate human-like "
+    "text based on the input that it receives. The bot is talkative and provides lots of specific details. If the bot "
+    "does not know the answer to a question, it truthfully says it does not know."
 )
 
 

@@ -143,5 +143,5 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
         return real_import(name, *args, **keywords)
 
     monkeypatch.setattr(builtins, "__import__", without_torch)
-    with pytest.raises(MissingExtraError, match=r"pip install 'evidencerails\[transformers\]'"):
+    with pytest.raises(MissingExtraError, match=r'pip install \"evidencerails\[transformers\]\"'):
         TransformersModel("any")
