@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from extras import needs
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+torch = needs("torch")
+needs("transformers")
 pytest.importorskip("sklearn")
 pytest.importorskip("onnx")
 
@@ -49,6 +50,8 @@ from training.restore import published_weights  # noqa: E402
 from training.stages import PUBLISHED, stages_of  # noqa: E402
 from training.train import CrossEncoder, Recipe, Schedule, distilled, freeze, loss_of  # noqa: E402
 from training.verdict import fit  # noqa: E402
+
+pytestmark = pytest.mark.slow
 
 EVERYDAY = Path(__file__).parents[2] / "benchmarks" / "everyday_cases.jsonl"
 PASSAGE = (
