@@ -134,6 +134,14 @@ def _system_context(sources: EvidenceSources) -> tuple[Passage, ...]:
     return as_passages(list(dict.fromkeys(texts)))
 
 
+def evidence_in(messages: Sequence[Any]) -> tuple[Passage, ...]:
+    """The evidence in a chat log: what tools gave back, and what system messages and marked parts state."""
+    sources = EvidenceSources(context={}, messages=messages, prompt=())
+    stated = [passage.model_copy(update={"source": "messages"}) for passage in _system_context(sources)]
+    found = (*_tool_messages(sources), *stated)
+    return tuple(passage.model_copy(update={"id": str(number)}) for number, passage in enumerate(found, start=1))
+
+
 def _readable(messages: Sequence[Any]) -> Sequence[Message]:
     from evidencerails.adapters.nemo_calls import readable_messages
 

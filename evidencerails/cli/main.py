@@ -24,6 +24,7 @@ from evidencerails.cli import (
     redteam,
     report,
     review,
+    schema,
     serve,
     store,
 )
@@ -80,6 +81,7 @@ app.command("redteam")(redteam.redteam)
 app.command("alert")(monitoring.alert)
 app.command("gate")(monitoring.gate)
 app.command("bisect")(bisect.bisect)
+app.command("schema")(schema.schema)
 app.command("migrate")(migrate.migrate)
 app.command("change")(monitoring.change)
 app.add_typer(review.app, name="review")

@@ -31,6 +31,7 @@ ARGUMENTS = {
     "gate": [],
     "bisect": ["rows.jsonl", "a.yml", "b.yml"],
     "migrate": ["nowhere"],
+    "schema": [],
     "change": ["new prompt"],
     "review list": [],
     "review show": ["abc"],
