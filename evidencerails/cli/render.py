@@ -102,7 +102,8 @@ def marks(report: Report, answer: str) -> list[Mark]:
 
 def words_of(report: Report) -> str:
     """The answer as far as a report holds it, each word in its place; an ellipsis where words are missing."""
-    spans = [item.span for item in (*report.claims, *report.findings) if item.span is not None]
+    spans = [claim.span for claim in report.claims]
+    spans += [finding.span for finding in report.findings if finding.span is not None]
     answer = ["\0"] * max((span.end for span in spans), default=0)
     for span in spans:
         answer[span.start : span.end] = span.text

@@ -64,7 +64,7 @@ def _plain(found: dict[str, Any]) -> dict[str, Any]:
     view = found["view"]
     return {
         **{name: found[name] for name in KEPT},
-        "trend": [{"from": bar.label, "hallucinated": bar.value} for bar in found["trend"]],
+        "trend": [{"from": bar.label, "hallucinated": bar.value} for bar in found["trend"].bars],
         "budget": {**view.budget._asdict(), "left": view.budget.left},
         "cusum": view.cusum.chart._asdict() if view.cusum.chart else None,
         "shifts": [
