@@ -69,7 +69,7 @@ def trends(store: Store, config: GuardConfig, since: float) -> dict[str, Any]:
         "mean_scores": views.chart(
             [(views.moment(p.start), p.mean_score, f"{p.mean_score:.3f}") for p in points if p.mean_score is not None],
             "score",
-            threshold=(allowed, f"error budget: {allowed:g}"),
+            threshold=(allowed, f"error budget {allowed:g}"),
         ),
         "gauge": views.gauge(view.budget.spent, view.budget.allowed),
         "trend_markers": _markers([p.start for p in points], view.changes),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-Run = Callable[..., Any]
+from evidencerails.cli.main import _exit_code
+
+Capture = pytest.CaptureFixture[str]
 
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 ASKED = {"role": "user", "content": "When was rhenium discovered?"}
@@ -33,13 +34,11 @@ SYSTEM = {"role": "system", "content": f"You are a chemist. Be brief. {FACT}"}
     ],
     ids=["right", "wrong", "tool", "object", "last answer", "no evidence"],
 )
-def test_the_last_answer_is_checked(
-    evidencerails: Run, tmp_path: Path, log: Any, code: int, source: str | None
-) -> None:
-    (tmp_path / "log.json").write_text(json.dumps(log))
-    done = evidencerails("check", "--chat", "log.json", "--check", "grounding", "--json", cwd=tmp_path)
-    report = json.loads(done.out)
-    assert done.code == code, report
+def test_the_last_answer_is_checked(capsys: Capture, log: Any, code: int, source: str | None) -> None:
+    Path("log.json").write_text(json.dumps(log))
+    done = _exit_code(["check", "--chat", "log.json", "--check", "grounding", "--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert done == code, report
     assert {quote["source"] for claim in report["claims"] for quote in claim["evidence"]} == ({source} - {None})
 
 
@@ -54,13 +53,14 @@ def test_the_last_answer_is_checked(
         ('"Hello"', "holds a str; expected messages"),
     ],
 )
-def test_what_is_no_chat_log_is_named(evidencerails: Run, tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "log.json").write_text(text)
-    done = evidencerails("check", "--chat", "log.json", cwd=tmp_path)
-    assert done.code == 2 and message in done.err and done.err.count("\n") == 1
+def test_what_is_no_chat_log_is_named(capsys: Capture, text: str, message: str) -> None:
+    Path("log.json").write_text(text)
+    assert _exit_code(["check", "--chat", "log.json"]) == 2
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1
 
 
-def test_the_answer_is_given_once(evidencerails: Run, tmp_path: Path) -> None:
-    (tmp_path / "log.json").write_text(json.dumps([ASKED, RIGHT]))
-    done = evidencerails("check", "--chat", "log.json", "--response", "x", cwd=tmp_path)
-    assert done.code == 2 and "give the answer once" in done.err
+def test_the_answer_is_given_once(capsys: Capture) -> None:
+    Path("log.json").write_text(json.dumps([ASKED, RIGHT]))
+    assert _exit_code(["check", "--chat", "log.json", "--response", "x"]) == 2
+    assert "give the answer once" in capsys.readouterr().err

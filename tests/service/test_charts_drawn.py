@@ -54,5 +54,5 @@ def test_the_drawings_name_axis_threshold_and_state() -> None:
     parts = _environment().get_template("parts.html").module
     drawn = chart([("<today>", 0.158, "15.8 %")], "share", threshold=(0.2, "limit: 20 %"))
     text = str(parts.chart("id", "Title", drawn, "From (UTC)"))
-    assert ">15 %<" in text and ">limit: 20 %<" in text and "&lt;today&gt;" in text and "<today>" not in text
+    assert ">15 %<" in text and ">line: limit: 20 %<" in text and "&lt;today&gt;" in text and "<today>" not in text
     assert 'class="level over"' in str(parts.gauge(gauge(32.5, 10.0), "Spent"))
