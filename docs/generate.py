@@ -26,6 +26,7 @@ from typing import Any, get_args, get_origin
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+SCHEMA = ROOT / "configs" / "evidencerails.schema.json"
 COLUMNS = 100
 TYPE_NAMES = {
     "str": "text",
@@ -48,6 +49,14 @@ def main() -> None:
         if new != text:
             page.write_text(new, encoding="utf-8")
             print(f"wrote {page.relative_to(ROOT)}")
+    SCHEMA.write_text(schema_text(), encoding="utf-8")
+
+
+def schema_text() -> str:
+    """The schema that the configs name for editors."""
+    from evidencerails.cli.schema import config_schema
+
+    return json.dumps(config_schema(), indent=1) + "\n"
 
 
 def generated(text: str) -> str:

@@ -51,15 +51,44 @@ class ModelFileError(EvidencerailsError):
     """A model file is missing, damaged or of another version."""
 
 
+EXTRA_OF_MODULE = {
+    "alembic": "store",
+    "datasets": "datasets",
+    "fastapi": "service",
+    "httptools": "service",
+    "opentelemetry": "telemetry",
+    "prometheus_client": "service",
+    "psycopg": "postgresql",
+    "pyarrow": "parquet",
+    "python_multipart": "service",
+    "ray": "ray",
+    "scipy": "eval",
+    "sklearn": "eval",
+    "sqlalchemy": "store",
+    "starlette": "service",
+    "torch": "transformers",
+    "transformers": "transformers",
+    "uvicorn": "service",
+}
+"""The extra that brings each optional package, by the name under which it is imported."""
+
+
 class MissingExtraError(EvidencerailsError, ImportError):
     """A feature needs an optional package that is not installed."""
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
         super().__init__(
-            f"{feature} needs the package {package!r}; install it with: pip install 'evidencerails[{extra}]'"
+            f'{feature} needs the package {package!r}; install it with: pip install "evidencerails[{extra}]"'
         )
         self.package = package
         self.extra = extra
+
+    @classmethod
+    def of(cls, error: ModuleNotFoundError, feature: str) -> MissingExtraError | None:
+        """The error for a module that an extra brings; None for any other, whose absence is a bug."""
+        module = (error.name or "").partition(".")[0]
+        extra = EXTRA_OF_MODULE.get(module)
+        return cls(feature, module, extra) if extra else None
 
 
 class ResponseBlockedError(EvidencerailsError):

@@ -260,6 +260,10 @@ class Review(Value):
     reason: str = ""
 
 
+SHOWN_CHARACTERS = 160
+"""Of a claim or its evidence in a printed report."""
+
+
 class Report(Value):
     """The whole verdict on one response."""
 
@@ -299,6 +303,24 @@ class Report(Value):
         if self.decision == "regenerate":
             return self.answer is None
         return self.decision in ("abstain", "escalate", "block", "raise")
+
+    def __str__(self) -> str:
+        """The verdict, and each claim that is not supported with its deciding evidence, a line each."""
+        score = "" if self.hallucination_score is None else f", hallucination score {self.hallucination_score:.2f}"
+        lines = [f"{self.status}{score}, decision {self.decision}" + (f": {self.reason}" if self.reason else "")]
+        for claim in self.claims:
+            if claim.label != "supported":
+                quotes = "; ".join(repr(_shortened(quote.span.text, SHOWN_CHARACTERS)) for quote in claim.evidence[:1])
+                said = f" (evidence: {quotes})" if quotes else ""
+                lines.append(f"  {claim.label}: {_shortened(claim.text, SHOWN_CHARACTERS)!r}{said}")
+        lines += [f"  {one.kind}: {one.reason!r}" for one in self.findings if one.kind != "unsupported_claim"]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows the report: marked words, claims, evidence."""
+        from evidencerails.cli.page import notebook_view
+
+        return notebook_view(self)
 
     def plain(
         self, *, max_bytes: int = MAX_PLAIN_BYTES, redaction: Redaction = "off", expose_evidence: bool = True

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from extras import needs
 
 UNPRIVILEGED = ("postgres", "nobody")
 """PostgreSQL refuses to run as root; one of these users runs it then."""
@@ -109,8 +110,7 @@ def server() -> Iterator[str]:
 @pytest.fixture
 def postgresql_url(server: str) -> Iterator[str]:
     """A fresh database on it."""
-    import psycopg
-
+    psycopg = needs("psycopg")
     name = f"t{uuid.uuid4().hex}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")

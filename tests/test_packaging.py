@@ -15,6 +15,8 @@ import pytest
 
 import evidencerails
 
+pytestmark = pytest.mark.slow
+
 # Taken at import: the fixtures clear proxies, which pip may need.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("COLANGPATH", "PYTHONPATH", "VIRTUAL_ENV")}
 REPOSITORY = Path(__file__).resolve().parent.parent

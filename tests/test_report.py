@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from pydantic import ValidationError
 
 from evidencerails import Report
+from evidencerails.cli.render import words_of
 from evidencerails.exchange import Span
 from evidencerails.report import MAX_PLAIN_BYTES, CheckResult, Claim, Finding, NliScores, Quote, text_hash
 
@@ -190,3 +192,34 @@ def test_what_matters_most_is_kept_when_a_report_does_not_fit() -> None:
     assert plain["truncated"] == {"claims": 211 - len(kept), "findings": 61 - len(plain["findings"])}
     one_more = MAX_PLAIN_BYTES - len(json.dumps(plain, ensure_ascii=False).encode())
     assert 0 <= one_more < 2_500  # as much as fits
+
+
+HOSTILE = "</td><script>alert(1)</script> \u202e {{ 7 * 7 }} The tower stands in Berlin."
+
+
+def test_a_notebook_shows_marked_words_claims_and_evidence() -> None:
+    report = Report(status="hallucinated", decision="block", hallucination_score=0.9, claims=(claim(),))
+    html = report._repr_html_()
+    assert re.search(r"<mark[^>]*>Berlin</mark>", html)
+    assert f"memo.txt: {SECRET}" in html and "contradicted" in html and "hallucination score 0.90" in html
+
+
+def test_no_text_changes_a_notebook() -> None:
+    report = Report(status="hallucinated", reason=HOSTILE, claims=(claim(text=HOSTILE),))
+    html = report._repr_html_()
+    assert "<script" not in html and "\u202e" not in html and "{{ 7 * 7 }}" in html
+
+
+def test_what_lies_between_claims_is_an_ellipsis() -> None:
+    text = "Hello there! " + RESPONSE
+    one = claim().model_copy(update={"span": Span.of(text, 13, len(text))})
+    assert words_of(Report(status="hallucinated", claims=(one,))).split() == ["…", *RESPONSE.split()]
+
+
+def test_a_printed_report_is_brief() -> None:
+    supported = claim("supported", text="The tower is tall.")
+    report = Report(status="hallucinated", decision="block", hallucination_score=0.9, claims=(supported, claim()))
+    assert str(report) == (
+        f"hallucinated, hallucination score 0.90, decision block\n  contradicted: {RESPONSE!r} (evidence: {SECRET!r})"
+    )
+    assert str(Report(status="unverified", reason="no_evidence")) == "unverified, decision allow: no_evidence"

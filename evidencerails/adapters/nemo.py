@@ -12,7 +12,7 @@ from typing import Any, get_args
 from evidencerails.adapters.nemo_action_call import ActionCall
 from evidencerails.adapters.nemo_answerability import run_input_rail
 from evidencerails.adapters.nemo_calls import answer_parser
-from evidencerails.adapters.nemo_evidence import Evidence, EvidenceSources, find_evidence
+from evidencerails.adapters.nemo_evidence import Evidence, EvidenceSources, find_evidence, instructions_of, with_remedy
 from evidencerails.adapters.nemo_flags import is_asked_for
 from evidencerails.adapters.nemo_log import log_report, log_shadow
 from evidencerails.adapters.nemo_outcome import NOT_ACTIVATED, SHADOW, Verdict, not_run, verdict_of
@@ -206,9 +206,10 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ca
                     return plugin.guard.unverified_report(rail.checks, f"bad_evidence: {error}", exchange, cap=rail.cap)
             client = plugin.client(call.llm)
             sampler = _sampler(plugin, key, client, prompt, parse) if "consistency" in rail.checks else None
-            return await plugin.guard.check_exchange(
+            report = await plugin.guard.check_exchange(
                 exchange, checks=rail.checks, cap=rail.cap, llm=client, sampler=sampler, drawn_at=drawn_at
             )
+            return with_remedy(report, plugin.config.evidence)
         except Exception as error:  # boundary to the user's evidence, knowledge base and model: none may break the turn
             log.error("evidencerails: %s could not run: %s", rail.name, place_of(error))
             return _failed_report(error, rail, exchange, plugin)
@@ -231,6 +232,7 @@ async def _evidence(call: ActionCall, request: Sequence[Any], plugin: NemoPlugin
         search=plugin.search_knowledge_base,
         user_message=call.user_message
         or next((m.content for m in reversed(call.conversation) if m.role == "user"), ""),
+        instructions=instructions_of(plugin.app.config),
     )
     return await find_evidence(plugin.config.evidence, sources)
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from evidencerails.config import EvidenceSettings
 from evidencerails.errors import InputError
 from evidencerails.exchange import Message, Passage, as_passages, content_text
+from evidencerails.report import Report
 
 _WORD = (
     r"(?:context|documents?|sources?|passages?|evidence|knowledge(?:[ \t]base)?|references?|background|facts|excerpts?)"
@@ -28,10 +29,23 @@ _MARKER_END = re.compile(
 )
 _FENCE = re.compile(r"^[ \t]*```.*$", re.MULTILINE)
 _INSTRUCTION = re.compile(
-    r"^\W*(?:you|your|please|always|never|do not|don't|answer|respond|reply|use|be|if|when|act|keep|only|write|speak|"
-    r"below is|the (?:bot|assistant)|as an?|make|ensure|provide|say|follow|remember|try|help|today is)\b",
+    r"^\W*(?:(?:you|your|please|always|never|do not|don't|below is|the (?:bot|assistant)|as an?|today is)\b"
+    r"|(?:if|when)\b(?=.*\b(?:you|bot|assistant|user|question|asked|unsure)\b)"
+    r"|(?:answer|respond|reply|use|be|act|keep|only|write|speak|make|ensure|provide|say|follow|remember|try|help|avoid"
+    r"|refuse|decline|stay|talk|explain|limit|cite|refer|offer|ask|greet|think|give|summari[sz]e|translate|pretend"
+    r"|assume|refrain|include|mention)\b(?!\s+(?:is|are|was|were|can|may|must|will|has|have)\b))",
+    re.IGNORECASE | re.DOTALL,
+)
+_ON_BEHAVIOUR = re.compile(
+    r"\b(?:you|(?:ro|chat)?bots?|assistant|language model|conversation)\b"
+    r"|^\W*(?:all |short )?(?:answers|replies)\b|:\s*$",
     re.IGNORECASE,
 )
+"""What may be about the model's own conduct. Beside a fact it does no harm; alone it is no evidence."""
+NO_EVIDENCE_REMEDY = (
+    "looked in {places}; state the facts in `instructions` or a system message, set ${variable}, or add a kb folder"
+)
+"""What the reason of a report says where no place had any evidence."""
 
 
 class Evidence(NamedTuple):
@@ -53,6 +67,8 @@ class EvidenceSources:
     search: Callable[[str], Awaitable[Any]] | None = None
     """Search of the app's knowledge base by user message."""
     user_message: str = ""
+    instructions: Sequence[str] = ()
+    """Those of the app's config."""
 
 
 async def find_evidence(settings: EvidenceSettings, sources: EvidenceSources) -> Evidence:
@@ -108,11 +124,22 @@ async def _knowledge_base(sources: EvidenceSources) -> tuple[Passage, ...]:
 
 
 def _system_context(sources: EvidenceSources) -> tuple[Passage, ...]:
-    """The parts of the request marked as context, else what a system message states beside its instructions."""
+    """The parts of the request marked as context, else what system messages and the config's instructions state."""
     asked = [m for m in _readable(sources.messages) if m.role in ("system", "user")]
-    marked = [part for m in (*asked, *sources.prompt) for part in marked_context(m.content)]
-    texts = marked or [statements(m.content) for m in asked if m.role == "system"]
+    system = [m.content for m in asked if m.role == "system"]
+    prompts = [m.content for m in (*asked, *sources.prompt)]
+    marked = [part for text in prompts for part in marked_context(text)]
+    marked = marked or [part for text in sources.instructions for part in marked_context(text)]
+    texts = marked or [statements(text) for text in (*system, *sources.instructions)]
     return as_passages(list(dict.fromkeys(texts)))
+
+
+def evidence_in(messages: Sequence[Any]) -> tuple[Passage, ...]:
+    """The evidence in a chat log: what tools gave back, and what system messages and marked parts state."""
+    sources = EvidenceSources(context={}, messages=messages, prompt=())
+    stated = [passage.model_copy(update={"source": "messages"}) for passage in _system_context(sources)]
+    found = (*_tool_messages(sources), *stated)
+    return tuple(passage.model_copy(update={"id": str(number)}) for number, passage in enumerate(found, start=1))
 
 
 def _readable(messages: Sequence[Any]) -> Sequence[Message]:
@@ -122,7 +149,7 @@ def _readable(messages: Sequence[Any]) -> Sequence[Message]:
 
 
 def marked_context(text: str) -> list[str]:
-    """The stretches of a prompt under a heading such as `Context:`, each up to the next question or closing tag."""
+    """The parts of a prompt under a heading such as `Context:`, each up to the next question or closing tag."""
     found = []
     for marker in _MARKER.finditer(text):
         rest = text[marker.end() :]
@@ -133,11 +160,32 @@ def marked_context(text: str) -> list[str]:
 
 
 def statements(text: str) -> str:
-    """A system message without its instructions to the model, which are no evidence for or against an answer."""
+    """A system message without its instructions to the model, which are no evidence for or against an answer.
+
+    Returns: what is left if some sentence of it is clearly no instruction; else an empty text.
+    """
     from evidencerails.text.sentences import split_sentences
 
     kept = [span.text for span in split_sentences(text) if not _INSTRUCTION.match(span.text)]
+    if all(_ON_BEHAVIOUR.search(sentence) for sentence in kept):
+        return ""
     return " ".join(kept).strip()
+
+
+def instructions_of(config: Any) -> tuple[str, ...]:
+    """The texts under `instructions:` of a guardrails config."""
+    return tuple(instruction.content for instruction in config.instructions or ())
+
+
+def with_remedy(report: Report, settings: EvidenceSettings) -> Report:
+    """The report; where evidence was missing, its reasons say where it was looked for and where to put it."""
+    remedy = f" ({NO_EVIDENCE_REMEDY.format(places=', '.join(settings.places), variable=settings.variable)})"
+    missing = {name: result for name, result in report.checks.items() if "no_evidence" in result.reason}
+    if not missing:
+        return report
+    checks = {name: one.model_copy(update={"reason": one.reason + remedy}) for name, one in missing.items()}
+    reason = report.reason + (remedy if "no_evidence" in report.reason else "")
+    return report.model_copy(update={"checks": {**report.checks, **checks}, "reason": reason})
 
 
 _READERS: dict[str, Callable[[EvidenceSources], tuple[Passage, ...]]] = {

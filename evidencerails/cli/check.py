@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from evidencerails.cli.check_input import answer_of, form_of, passages_of, refuse_unwritable, samples_of, typed
+from evidencerails.cli.check_input import answer_of, chat_of, form_of, passages_of, refuse_unwritable, samples_of, typed
 from evidencerails.cli.errors import EXIT_BY_STATUS, CliError
 from evidencerails.cli.terminal import say
 
@@ -34,6 +34,15 @@ Evidence = Annotated[
 EvidenceText = Annotated[
     list[str],
     typer.Option("--evidence-text", "-t", metavar="TEXT", help="Text the answer must agree with. Repeatable."),
+]
+ChatFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--chat",
+        metavar="FILE",
+        help="A chat log as OpenAI's API has it, a JSON list of messages or an object with one: the last assistant "
+        "message is the answer, the messages before it the question; system and tool messages are evidence.",
+    ),
 ]
 Prompt = Annotated[str | None, typer.Option("--prompt", "-p", help="The question that was answered.")]
 Samples = Annotated[
@@ -94,6 +103,7 @@ class _Shown(NamedTuple):
 def check(
     response: Response = None,
     response_file: ResponseFile = None,
+    chat: ChatFile = None,
     evidence: Evidence = [],  # noqa: B006 - typer copies defaults
     evidence_text: EvidenceText = [],  # noqa: B006
     prompt: Prompt = None,
@@ -118,15 +128,17 @@ def check(
     from evidencerails.exchange import Exchange
     from evidencerails.tool_calls import with_arguments
 
-    answer = "" if tool_calls and response is None and response_file is None else answer_of(response, response_file)
+    log = chat_of(chat)
+    given = (response, response_file)
+    answer = "" if tool_calls and given == (None, None) else answer_of(*given, chat=log)
     form = form_of(schema, tool_calls, tools)
-    passages = passages_of(evidence, [typed(text) for text in evidence_text])
+    passages = passages_of(evidence, [typed(text) for text in evidence_text], log.evidence if log else ())
     samples = (*map(typed, sample), *samples_of(samples_file))
     if html is not None:
         refuse_unwritable(html)
     possible = None if passages else _possible_checks(samples, form)
     guard = _prepared(config, checks, possible, needs_claims=debug_claims)
-    question = typed(prompt) if prompt is not None else None
+    question = typed(prompt) if prompt is not None else log.before if log else None
     exchange = Exchange.of(answer, evidence=passages, prompt=question, samples=samples, **form)
     report = _checked(guard, exchange)
     _show(report, with_arguments(exchange).response, guard.config, _Shown(as_json, html, debug_claims))

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.cli.errors import CliError
 
@@ -26,7 +26,7 @@ def form_of(schema: Path | None, tool_calls: Path | None, tools: Path | None) ->
     return form
 
 
-def _json_in(file: Path, kind: type, wanted: str) -> Any:
+def _json_in(file: Path, kind: type | tuple[type, ...], wanted: str) -> Any:
     try:
         value = json.loads(text_of(file))
     except (ValueError, RecursionError) as error:
@@ -36,14 +36,54 @@ def _json_in(file: Path, kind: type, wanted: str) -> Any:
     return value
 
 
-def answer_of(response: str | None, file: str | None) -> str:
-    """The answer, from its argument or its file; `-` is standard input.
+class Chat(NamedTuple):
+    """A chat log up to its last answer."""
+
+    answer: str
+    before: list[Any]
+    """The messages that the answer was written to."""
+    evidence: tuple[Passage, ...]
+
+
+def chat_of(file: Path | None) -> Chat | None:
+    """A chat log in the shape of OpenAI's API: a list of messages, or an object that has one under `messages`.
+
+    Raises:
+        CliError: it cannot be read, or has no answer.
+    """
+    if file is None:
+        return None
+    from evidencerails.adapters.nemo_evidence import evidence_in
+    from evidencerails.exchange import content_text
+
+    wanted = 'messages such as [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]'
+    log = _json_in(file, (list, dict), wanted)
+    messages = log.get("messages") if isinstance(log, dict) else log
+    if not isinstance(messages, list) or not all(_has_role(message) for message in messages):
+        raise CliError(f"{str(file)!r} is no chat log; expected {wanted}")
+    for place in reversed(range(len(messages))):
+        answer = content_text(messages[place].get("content")) if messages[place]["role"] == "assistant" else ""
+        if answer.strip():
+            return Chat(answer, messages[:place], evidence_in(messages[:place]))
+    raise CliError(f"{str(file)!r} has no assistant message with a text; expected {wanted}")
+
+
+def _has_role(message: Any) -> bool:
+    return isinstance(message, dict) and isinstance(message.get("role"), str)
+
+
+def answer_of(response: str | None, file: str | None, *, chat: Chat | None = None) -> str:
+    """The answer, from its argument, its file (`-` is standard input) or a chat log.
 
     Raises:
         CliError: it is given twice or not at all, or the file cannot be read as text.
     """
-    if (response is None) == (file is None):
-        raise CliError("give the answer once: --response TEXT, or --response-file FILE (- for standard input)")
+    if sum(given is not None for given in (response, file, chat)) != 1:
+        raise CliError(
+            "give the answer once: --response TEXT, --response-file FILE (- for standard input) or --chat FILE"
+        )
+    if chat is not None:
+        return chat.answer
     if response is not None:
         return typed(response)
     assert file is not None
@@ -58,11 +98,12 @@ def typed(argument: str) -> str:
         return argument
 
 
-def passages_of(files: Sequence[Path], texts: Sequence[str]) -> tuple[Passage, ...]:
-    """The evidence: files by their paths, then texts; empty ones are none."""
+def passages_of(files: Sequence[Path], texts: Sequence[str], of_chat: Sequence[Passage] = ()) -> tuple[Passage, ...]:
+    """The evidence: that of a chat log, files by their paths, then texts; empty ones are none."""
     from evidencerails.exchange import Passage
 
-    named = [(text_of(file), str(file)) for file in files] + [(text, None) for text in texts]
+    named: list[tuple[str, str | None]] = [(passage.text, passage.source) for passage in of_chat]
+    named += [(text_of(file), str(file)) for file in files] + [(text, None) for text in texts]
     return tuple(
         Passage(id=str(place), text=text, source=source)
         for place, (text, source) in enumerate(named, start=1)

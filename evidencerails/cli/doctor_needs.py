@@ -46,7 +46,8 @@ def _of_evidence(source: Source, rails: Sequence[Rail]) -> Iterator[Problem]:
             "note",
             "no_evidence",
             f"nothing in the config gives {flows} evidence: an answer without any is unverified",
-            "let your program send $evidence, documents as tool messages or a system message with `Context:`",
+            "state the facts under `instructions:`, or let your program send $evidence, documents as tool messages or "
+            "a system message that states them",
         )
 
 

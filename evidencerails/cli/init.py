@@ -24,7 +24,7 @@ def init(
         "--flow",
         metavar="NAME",
         help=f"Rail to add: {_FLOWS}. Repeatable. Default: check grounding if the config has evidence "
-        "(a kb folder, relevant_chunks), self check hallucination otherwise.",
+        "(a kb folder, relevant_chunks, facts in its instructions), self check hallucination otherwise.",
     ),
     activation: str | None = typer.Option(
         None, metavar=_ACTIVATIONS, help="When the rail runs. Default: always, unless a flow sets its flag."

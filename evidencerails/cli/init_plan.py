@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from evidencerails.adapters.nemo_evidence import instructions_of, marked_context, statements
 from evidencerails.cli.catalog import IMPORT_PATH, IMPORT_STATEMENT, RAILS
 from evidencerails.cli.errors import CliError
 from evidencerails.cli.init_record import Changes, read_exact
@@ -67,12 +68,17 @@ def _default_flows(folder: Path, config: Any, texts: dict[Path, str]) -> list[st
     if gives_evidence(config, texts):
         say("the config has evidence: adding 'check grounding' (--flow chooses)")
         return ["check grounding"]
-    say("the config has no evidence of its own: adding 'self check hallucination' (--flow chooses)")
+    say(
+        "the config has no evidence of its own: adding 'self check hallucination' (--flow chooses; facts under "
+        "`instructions:`, a kb folder or $evidence make it 'check grounding')"
+    )
     return ["self check hallucination"]
 
 
 def gives_evidence(config: Any, texts: dict[Path, str]) -> bool:
-    """True if the app has a knowledge base, a retrieval rail, or a file that speaks of evidence."""
+    """True if the app has a knowledge base, a retrieval rail, facts in its instructions, or a file naming evidence."""
+    if any(marked_context(text) or statements(text) for text in instructions_of(config)):
+        return True
     mentions = any("relevant_chunks" in text or "$evidence" in text for text in texts.values())
     return mentions or bool(config.docs) or bool(config.rails.retrieval.flows)
 

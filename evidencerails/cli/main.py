@@ -25,13 +25,14 @@ from evidencerails.cli import (
     redteam,
     report,
     review,
+    schema,
     serve,
     store,
 )
 from evidencerails.cli import eval as evaluation
 from evidencerails.cli.errors import EXIT_CANNOT_WRITE, EXIT_USAGE
 from evidencerails.cli.terminal import say
-from evidencerails.errors import EvidencerailsError
+from evidencerails.errors import EvidencerailsError, MissingExtraError
 
 PROGRAM = "evidencerails"
 """Its name in usage lines, also as `python -m evidencerails`."""
@@ -83,6 +84,7 @@ app.command("redteam")(redteam.redteam)
 app.command("alert")(monitoring.alert)
 app.command("gate")(monitoring.gate)
 app.command("bisect")(bisect.bisect)
+app.command("schema")(schema.schema)
 app.command("migrate")(migrate.migrate)
 app.command("change")(monitoring.change)
 app.add_typer(review.app, name="review")
@@ -113,6 +115,10 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
             where = repr(str(error.filename)) if error.filename else "the output"
             _say_at_last(f"cannot write {where}: {error.strerror}")
             return EXIT_CANNOT_WRITE
+        missing = MissingExtraError.of(error, "this command") if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None:
+            say(str(missing))
+            return EXIT_USAGE
         if not hasattr(error, "format_message"):  # click's usage errors have it; anything else is a bug
             traceback.print_exc()
             return EXIT_CRASHED

@@ -32,9 +32,9 @@ def monitor(
 
     Exit code: 0 within the error budget or too few reports to tell, 1 budget exhausted.
     """
+    span_s, settings, out = seconds_of(since), settings_for(config, store), console()
     from evidencerails.service.trends import trends
 
-    span_s, settings, out = seconds_of(since), settings_for(config, store), console()
     with opened(settings) as kept:
         while True:
             found = trends(kept, settings, time.time() - span_s)
@@ -51,8 +51,8 @@ def summary_lines(found: dict[str, Any], *, blocks: str = BLOCKS) -> Iterator[st
     """What there is to know, line by line."""
     told = f"{found['rate']} hallucinated of those verified, {found['unverified']} unverified"
     yield f"{found['reports']} reports, {told}"
-    if found["trend"]:
-        yield f"trend        {sparkline([bar.height for bar in found['trend']], blocks)}"
+    if found["trend"].bars:
+        yield f"trend        {sparkline([bar.height for bar in found['trend'].bars], blocks)}"
     yield from (f"{name.lower():<22} {value}" for name, value in found["cost"])
     yield from _watched(found["view"], found["wanted"])
     for title, rows in found["findings"].items():

@@ -64,6 +64,18 @@ def page(
     )
 
 
+def notebook_view(report: Report) -> str:
+    """The report as a part of a notebook's page: marked words, claims and evidence, escaped, without a style sheet.
+
+    A report does not hold its answer: what stands between its claims is shown as an ellipsis.
+    """
+    from evidencerails.cli.render import words_of
+
+    plain = _harmless(report.plain(max_bytes=2**62))
+    template = templates_of(FOLDER).get_template("notebook.html.j2")
+    return template.render(report=plain, pieces=_pieces(report, words_of(report)))
+
+
 def _pieces(report: Report, answer: str) -> list[Piece]:
     pieces, place = [], 0
     for mark in marks(report, answer):

@@ -100,6 +100,16 @@ def marks(report: Report, answer: str) -> list[Mark]:
     return _disjoint(_marks(report, answer))
 
 
+def words_of(report: Report) -> str:
+    """The answer as far as a report holds it, each word in its place; an ellipsis where words are missing."""
+    spans = [claim.span for claim in report.claims]
+    spans += [finding.span for finding in report.findings if finding.span is not None]
+    answer = ["\0"] * max((span.end for span in spans), default=0)
+    for span in spans:
+        answer[span.start : span.end] = span.text
+    return re.sub("\0+", lambda gap: "…".center(len(gap[0])) if len(gap[0]) > 2 else " " * len(gap[0]), "".join(answer))
+
+
 def _marks(report: Report, answer: str) -> Iterable[Mark]:
     for number, claim in enumerate(report.claims, start=1):
         if claim.label in MARKED:

@@ -30,11 +30,11 @@ def report(
 
     Exit code: 0, or 2 for wrong usage.
     """
-    from evidencerails.service.trends import trends
-
     begin, settings = time.time() - seconds_of(since), settings_for(config, store)
     if html is not None and (html.is_dir() or not html.resolve().parent.is_dir()):
         raise CliError(f"cannot write {str(html)!r}; give the path of a file in a folder that exists")
+    from evidencerails.service.trends import trends
+
     with opened(settings) as kept:
         found = trends(kept, settings, begin)
     if html is not None:
@@ -64,7 +64,7 @@ def _plain(found: dict[str, Any]) -> dict[str, Any]:
     view = found["view"]
     return {
         **{name: found[name] for name in KEPT},
-        "trend": [{"from": bar.label, "hallucinated": bar.value} for bar in found["trend"]],
+        "trend": [{"from": bar.label, "hallucinated": bar.value} for bar in found["trend"].bars],
         "budget": {**view.budget._asdict(), "left": view.budget.left},
         "cusum": view.cusum.chart._asdict() if view.cusum.chart else None,
         "shifts": [

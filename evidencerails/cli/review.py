@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, get_args
 
 import typer
 
@@ -16,6 +16,7 @@ from evidencerails.cli.editor import in_editor
 from evidencerails.cli.errors import CliError
 from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
 from evidencerails.cli.terminal import say
+from evidencerails.report import ReviewTier
 
 if TYPE_CHECKING:
     from evidencerails.review.items import Verdict
@@ -58,6 +59,8 @@ def list_(
     states = ("pending", "approved", "rejected", "edited", "expired", "unreleased", "all")
     if state not in states:
         raise CliError(f"unknown state {state!r}; expected one of {', '.join(states)}")
+    if tier is not None and tier not in get_args(ReviewTier):
+        raise CliError(f"unknown tier {tier!r}; expected one of {', '.join(get_args(ReviewTier))}")
     with _queue(config, store) as queue:
         if state == "unreleased":
             items = queue.unreleased(limit=limit)
@@ -219,14 +222,7 @@ def _user() -> str:
 
 @contextmanager
 def _queue(config: Path | None, url: str | None) -> Iterator[ReviewQueue]:
-    from evidencerails.errors import MissingExtraError
+    with opened(settings_for(config, url)) as store:
+        from evidencerails.review.queue import ReviewQueue
 
-    store: Any = opened(settings_for(config, url))
-    try:
-        try:
-            from evidencerails.review.queue import ReviewQueue
-        except ModuleNotFoundError:
-            raise MissingExtraError("the review queue", "sqlalchemy", "store") from None
         yield ReviewQueue(store)
-    finally:
-        store.close()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import get_args
 
 import typer
 
 from evidencerails.cli.errors import CliError
 from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
+from evidencerails.cli.terminal import say
+from evidencerails.report import Status
 
 app = typer.Typer(no_args_is_help=True, help="The store of reports: status, export, retention, replay.")
 
@@ -48,12 +51,13 @@ def export(
     store: str | None = STORE,
 ) -> int:
     """Write reports to a file, in the order in which they came."""
-    from evidencerails.cli.terminal import say
+    if as_ not in ("jsonl", "csv"):
+        raise CliError(f"unknown format {as_!r}; expected jsonl or csv")
+    if status_ is not None and status_ not in get_args(Status):
+        raise CliError(f"unknown status {status_!r}; expected one of {', '.join(get_args(Status))}")
     from evidencerails.store import queries
     from evidencerails.store.export import export as write
 
-    if as_ not in ("jsonl", "csv"):
-        raise CliError(f"unknown format {as_!r}; expected jsonl or csv")
     with opened(settings_for(config, store)) as kept:
         since = None if since_days is None else kept.clock.now() - since_days * DAY_S
         reports = queries.each(kept.engine, queries.Filter(status=status_, since=since))

@@ -59,19 +59,23 @@ def trends(store: Store, config: GuardConfig, since: float) -> dict[str, Any]:
     verified = [row for row in rows if row.status != "unverified"]
     view = view_of(store, config.monitoring)
     reports = queries.count(engine, where)
+    allowed = config.monitoring.budget.max_score
     return {
         "reports": reports,
         "is_cut": len(rows) == MAX_ROWS,
         "rate": views.share(sum(row.status == "hallucinated" for row in verified), len(verified)),
         "unverified": views.share(len(rows) - len(verified), len(rows)),
-        "trend": views.bars([(views.moment(p.start), *_rate(p)) for p in points]),
-        "mean_scores": views.bars(
-            [(views.moment(p.start), p.mean_score, f"{p.mean_score:.3f}") for p in points if p.mean_score is not None]
+        "trend": views.chart([(views.moment(p.start), *_rate(p)) for p in points], "share"),
+        "mean_scores": views.chart(
+            [(views.moment(p.start), p.mean_score, f"{p.mean_score:.3f}") for p in points if p.mean_score is not None],
+            "score",
+            threshold=(allowed, f"error budget {allowed:g}"),
         ),
+        "gauge": views.gauge(view.budget.spent, view.budget.allowed),
         "trend_markers": _markers([p.start for p in points], view.changes),
         "mean_markers": _markers([p.start for p in points if p.mean_score is not None], view.changes),
-        "faithfulness": views.bars(_histogram(rows, "faithfulness")),
-        "scores": views.bars(_histogram(rows, "hallucination_score")),
+        "faithfulness": views.chart(_histogram(rows, "faithfulness"), "count"),
+        "scores": views.chart(_histogram(rows, "hallucination_score"), "count"),
         "attribution": _attribution(rows),
         "retrieval": {"correlation": retrieval_correlation(rows), "classes": _by_quality(rows)},
         "cost": views.latency_and_cost(rows),
@@ -100,11 +104,12 @@ def _markers(starts: Sequence[float], changes: Sequence[Change]) -> list[tuple[f
     """Where changes stand among bars of equal width that begin at `starts`; stretches without a report have no bar."""
     if not starts:
         return []
-    width, found = views.CHART_WIDTH / len(starts), []
+    width, found = (views.CHART_WIDTH - views.CHART_LEFT) / len(starts), []
     for change in changes:
         place = bisect.bisect_right(starts, change.at)
         if place:
-            found.append((round(min(views.CHART_WIDTH - 1.0, place * width), 1), views.harmless(change.description)))
+            x = views.CHART_LEFT + place * width
+            found.append((round(min(views.CHART_WIDTH - 1.0, x), 1), views.harmless(change.description)))
     return found
 
 
@@ -176,10 +181,10 @@ def _harmless_view(view: View) -> View:
 
 
 def _drawn(view: View) -> dict[str, Any]:
-    """The chart's lines and markers in the coordinates of a drawing; each statistic as a part of its threshold."""
+    """The chart's lines, ticks and markers in the coordinates of a drawing; each statistic a part of its threshold."""
     cusum: Charted = view.cusum
     if cusum.chart is None or not cusum.line:
-        return {"lines": {}, "markers": [], "threshold_y": 0}
+        return {"lines": {}, "markers": [], "ticks": [], "span": ("", ""), "threshold_y": 0}
     begin, end = cusum.line[0][0], cusum.line[-1][0]
     wide = max(1.0, end - begin)
     up = [(at, value / cusum.chart.threshold_up) for at, value, _ in cusum.line]
@@ -187,10 +192,10 @@ def _drawn(view: View) -> dict[str, Any]:
     high = 1.1 * max(1.0, *(value for _, value in (*up, *down)))
 
     def x_of(at: float) -> float:
-        return round(views.CHART_WIDTH * (at - begin) / wide, 1)
+        return round(views.CHART_LEFT + (views.CHART_WIDTH - views.CHART_LEFT) * (at - begin) / wide, 1)
 
     def y_of(value: float) -> float:
-        return round(views.CHART_HEIGHT * (1 - value / high), 1)
+        return views.level_y(value, high)
 
     def line(values: list[tuple[float, float]]) -> str:
         return " ".join(f"{x_of(at)},{y_of(value)}" for at, value in values)
@@ -199,5 +204,7 @@ def _drawn(view: View) -> dict[str, Any]:
     return {
         "lines": {"up": line(up), "down": line(down)},
         "markers": [(x_of(c.at), views.harmless(c.description)) for c in marked],
+        "ticks": [(y_of(part * high / 1.1), f"{100 * part * high / 1.1:.0f} %") for part in (0.0, 0.5, 1.0)],
+        "span": (views.moment(begin), views.moment(end)),
         "threshold_y": y_of(1.0),
     }

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extras import needs
 
 from evidencerails import Guard
 from evidencerails.batch.output import Output, Result, lines_of
@@ -74,8 +75,8 @@ def test_csv_with_other_column_names_and_lists_in_cells() -> None:
 
 
 def test_parquet() -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow = needs("pyarrow")
+    parquet = needs("pyarrow.parquet")
     table = pyarrow.table(
         {"id": [1, 2], "response": [BAD["response"], GOOD["response"]], "evidence": [[FACT], [FACT, "More."]]}
     )

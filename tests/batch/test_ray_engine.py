@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
+from extras import needs
 
 from evidencerails.batch.output import lines_of
 
-if sys.platform != "linux":
-    pytest.importorskip("ray", reason="Ray is installed for tests on Linux only")
+pytestmark = pytest.mark.slow
+
+psutil = needs("psutil")
+needs("ray")
 
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 ROWS = 800

@@ -3,6 +3,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Any]
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Any]
 
 MODELS = "models:\n  - {type: main, engine: openai, model: gpt-4o-mini}\n"

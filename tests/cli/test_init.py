@@ -22,6 +22,10 @@ COLANG_1 = {
     },
     "Windows line ends": {"config.yml": MODELS.replace("\n", "\r\n")},
     "knowledge base": {"config.yml": MODELS, "kb/facts.md": "# Iron\n\nIron melts at 1538 degrees.\n"},
+    "facts in the instructions": {
+        "config.yml": MODELS
+        + "instructions:\n  - {type: general, content: You are a guide. Iron melts at 1538 degrees.}\n"
+    },
     "flag set": {
         "config.yml": MODELS,
         "flows.co": "define user ask\n  'what'\n\ndefine flow\n  user ask\n"
@@ -78,7 +82,7 @@ def test_the_rail_is_added_once_and_undone_to_the_byte(folder: Path, files: dict
     assert run(str(folder), "--yes") == 0
 
     config = RailsConfig.from_path(str(folder))
-    flow = "check grounding" if "kb/facts.md" in files else "self check hallucination"
+    flow = "check grounding" if "Iron melts" in str(files) else "self check hallucination"
     assert flow in config.rails.output.flows
     assert "evidencerails/plugin" in config.import_paths
     settings = config.custom_data.get("evidencerails")

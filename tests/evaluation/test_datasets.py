@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
+from extras import needs
 
 from evidencerails.errors import InputError
 from evidencerails.evaluation.datasets import Dataset
@@ -332,7 +333,7 @@ def test_a_sample_is_random_reproducible_and_in_order(tmp_path: Path) -> None:
 
 def test_reading_through_the_datasets_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real library over a local copy in the hub's form: a folder with the records of the split."""
-    pytest.importorskip("datasets")
+    needs("datasets")
     record = {"doc": "Doc.", "summary": "Kept.", "label": 1, "id": "a", "domain": "news"}
     (tmp_path / "train.jsonl").write_text(lines(record, {**record, "id": "b", "summary": "Edited.", "label": 0}))
     source = SOURCES["summedits"]
@@ -354,7 +355,7 @@ def test_the_hub_forms_that_differ_from_the_files() -> None:
 
 
 def test_a_set_that_is_not_on_the_hub_says_so() -> None:
-    pytest.importorskip("datasets")
+    needs("datasets")
     with pytest.raises(InputError, match="frank is not on the hub"):
         Dataset.open("frank", origin="hub")
 

@@ -187,5 +187,5 @@ def test_an_unknown_metric_names_the_known_ones() -> None:
 )
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, module: str, function: object) -> None:
     monkeypatch.setitem(sys.modules, module, None)  # as Python marks a module that cannot be imported
-    with pytest.raises(MissingExtraError, match=r"pip install 'evidencerails\[eval\]'"):
+    with pytest.raises(MissingExtraError, match=r'pip install "evidencerails\[eval\]"'):
         function()  # type: ignore[operator]

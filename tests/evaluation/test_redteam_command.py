@@ -13,6 +13,8 @@ import pytest
 from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS
 from evidencerails.testing import ReplayServer
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Any]
 TEXT = "The Halden bridge opened in 1932. The Halden bridge is 412 metres long. It was built in Ostfold."
 QUICK = ("--no-static", "-n", "1", "--category", "authority-impersonation")

@@ -13,6 +13,8 @@ import pytest
 
 import evidencerails
 
+pytestmark = pytest.mark.slow
+
 TURN = """
 import asyncio, json, logging
 from nemoguardrails import LLMRails, RailsConfig

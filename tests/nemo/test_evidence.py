@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -106,10 +107,60 @@ def test_context_in_a_prompt(text: str, parts: list[str]) -> None:
     assert marked_context(text) == parts
 
 
-def test_instructions_in_a_system_message_are_no_evidence() -> None:
-    text = "You are a guide. Answer politely. The bridge was opened in 1962. Do not guess."
-    assert statements(text) == "The bridge was opened in 1962."
-    assert statements("You are a helpful assistant. Answer in one sentence.") == ""
+DEFAULT_OF_NEMO = (
+    "Below is a conversation between a helpful AI assistant and a user. The bot is designed to generate human-like "
+    "text based on the input that it receives. The bot is talkative and provides lots of specific details. If the bot "
+    "does not know the answer to a question, it truthfully says it does not know."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        (
+            "You are a guide. Answer politely. The bridge was opened in 1962. Do not guess.",
+            "The bridge was opened in 1962.",
+        ),
+        (
+            "You help customers of Acme.\n\n- Refunds are paid within 5 days of your request.\n- Shipping is free.",
+            "Refunds are paid within 5 days of your request. Shipping is free.",
+        ),
+        ("If an item is damaged, Acme pays for its return.", "If an item is damaged, Acme pays for its return."),
+        ("Help is available at all hours.", "Help is available at all hours."),
+        ("You are a helpful assistant. Answer in one sentence.", ""),
+        ("You answer from the passages. What no passage says, you leave out.", ""),
+        ("Avoid jargon. Short answers are best. If the user is angry, apologise.", ""),
+        (DEFAULT_OF_NEMO, ""),
+    ],
+)
+def test_facts_of_a_system_message_are_evidence_and_its_instructions_are_not(text: str, stated: str) -> None:
+    assert statements(text) == stated
+
+
+@pytest.mark.parametrize("heading", ["", "Context:\n"])
+@pytest.mark.parametrize("dialog", [False, True])
+async def test_facts_in_the_instructions_of_the_config_are_evidence(
+    app: Callable[..., Any], server: ReplayServer, heading: str, dialog: bool
+) -> None:
+    instructions = [{"type": "general", "content": f"You are a guide. Be brief.\n\n{heading}{EVIDENCE}"}]
+    colang = "define user ask\n  'opened'\n\ndefine flow\n  user ask\n  bot respond\n" if dialog else ""
+    more = EMBEDDINGS if dialog else ""
+    yaml = app_yaml(server.base_url, ALWAYS + f"instructions: {json.dumps(instructions)}\n", more_models=more)
+    rails = make_app(yaml, colang)
+    for answer, status in ((PLANTED, "hallucinated"), (CLEAN, "grounded")):
+        server.reset()
+        if dialog:
+            server.reply("  ask", when=lambda request: "user intent" in str(request.body).lower(), times=1)
+        script(server, answer)
+        response = await rails.generate_async(messages=user(), options={"output_vars": ["hallucination_report"]})
+        report = response.output_data["hallucination_report"]
+        assert (report["status"], report["evidence_from"]) == (status, "system_context"), report["reason"]
+
+
+async def test_a_report_without_evidence_says_where_to_put_it(app: Callable[..., Any], server: ReplayServer) -> None:
+    script(server, PLANTED)
+    response = await app(ALWAYS).generate_async(messages=user(), options={"output_vars": ["hallucination_report"]})
+    assert "state the facts in `instructions`" in response.output_data["hallucination_report"]["reason"]
 
 
 async def test_plain_system_message_is_the_last_resort() -> None:

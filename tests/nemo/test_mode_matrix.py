@@ -11,6 +11,8 @@ from nemo_modes import ALWAYS, FLAGS, MODES, Mode, Seen, Turn
 
 from evidencerails.testing import ReplayServer
 
+pytestmark = pytest.mark.slow
+
 WARNING_FLOW = "hallucination warning"
 FLAG_OF = {**FLAGS, WARNING_FLOW: "hallucination_warning"}
 

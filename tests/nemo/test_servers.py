@@ -18,6 +18,8 @@ from nemo_modes import FLAGS
 
 from evidencerails.testing import ReplayServer
 
+pytestmark = pytest.mark.slow
+
 START_TIMEOUT_S = 120.0
 STREAMING = "streaming: {enabled: true, chunk_size: 8, context_size: 4, stream_first: false}"
 RAIL = "rails: {{output: {{flows: [{flow}], " + STREAMING.replace("{", "{{").replace("}", "}}") + "}}}}\n"

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from extras import needs
 
 from evidencerails.errors import MissingExtraError, ModelFileError, NliError
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.labels import label_columns
 
-pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+needs("torch")
+transformers = needs("transformers")
 
 from evidencerails.nli.transformers_backend import TransformersModel  # noqa: E402 - after the packages it needs
+
+pytestmark = pytest.mark.slow
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "paris", "is", "in", "france", "yes", "no", "."]
 PAIRS = [("Paris is in France.", "yes"), ("no no no", "Paris is in France.")]
@@ -143,5 +146,5 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
         return real_import(name, *args, **keywords)
 
     monkeypatch.setattr(builtins, "__import__", without_torch)
-    with pytest.raises(MissingExtraError, match=r"pip install 'evidencerails\[transformers\]'"):
+    with pytest.raises(MissingExtraError, match=r'pip install "evidencerails\[transformers\]"'):
         TransformersModel("any")

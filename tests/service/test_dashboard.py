@@ -10,14 +10,18 @@ from typing import Any
 
 import httpx
 import pytest
+from extras import needs
 from service_process import BAD, FACT, GOOD, Service
 
 from evidencerails.service.keys import hash_of
 from evidencerails.settings.store import StoreSettings
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium")
+playwright = needs("playwright.sync_api")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium"),
+]
 
 HOSTILE = [
     "<script>alert(1)</script>",

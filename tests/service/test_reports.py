@@ -19,6 +19,8 @@ from evidencerails.report import Abstention, Claim, Finding, Report, Span
 from evidencerails.settings.store import StoreSettings
 from evidencerails.store.store import Store
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "new prompt v3 <script>alert(1)</script> {{ 7*7 }}"
 
 

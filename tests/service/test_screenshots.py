@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extras import needs
 
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytestmark = pytest.mark.skipif(
-    shutil.which("chromium") is None, reason="no chromium on this machine: apt-get install chromium"
-)
+needs("playwright.sync_api")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        shutil.which("chromium") is None, reason="no chromium on this machine: apt-get install chromium"
+    ),
+]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

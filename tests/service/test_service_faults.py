@@ -21,6 +21,8 @@ from service_process import BAD, FACT, GOOD, Service
 
 import evidencerails
 
+pytestmark = pytest.mark.slow
+
 JSON = {"content-type": "application/json"}
 LONG = {"response": " ".join(f"Rhenium melts at {n} degrees." for n in range(30)), "evidence": [FACT] * 20}
 

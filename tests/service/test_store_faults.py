@@ -6,7 +6,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from service_process import BAD, GOOD, Service
+
+pytestmark = pytest.mark.slow
 
 
 def test_without_its_database_checks_go_on_and_history_says_why(serve: Callable[..., Service], tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from extras import needs
 from made import exchange, grounded, report
 
 from evidencerails import Guard
@@ -114,8 +115,7 @@ def test_a_store_that_cannot_be_opened_spools_from_the_start(tmp_path: Path) -> 
 
 
 def test_a_database_server_that_goes_away_spools_and_replays(postgresql_url: str) -> None:
-    import psycopg
-
+    psycopg = needs("psycopg")
     with Store(settings(postgresql_url, spool="spool")) as store:
         store.put(report(id="before"), exchange())
         assert store.flush(10)

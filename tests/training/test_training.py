@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from extras import needs
 
-torch = pytest.importorskip("torch")
+torch = needs("torch")
 pytest.importorskip("sklearn")
-pytest.importorskip("onnx")
+needs("onnx")
+
+pytestmark = pytest.mark.slow
 
 from training.balance import balanced_rows, shortcuts, statements_of  # noqa: E402
 from training.common import LABELS, NOT_ENTAILED  # noqa: E402

@@ -1,0 +1,66 @@
+"""`evidencerails check --chat`: the last answer of a chat log against what the log itself gives as evidence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evidencerails.cli.main import _exit_code
+
+Capture = pytest.CaptureFixture[str]
+
+FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
+ASKED = {"role": "user", "content": "When was rhenium discovered?"}
+RIGHT = {"role": "assistant", "content": "Rhenium was discovered in 1925."}
+WRONG = {"role": "assistant", "content": "Rhenium was discovered in 1875."}
+PARTS = [{"type": "text", "text": FACT}]
+CALL = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function"}]}
+TOOL = {"role": "tool", "tool_call_id": "1", "name": "elements", "content": FACT}
+SYSTEM = {"role": "system", "content": f"You are a chemist. Be brief. {FACT}"}
+
+
+@pytest.mark.parametrize(
+    ("log", "code", "source"),
+    [
+        ([SYSTEM, ASKED, RIGHT], 0, "messages"),
+        ([SYSTEM, ASKED, WRONG], 1, "messages"),
+        ([ASKED, CALL, TOOL, WRONG], 1, "elements"),
+        ({"model": "m", "messages": [{"role": "system", "content": PARTS}, ASKED, WRONG]}, 1, "messages"),
+        ([SYSTEM, ASKED, WRONG, ASKED, RIGHT, ASKED, CALL], 0, "messages"),
+        ([{"role": "system", "content": "You are a chemist."}, ASKED, WRONG], 3, None),
+    ],
+    ids=["right", "wrong", "tool", "object", "last answer", "no evidence"],
+)
+def test_the_last_answer_is_checked(capsys: Capture, log: Any, code: int, source: str | None) -> None:
+    Path("log.json").write_text(json.dumps(log))
+    done = _exit_code(["check", "--chat", "log.json", "--check", "grounding", "--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert done == code, report
+    assert {quote["source"] for claim in report["claims"] for quote in claim["evidence"]} == ({source} - {None})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "has no assistant message with a text"),
+        (json.dumps([SYSTEM, ASKED]), "has no assistant message with a text"),
+        ("{}", "is no chat log; expected messages such as"),
+        ('["Hello"]', "is no chat log; expected messages such as"),
+        ("Hello", "cannot read"),
+        ('"Hello"', "holds a str; expected messages"),
+    ],
+)
+def test_what_is_no_chat_log_is_named(capsys: Capture, text: str, message: str) -> None:
+    Path("log.json").write_text(text)
+    assert _exit_code(["check", "--chat", "log.json"]) == 2
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1
+
+
+def test_the_answer_is_given_once(capsys: Capture) -> None:
+    Path("log.json").write_text(json.dumps([ASKED, RIGHT]))
+    assert _exit_code(["check", "--chat", "log.json", "--response", "x"]) == 2
+    assert "give the answer once" in capsys.readouterr().err

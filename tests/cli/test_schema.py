@@ -1,0 +1,51 @@
+"""The schema for editors: it is valid, describes the settings that the program reads, and the configs name it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from evidencerails.cli.main import _exit_code
+from evidencerails.cli.schema import config_schema, settings_schema
+from evidencerails.paths import data_folder
+
+CONFIGS = Path(data_folder("configs"))
+FILES = sorted(CONFIGS.glob("*/config.yml"))
+
+
+def test_the_shipped_schema_is_the_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _exit_code(["schema"]) == 0
+    shipped = (CONFIGS / "evidencerails.schema.json").read_text(encoding="utf-8")
+    assert json.loads(capsys.readouterr().out) == json.loads(shipped), "run: python docs/generate.py"
+
+
+@pytest.mark.parametrize("schema", [settings_schema(), config_schema()], ids=["settings", "config"])
+def test_the_schema_is_one(schema: dict[str, Any]) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.parent.name)
+def test_each_packaged_config_fits_the_schema_that_it_names(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    named = text.splitlines()[0].removeprefix("# yaml-language-server: $schema=")
+    schema = json.loads((file.parent / named).read_text(encoding="utf-8"))
+    jsonschema.validate(yaml.safe_load(text), schema)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"activaton": "always"},
+        {"activation": "sometimes"},
+        {"grounding": {"max_windows": 0}},
+        {"policies": [{"then": "stop"}]},
+    ],
+)
+def test_what_the_program_refuses_an_editor_marks(settings: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"custom_data": {"evidencerails": settings}}, config_schema())
