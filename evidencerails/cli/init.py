@@ -37,8 +37,8 @@ def init(
 
     evidencerails init ./config
 
-    A second run changes nothing. --undo takes back the lines of init and leaves those you added. Exit code: 0 done, 2 not possible, with the
-    reason.
+    A second run changes nothing. --undo takes back the lines of init and leaves yours. Exit code: 0 done, 2 not
+    possible, with the reason.
     """
     from evidencerails.cli import init_plan, init_record
 
