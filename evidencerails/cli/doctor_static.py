@@ -36,8 +36,8 @@ LANGCHAIN_LIMITS = {
         "without tools, or check the agent's answer with `GuardRunnable` of evidencerails.adapters.langchain_guard"
     ),
     r"\bRunnableRails\b[\s\S]*\.a?stream\(": (
-        "`RunnableRails.stream` (NeMo 0.24.1) raises unless `rails.output.streaming` is enabled, and then gives a block as "
-        "text of the answer: use `invoke`, or `evidencerails.stream`"
+        "`RunnableRails.stream` (NeMo 0.24.1) raises unless `rails.output.streaming` is enabled, and then gives a "
+        "block as text of the answer: use `invoke`, or `evidencerails.stream`"
     ),
 }
 """What NeMo's classes for LangChain cannot carry, by what the user's program writes."""
