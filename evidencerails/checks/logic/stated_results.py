@@ -17,7 +17,7 @@ _LASTED = re.compile(
 )
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _UNIT = r"(?:\s*(?:%|percent|per\s+cent|million|billion|thousand|[a-z]{3,12}))?"
-_FACTORS = {"double": 2, "triple": 3, "quadruple": 4, "halve": Fraction(1, 2)}
+_FACTORS = {"double": Fraction(2), "triple": Fraction(3), "quadruple": Fraction(4), "halve": Fraction(1, 2)}
 _MULTIPLE = re.compile(
     rf"\b(?P<verb>double|triple|quadruple|halve)[ds]\s+from\s+[$£€]?(?P<one>{_NUMBER})(?P<unit>{_UNIT})(?:\s+in\s+{_YEAR})?\s+to\s+[$£€]?(?P<two>{_NUMBER})(?P<unit2>{_UNIT})(?![\d,.]*\d)"
     rf"|\bfrom\s+[$£€]?(?P<one_>{_NUMBER})(?P<unit_>{_UNIT})(?:\s+in\s+{_YEAR})?\s+to\s+[$£€]?(?P<two_>{_NUMBER})(?P<unit2_>{_UNIT})(?:\s+in\s+{_YEAR})?,?\s+(?:so\s+it\s+(?:has\s+)?|(?:it\s+)?has\s+|having\s+|which\s+means\s+(?:that\s+)?it\s+)?(?P<verb_>double|triple|quadruple|halve)d\b",
