@@ -31,6 +31,7 @@ from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError, PromptError, SettingsError
 from evidencerails.guard import Guard
 from evidencerails.llm.prompts import PromptLibrary, meant_task
+from evidencerails.old_name import refuse_old_settings
 from evidencerails.paths import data_folder
 from evidencerails.telemetry.nemo_spans import TurnTraces
 
@@ -105,6 +106,7 @@ def settings_of(rails_config: Any) -> GuardConfig:
         SettingsError: they are not valid.
     """
     custom = rails_config.custom_data or {}
+    refuse_old_settings(custom)
     part = custom.get("evidencerails") if isinstance(custom, Mapping) else None
     if part is not None and not isinstance(part, Mapping):
         raise SettingsError(f"custom_data.evidencerails must be a mapping, got {type(part).__name__}: {part!r}")

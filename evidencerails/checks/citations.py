@@ -150,9 +150,11 @@ class _Read(NamedTuple):
 
     @property
     def supported(self) -> dict[Span, bool]:
-        """Cited statement that was read -> whether its sources support it."""
+        """Cited statement that was read -> whether its sources support it, at level strict whether it restates them."""
         pairs = zip(self.questions, self.verified, strict=True)
-        return {q.statement.span: v.is_supported for q, v in pairs if q.statement.span in self.cited}
+        return {
+            q.statement.span: v.is_supported and v.is_restated_whole for q, v in pairs if q.statement.span in self.cited
+        }
 
 
 async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, context: CheckContext) -> _Read:
@@ -209,8 +211,16 @@ def _not_entailed(read: _Read, sources: Sources, misquoted: set[Span]) -> list[F
         if not one.is_supported or not one.is_restated_whole:
             ids = [sources.items[place].passage.id for place in question.places]
             findings.append(not_entailed_finding(question.statement.span, one, ids, sources))
-        findings += [idle_finding(c, one) for c in citations if c.places and {*c.places} <= {*one.idle}]
+        findings += [idle_finding(c, one) for c in citations if _names_idle(c, one)]
     return findings
+
+
+def _names_idle(citation: Citation, one: Verification) -> bool:
+    """True if a source that the citation names, alone or among others (`[1, 2]`, `[1-3]`), supports nothing. One that
+    names what does not exist has its finding already."""
+    return citation.exists and any(
+        places and {*places} <= {*one.idle} for places in citation.places_by_number or (citation.places,)
+    )
 
 
 def _claims(read: _Read, sources: Sources) -> list[Claim]:

@@ -58,8 +58,16 @@ class BoundedRe:
 
 @lru_cache(maxsize=512)
 def compiled_pattern(pattern: str) -> Any:
-    """The pattern, compiled once, in the module that can stop a match."""
-    return regex.compile(pattern)
+    """The pattern, compiled once, in the module that can stop a match. `$` is the very end, as JSON Schema has it: in
+    Python it also stands before a last line break."""
+    if _IS_MULTILINE.search(pattern):
+        return regex.compile(pattern)
+    return regex.compile(_END.sub(lambda match: r"\Z" if match[0] == "$" else match[0], pattern))
+
+
+_END = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", regex.DOTALL)
+"""`$`, or what it is an ordinary character in: an escape, a class."""
+_IS_MULTILINE = regex.compile(r"\(\?[a-zA-Z]*m")
 
 
 def bounded_search(pattern: str, text: str, clock: Clock) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 IMPORT_PATH = "evidencerails/plugin"
@@ -111,3 +113,10 @@ RAILS: dict[str, Rail] = {
         ),
     )
 }
+
+_SETS = re.compile(r"^[ \t]*\$(\w+)[ \t]*=(?!=)(?![ \t]*False\b)", re.MULTILINE)
+
+
+def variables_set(colang: Iterable[str]) -> set[str]:
+    """Names of the variables that Colang texts of either version set, to anything but False; comments do not count."""
+    return {name for text in colang for name in _SETS.findall(text)}

@@ -67,7 +67,7 @@ def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row],
     from evidencerails.cli.doctor_needs import unmet_needs
     from evidencerails.cli.doctor_probe import copied
     from evidencerails.cli.doctor_source import Problem, Source
-    from evidencerails.cli.doctor_static import static_problems
+    from evidencerails.cli.doctor_static import langchain_limits, static_problems
     from evidencerails.cli.installation import load_config, make_plugin_visible, stale_files
 
     problems: list[Problem] = []
@@ -92,6 +92,7 @@ def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row],
         settings, refused = _settings(source)
         if refused is not None:
             return [], [*problems, refused]
+        problems += langchain_limits(folder)
         problems += static_problems(source, settings.activation, flags_in_app=flags_in_app)
         problems += unmet_needs(source, settings)
         rows, found = asyncio.run(_probe(source, settings, live=live))

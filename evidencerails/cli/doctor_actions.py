@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evidencerails.cli.catalog import RAILS
+from evidencerails.cli.catalog import IMPORT_PATH, RAILS
 from evidencerails.cli.doctor_rows import started
 from evidencerails.cli.doctor_source import Problem, Source
 
 
 def action_problems(source: Source) -> list[Problem]:
-    """Actions of our names that are not ours, and the user's own that ours replaced."""
+    """Actions of our names that are not ours, and the user's own that ours replaced; none where the plugin is not
+    imported, which is the problem then."""
+    if IMPORT_PATH not in (source.config.import_paths or []):
+        return []
     with started(source.config.model_copy(deep=True)) as app:
         dispatcher = app.runtime.action_dispatcher
         taken = [_not_ours(name, dispatcher.get_action(name)) for name in _actions()]

@@ -6,10 +6,9 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from evidencerails.cli.catalog import RAILS, Rail
+from evidencerails.cli.catalog import RAILS, Rail, variables_set
 from evidencerails.cli.doctor_source import Problem, Source, custom_callers, flows_in
 
-_SETS = re.compile(r"^[ \t]*\$(\w+)[ \t]*=", re.MULTILINE)
 _SIMILAR_FROM = 0.8
 """difflib's ratio from which another variable counts as a misspelt flag."""
 _FLOW_OF = {rail.flag: rail.flow for rail in RAILS.values()}
@@ -19,7 +18,9 @@ def flag_problems(source: Source, rails: list[Rail], activation: str, *, flags_i
     """What keeps a flag from reaching its rail; nothing of it matters unless rails wait for flags."""
     if activation != "per_response":
         return
-    set_in = {name: flow for text in source.colang.values() for flow, body in flows_in(text) for name in _set_in(body)}
+    set_in = {
+        name: flow for text in source.colang.values() for flow, body in flows_in(text) for name in variables_set([body])
+    }
     for rail in rails:
         if rail.flag not in set_in:
             yield Problem(
@@ -32,10 +33,6 @@ def flag_problems(source: Source, rails: list[Rail], activation: str, *, flags_i
     yield from _of_no_rail(source, rails, set_in)
     if source.is_colang_2:
         yield from _not_global(source)
-
-
-def _set_in(body: str) -> set[str]:
-    return set(_SETS.findall(body))
 
 
 def _of_no_rail(source: Source, rails: list[Rail], set_in: dict[str, str]) -> Iterator[Problem]:
@@ -60,7 +57,7 @@ def _not_global(source: Source) -> Iterator[Problem]:
     """Colang 2.x: a variable of a flow is its own unless it is declared global there."""
     for text in source.colang.values():
         for flow, body in flows_in(text):
-            for name in sorted(_set_in(body) & _FLOW_OF.keys()):
+            for name in sorted(variables_set([body]) & _FLOW_OF.keys()):
                 if not re.search(rf"^[ \t]*global[ \t]+\${name}\b", body, re.MULTILINE):
                     yield Problem(
                         "error",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from evidencerails.cli.catalog import Rail
 from evidencerails.cli.doctor_source import Problem, Source, configured_rails
+from evidencerails.cli.embeddings_needed import EMBEDDINGS, can_download, missing_embeddings
 from evidencerails.cli.init_plan import gives_evidence
 from evidencerails.config import GuardConfig
-
-EMBEDDINGS = "{type: embeddings, engine: evidencerails, model: embedded}"
 
 
 def unmet_needs(source: Source, settings: GuardConfig) -> Iterator[Problem]:
@@ -19,6 +17,7 @@ def unmet_needs(source: Source, settings: GuardConfig) -> Iterator[Problem]:
     yield from _of_lookups(rails, settings)
     yield from _of_evidence(source, rails)
     yield from _of_models(source, rails)
+    yield from _of_embeddings(source)
 
 
 def _of_lookups(rails: Sequence[Rail], settings: GuardConfig) -> Iterator[Problem]:
@@ -62,19 +61,20 @@ def _of_models(source: Source, rails: Sequence[Rail]) -> Iterator[Problem]:
             f"the config names no main model, and {sampling[0]!r} asks it for further answers",
             "give one to LLMRails(config, llm=...), or every answer is unverified",
         )
-    if "embeddings" not in kinds and _embeds(source):
-        yield Problem(
-            "note",
-            "embeddings_download",
-            "NeMo downloads its embedding model at the first turn; without network that turn dies",
-            f"add {EMBEDDINGS} to `models:` to use the one inside the wheel",
+
+
+def _of_embeddings(source: Source) -> Iterator[Problem]:
+    """The probes stand in for the embeddings, so that a first turn that cannot work would not show in them."""
+    model = missing_embeddings(source.config, source.colang.values())
+    if model is None:
+        return
+    remedy = f"add {EMBEDDINGS} to `models:` (in the place of the other one, if there is one): it is inside the wheel"
+    if can_download():
+        message = f"NeMo downloads its embedding model {model!r} at the first turn; without network that turn fails"
+        yield Problem("note", "embeddings_download", message, remedy)
+    else:
+        message = (
+            f"the first turn downloads the embedding model {model!r}, and nothing can be downloaded from here: it ends "
+            "in an internal error, after retries that take most of a minute"
         )
-
-
-def _embeds(source: Source) -> bool:
-    """True if a turn of the app looks for similar messages, flows or documents, with NeMo's default search."""
-    config = source.config
-    if source.is_colang_2:
-        return any(re.search(r"^import (llm|nemoguardrails\.library)\b", t, re.M) for t in source.colang.values())
-    searches = bool(config.user_messages) and config.core.embedding_search_provider.name == "default"
-    return searches or (bool(config.docs) and config.knowledge_base.embedding_search_provider.name == "default")
+        yield Problem("error", "embeddings_unreachable", message, remedy)

@@ -105,6 +105,8 @@ def stand_in_for_models(config: Any, base_url: str) -> None:
     for section in (config.core, config.knowledge_base):
         if section.embedding_search_provider.name == "default":
             section.embedding_search_provider.parameters = {}
+    # By likeness the planted question would lead to whichever flow is nearest to it, with another rail's flag.
+    config.rails.dialog.user_messages.embeddings_only = False
     settings = dict(config.custom_data.get("evidencerails") or {})
     if "llm" in settings:
         kept = {key: value for key, value in settings["llm"].items() if key in ("budget", "max_retries")}

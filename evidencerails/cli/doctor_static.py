@@ -30,6 +30,29 @@ COLANG_2_LIMITS = (
 )
 
 
+LANGCHAIN_LIMITS = {
+    r"\bGuardrailsMiddleware\b": (
+        "`GuardrailsMiddleware` in an agent with tools gives an empty final answer (an error of NeMo 0.24.1): use it "
+        "without tools, or check the agent's answer with `GuardRunnable` of evidencerails.adapters.langchain_guard"
+    ),
+    r"\bRunnableRails\b[\s\S]*\.a?stream\(": (
+        "`RunnableRails.stream` (NeMo 0.24.1) raises unless `rails.output.streaming` is enabled, and then gives a "
+        "block as text of the answer: use `invoke`, or `evidencerails.stream`"
+    ),
+}
+"""What NeMo's classes for LangChain cannot carry, by what the user's program writes."""
+
+
+def langchain_limits(folder: Path) -> Iterator[Problem]:
+    """Uses of NeMo's LangChain classes that cannot work, in the Python files of the config and of the folder above."""
+    files = {*folder.rglob("*.py"), *folder.absolute().parent.glob("*.py")}
+    for file in sorted(files):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        for pattern, message in LANGCHAIN_LIMITS.items():
+            if re.search(pattern, text):
+                yield Problem("note", "langchain_limits", f"{file.name}: {message}")
+
+
 def static_problems(source: Source, activation: str, *, flags_in_app: bool) -> list[Problem]:
     """All that can be seen without running the config."""
     rails = configured_rails(source)

@@ -23,11 +23,12 @@ def init(
         [],
         "--flow",
         metavar="NAME",
-        help=f"Rail to add: {_FLOWS}. Repeatable. Default: check grounding if the config has evidence "
-        "(a kb folder, relevant_chunks, facts in its instructions), self check hallucination otherwise.",
+        help=f"Rail to add: {_FLOWS}. Repeatable. Default: those whose flags the config's flows set; else check "
+        "grounding if the config has evidence (a kb folder, relevant_chunks, facts in its instructions), self check "
+        "hallucination otherwise.",
     ),
     activation: str | None = typer.Option(
-        None, metavar=_ACTIVATIONS, help="When the rail runs. Default: always, unless a flow sets its flag."
+        None, metavar=_ACTIVATIONS, help="When the rail runs. Default: always, unless a flow sets that flag."
     ),
     yes: bool = typer.Option(False, "--yes", "-y", help="Write without asking."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show the change and write nothing."),
@@ -37,8 +38,8 @@ def init(
 
     evidencerails init ./config
 
-    A second run changes nothing. --undo restores every file as it was. Exit code: 0 done, 2 not possible, with the
-    reason.
+    A second run changes nothing. --undo takes back the lines of init and leaves yours. Exit code: 0 done, 2 not
+    possible, with the reason.
     """
     from evidencerails.cli import init_plan, init_record
 

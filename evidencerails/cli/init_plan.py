@@ -13,7 +13,8 @@ from typing import Any
 import yaml
 
 from evidencerails.adapters.nemo_evidence import instructions_of, marked_context, statements
-from evidencerails.cli.catalog import IMPORT_PATH, IMPORT_STATEMENT, RAILS
+from evidencerails.cli.catalog import IMPORT_PATH, IMPORT_STATEMENT, RAILS, variables_set
+from evidencerails.cli.embeddings_needed import EMBEDDINGS, can_download, missing_embeddings
 from evidencerails.cli.errors import CliError
 from evidencerails.cli.init_record import Changes, read_exact
 from evidencerails.cli.installation import load_config, make_plugin_visible
@@ -43,8 +44,8 @@ def plan(folder: Path, *, flows: Sequence[str] = (), activation: str | None = No
     except CliError as error:
         raise CliError(f"the config does not load as it is, mend it first: {error}") from None
     texts = {file: read_exact(file) for file in config_files(folder)}
-    chosen = list(flows) or _default_flows(folder, config, texts)
-    new = _edited(folder, config, texts, chosen, activation or _default_activation(config, texts))
+    chosen = list(flows) or _default_flows(config, texts)
+    new = _edited(folder, config, texts, chosen, activation or _default_activation(config, texts, chosen))
     changes: Changes = {file: (texts.get(file), text) for file, text in new.items() if texts.get(file) != text}
     if changes:
         _prove_that_it_loads(folder, {**texts, **new}, chosen)
@@ -60,11 +61,16 @@ def config_files(folder: Path) -> list[Path]:
     return found
 
 
-def _default_flows(folder: Path, config: Any, texts: dict[Path, str]) -> list[str]:
-    """No second rail if one of ours is there; grounding where there is evidence; self-consistency otherwise."""
+def _default_flows(config: Any, texts: dict[Path, str]) -> list[str]:
+    """The rails that are there and those whose flags are set; if none, grounding where there is evidence, and
+    self-consistency otherwise."""
     there = [flow for flow in _configured(config, texts) if flow in RAILS]
-    if there:
-        return there
+    asked_for = _flows_with_flag(texts)
+    if there or asked_for:
+        added = [flow for flow in asked_for if flow not in there]
+        if added:
+            say(f"flows of the config set the flags of these rails: adding {', '.join(map(repr, added))}")
+        return [*there, *added]
     if gives_evidence(config, texts):
         say("the config has evidence: adding 'check grounding' (--flow chooses)")
         return ["check grounding"]
@@ -83,19 +89,26 @@ def gives_evidence(config: Any, texts: dict[Path, str]) -> bool:
     return mentions or bool(config.docs) or bool(config.rails.retrieval.flows)
 
 
+def _flows_with_flag(texts: dict[Path, str]) -> list[str]:
+    """The rails whose flags the config's own flows set."""
+    names = variables_set(text for file, text in texts.items() if file.suffix == ".co")
+    return [rail.flow for rail in RAILS.values() if rail.flag in names]
+
+
 def _configured(config: Any, texts: dict[Path, str]) -> list[str]:
     if config.colang_version != "2.x":
         return list(config.rails.output.flows)
     return [flow for flow in RAILS if any(re.search(rf"^\s+(await )?{flow}\b", t, re.M) for t in texts.values())]
 
 
-def _default_activation(config: Any, texts: dict[Path, str]) -> str | None:
-    """`always`, unless the settings say something or some flow sets a flag."""
+def _default_activation(config: Any, texts: dict[Path, str], flows: Sequence[str]) -> str | None:
+    """`always`, unless the settings say something or a flow sets the flag of each rail that is added."""
     if "activation" in (config.custom_data.get("evidencerails") or {}):
         return None
-    flags = "|".join(rail.flag for rail in RAILS.values())
-    sets_flag = any(re.search(rf"\$({flags})\s*=", text) for file, text in texts.items() if file.suffix == ".co")
-    return None if sets_flag else "always"
+    with_flag, there = _flows_with_flag(texts), _configured(config, texts)
+    added = [flow for flow in flows if flow not in there]
+    has_flags = all(flow in with_flag for flow in added) if added else any(flow in with_flag for flow in flows)
+    return None if has_flags else "always"
 
 
 def _edited(
@@ -108,6 +121,11 @@ def _edited(
         for flow in flows:
             _edit(yaml_texts, folder, ("rails", "output", "flows"), flow, in_list=True)
         _edit(yaml_texts, folder, ("import_paths",), IMPORT_PATH, in_list=True)
+    colang = (text for file, text in texts.items() if file.suffix == ".co")
+    names_one = any(model.type == "embeddings" for model in config.models)
+    if not names_one and missing_embeddings(config, colang) and not can_download():
+        say("no embedding model is here and none can be downloaded: adding the one inside the wheel")
+        _edit(yaml_texts, folder, ("models",), EMBEDDINGS, in_list=True)
     if activation:
         _edit(yaml_texts, folder, ("custom_data", "evidencerails", "activation"), activation, in_list=False)
     return {**yaml_texts, **new}

@@ -1,8 +1,8 @@
-"""What `init` wrote, kept beside the config so that `--undo` restores it byte for byte."""
+"""What `init` wrote, kept beside the config so that `--undo` takes back those lines and no other."""
 
 from __future__ import annotations
 
-import hashlib
+import difflib
 import json
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,13 @@ def read_exact(file: Path) -> str:
 
 
 def write(folder: Path, changes: Changes) -> None:
-    """Write the new texts and remember what stood there before the first run."""
+    """Write the new texts and remember them, and what would stand there without any run of `init`."""
     record = _read(folder)
     for file, (before, after) in changes.items():
         name = file.relative_to(folder).as_posix()
-        first = record.get(name, {}).get("before", before)
-        record[name] = {"before": first, "after_sha256": _digest(after)}
+        earlier = record.get(name)
+        without = before if earlier is None else _taken_back(earlier["before"], earlier["after"], before)
+        record[name] = {"before": before if without is _UNCLEAR else without, "after": after}
     (folder / RECORD).write_text(json.dumps({"version": 1, "files": record}, indent=1), encoding="utf-8")
     for file, (_, after) in changes.items():
         _put(file, after)
@@ -44,7 +45,7 @@ def changes_back(folder: Path) -> Changes:
     """What `--undo` has to write.
 
     Raises:
-        CliError: `init` wrote nothing here, or a file was edited since.
+        CliError: `init` wrote nothing here, or a line that it changed was edited since.
     """
     record = _read(folder)
     if not record:
@@ -53,12 +54,13 @@ def changes_back(folder: Path) -> Changes:
     for name, entry in record.items():
         file = folder / name
         now = read_exact(file) if file.is_file() else None
-        if _digest(now) not in (entry["after_sha256"], _digest(entry["before"])):
+        before = _taken_back(entry["before"], entry["after"], now)
+        if before is _UNCLEAR:
             raise CliError(
-                f"{str(file)!r} was edited after init wrote it, so it is left alone; take the lines of the rail out by "
-                f"hand (its text before init is in {str(folder / RECORD)!r})"
+                f"{str(file)!r}: a line that init changed was edited after it, so the file is left alone; take the "
+                f"rail out of that line by hand (the text before init is in {str(folder / RECORD)!r})"
             )
-        changes[file] = (now, entry["before"])
+        changes[file] = (now, before)
     return changes
 
 
@@ -76,8 +78,56 @@ def _put(file: Path, text: str | None) -> None:
         file.write_bytes(text.encode("utf-8"))
 
 
-def _digest(text: str | None) -> str:
-    return "absent" if text is None else hashlib.sha256(text.encode("utf-8")).hexdigest()
+_UNCLEAR = "\0"
+"""Stands for a text that cannot be told."""
+
+
+def _taken_back(before: str | None, after: str | None, now: str | None) -> str | None:
+    """The text of now without what made `after` of `before`; `_UNCLEAR` if the user edited one of the lines changed.
+
+    Added lines go, unless others of the user's stand inside them (`rails:` with another rail below it); a file that
+    nothing else is in goes too.
+    """
+    if now in (before, after) or now is None:
+        return None if now is None else before
+    old, new, current = (_lines(text or "") for text in (before, after, now))
+    place = {
+        block.a + step: block.b + step
+        for block in difflib.SequenceMatcher(None, new, current, autojunk=False).get_matching_blocks()
+        for step in range(block.size)
+    }
+    ours: dict[int, list[str]] = {}
+    for kind, i, i_end, j, j_end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        at = [place.get(line) for line in range(j, j_end)]
+        if kind != "insert" and (not at or None in at):
+            return _UNCLEAR
+        ours |= {line: [] for line in at if line is not None}
+        if kind != "insert":
+            ours[at[0]] = old[i:i_end]  # type: ignore[index]
+    kept: list[str] = []
+    for line in reversed(range(len(current))):
+        if line not in ours or (not ours[line] and _is_needed(current[line], kept)):
+            kept.insert(0, current[line])
+        else:
+            kept[:0] = ours[line]
+    return None if before is None and not "".join(kept).strip() else "".join(kept)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.splitlines(keepends=True)
+    return [*lines[:-1], lines[-1] + ("" if lines[-1].endswith("\n") else "\n")] if lines else []
+
+
+def _is_needed(line: str, following: list[str]) -> bool:
+    """True if the next line that says something belongs to this one."""
+    following_text = next((one for one in following if one.strip() and not one.lstrip().startswith("#")), "")
+    return bool(line.strip()) and _indent(following_text) > _indent(line)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _read(folder: Path) -> dict[str, Any]:
@@ -85,6 +135,7 @@ def _read(folder: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        return dict(json.loads(file.read_text(encoding="utf-8"))["files"])
+        files = json.loads(file.read_text(encoding="utf-8"))["files"]
+        return {name: {"before": one["before"], "after": one["after"]} for name, one in files.items()}
     except (ValueError, KeyError, TypeError):
         raise CliError(f"{str(file)!r} is damaged; take the rail out by hand and delete that file") from None

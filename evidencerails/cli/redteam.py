@@ -57,6 +57,9 @@ def redteam(
     only_changes: bool = typer.Option(False, "--only-changes", help="Make attacks only from what changed."),
     max_drop: float = typer.Option(0.05, "--max-drop", min=0.0, max=1.0, help="A fall beyond this is an alarm."),
     min_score: float | None = typer.Option(None, "--min-score", min=0.0, max=1.0, help="A lower score is exit code 1."),
+    min_coverage: float = typer.Option(
+        1.0, "--min-coverage", min=0.0, max=1.0, help="Share of the categories that must get a verdict, or exit code 3."
+    ),
     schedule: str | None = typer.Option(
         None, "--schedule", metavar="TIME", help="Run again every 30m, 12h, 7d, until Ctrl-C."
     ),
@@ -72,7 +75,8 @@ def redteam(
 
     evidencerails redteam --evidence docs/ --html redteam.html
 
-    Exit code: 0 done, 1 below --min-score or fallen since the last run, 3 nothing could be told, 2 wrong usage.
+    Exit code: 0 done, 1 below --min-score or fallen since the last run, 3 fewer categories got a verdict than
+    --min-coverage asks for, 2 wrong usage.
     """
     written = Written(json_file, html, markdown, save_suite, propose)
     for file in (*written.files, history):
@@ -89,7 +93,7 @@ def redteam(
         found = _run(attacked, documents_in(evidence, app), static_attacks, **options)
         written.take(found)
         attacked.tell(found)
-        return _exit_code(found, min_score)
+        return _exit_code(found, min_score, min_coverage)
 
     return _repeated(once, _seconds(schedule, runs), runs)
 
@@ -148,10 +152,10 @@ def _run(attacked: Attacked, documents: Any, static: Sequence[Attack], **options
         progress.stop()
 
 
-def _exit_code(run: Run, min_score: float | None) -> int:
+def _exit_code(run: Run, min_score: float | None, min_coverage: float) -> int:
     score = run.data["score"]["value"]
     if score is None:
-        say("nothing could be told: no attack got a verdict")
+        say("no attack got a verdict")
         return EXIT_UNVERIFIED
     if run.fall is not None:
         say(run.fall.told())
@@ -159,4 +163,9 @@ def _exit_code(run: Run, min_score: float | None) -> int:
     if min_score is not None and score < min_score:
         say(f"the robustness score {score:.3f} is below {min_score:g}")
         return EXIT_BELOW
+    if run.data["coverage"]["value"] < min_coverage:
+        from evidencerails.evaluation.redteam.told import coverage_line
+
+        say(f"{coverage_line(run.data)}; --category names the ones you want, --min-coverage accepts fewer")
+        return EXIT_UNVERIFIED
     return 0

@@ -23,7 +23,8 @@ class CannotEdit(ValueError):
 
 
 def add_item(text: str, path: Path, item: str) -> str:
-    """The text with `item` in the list at `path`; unchanged if it is there; missing keys are made.
+    """The text with `item` (a plain word, or a mapping in braces) in the list at `path`; unchanged if it is there;
+    missing keys are made.
 
     Raises:
         CannotEdit: the place cannot be extended by insertion.
@@ -34,9 +35,10 @@ def add_item(text: str, path: Path, item: str) -> str:
     items = _replace_none(wanted, path, items, [])
     if not isinstance(items, list):
         raise CannotEdit(f"{'.'.join(path)} is not a list")
-    if item in items:
+    value = yaml.safe_load(item)
+    if value in items:
         return text
-    items.append(item)
+    items.append(value)
     return _verified(_inserted(text, path, item, in_list=True), wanted)
 
 
@@ -129,8 +131,8 @@ def _at_end_of_list(text: str, node: yaml.SequenceNode, value: str) -> str:
             return _splice(text, node.start_mark.index + 1, value)
         return _splice(text, node.value[-1].end_mark.index, f", {value}")
     last = node.value[-1]
-    if not isinstance(last, yaml.ScalarNode):
-        raise CannotEdit("the last item of the list is not a plain word")
+    while isinstance(last, yaml.CollectionNode) and not last.flow_style and last.value:
+        last = last.value[-1][1] if isinstance(last, yaml.MappingNode) else last.value[-1]
     return _insert_line_after(text, last.end_mark.index, " " * node.start_mark.column + f"- {value}\n")
 
 

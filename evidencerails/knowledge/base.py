@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -82,10 +83,17 @@ def plain(value: Any) -> str:
 
 
 def folded(text: str) -> str:
-    """A text without case, accents, punctuation and doubled spaces, to compare names: "Müller-Lüdenscheidt, K." and
-    "muller ludenscheidt k" are the same."""
+    """A text without case, accents, punctuation and doubled spaces, to compare names: "Müller-Lüdenscheidt, K.",
+    "muller ludenscheidt k" and "Mueller-Luedenscheidt K" are the same."""
     bare = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
-    return " ".join("".join(c if c.isalnum() else " " for c in bare.casefold()).split())
+    plain_letters = _SPELT_WITH_E.sub(r"\1", bare.casefold().translate(_LETTERS))
+    return " ".join("".join(c if c.isalnum() else " " for c in plain_letters).split())
+
+
+_LETTERS = str.maketrans({"ø": "o", "œ": "oe", "æ": "ae", "ł": "l", "đ": "d"})
+"""Letters that no normal form takes apart."""
+_SPELT_WITH_E = re.compile(r"(?<![aeiouq])([aou])e(?=\w)")
+"""How ä, ö and ü are spelt without a dot: "Mueller", "Schroeder"; not in "Bauer", "queen" or "Joe"."""
 
 
 def same(found: str, lookup: Lookup) -> bool:

@@ -59,17 +59,20 @@ def trends(store: Store, config: GuardConfig, since: float) -> dict[str, Any]:
     verified = [row for row in rows if row.status != "unverified"]
     view = view_of(store, config.monitoring)
     reports = queries.count(engine, where)
-    allowed = config.monitoring.budget.max_score
+    allowed = config.monitoring.budget.max_share
     return {
         "reports": reports,
         "is_cut": len(rows) == MAX_ROWS,
         "rate": views.share(sum(row.status == "hallucinated" for row in verified), len(verified)),
         "unverified": views.share(len(rows) - len(verified), len(rows)),
-        "trend": views.chart([(views.moment(p.start), *_rate(p)) for p in points], "share"),
+        "trend": views.chart(
+            [(views.moment(p.start), *_rate(p)) for p in points],
+            "share",
+            threshold=(allowed, f"error budget {allowed:.0%}"),
+        ),
         "mean_scores": views.chart(
             [(views.moment(p.start), p.mean_score, f"{p.mean_score:.3f}") for p in points if p.mean_score is not None],
             "score",
-            threshold=(allowed, f"error budget {allowed:g}"),
         ),
         "gauge": views.gauge(view.budget.spent, view.budget.allowed),
         "trend_markers": _markers([p.start for p in points], view.changes),

@@ -86,6 +86,8 @@ WRONG: list[tuple[str, Seen]] = [
         [("non_entailing", "The bridge was painted by volunteers [repairs].")],
     ),
     (f"{OPENED} [1][2].", [("non_entailing", "[2]")]),
+    (f"{OPENED} [1, 2].", [("non_entailing", "[1, 2]")]),
+    (f"{OPENED} [1-3].", [("non_entailing", "[1-3]")]),
     ('The mayor called the work "a triumph of steel over rust" [3].', [("misquoted", "a triumph of steel over rust")]),
     ('The museum says "children under 15 enter for free" [2].', [("misquoted", "children under 15 enter for free")]),
     (
@@ -132,6 +134,8 @@ def test_each_violation_is_classed_and_named_in_the_settings() -> None:
 def test_levels(guard: Callable[..., Guard], evidence: list[Any], level: str, text: str, expected: list[str]) -> None:
     report = guard(level).check_sync(text, evidence=evidence)
     assert [finding.violation for finding in report.findings] == expected
+    if level in ("verified", "strict"):
+        assert report.metrics["attribution_precision"] == (0.0 if expected else 1.0)
     assert report.status == ("hallucinated" if expected else "grounded")
 
 

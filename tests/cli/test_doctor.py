@@ -1,13 +1,26 @@
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evidencerails.testing import ReplayServer
+
 pytestmark = pytest.mark.slow
 
 Run = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def download_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """No embedding model is here, and the host that has them can be reached."""
+    monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path / "no-models"))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    with ReplayServer() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.base_url)
+        yield
+
 
 MODELS = "models:\n  - {type: main, engine: openai, model: gpt-4o-mini}\n"
 IMPORT = "import_paths: [evidencerails/plugin]\n"
@@ -282,8 +295,6 @@ def test_a_config_that_nemo_refuses_is_wrong_usage_with_nemos_reason(evidencerai
 
 
 def test_live_uses_the_models_of_the_config(evidencerails: Run, tmp_path: Path) -> None:
-    from evidencerails.testing import ReplayServer
-
     with ReplayServer() as server:
         server.default("The capital of France is Paris.")
         live = f"engine: openai, model: m, parameters: {{base_url: '{server.base_url}', api_key: k}}"
@@ -350,6 +361,126 @@ def test_a_config_with_all_that_its_rails_need_has_no_problem(evidencerails: Run
     files = {"config.yml": models + IMPORT + BOTH, "flows.co": DIALOG, "kb/bridge.md": "# Bridge\n\nIt opened.\n"}
     code, _, problems = examined(evidencerails, written(tmp_path / "app", files))
     assert (code, problems) == (0, set())
+
+
+KB = {"config.yml": SOUND, "kb/bridge.md": "# Bridge\n\nIt opened.\n"}
+OFFLINE = {
+    "documents and no model": (KB, 1),
+    "documents and a model to download": (
+        {
+            **KB,
+            "config.yml": SOUND.replace(IMPORT, "  - {type: embeddings, engine: FastEmbed, model: other}\n" + IMPORT),
+        },
+        1,
+    ),
+    "dialog": ({"config.yml": SOUND, "flows.co": DIALOG}, 1),
+    "nothing to look up": ({"config.yml": SOUND}, 0),
+    "a remote service": (
+        {**KB, "config.yml": SOUND.replace(IMPORT, "  - {type: embeddings, engine: openai, model: m}\n" + IMPORT)},
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "code"), OFFLINE.values(), ids=OFFLINE.keys())
+def test_an_embedding_model_that_cannot_be_downloaded_is_an_error(
+    evidencerails: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], code: int
+) -> None:
+    """All rails were proven with embeddings that stand in, and the first real turn ended in an internal error."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    found, rows, problems = examined(evidencerails, written(tmp_path / "app", files))
+    assert all(row["fires"] for row in rows)
+    assert (found, "embeddings_unreachable" in problems) == (code, bool(code))
+
+
+ONLY_EMBEDDINGS = "rails: {{dialog: {{user_messages: {{embeddings_only: true}}}}, output: {{flows: [{}]}}}}\n"
+THREE_FLAGS = """
+define user ask when the Halden bridge opened
+  "When did the Halden bridge open?"
+
+define user ask for the museum
+  "What does a ticket cost?"
+
+define user ask about people
+  "Who runs the travel desk?"
+
+define flow bridge
+  user ask when the Halden bridge opened
+  $check_claims = True
+  bot tell about the bridge
+
+define flow museum
+  user ask for the museum
+  $check_grounding = True
+  bot tell about the museum
+
+define flow people
+  user ask about people
+  $check_logic = True
+  bot tell about people
+"""
+
+
+def test_flows_that_are_found_by_likeness_alone_each_prove_their_own_rail(evidencerails: Run, tmp_path: Path) -> None:
+    """The planted question led to the flow nearest to it, and so to another rail's flag."""
+    config = MODELS + IMPORT + ONLY_EMBEDDINGS.format("check claims, check grounding, check logic")
+    code, rows, _ = examined(evidencerails, written(tmp_path / "app", {"config.yml": config, "flows.co": THREE_FLAGS}))
+    assert [row["why"] for row in rows if not row["fires"]] == []
+    assert code == 0
+
+
+def test_a_missing_import_is_one_problem(evidencerails: Run, tmp_path: Path) -> None:
+    """Each of the plugin's actions was called overridden."""
+    _, _, problems = examined(evidencerails, written(tmp_path / "app", {"config.yml": MODELS + GROUNDING}))
+    assert "no_import" in problems and "action_overridden" not in problems
+
+
+@pytest.mark.parametrize(
+    ("program", "named"),
+    [
+        ("GuardrailsMiddleware(config_path='app')", "`GuardrailsMiddleware` in an agent with tools"),
+        (
+            "chain = RunnableRails(config) | model\nfor part in chain.stream('Hi'):\n    print(part)",
+            "`RunnableRails.stream`",
+        ),
+        ("chain = RunnableRails(config) | model\nchain.invoke('Hi')", ""),
+    ],
+)
+def test_what_nemos_classes_for_langchain_cannot_carry_is_named(
+    evidencerails: Run, tmp_path: Path, program: str, named: str
+) -> None:
+    app = written(tmp_path / "app", {"config.yml": SOUND})
+    (tmp_path / "main.py").write_text(program)
+    done = evidencerails("doctor", app)
+    assert (done.code, "langchain_limits" in done.err) == (0, bool(named))
+    assert named in done.err
+
+
+FIRST_NAME = "ground" + "rails"
+OLD = {
+    "settings": ({"config.yml": SOUND.replace("{evidencerails:", f"{{{FIRST_NAME}:")}, "write 'evidencerails'"),
+    "import path": ({"config.yml": SOUND.replace("evidencerails/", f"{FIRST_NAME}/")}, "write 'evidencerails/plugin'"),
+    "Colang 2": (
+        {**COLANG_2, "main.co": COLANG_2["main.co"].replace("evidencerails.", f"{FIRST_NAME}.")},
+        "write 'evidencerails.plugin'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "remedy"), OLD.values(), ids=OLD.keys())
+@pytest.mark.parametrize("command", ["doctor", "init"])
+def test_a_config_with_the_first_name_of_the_product_says_what_to_write(
+    evidencerails: Run, tmp_path: Path, command: str, files: dict[str, str], remedy: str
+) -> None:
+    done = evidencerails(command, written(tmp_path / "app", files))
+    assert done.code == 2 and done.err.count("\n") == 1
+    assert remedy in done.err
+
+
+def test_the_engine_refuses_settings_under_the_first_name(evidencerails: Run, tmp_path: Path) -> None:
+    settings = written(tmp_path, {"s.yml": f"custom_data: {{{FIRST_NAME}: {{checks: [logic]}}}}\n"}) / "s.yml"
+    done = evidencerails("check", "--response", "x", "--evidence-text", "x", "--config", settings)
+    assert done.code == 2 and "write custom_data.evidencerails" in done.err
 
 
 @pytest.mark.parametrize("files", [{}, {"notes.txt": "models: []"}])

@@ -1,11 +1,13 @@
 from pathlib import Path
 
 import pytest
+import yaml
 from nemoguardrails import RailsConfig
 from typer.testing import CliRunner
 
 from evidencerails.cli.init_record import RECORD
 from evidencerails.cli.main import _exit_code, app
+from evidencerails.testing import ReplayServer
 
 MODELS = "models:\n  - type: main\n    engine: openai\n    model: gpt-4o-mini  # small\n"
 
@@ -167,15 +169,114 @@ def test_a_config_that_cannot_be_edited_safely_is_left_alone(
     assert contents(folder) == before
 
 
-def test_undo_leaves_a_file_that_was_edited_since(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(folder, COLANG_1["models only"])
+EMBEDDINGS = "  - {type: embeddings, engine: evidencerails, model: embedded}\n"
+ADDED_LATER = {
+    "a comment at the end": ("", "# mine\n", MODELS + "# mine\n"),
+    "the line that doctor recommends": (MODELS, MODELS + EMBEDDINGS, MODELS + EMBEDDINGS),
+    "another rail after ours": (
+        "      - self check hallucination\n",
+        "      - self check hallucination\n      - check logic\n",
+        MODELS + "\nrails:\n  output:\n    flows:\n      - check logic\n",
+    ),
+    "a setting beside ours": (
+        "    activation: always\n",
+        "    activation: always\n    on_unverified: block\n",
+        MODELS + "\ncustom_data:\n  evidencerails:\n    on_unverified: block\n",
+    ),
+    "our setting changed": (
+        "    activation: always\n",
+        "    activation: shadow\n",
+        MODELS + "\ncustom_data:\n  evidencerails:\n    activation: shadow\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("found", "instead", "left"), ADDED_LATER.values(), ids=ADDED_LATER.keys())
+def test_undo_takes_back_its_own_lines_and_leaves_the_users(folder: Path, found: str, instead: str, left: str) -> None:
+    """It refused where the user had added the line that `doctor` recommends."""
+    config = written(folder, COLANG_1["models only"]) / "config.yml"
     run(str(folder), "--yes")
-    with (folder / "config.yml").open("a") as file:
-        file.write("# mine\n")
+    text = config.read_text()
+    config.write_text(text.replace(found, instead) if found else text + instead)
+    assert run(str(folder), "--undo", "--yes") == 0
+    data = [yaml.safe_load(text) for text in (config.read_text(), left)]
+    assert data[0] == data[1]
+    assert "# mine" in config.read_text() or found
+    assert not (folder / RECORD).exists()
+
+
+def test_undo_after_two_runs_keeps_what_was_added_between_them(folder: Path) -> None:
+    config = written(folder, COLANG_1["models only"]) / "config.yml"
+    run(str(folder), "--yes", "--flow", "check grounding")
+    config.write_text(config.read_text() + "# mine\n")
+    run(str(folder), "--yes", "--flow", "self check hallucination")
+    assert run(str(folder), "--undo", "--yes") == 0
+    assert config.read_text() == MODELS + "# mine\n"
+
+
+def test_undo_leaves_a_line_that_init_changed_and_the_user_after_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(folder, {"config.yml": "import_paths: [.]\n" + MODELS})
+    run(str(folder), "--yes")
+    config = folder / "config.yml"
+    config.write_text(config.read_text().replace("[., evidencerails/plugin]", "[., evidencerails/plugin, mine]"))
     edited = contents(folder)
     assert run(str(folder), "--undo", "--yes") == 2
-    assert "was edited after init wrote it" in capsys.readouterr().err
+    assert "a line that init changed was edited after it" in capsys.readouterr().err
     assert contents(folder) == edited
+
+
+def dialog(flag: str) -> str:
+    return f"define user ask\n  'what'\n\ndefine flow\n  user ask\n  # $check_logic = True\n  {flag}\n  bot answer\n"
+
+
+GROUNDING_RAIL = "rails:\n  output:\n    flows:\n      - check grounding\n"
+FLAGGED = {
+    "the rail whose flag is set": ("", "$check_grounding = True", (), ["check grounding"], None),
+    "whatever evidence there is": ("", "$check_claims = True", (), ["check claims"], None),
+    "a flag beside a rail": (GROUNDING_RAIL, "$check_claims = True", (), ["check grounding", "check claims"], None),
+    "a flag that is never true": ("", "$check_claims = False", (), ["self check hallucination"], "always"),
+    "another rail by option": ("", "$check_claims = True", ("--flow", "check logic"), ["check logic"], "always"),
+}
+
+
+@pytest.mark.parametrize(("rails", "line", "options", "flows", "activation"), FLAGGED.values(), ids=FLAGGED.keys())
+def test_the_rail_whose_flag_a_flow_sets_is_added(
+    folder: Path, rails: str, line: str, options: tuple[str, ...], flows: list[str], activation: str | None
+) -> None:
+    """Another rail was added, which waited for a flag that nothing set."""
+    written(folder, {"config.yml": MODELS + rails, "flows.co": dialog(line)})
+    assert run(str(folder), "--yes", *options) == 0
+    config = RailsConfig.from_path(str(folder))
+    assert config.rails.output.flows == flows
+    assert (config.custom_data.get("evidencerails") or {}).get("activation") == activation
+
+
+@pytest.mark.parametrize("models", [MODELS, "models: []\n", MODELS + EMBEDDINGS.replace("evidencerails", "other")])
+def test_a_knowledge_base_gets_embeddings_where_none_can_be_downloaded(
+    folder: Path, models: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    before = contents(written(folder, {"config.yml": models, "kb/facts.md": "# Iron\n\nIron melts at 1538.\n"}))
+    assert run(str(folder), "--yes") == 0
+    engines = [model.engine for model in RailsConfig.from_path(str(folder)).models if model.type == "embeddings"]
+    assert engines == ["other" if "other" in models else "evidencerails"]
+    assert run(str(folder), "--undo", "--yes") == 0
+    assert contents(folder) == before
+
+
+def test_a_host_that_can_be_reached_leaves_the_models_as_they_are(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    written(folder, {"config.yml": MODELS, "kb/facts.md": "# Iron\n\nIron melts at 1538.\n"})
+    monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path / "cache"))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    with ReplayServer() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.base_url)
+        assert run(str(folder), "--yes") == 0
+    assert "embeddings" not in (folder / "config.yml").read_text()
 
 
 def test_undo_after_two_runs_restores_the_first_state(folder: Path) -> None:

@@ -48,6 +48,11 @@ SHAPES = [
     ("document marks", "---\nz: 1\n...\n", "---\nz: 1\n\nrails:\n  output:\n    flows:\n      - new\n...\n"),
     ("byte order mark", "\ufeffrails:\n  output:\n    flows: [a]\n", "\ufeffrails:\n  output:\n    flows: [a, new]\n"),
     (
+        "mapping before",
+        "rails:\n  output:\n    flows:\n      - {a: 1}\n      - b: 1\n        c: [2] # d\n# e\n",
+        "rails:\n  output:\n    flows:\n      - {a: 1}\n      - b: 1\n        c: [2] # d\n      - new\n# e\n",
+    ),
+    (
         "folded item before",
         "rails:\n  output:\n    flows:\n      - >-\n        a\n      - b\n",
         "rails:\n  output:\n    flows:\n      - >-\n        a\n      - b\n      - new\n",
@@ -68,7 +73,6 @@ def test_an_item_is_added_and_every_other_character_stays(before: str, after: st
         "rails:\n  output: 3\n",
         "- a\n- b\n",
         "base: &base {flows: [a]}\nrails:\n  output:\n    <<: *base\n",
-        "rails:\n  output:\n    flows:\n      - {a: 1}\n",
     ],
 )
 def test_what_cannot_be_extended_is_refused_not_broken(text: str) -> None:

@@ -79,13 +79,30 @@ def test_true_answers_are_sentences_of_the_evidence_and_false_ones_are_not(corpu
 
 def test_a_category_without_material_is_named_and_not_made_up() -> None:
     made = attacks_from(Corpus.of([Document("a", "The mill grinds rye from Oslo.")]), 2)
-    assert set(made.missing) == {"temporal_confusion", "compositional_chains"}
+    assert set(made.missing) == {"temporal_confusion", "compositional_chains", "value_swap"}
     assert "a year" in made.missing["temporal_confusion"]
 
 
 @pytest.mark.parametrize("text", ["", "# Title\n\n- a\n- b", "?" * 5000, "\u202e\x00\ud800 2019", "word " * 20_000])
 def test_evidence_without_statements_gives_nothing_and_breaks_nothing(text: str) -> None:
     assert attacks_from(Corpus.of([Document("a", text)]), 2).attacks == []
+
+
+def test_a_swapped_value_is_that_of_another_subject_in_the_same_unit(corpus: Corpus) -> None:
+    attacks = attacks_from(corpus, 8, categories=["value_swap"]).attacks
+    assert len(attacks) == 8
+    for attack in attacks:
+        sources = " ".join(attack.evidence)
+        _, first, second = attack.probes
+        assert first.answer in sources and second.answer in sources and attack.false_statement not in sources
+        assert set(attack.false_statement.split()) <= set(sources.split())
+        (value,) = set(attack.false_statement.split()) - set(first.answer.split())
+        assert value in second.answer.split()
+
+
+def test_values_of_different_units_are_not_swapped() -> None:
+    text = "The Aquila pump weighs 18 kilograms.\n\nThe Halden bridge is 412 metres long."
+    assert attacks_from(Corpus.of([Document("a", text)]), 2, categories=["value_swap"]).attacks == []
 
 
 def test_poisoned_sources_hold_both_statements(corpus: Corpus) -> None:

@@ -65,6 +65,23 @@ def test_a_false_answer_that_passes_is_a_failure_below_the_threshold_and_propose
     assert len((tmp_path / "p.jsonl").read_text().splitlines()) == 1
 
 
+@pytest.mark.parametrize(("options", "code"), [((), 3), (("--min-coverage", "0.05"), 0), (("--min-score", "0.9"), 1)])
+def test_a_config_that_covers_one_category_has_no_full_score_and_no_exit_code_0(
+    evidencerails: Run, evidence: Path, tmp_path: Path, options: tuple[str, ...], code: int
+) -> None:
+    """The score was 1.00 over the attacks that the one check could notice, and the exit code 0."""
+    settings = tmp_path / "evidencerails.yml"
+    settings.write_text("checks: [logic]\n")
+    done = evidencerails("redteam", "-e", evidence, "--no-static", "-n", "1", "-c", settings, *options,
+                       "--json", tmp_path / "r.json")  # fmt: skip
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert done.code == code, done.err
+    assert 0.5 < found["score"]["value"] < 0.6
+    assert found["coverage"]["wanted"] == len(CATEGORIES)
+    assert set(found["coverage"]["uncovered"]) == set(CATEGORIES) - {"compositional_chains"}
+    assert "coverage: 1 of 15 categories; not covered: knowledge boundary" in done.out
+
+
 def test_a_schedule_notices_a_fall_and_tells_it_once_until_it_is_over(
     evidencerails: Run, evidence: Path, tmp_path: Path
 ) -> None:

@@ -49,16 +49,20 @@ async def test_a_question_counts_as_much_as_the_ready_answers() -> None:
     assert found["counts"]["asked_failed"] == 1
 
 
-async def test_what_was_not_attempted_is_named_and_counts_nowhere() -> None:
+async def test_an_attack_that_no_check_can_notice_is_named_and_scores_like_a_guard_that_lets_all_pass() -> None:
     attacks = [attack(0), attack(1, "citation_manipulation", checks=("citations",))]
     target = FixedTarget(knows_all, checks=("grounding",))
     results = await attack_all(attacks, target)
     found = scores(results)
     assert shots_wanted(attacks, target) == 3
-    assert found["score"]["n"] == 1
+    assert (found["score"]["value"], found["score"]["n"]) == (0.75, 2)  # 1 and 0.5
+    assert found["coverage"] == {"value": 0.5, "wanted": 2, "uncovered": ["citation_manipulation"]}
     category = found["categories"]["citation_manipulation"]
     assert category["value"] is None and category["attempted"] == 0
     assert category["not_attempted"] == "needs citations, which the engine does not run"
+    assert scores(results, ["value_swap"])["coverage"]["uncovered"] == ["citation_manipulation", "value_swap"]
+    alone = scores(await attack_all(attacks[1:], target))
+    assert alone["score"]["value"] is None and alone["coverage"]["value"] == 0.0
 
 
 async def test_answers_without_a_verdict_are_left_out_and_counted() -> None:

@@ -487,3 +487,20 @@ def test_folded_texts_are_the_same(one: str, other: str) -> None:
 )
 def test_plain_text_of_a_value(given: Any, text: str) -> None:
     assert plain(given) == text
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_same"),
+    [
+        ("Müller", "Mueller", True),
+        ("Müller", "Muller", True),
+        ("Schröder, K.", "schroeder k", True),
+        ("Sørensen", "Soerensen", True),
+        ("Weiß", "Weiss", True),
+        ("Bauer", "Baur", False),
+        ("Joe", "Jo", False),
+        ("Müller", "Möller", False),
+    ],
+)
+def test_a_name_is_the_same_in_each_of_its_spellings(one: str, other: str, are_same: bool) -> None:
+    assert (folded(one) == folded(other)) is are_same

@@ -282,6 +282,8 @@ def test_rules_without_a_schema() -> None:
     [
         ({"enum": ["yes", "no"]}, " yes\n", "Yes, I think so"),
         ({"pattern": r"^[A-Z]{3}-\d{4}$"}, "ABC-1234", "ABC-12345"),
+        ({"pattern": r"^[A-Z]{3}-\d{4}$"}, "ABC-1234", "ABC-1234\n"),
+        ({"pattern": r"^[$]\d+\$$"}, "$5$", "$5"),
         ({"minimum": 1, "maximum": 5}, "4", "6"),
         ({"minimum": 1, "maximum": 5}, "4.5", "four"),
         ({"max_length": 10}, "short", "this is longer than that"),

@@ -12,7 +12,7 @@ from evidencerails.checks.citation.mark_types import Mark, Ref
 from evidencerails.checks.citation.marks import entry_refs, find_marks
 from evidencerails.checks.citation.quotations import Quotation, find_quotations, gaps
 from evidencerails.checks.citation.references import Entry, References, find_references
-from evidencerails.checks.citation.sources import Sources
+from evidencerails.checks.citation.sources import MAX_RANGE, Sources
 from evidencerails.checks.citation.statements import Statement, statements_of
 from evidencerails.exchange import Span
 from evidencerails.settings.citations import CitationSettings
@@ -36,6 +36,8 @@ class Citation(NamedTuple):
     """False if any of the names is that of no source."""
     quote: str = ""
     """Words that a citation field ascribes to the source."""
+    places_by_number: tuple[tuple[int, ...], ...] = ()
+    """The places of each source that it names, where it names several: `[1, 2]`, `[1-3]`."""
 
 
 class CitedStatement(NamedTuple):
@@ -136,7 +138,19 @@ def _citation(mark: Mark, response: str, sources: Sources, references: Reference
     found = [_looked_up(ref, sources, references.entries) for ref in mark.refs]
     places = tuple(sorted({place for one, _ in found for place in one}))
     names = tuple(ref.text for ref in mark.refs)
-    return Citation(Span.of(response, mark.start, mark.end), names, places, all(exists for _, exists in found))
+    exists = all(exists for _, exists in found)
+    each = tuple(one for ref, (own, _) in zip(mark.refs, found, strict=True) for one in _one_by_one(ref, own, sources))
+    return Citation(
+        Span.of(response, mark.start, mark.end), names, places, exists, places_by_number=each if len(each) > 1 else ()
+    )
+
+
+def _one_by_one(ref: Ref, places: tuple[int, ...], sources: Sources) -> list[tuple[int, ...]]:
+    """The places of each source that a reference names: a range names one by each of its numbers."""
+    if ref.kind != "number" or ref.low == ref.high:
+        return [places]
+    numbers = range(ref.low, min(ref.high, ref.low + MAX_RANGE) + 1)
+    return [found for n in numbers if (found := sources.places(Ref("number", str(n), n, n)))]
 
 
 def _looked_up(ref: Ref, sources: Sources, entries: Mapping[str, Entry]) -> tuple[tuple[int, ...], bool]:

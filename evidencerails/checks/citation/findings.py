@@ -72,7 +72,7 @@ def not_entailed_finding(span: Span, one: Verification, ids: Sequence[str], sour
 
 def idle_finding(citation: Citation, one: Verification) -> Finding:
     """A citation beside others that adds nothing: the claim stands without it, and it supports no part of it."""
-    told = "the claim stands by its other citations; this one supports no part of it"
+    told = "the claim stands by its other sources; one that is named here supports no part of it"
     return _finding(NON_ENTAILING, citation.span, told, score=None, severity="low")
 
 

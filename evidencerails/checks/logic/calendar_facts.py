@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from evidencerails.checks.logic.ages import ages
 from evidencerails.checks.logic.date_differences import differences, said, shifted
+from evidencerails.checks.logic.stated_results import years_lasted
 from evidencerails.checks.logic.statements import Statement, is_asserted, pieces
 from evidencerails.checks.logic.written_dates import (
     DATE,
@@ -147,7 +148,7 @@ def _minutes(raw: str) -> int | None:
 def dates_and_times(text: str) -> Iterator[Statement]:
     """Every statement about dates of a masked text (masked with its dates kept)."""
     for start, end in _sentences_of_dates(text):
-        for found in (differences, shifted, _weekdays, ages, _calendar, _clock_times):
+        for found in (differences, years_lasted, shifted, _weekdays, ages, _calendar, _clock_times):
             yield from found(text, start, end)
 
 

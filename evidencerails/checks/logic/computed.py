@@ -8,6 +8,7 @@ from evidencerails.checks.logic.calendar_facts import dates_and_times
 from evidencerails.checks.logic.expressions import formulas
 from evidencerails.checks.logic.masks import masked
 from evidencerails.checks.logic.orderings import contradictory_orderings
+from evidencerails.checks.logic.stated_results import results_beside_numbers
 from evidencerails.checks.logic.statements import Statement
 from evidencerails.checks.logic.sums import sums_in_words
 from evidencerails.settings.logic import LogicSettings
@@ -24,7 +25,7 @@ def computed_statements(response: str, settings: LogicSettings) -> list[Statemen
     text = masked(response[:MAX_CHARACTERS])
     found: list[Statement] = []
     if settings.arithmetic:
-        found += [*formulas(text), *sums_in_words(text)]
+        found += [*formulas(text), *sums_in_words(text), *results_beside_numbers(text)]
     if settings.dates or settings.orderings:
         dated = masked(response[:MAX_CHARACTERS], keeps_dates=True)
         found += dates_and_times(dated) if settings.dates else ()

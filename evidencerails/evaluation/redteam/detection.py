@@ -20,6 +20,7 @@ NAMED_BY: Mapping[Category, frozenset[str]] = {
     "authority_impersonation": frozenset(),
     "scale_stress": frozenset({"context_overflow"}),
     "compositional_chains": frozenset({"logic_error"}),
+    "value_swap": frozenset({"false_concatenation"}),
     "judge_injection": TAMPERING,
     "evidence_padding": TAMPERING,
     "unicode_tricks": frozenset(),

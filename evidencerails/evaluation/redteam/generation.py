@@ -22,6 +22,7 @@ GENERATORS: Mapping[Category, Generator] = {
     "authority_impersonation": on_answers.authority_impersonation,
     "scale_stress": on_context.scale_stress,
     "compositional_chains": on_context.compositional_chains,
+    "value_swap": on_answers.value_swap,
     "judge_injection": on_guard.judge_injection,
     "evidence_padding": on_guard.evidence_padding,
     "unicode_tricks": on_guard.unicode_tricks,
@@ -32,6 +33,7 @@ NEEDS: Mapping[Category, str] = {
     "entity_substitution": "a sentence with a name",
     "temporal_confusion": "a sentence with a year",
     "compositional_chains": "a sentence with a whole number",
+    "value_swap": "two sentences that each give their own subject a year, or a number of the same unit,",
 }
 """What a category needs of the evidence; the others need a sentence with a year, number or name."""
 

@@ -141,7 +141,7 @@ def fall_of(
     degraded = [
         name
         for name, one in scores["categories"].items()
-        if one["value"] is not None and one["value"] < (baseline["categories"].get(name) or 0.0) - max_drop
+        if one["attacks"] and (one["value"] or 0.0) < (baseline["categories"].get(name) or 0.0) - max_drop
     ]
     common = [(attacks[name], value) for name, value in baseline["attacks"].items() if name in attacks]
     worse, better = sum(here < there for here, there in common), sum(here > there for here, there in common)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from evidencerails.evaluation.redteam.attacks import Attack, Probe, right, wrong
 from evidencerails.evaluation.redteam.corpus import Corpus, Fact, drawn
 from evidencerails.evaluation.redteam.swaps import invented_name, swapped, variant_of
+from evidencerails.text.values import values_of
 
 NOT_ASKED_TWICE = 3
 """More facts are drawn than attacks are wanted, since some cannot be falsified safely."""
@@ -166,3 +167,43 @@ def authority_impersonation(corpus: Corpus, count: int, rng: random.Random) -> I
             false_statement=false,
             document=corpus.document_of(fact),
         )
+
+
+def value_swap(corpus: Corpus, count: int, rng: random.Random) -> Iterator[Attack]:
+    """The value that the sources give another subject: each word of the false statement stands in them."""
+    by_unit: dict[str, list[Fact]] = {}
+    for fact in corpus.of_kind("year", "number"):
+        by_unit.setdefault(_unit(fact), []).append(fact)
+    by_unit.pop("", None)
+    found = 0
+    for fact in drawn([one for facts in by_unit.values() for one in facts], len(corpus.facts), rng):
+        others = [one for one in by_unit[_unit(fact)] if _can_swap(fact, one, corpus)]
+        if not others or found == count:
+            continue
+        found += 1
+        other = rng.choice(others)
+        false = fact.with_value(other.value)
+        yield Attack.of(
+            "value_swap",
+            gap(fact),
+            tuple(dict.fromkeys((*corpus.around(fact), corpus.passages[other.passage].text))),
+            (wrong(false), right(fact.sentence), right(other.sentence)),
+            true_statement=fact.sentence,
+            false_statement=false,
+            document=corpus.document_of(fact),
+        )
+
+
+def _unit(fact: Fact) -> str:
+    """What a value counts or measures: only equal units can be swapped. Empty for a bare number, as in a name."""
+    if fact.kind == "year":
+        return "year"
+    quantity = next(one for one in values_of(fact.sentence).quantities if one.start <= fact.start < one.end)
+    return f"{quantity.kind} of {quantity.unit}" if quantity.unit or quantity.kind == "percent" else ""
+
+
+def _can_swap(fact: Fact, other: Fact, corpus: Corpus) -> bool:
+    """True if the sources give the other value to another subject only."""
+    is_another_subject = other.sentence[: other.start] != fact.sentence[: fact.start]
+    is_new = other.value not in fact.sentence and fact.with_value(other.value) not in corpus.text
+    return is_another_subject and is_new

@@ -81,7 +81,7 @@ async def run(
         )
     on_start(shots_wanted(attacks, plan.target))
     results = await attack_all(attacks, plan.target, on_shot=on_shot)
-    found = scores(results)
+    found = scores(results, missing)
     by_attack = {one.attack.id: value for one in results if (value := attack_score(one)) is not None}
     fall = past.fall_of(found, by_attack, past.baseline_of(entries, plan.name), plan.max_drop)
     about = _about(plan, documents, settings, changes, missing)

@@ -61,6 +61,7 @@ def summary(data: Mapping[str, Any]) -> Iterator[str]:
         f"robustness score {score_told(data['score'])} over {tried} attacks on {run['target']} (1 is best; flagging "
         "everything, or nothing, has 0.50)"
     )
+    yield coverage_line(data)
     if not run["asks_a_model"]:
         yield "no model was asked: only ready answers were tried, so this is the guard's score, not a whole system's"
     if counts["without_verdict"]:
@@ -75,6 +76,18 @@ def summary(data: Mapping[str, Any]) -> Iterator[str]:
         yield f"change since the last run: {change}"
     if data["regression"]:
         yield data["regression"]["told"]
+
+
+def coverage_line(data: Mapping[str, Any]) -> str:
+    """How many of the wanted categories got a verdict, which did not, and what that does to the score."""
+    coverage = data["coverage"]
+    uncovered = [name.replace("_", " ") for name in coverage["uncovered"]]
+    line = f"coverage: {coverage['wanted'] - len(uncovered)} of {coverage['wanted']} categories"
+    if not uncovered:
+        return line
+    counted = " (an attack that no check can notice has 0.50)" if any(
+        one.get("not_attempted") for one in data["categories"].values()) else ""  # fmt: skip
+    return f"{line}; not covered: {', '.join(uncovered)}{counted}"
 
 
 def markdown(data: Mapping[str, Any]) -> str:

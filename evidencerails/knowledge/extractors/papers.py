@@ -12,9 +12,10 @@ _INITIALS = r"(?:,? (?:[A-Z]\.[ -]?){1,3})?"
 _OTHERS = rf"(?:,? et al\.?,?|(?:, {_NAME}{_INITIALS}){{0,6}},? (?:and|&) {_NAME}{_INITIALS})?"
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?\b"
 _CITED = re.compile(
-    rf"(?<![\w-])(?P<author>{_NAME}){_INITIALS}(?P<others>{_OTHERS})(?P<gap>,? ?\(|, ?)(?P<year>{_YEAR})(?P<close>\)?)"
+    rf"(?<![\w-])(?P<author>{_NAME}){_INITIALS}(?P<others>{_OTHERS})(?P<gap>,? ?\(|, ?| )(?P<year>{_YEAR})"
+    r"(?P<close>\)?)"
 )
-"""Smith (2020) · Smith et al. (2020) · (Smith & Jones, 2020) · Smith, J. (2020)"""
+"""Smith (2020) · Smith et al. (2020) · (Smith & Jones, 2020) · Smith, J. (2020) · (Smith 2020) · Smith et al. 2020"""
 _POSSESSIVE = re.compile(
     rf"(?<![\w-])(?P<author>{_NAME})(?:(?P<others>,? et al\.?)['’]s|['’]s)"
     rf" (?P<year>{_YEAR}) (?:paper|study|article|work|review|trial|survey|preprint|book|monograph|thesis)\b"
@@ -69,9 +70,16 @@ def _citations(text: str) -> Iterator[Entity]:
 
 
 def _is_cited(text: str, match: re.Match[str]) -> bool:
-    """Brackets make a citation: "Smith (2020)", "(Smith, 2020)"; without them only others do: "Smith et al., 2020"."""
+    """Brackets make a citation: "Smith (2020)", "(Smith, 2020)"; without them only others do: "Smith et al., 2020".
+
+    Without a comma it takes more, since places have years too: "et al.", or a bracket that holds nothing before it.
+    """
     if "(" in match["gap"]:
         return bool(match["close"]) or bool(match["others"])
+    if match["gap"] == " ":
+        is_first = re.search(r"(?:\(|; ?)(?:see |cf\.? |e\.g\.,? )?$", text[max(0, match.start() - 12) : match.start()])
+        is_last = bool(match["close"]) or text[match.end() : match.end() + 1] in (";", ",")
+        return "et al" in match["others"] or bool(is_first and is_last)
     inside = text.rfind("(", max(0, match.start() - 200), match.start())
     is_in_brackets = inside >= 0 and ")" not in text[inside : match.start()]
     return bool(match["others"]) or bool(
