@@ -20,6 +20,18 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.append(str(REPOSITORY))
 
 
+KNOWN_MISSES = Path(__file__).with_name("known_misses.txt")
+"""Cases that the shipped weights read wrongly, one a line: they are run and reported as expected failures."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the known misses of the weights. Scores differ in the third digit between processors, so none is strict."""
+    missed = {line for line in KNOWN_MISSES.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"}
+    for item in items:
+        if item.nodeid in missed:
+            item.add_marker(pytest.mark.xfail(reason="the shipped weights read it wrongly", strict=False))
+
+
 @pytest.fixture(autouse=True)
 def _empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "cwd"

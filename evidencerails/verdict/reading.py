@@ -14,9 +14,10 @@ from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage, Span
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL
 from evidencerails.nli.exchange_nli import ExchangeNli
-from evidencerails.nli.windows import Coverage, Window, content_terms, coverage
+from evidencerails.nli.windows import Coverage, content_terms, coverage
 from evidencerails.report import Label, NliScores, Quote
 from evidencerails.text.claimable import clean, is_short_answer
+from evidencerails.text.same_values import as_told
 from evidencerails.verdict.model import MAX_LOGIT, ClaimVerdict, VerdictModel, logit
 from evidencerails.verdict.values import KINDS, missing_values
 from evidencerails.verdict.windows import EvidenceIndex, EvidenceWindow, Selection
@@ -112,7 +113,10 @@ async def read_claims(
     """
     nli = ExchangeNli.of(nli)
     texts = [h if isinstance(h, str) else h.text for h in hypotheses]
+    own = [h if isinstance(h, str) else h.own for h in hypotheses]
     index, selection = await nli.run(_selected, texts, tuple(passages), nli, settings, question)
+    given = texts
+    texts, own = await nli.run(_in_units_of_evidence, texts, own, selection)
     pairs = [
         (_premise(selection.windows[place], question), text)
         for text, places in zip(texts, selection.places, strict=True)
@@ -122,8 +126,8 @@ async def read_claims(
     read, joined = await nli.run(_scored, texts, selection, scores, index, question)
     more = [(place, window) for place, window in joined if window is not None]
     extra = await nli.scores([(_premise(window, question), texts[place]) for place, window in more])
-    own = [h if isinstance(h, str) else h.own for h in hypotheses]
-    claims = await nli.run(_claim_evidence, texts, own, read, more, extra)
+    found = await nli.run(_claim_evidence, texts, own, read, more, extra)
+    claims = [one._replace(hypothesis=text) for one, text in zip(found, given, strict=True)]
     return Readings(claims, await nli.run(_coverage, selection), len(pairs) + len(more))
 
 
@@ -165,6 +169,20 @@ def _selected(
         ("evidence", tuple(map(id, passages)), room), lambda: EvidenceIndex(passages, nli.token_offsets, room)
     )
     return index, index.select(texts, question)
+
+
+def _in_units_of_evidence(texts: list[str], own: list[str], selection: Selection) -> tuple[list[str], list[str]]:
+    """The claims with the evidence's words for equal values: "1,500 m" as "1.5 km", where the evidence has that.
+
+    The model reads, it does not convert.
+    """
+    windows = [[selection.windows[place].text for place in places] for places in selection.places]
+    changed = [as_told(said, read) for said, read in zip(own, windows, strict=True)]
+    wholes = [
+        text.removesuffix(said) + new if text.endswith(said) else text
+        for text, said, new in zip(texts, own, changed, strict=True)
+    ]
+    return wholes, changed
 
 
 def _premise(window: EvidenceWindow, question: str) -> str:
@@ -231,7 +249,10 @@ def _overlap(claim: str, text: str) -> float:
 def _coverage(selection: Selection) -> Coverage:
     used = {place for places in selection.places for place in places}
     read = [part for place in used for part in selection.windows[place].parts]
-    every = list(selection.parts)
-    covered = [Window(part.passage, part.start, part.end) for part in read]
-    found = coverage(every, covered)
-    return found._replace(windows=len(selection.windows), read_windows=len(used))
+    # Neighbours were joined, so the parts that were read are those that lie in what was read.
+    covered = [
+        part
+        for part in selection.parts
+        if any(part.passage is own.passage and own.start <= part.start and part.end <= own.end for own in read)
+    ]
+    return coverage(selection.parts, covered)

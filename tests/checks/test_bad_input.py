@@ -126,7 +126,7 @@ async def test_a_broken_backend_is_unverified(rows: Callable[[int], Any], check:
     with caplog.at_level(logging.DEBUG):
         report = await guard.check(CLEAN, evidence=TOWER, samples=[TOWER], prompt="Where is it?")
     assert (report.status, report.hallucination_score, report.decision) == ("unverified", None, "warn")
-    assert report.reason.startswith("check_failed: ")
+    assert "check_failed: " in report.reason
     assert CLEAN not in caplog.text and TOWER not in caplog.text
 
 

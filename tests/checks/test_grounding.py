@@ -53,14 +53,6 @@ async def test_a_contradiction_carries_the_sentence_that_decided(guard: MakeGuar
     assert report.decision == "block"
 
 
-async def test_a_passage_about_the_same_thing_that_contradicts_wins_over_support(guard: MakeGuard) -> None:
-    other = "The Eiffel Tower was completed in 1925."
-    report = await grounding(guard, "The Eiffel Tower was completed in 1889.", evidence=[TOWER, other])
-    assert report.claims[0].label == "contradicted"
-    assert report.claims[0].evidence[0].passage_id == "2"
-    assert "contradicting_passage" in report.claims[0].parts
-
-
 async def test_what_is_neutral_is_absent_and_never_clean(guard: MakeGuard) -> None:
     report = await grounding(guard, "The pope lives in Rome.", evidence=[TOWER])
     (finding,) = report.findings

@@ -27,7 +27,7 @@ async def _answer(app: Any, context: dict[str, Any] | None = None) -> Any:
     ("then", "expected"),
     [
         ("allow", PLANTED),
-        ("annotate", f"{PLANTED} [?1]\n\n[?1] unsupported claim"),
+        ("annotate", f"{PLANTED} [?1]\n\n[?1] unsupported claim (contradicted, temporal)"),
         ("warn", f"{PLANTED}\n\nThe previous answer is {WARNING} and may not be accurate."),
         ("block", BLOCKED),
     ],
@@ -136,7 +136,7 @@ async def test_marks_and_warnings_of_several_rails_stand_together(
         messages=user({"evidence": EVIDENCE}), options={"output_vars": ["hallucination_report"]}
     )
     marked, notes, warning = response.response[0]["content"].split("\n\n")
-    assert (marked, notes) == (f"{PLANTED} [?1]", "[?1] unsupported claim")
+    assert (marked, notes) == (f"{PLANTED} [?1]", "[?1] unsupported claim (contradicted, temporal)")
     assert warning.startswith("This answer could not be verified.")
     assert [claim["text"] for claim in response.output_data["hallucination_report"]["claims"]] == [PLANTED]
 
