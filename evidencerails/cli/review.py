@@ -16,7 +16,6 @@ from evidencerails.cli.editor import in_editor
 from evidencerails.cli.errors import CliError
 from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
 from evidencerails.cli.terminal import say
-from evidencerails.report import ReviewTier
 
 if TYPE_CHECKING:
     from evidencerails.review.items import Verdict
@@ -59,6 +58,8 @@ def list_(
     states = ("pending", "approved", "rejected", "edited", "expired", "unreleased", "all")
     if state not in states:
         raise CliError(f"unknown state {state!r}; expected one of {', '.join(states)}")
+    from evidencerails.report import ReviewTier  # heavy: only where it is asked for
+
     if tier is not None and tier not in get_args(ReviewTier):
         raise CliError(f"unknown tier {tier!r}; expected one of {', '.join(get_args(ReviewTier))}")
     with _queue(config, store) as queue:

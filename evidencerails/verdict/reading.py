@@ -142,7 +142,8 @@ def judged_reading(evidence: ClaimEvidence, model: VerdictModel, settings: Groun
     most = settings.max_unsupported_score
     bar = model.warn_from(settings.max_false_warnings) if most is None else most
     is_against = evidence.contradiction > evidence.entailment
-    if verdict.score < bar and not is_against:
+    # A threshold that a user has set decides alone.
+    if verdict.score < bar and (most is not None or not is_against):
         return Judged("supported", verdict)
     needed = settings.contradiction_threshold
     if needed is None:

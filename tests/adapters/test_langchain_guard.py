@@ -154,7 +154,7 @@ def test_content_blocks_keep_what_is_not_text(guard: Guard) -> None:
 def test_annotate_marks_the_words(guard: Guard) -> None:
     marking = Guard({"policies": [{"when": {"kind": "unsupported_claim"}, "then": "annotate"}]})
     output = marking.as_runnable().invoke({"answer": f"{RIGHT} {UNTOLD}", "context": DOCUMENTS})
-    assert output["answer"] == f"{RIGHT} {UNTOLD} [?1]\n\n[?1] unsupported claim"
+    assert output["answer"] == f"{RIGHT} {UNTOLD} [?1]\n\n[?1] unsupported claim (absent, number)"
 
 
 async def test_raise(server: ReplayServer, guard: Guard) -> None:

@@ -37,6 +37,7 @@ ARGUMENTS = {
     "review show": ["abc"],
     "review approve": ["abc"],
     "review reject": ["abc"],
+    "review release": ["abc"],
     "review edit": ["abc", "--text", "new"],
     "store status": [],
     "store export": [],

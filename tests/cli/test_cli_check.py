@@ -90,7 +90,7 @@ def test_a_redacted_report_shows_no_text(evidencerails: Run, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "give the answer once: --response TEXT, or --response-file FILE"),
+        ((), "give the answer once: --response TEXT, --response-file FILE"),
         (("-r", "a", "-f", "b"), "give the answer once"),
         (("-f", "nowhere.txt"), "cannot read 'nowhere.txt': No such file or directory"),
         (("-r", "a", "-e", "."), "cannot read '.': Is a directory"),

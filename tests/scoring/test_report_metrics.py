@@ -33,7 +33,7 @@ def test_measures_stand_in_metrics_and_details() -> None:
     assert 0.0 < report.metrics["measure_ngram"] <= 1.0
     assert 0.0 < report.metrics["measures_score"] <= 1.0
     assert "measure_logprobs" not in report.metrics
-    (bearer,) = report.checks.values()
+    bearer = report.checks["grounding"]
     measures = bearer.details["measures"]
     assert measures["missing"] == {"logprobs": "no_logprobs"}
     assert [RESPONSE[entry["start"] : entry["end"]] for entry in measures["claims"]] == [TRUE, FALSE]
@@ -52,7 +52,7 @@ def test_measures_decide_nothing() -> None:
 
 def test_details_hold_no_words_of_the_answer() -> None:
     report = check({"scoring": {"measures": ["nli", "ngram"]}}, samples=[TRUE])
-    (bearer,) = report.checks.values()
+    bearer = report.checks["grounding"]
     assert "tower" not in str(bearer.details["measures"])
 
 
@@ -64,7 +64,7 @@ def test_a_judge_beside_local_measures_is_asked_about_what_they_leave_unsure(ser
     report = check(settings)
     assert server.requests == []  # both claims are clear
     assert report.llm.saved_calls == 1
-    (bearer,) = report.checks.values()
+    bearer = report.checks["grounding"]
     assert bearer.details["measures"]["missing"] == {"judge": "decided_locally"}
 
 
@@ -80,7 +80,7 @@ def test_a_judge_that_was_not_asked_about_the_wrong_claim_gives_no_number_for_th
     report = check(settings)  # only the true claim, at .1, lies in the band
     assert "measure_judge" not in report.metrics
     assert report.metrics["measures_score"] == pytest.approx(0.95)
-    (bearer,) = report.checks.values()
+    bearer = report.checks["grounding"]
     assert [claim["scores"]["judge"] for claim in bearer.details["measures"]["claims"]] == [0.0, None]
 
 
