@@ -67,7 +67,7 @@ def _as_schema(rule: ValueRule) -> dict[str, Any]:
 
 
 def violations_of_text(text: str, rule: ValueRule, clock: Clock) -> Iterator[Violation]:
-    """What is wrong with a response that is a bare text; white space around it does not count.
+    """What is wrong with a response that is a bare text; white space around it counts for its pattern alone.
 
     Raises:
         SchemaProblem: the time is up.
@@ -83,4 +83,7 @@ def violations_of_text(text: str, rule: ValueRule, clock: Clock) -> Iterator[Vio
     others = rule.model_copy(update={"minimum": None, "maximum": None})
     if others.enum is not None:
         others = others.model_copy(update={"enum": tuple(str(item) for item in others.enum)})
+    if others.pattern is not None:
+        yield from _of_rule(text, ValueRule(pattern=others.pattern), False, clock)
+        others = others.model_copy(update={"pattern": None})
     yield from _of_rule(bare, others, False, clock)

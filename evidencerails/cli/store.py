@@ -12,7 +12,6 @@ import typer
 from evidencerails.cli.errors import CliError
 from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
 from evidencerails.cli.terminal import say
-from evidencerails.report import Status
 
 app = typer.Typer(no_args_is_help=True, help="The store of reports: status, export, retention, replay.")
 
@@ -53,6 +52,8 @@ def export(
     """Write reports to a file, in the order in which they came."""
     if as_ not in ("jsonl", "csv"):
         raise CliError(f"unknown format {as_!r}; expected jsonl or csv")
+    from evidencerails.report import Status  # heavy: only where it is asked for
+
     if status_ is not None and status_ not in get_args(Status):
         raise CliError(f"unknown status {status_!r}; expected one of {', '.join(get_args(Status))}")
     from evidencerails.store import queries
