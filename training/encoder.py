@@ -40,13 +40,20 @@ class Layer(nn.Module):
             project(states).unflatten(-1, (HEADS, -1)).transpose(1, 2)
             for project, states in ((self.query, readers), (self.key, tokens), (self.value, tokens))
         )
-        if query.is_cuda:
-            context = nn.functional.scaled_dot_product_attention(query, key, value, bias.to(query.dtype))
-        else:  # the fused kernel's backward pass is slow on processors
-            scores = query @ key.transpose(-1, -2) * (WIDTH // HEADS) ** -0.5 + bias
-            context = torch.softmax(scores, dim=-1) @ value
+        attend = nn.functional.scaled_dot_product_attention if query.is_cuda else _attend
+        context = attend(query, key, value, bias.to(query.dtype))
         hidden = self.attention_norm(self.attended(context.transpose(1, 2).flatten(2)) + readers)
         return self.output_norm(self.outer(nn.functional.gelu(self.inner(hidden))) + hidden)
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+    """Attention on a processor, all in the type of its input: the fused kernel's backward pass is slow there, and
+    autocast would widen the scores, which are most of what is computed beside the matrices."""
+    rows, heads, readers, size = query.shape
+    with torch.autocast("cpu", enabled=False):
+        query, key, value, bias = (part.reshape(rows * heads, *part.shape[2:]) for part in (query, key, value, bias))
+        scores = torch.baddbmm(bias, query, key.transpose(1, 2), alpha=size**-0.5)
+        return torch.bmm(torch.softmax(scores, dim=-1), value).view(rows, heads, readers, size)
 
 
 class PackedReader(nn.Module):

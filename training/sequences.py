@@ -106,6 +106,7 @@ def labelled(row: dict[str, Any], rng: random.Random, other: str | None) -> list
         found += [(text, LETTERS["e"]) for text in rng.sample(copied, min(2, len(copied)))]
         changed = with_other_value(rng.choice(copied), " ".join(row["passages"]), rng)
         found += [(changed, NOT_ENTAILED)] if changed and changed not in copied else []
+    found += joined(found, rng)
     if other and (foreign := sentences(other)):
         found.append((rng.choice(foreign), LETTERS["n"]))
     for text, label in list(found):
@@ -113,6 +114,17 @@ def labelled(row: dict[str, Any], rng: random.Random, other: str | None) -> list
             found.append((decorated(text, rng), label))
     rng.shuffle(found)
     return found
+
+
+def joined(statements: Sequence[tuple[str, int]], rng: random.Random) -> list[tuple[str, int]]:
+    """Two statements as one, as answers put several facts into a sentence: wrong where one of them is."""
+    ready = [(text, label) for text, label in statements if text.endswith(".") and len(text.split()) <= 25]
+    if len(ready) < 2:
+        return []
+    right = [one for one in ready if one[1] == LETTERS["e"]]
+    pairs = [rng.sample(ready, 2)] + ([rng.sample(right, 2)] if len(right) > 1 else [])
+    between = rng.choice((". ", "; ", ", and ", " - and "))
+    return [(f"{one[0][:-1]}{between}{other[0]}", max(one[1], other[1])) for one, other in pairs]
 
 
 _VALUE = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?![\w.,]?\d)|(?<=[a-z] )[A-Z][a-z]{2,}")
