@@ -5,8 +5,9 @@
 Each case is a sentence or two about a thing of some kind. Half name a thing that the trusted list has, half one that it
 lacks: another year, another name, a number off by one, a name out of thin air. Further clean cases name nothing that
 has to exist, or deny that the invented thing exists. Half of the templates are held out: their cases were never looked
-at while the extractors were written. The generator shares no code and no word lists with `evidencerails.knowledge`.
-Fifty cases written by hand about real things are reported apart (`fabrication_cases.jsonl`).
+at while the extractors were written. The generator shares no code and no word lists with
+`evidencerails.checks.knowledge`. Fifty cases written by hand about real things are reported apart
+(`fabrication_cases.jsonl`).
 
 `found`: the planted thing is a finding; `false alarms`: a clean case has one.
 """

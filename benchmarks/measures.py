@@ -28,14 +28,14 @@ from evidencerails.checks.base import CheckContext
 from evidencerails.config import GuardConfig
 from evidencerails.exchange import Exchange, Span
 from evidencerails.llm.prompts import PromptLibrary
+from evidencerails.measures.base import Measure, run_measure
+from evidencerails.measures.bertscore import BertScoreMeasure
+from evidencerails.measures.embedding import EmbeddingMeasure
+from evidencerails.measures.encoder import default_encoder
+from evidencerails.measures.ngram import NgramMeasure
+from evidencerails.measures.nli import NliMeasure
+from evidencerails.measures.self_consistency import SelfConsistencyMeasure
 from evidencerails.nli.service import NliService
-from evidencerails.scoring.base import Measure, run_measure
-from evidencerails.scoring.bertscore import BertScoreMeasure
-from evidencerails.scoring.embedding import EmbeddingMeasure
-from evidencerails.scoring.encoder import default_encoder
-from evidencerails.scoring.ngram import NgramMeasure
-from evidencerails.scoring.nli import NliMeasure
-from evidencerails.scoring.self_consistency import SelfConsistencyMeasure
 
 BASELINES = ("place in the answer", "length")
 

@@ -21,10 +21,10 @@ from typing import Any
 from tables import publish
 
 from evidencerails.errors import ReviewConflictError
-from evidencerails.review.package import Package
-from evidencerails.review.queue import ReviewQueue
+from evidencerails.operations.review.package import Package
+from evidencerails.operations.review.queue import ReviewQueue
+from evidencerails.operations.store import Store
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store
 
 PROCESSES, THREADS, REVIEWERS = 10, 5, 5
 

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 
 from evidencerails import Guard
 from evidencerails.exchange import Exchange, Span
+from evidencerails.measures.context_view import ContextView
+from evidencerails.measures.root_cause import causes_of
 from evidencerails.report import Finding, Quote
-from evidencerails.scoring.context_view import ContextView
-from evidencerails.scoring.root_cause import causes_of
 from evidencerails.settings.citations import RootCauseSettings
 
 PER_TEMPLATE = 30

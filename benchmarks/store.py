@@ -21,9 +21,9 @@ from typing import Any
 from tables import machine, publish
 
 from evidencerails import Claim, Exchange, Finding, Report, Span
+from evidencerails.operations.store import Store
 from evidencerails.report import CheckResult, Quote
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store
 
 CLAIMS = 8
 SENTENCE = "The northern tower of the Halden bridge was finished by local engineers in the spring of 1932. "
@@ -108,7 +108,7 @@ def measure(turns: int, *, locked: bool) -> dict[str, Any]:
 
 
 def _until_written(store: Store, count: int) -> None:
-    from evidencerails.store import queries
+    from evidencerails.operations.store import queries
 
     end = time.monotonic() + 60
     while queries.count(store.engine) < count:

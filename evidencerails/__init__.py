@@ -23,12 +23,13 @@ _HOMES = {
     "Sample": "evidencerails.exchange",
     "Span": "evidencerails.exchange",
     "ToolCall": "evidencerails.exchange",
-    "stream": "evidencerails.streaming",
+    "stream": "evidencerails.adapters.streaming",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]
 
 if TYPE_CHECKING:
+    from evidencerails.adapters.streaming import stream as stream
     from evidencerails.config import GuardConfig as GuardConfig
     from evidencerails.errors import EvidencerailsError as EvidencerailsError
     from evidencerails.exchange import Exchange as Exchange
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from evidencerails.report import Claim as Claim
     from evidencerails.report import Finding as Finding
     from evidencerails.report import Report as Report
-    from evidencerails.streaming import stream as stream
 
 
 def __getattr__(name: str) -> Any:

@@ -12,20 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.checks.base import Check, CheckContext
-from evidencerails.checks.claim_examples import load_examples
+from evidencerails.checks.claims.examples import load_examples
 from evidencerails.checks.doubles import without_doubles
 from evidencerails.checks.granularity import with_levels
+from evidencerails.checks.knowledge.sources import Sources
 from evidencerails.checks.registry import get_check
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError, InputError, SettingsError, place_of, reason_of
 from evidencerails.exchange import NO_RESPONSE, EvidenceInput, Exchange, PromptInput, Sample, Stakes, as_passages
-from evidencerails.knowledge.sources import Sources
 from evidencerails.llm.adapt import as_client
 from evidencerails.llm.base import LlmClient
 from evidencerails.llm.cache import cache_from_settings
 from evidencerails.llm.prompts import PromptLibrary
 from evidencerails.llm.sampling import Sampler
 from evidencerails.llm.session import LlmSession, client_from_settings
+from evidencerails.measures.metrics import with_measures
 from evidencerails.mitigation.abstain import retrieval_quality
 from evidencerails.mitigation.answerability import answerability
 from evidencerails.mitigation.chain_of_verification import verify_claims
@@ -34,19 +35,18 @@ from evidencerails.mitigation.respond import respond
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.exchange_nli import ExchangeNli
 from evidencerails.nli.service import NliService
+from evidencerails.operations.telemetry.emit import emit
+from evidencerails.operations.telemetry.trace import Sink, enter_check, tracing
 from evidencerails.report import Abstention, CheckResult, Decision, LlmUsage, Report, reason_code
 from evidencerails.reporting import build_report
-from evidencerails.scoring.metrics import with_measures
-from evidencerails.telemetry.emit import emit
-from evidencerails.telemetry.trace import Sink, enter_check, tracing
 from evidencerails.tool_calls import with_arguments
 
 if TYPE_CHECKING:
     from evidencerails.adapters.langchain_guard import GuardRunnable
     from evidencerails.mitigation.grounded_generation import GroundedAnswer
-    from evidencerails.monitoring.tightening import BudgetWatch
-    from evidencerails.review.desk import ReviewDesk
-    from evidencerails.store import Store
+    from evidencerails.operations.monitoring.tightening import BudgetWatch
+    from evidencerails.operations.review.desk import ReviewDesk
+    from evidencerails.operations.store import Store
 
 log = logging.getLogger("evidencerails")
 
@@ -83,7 +83,7 @@ class Guard:
         if self.config.claims.examples:
             load_examples(self.config.claims.examples)  # a bad file is found now, not at the first answer
         if self.config.structure.schema_file or self.config.structure.model:
-            from evidencerails.checks.structure_rules import load_rules
+            from evidencerails.checks.structure.rules import load_rules
 
             load_rules(self.config.structure)  # so is a bad schema or model
         self.prompts = prompts or PromptLibrary.load()
@@ -373,7 +373,7 @@ def _folders(settings: object, folder: str | Path | None) -> tuple[Path, ...]:
 def _store_of(config: GuardConfig) -> Store | None:
     if config.store is None:
         return None
-    from evidencerails.store import Store
+    from evidencerails.operations.store import Store
 
     return Store.from_config(config)
 
@@ -381,7 +381,7 @@ def _store_of(config: GuardConfig) -> Store | None:
 def _budget_of(config: GuardConfig, store: Store | None) -> BudgetWatch | None:
     if config.monitoring.budget.when_exhausted is None or store is None:
         return None
-    from evidencerails.monitoring.tightening import BudgetWatch
+    from evidencerails.operations.monitoring.tightening import BudgetWatch
 
     return BudgetWatch(config, store)
 
@@ -389,7 +389,7 @@ def _budget_of(config: GuardConfig, store: Store | None) -> BudgetWatch | None:
 def _desk_of(config: GuardConfig, store: Store | None) -> ReviewDesk | None:
     if config.escalation is None:
         return None
-    from evidencerails.review.desk import ReviewDesk
+    from evidencerails.operations.review.desk import ReviewDesk
 
     return ReviewDesk(config, store)
 

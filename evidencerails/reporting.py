@@ -9,16 +9,16 @@ from evidencerails.checks.confabulation import with_confabulations
 from evidencerails.checks.doubles import without_doubles
 from evidencerails.config import GuardConfig
 from evidencerails.exchange import Exchange
+from evidencerails.measures.aggregate import risk_level
+from evidencerails.measures.calibrated import ensemble_score, scores_by_name, with_calibration
+from evidencerails.measures.metrics import composite_metrics
+from evidencerails.measures.root_cause import attribution_matrix, with_root_causes
 from evidencerails.mitigation.abstain import confidence_in
 from evidencerails.mitigation.quality_gate import pass_gate
 from evidencerails.mitigation.respond import with_abstention
 from evidencerails.mitigation.severity import stakes_of, with_severities
 from evidencerails.policy import Ruling, decide
 from evidencerails.report import Abstention, CheckResult, Decision, LlmUsage, Report, Status, VerifiedClaim
-from evidencerails.scoring.aggregate import risk_level
-from evidencerails.scoring.calibrated import ensemble_score, scores_by_name, with_calibration
-from evidencerails.scoring.metrics import composite_metrics
-from evidencerails.scoring.root_cause import attribution_matrix, with_root_causes
 from evidencerails.text.claimable import claim_sentences
 
 

@@ -8,7 +8,7 @@ import asyncio
 from nemoguardrails import LLMRails, RailsConfig
 
 from evidencerails import Guard
-from evidencerails.paths import data_folder
+from evidencerails.settings.paths import data_folder
 from evidencerails.testing import ReplayServer
 
 PASSAGES = [

@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 from evidencerails import Guard
-from evidencerails.review.queue import ReviewQueue
+from evidencerails.operations.review.queue import ReviewQueue
+from evidencerails.operations.store import Store
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store
 
 SETTINGS = {
     "severity": {"stakes": "high"},  # stakes * (1 - confidence) is the risk; above 0.7 the turn waits

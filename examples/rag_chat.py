@@ -5,7 +5,7 @@ Run:  python examples/rag_chat.py
 
 from nemoguardrails import LLMRails, RailsConfig
 
-from evidencerails.paths import data_folder
+from evidencerails.settings.paths import data_folder
 from evidencerails.testing import ReplayServer
 
 PASSAGES = [

@@ -11,7 +11,7 @@ import pytest
 from nemoguardrails import LLMRails, RailsConfig
 
 from evidencerails.adapters.nemo_plugin import plugin_of
-from evidencerails.paths import data_folder
+from evidencerails.settings.paths import data_folder
 from evidencerails.testing import ReplayServer
 
 EVIDENCE = "The Halden bridge opened in 1932. It is 412 metres long."

@@ -15,9 +15,9 @@ from evidencerails import Guard, Report
 from evidencerails.config import CHECKS, GuardConfig
 from evidencerails.errors import InputError, SettingsError
 from evidencerails.exchange import Exchange
+from evidencerails.measures.aggregate import risk_level
 from evidencerails.report import CheckResult
 from evidencerails.reporting import hallucination_score, overall_status
-from evidencerails.scoring.aggregate import risk_level
 from evidencerails.tool_calls import with_arguments
 
 TEXT = "The tower stands in Paris."

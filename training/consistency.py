@@ -1,6 +1,6 @@
-"""Fit the curves from drift to probability on WikiBio-GPT3: evidencerails/scoring/drift.json.
+"""Fit the curves from drift to probability on WikiBio-GPT3: evidencerails/measures/drift.json.
 
-    python -m training.consistency --data DIR [--samples 10] [--out evidencerails/scoring/drift.json]
+    python -m training.consistency --data DIR [--samples 10] [--out evidencerails/measures/drift.json]
 
 The drift of `nli` and `ngram` is what the check itself computes over the samples of the set. That of `judge` is rebuilt
 from the published votes of GPT-3.5 with SelfCheckGPT's prompt, 20 a sentence, of which smaller numbers are drawn. Each
@@ -29,10 +29,10 @@ from evidencerails.checks.base import CheckContext
 from evidencerails.config import GuardConfig
 from evidencerails.exchange import Exchange, Sample, Span
 from evidencerails.llm.prompts import PromptLibrary
+from evidencerails.measures.drift import DriftCurve
 from evidencerails.nli.embedded import EmbeddedModel
 from evidencerails.nli.exchange_nli import ExchangeNli
 from evidencerails.nli.service import NliService
-from evidencerails.scoring.drift import DriftCurve
 from training.common import read_rows
 
 COUNTS = (1, 2, 3, 5)
@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--work-dir", type=Path, default=Path(".training"))
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--passages", type=int)
-    parser.add_argument("--out", type=Path, default=Path("evidencerails/scoring/drift.json"))
+    parser.add_argument("--out", type=Path, default=Path("evidencerails/measures/drift.json"))
     options = parser.parse_args()
     model = EmbeddedModel()
     rows = list(read_rows(options.data / "bench" / "wikibio.jsonl.gz"))[: options.passages]

@@ -1,6 +1,6 @@
 """Write the sentence encoder of the package: `all-MiniLM-L6-v2` in int8, as it was pretrained.
 
-    python -m training.embedding_export [--out evidencerails/scoring/model]
+    python -m training.embedding_export [--out evidencerails/measures/model]
 
 Its vectors serve the measures that compare wordings, not the verdict.
 """
@@ -76,7 +76,7 @@ def build(encoder: nn.Module, batches: list[dict[str, Tensor]]) -> onnx.ModelPro
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("evidencerails/scoring/model"))
+    parser.add_argument("--out", type=Path, default=Path("evidencerails/measures/model"))
     out: Path = parser.parse_args().out
     torch.manual_seed(0)
     encoder = pretrained()

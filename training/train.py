@@ -2,8 +2,9 @@
 
     python -m training.train --data DIR --encoder DIR [--work-dir .training] [--minutes 90] [--layers 9]
 
-The stream of data is made in chunks; passages that are written meanwhile are used from the next chunk on. On a processor
-with bf16, set MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ to 20000000000: a third faster. The rate warms up, stays, and decays to zero over the last part of the time. Checkpoints hold weights and counts; `--start` goes
+The stream of data is made in chunks; passages that are written meanwhile are used from the next chunk on. Where the
+processor has bf16, MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ of 20000000000 make it a third faster. The rate
+warms up, stays, and decays to zero over the last part of the time. Checkpoints hold weights and counts; `--start` goes
 on from one."""
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from nemoguardrails.embeddings.providers.registry import EmbeddingProviderRegist
 from evidencerails.errors import SettingsError
 from evidencerails.nli.model_file import DESCRIPTION
 from evidencerails.nli.windows import content_terms, plain_words
-from evidencerails.paths import PACKAGE
+from evidencerails.settings.paths import PACKAGE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,6 +98,6 @@ def _features(document: str) -> Iterator[tuple[str, float]]:
 
 
 def _encoder_vectors(documents: list[str]) -> Vectors:
-    from evidencerails.scoring.encoder import default_encoder
+    from evidencerails.measures.encoder import default_encoder
 
     return default_encoder().sentence_vectors(documents)

@@ -27,6 +27,7 @@ from langchain_core.runnables.base import coerce_to_runnable
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+from evidencerails.adapters.streaming import pieces_of
 from evidencerails.adapters.wording import (
     DEFAULT_MESSAGES,
     UNKNOWN_MESSAGE,
@@ -48,7 +49,6 @@ from evidencerails.exchange import (
 )
 from evidencerails.guard import Guard
 from evidencerails.report import Report
-from evidencerails.streaming import pieces_of
 from evidencerails.tool_calls import as_tool_calls, as_tools
 
 log = logging.getLogger("evidencerails")

@@ -31,9 +31,9 @@ from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError, PromptError, SettingsError
 from evidencerails.guard import Guard
 from evidencerails.llm.prompts import PromptLibrary, meant_task
-from evidencerails.old_name import refuse_old_settings
-from evidencerails.paths import data_folder
-from evidencerails.telemetry.nemo_spans import TurnTraces
+from evidencerails.operations.telemetry.nemo_spans import TurnTraces
+from evidencerails.settings.old_name import refuse_old_settings
+from evidencerails.settings.paths import data_folder
 
 log = logging.getLogger("evidencerails")
 

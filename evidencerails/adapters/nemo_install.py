@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evidencerails.adapters.nemo_flags import FLAGS
-from evidencerails.paths import plugin_folder
+from evidencerails.settings.paths import plugin_folder
 
 IMPORT_PATH = "evidencerails/plugin"
 FLOWS = tuple(FLAGS)

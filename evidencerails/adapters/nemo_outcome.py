@@ -9,11 +9,11 @@ from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome, Trans
 
 from evidencerails.checks.doubles import without_doubles
 from evidencerails.config import GuardConfig
+from evidencerails.measures.aggregate import risk_level
+from evidencerails.measures.root_cause import attribution_matrix
 from evidencerails.policy import severest
 from evidencerails.report import LlmUsage, Report
 from evidencerails.reporting import hallucination_score, overall_status
-from evidencerails.scoring.aggregate import risk_level
-from evidencerails.scoring.root_cause import attribution_matrix
 
 EXCEPTION_MESSAGE = "Hallucination detected. The previous answer may not be accurate"
 UNVERIFIED_EXCEPTION_MESSAGE = "The answer could not be verified"

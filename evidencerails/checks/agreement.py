@@ -13,10 +13,10 @@ from evidencerails.errors import LlmError
 from evidencerails.exchange import Exchange, Passage, Sample, Span
 from evidencerails.llm.parsing import AGREEMENT_REPAIR, ask, parse_agreement
 from evidencerails.llm.session import LlmSession
+from evidencerails.measures.languages import unknown_language
+from evidencerails.measures.ngram import UnigramModel, words
+from evidencerails.measures.words import stem_of
 from evidencerails.report import Quote
-from evidencerails.scoring.languages import unknown_language
-from evidencerails.scoring.ngram import UnigramModel, words
-from evidencerails.scoring.words import stem_of
 from evidencerails.text.claimable import claim_sentences, clean, is_short_answer
 from evidencerails.verdict.reading import ClaimEvidence, Readings, read_claims
 

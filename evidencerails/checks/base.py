@@ -10,7 +10,7 @@ from evidencerails.exchange import Exchange
 from evidencerails.report import CheckResult
 
 if TYPE_CHECKING:
-    from evidencerails.knowledge.sources import Sources
+    from evidencerails.checks.knowledge.sources import Sources
     from evidencerails.llm.cache import ReplyCache
     from evidencerails.llm.prompts import PromptLibrary
     from evidencerails.llm.sampling import Sampler

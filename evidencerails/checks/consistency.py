@@ -20,10 +20,10 @@ from evidencerails.config import ConsistencySettings
 from evidencerails.errors import LlmError, reason_of
 from evidencerails.exchange import Exchange, Sample, Span
 from evidencerails.llm.sampling import Sampler
+from evidencerails.measures.drift import DriftModel
+from evidencerails.measures.languages import unknown_language
+from evidencerails.measures.words import words_of
 from evidencerails.report import CheckResult, Finding
-from evidencerails.scoring.drift import DriftModel
-from evidencerails.scoring.languages import unknown_language
-from evidencerails.scoring.words import words_of
 from evidencerails.text.claimable import claim_sentences, clean
 
 DRIFT_THRESHOLD = 0.5
@@ -144,7 +144,7 @@ def drift_of(row: Sequence[Vote]) -> float:
 
 
 def score_of(row: Sequence[Vote], agreement: str, model: DriftModel) -> float:
-    """Calibrated probability that a sentence is not factual, given its votes; see `evidencerails.scoring.drift`."""
+    """Calibrated probability that a sentence is not factual, given its votes; see `evidencerails.measures.drift`."""
     drift = drift_of(row)
     probability = model.probability(agreement, drift, len(row))
     return max(probability, FINDING_SCORE) if drift >= DRIFT_THRESHOLD else probability

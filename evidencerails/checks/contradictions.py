@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.exchange import Span
-from evidencerails.scoring.words import Words, stem_of, words_of
+from evidencerails.measures.words import Words, stem_of, words_of
 from evidencerails.text.claimable import clean, makes_claim
 from evidencerails.text.sentences import split_sentences
 from evidencerails.verdict.reading import nli_scores

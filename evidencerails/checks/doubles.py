@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evidencerails.measures.calibrated import OWN_SCORE
 from evidencerails.report import CheckResult
-from evidencerails.scoring.calibrated import OWN_SCORE
 
 FINER = "claims"
 """Compares each claim with the evidence."""

@@ -8,13 +8,13 @@ from evidencerails.checks.base import Check
 from evidencerails.errors import SettingsError
 
 _HOMES = {
-    "citations": "evidencerails.checks.citations:CitationsCheck",
-    "claims": "evidencerails.checks.claims:ClaimsCheck",
+    "citations": "evidencerails.checks.citations.check:CitationsCheck",
+    "claims": "evidencerails.checks.claims.check:ClaimsCheck",
     "consistency": "evidencerails.checks.consistency:ConsistencyCheck",
     "grounding": "evidencerails.checks.grounding:GroundingCheck",
-    "knowledge": "evidencerails.checks.knowledge:KnowledgeCheck",
+    "knowledge": "evidencerails.checks.knowledge.check:KnowledgeCheck",
     "logic": "evidencerails.checks.logic.check:LogicCheck",
-    "structure": "evidencerails.checks.structure:StructureCheck",
+    "structure": "evidencerails.checks.structure.check:StructureCheck",
     "tools": "evidencerails.checks.tools:ToolsCheck",
 }
 

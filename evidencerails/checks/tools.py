@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evidencerails.checks.base import CheckContext
-from evidencerails.checks.knowledge import near_quote
-from evidencerails.checks.schema_clock import Clock, SchemaProblem
-from evidencerails.checks.structure_json import pointer
-from evidencerails.checks.structure_schema import Compiled, compiled
+from evidencerails.checks.knowledge.base import KnowledgeSource, Lookup, Verdict, plain
+from evidencerails.checks.knowledge.check import near_quote
+from evidencerails.checks.knowledge.tool_values import Value, values_of
+from evidencerails.checks.structure.json import pointer
+from evidencerails.checks.structure.schema import Compiled, compiled
+from evidencerails.checks.structure.schema_clock import Clock, SchemaProblem
 from evidencerails.errors import DID_YOU_MEAN
 from evidencerails.exchange import Exchange, ToolCall
-from evidencerails.knowledge.base import KnowledgeSource, Lookup, Verdict, plain
-from evidencerails.knowledge.tool_values import Value, values_of
 from evidencerails.report import Category, CheckResult, CheckStatus, Finding, Origin, Quote, Severity
 from evidencerails.settings.violations import VIOLATIONS
 

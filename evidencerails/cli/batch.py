@@ -16,9 +16,9 @@ from evidencerails.cli.errors import CliError
 from evidencerails.cli.terminal import console, say
 
 if TYPE_CHECKING:
-    from evidencerails.batch.output import Output
-    from evidencerails.batch.runner import Done, Engine
     from evidencerails.config import GuardConfig
+    from evidencerails.operations.batch.output import Output
+    from evidencerails.operations.batch.runner import Done, Engine
 
 EXIT_REJECTED = 3
 EXIT_INTERRUPTED = 130
@@ -59,11 +59,11 @@ def batch(
     """
     import asyncio
 
-    from evidencerails.batch.output import Output
-    from evidencerails.batch.rows import format_of, row_count, rows_of
-    from evidencerails.batch.runner import fingerprint_of, run_job
     from evidencerails.config import GuardConfig
-    from evidencerails.telemetry.setup import exporting
+    from evidencerails.operations.batch.output import Output
+    from evidencerails.operations.batch.rows import format_of, row_count, rows_of
+    from evidencerails.operations.batch.runner import fingerprint_of, run_job
+    from evidencerails.operations.telemetry.setup import exporting
 
     if as_json and output == "-":
         raise CliError("--json and OUTPUT - would mix on standard output; give OUTPUT a file")
@@ -84,7 +84,7 @@ def batch(
 
 
 def _names(columns: list[str]) -> dict[str, str]:
-    from evidencerails.batch.exchanges import FIELDS
+    from evidencerails.operations.batch.exchanges import FIELDS
     from evidencerails.settings.problems import nearest
 
     names = {}
@@ -107,12 +107,12 @@ def _engine(
     address: str | None,
 ) -> Engine:
     if name == "local":
-        from evidencerails.batch.runner import LocalEngine
         from evidencerails.guard import Guard
+        from evidencerails.operations.batch.runner import LocalEngine
 
         return LocalEngine(Guard(settings), concurrency, names)
     if name == "ray":
-        from evidencerails.batch.ray_engine import RayEngine
+        from evidencerails.operations.batch.ray_engine import RayEngine
 
         return RayEngine(_plain(settings), workers, concurrency, names, address)
     raise CliError(f"there is no engine {name!r}; choose local or ray")

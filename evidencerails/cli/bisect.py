@@ -19,7 +19,7 @@ from evidencerails.cli.terminal import say, visible
 if TYPE_CHECKING:
     from evidencerails.exchange import Exchange
     from evidencerails.guard import Guard
-    from evidencerails.monitoring.bisection import Case, Found, Scored
+    from evidencerails.operations.monitoring.bisection import Case, Found, Scored
     from evidencerails.report import Report
 
 EXIT_FOUND = 1
@@ -64,7 +64,7 @@ def bisect(
     Exit code: 0 the last is not worse than the first, 1 found, 3 too much could not be verified, 2 wrong usage.
     """
     from evidencerails.errors import InputError
-    from evidencerails.monitoring.bisection import bisected
+    from evidencerails.operations.monitoring.bisection import bisected
 
     cases = _cases(rows)
     states = [State(path, "") for path in configs or ()] or _states(config, store, seconds_of(since))
@@ -87,9 +87,9 @@ def bisect(
 
 
 def _cases(file: Path) -> list[Case]:
-    from evidencerails.batch.rows import format_of, rows_of
     from evidencerails.errors import InputError
-    from evidencerails.monitoring.bisection import case_of
+    from evidencerails.operations.batch.rows import format_of, rows_of
+    from evidencerails.operations.monitoring.bisection import case_of
 
     cases = []
     for row in rows_of(str(file), format_of(str(file))):
@@ -106,7 +106,7 @@ def _cases(file: Path) -> list[Case]:
 
 def _states(config: Path | None, store: str | None, span_s: float) -> list[State]:
     """The configurations of the change log; the last one before the span is the first to try: it was good."""
-    from evidencerails.monitoring.changes import changes
+    from evidencerails.operations.monitoring.changes import changes
 
     with opened(settings_for(config, store)) as kept:
         known = [change for change in changes(kept) if change.state]
@@ -125,7 +125,7 @@ async def _evaluated(path: Path, cases: Sequence[Case], concurrency: int) -> Sco
     from evidencerails.config import GuardConfig
     from evidencerails.evaluation.methods import for_evaluation
     from evidencerails.guard import Guard
-    from evidencerails.monitoring.bisection import scored
+    from evidencerails.operations.monitoring.bisection import scored
 
     app = _App(path) if any(not case.exchange.response for case in cases) else None
     guard = Guard(for_evaluation(GuardConfig.load(path)), folder=_folder(path))

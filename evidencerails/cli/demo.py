@@ -140,7 +140,7 @@ def _app(name: str, base_url: str) -> Any:
     """A guardrails app of a packaged config, with the stand-in for its model."""
     from nemoguardrails import LLMRails, RailsConfig
 
-    from evidencerails.paths import data_folder
+    from evidencerails.settings.paths import data_folder
 
     try:
         config = RailsConfig.from_path(str(Path(data_folder("configs")) / name))

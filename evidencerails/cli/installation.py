@@ -8,7 +8,7 @@ from typing import Any
 
 from evidencerails.cli.catalog import IMPORT_PATH
 from evidencerails.cli.errors import CliError
-from evidencerails.paths import PACKAGE, plugin_folder
+from evidencerails.settings.paths import PACKAGE, plugin_folder
 
 SOURCE_FOLDERS = ("rails", "actions", "prompts")
 
@@ -86,7 +86,7 @@ def load_config(folder: Path) -> Any:
     from nemoguardrails import RailsConfig
 
     from evidencerails.errors import SettingsError
-    from evidencerails.old_name import refuse_old_files
+    from evidencerails.settings.old_name import refuse_old_files
 
     try:
         refuse_old_files(folder)

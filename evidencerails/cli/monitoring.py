@@ -15,7 +15,7 @@ from evidencerails.cli.terminal import say, visible
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
-    from evidencerails.store import Store
+    from evidencerails.operations.store import Store
 
 EXIT_ALARM = 1
 EXIT_TOO_FEW = 3
@@ -35,8 +35,8 @@ def change(
 
     evidencerails change "new prompt v3"
     """
-    from evidencerails.monitoring.changes import add_change
-    from evidencerails.store.clock import iso
+    from evidencerails.operations.monitoring.changes import add_change
+    from evidencerails.operations.store.clock import iso
 
     if state is not None and not state.exists():
         raise CliError(f"there is no configuration {str(state)!r}; keep a copy of it, bisection tries it again")
@@ -52,7 +52,7 @@ def gate(as_json: bool = JSON, config: Path | None = CONFIG, store: str | None =
 
     Exit code: 0 there is budget left, 1 it is spent, 3 too few reports to say, 2 wrong usage.
     """
-    from evidencerails.monitoring.monitor import budget_now
+    from evidencerails.operations.monitoring.monitor import budget_now
 
     settings = settings_for(config, store)
     with opened(settings) as kept:
@@ -76,8 +76,8 @@ def alert(
 
     Exit code: 0 all is well, 1 something is wrong, 2 wrong usage.
     """
-    from evidencerails.monitoring.alerts import conditions_of, tell
-    from evidencerails.monitoring.monitor import view_of
+    from evidencerails.operations.monitoring.alerts import conditions_of, tell
+    from evidencerails.operations.monitoring.monitor import view_of
 
     settings = settings_for(config, store)
     with opened(settings) as kept:
@@ -94,7 +94,7 @@ def alert(
 def _send(kept: Store, settings: GuardConfig) -> None:
     if settings.monitoring.alerts.webhook is None:
         return
-    from evidencerails.monitoring.alerts import SUBJECT
-    from evidencerails.review.webhook import Notifier
+    from evidencerails.operations.monitoring.alerts import SUBJECT
+    from evidencerails.operations.review.webhook import Notifier
 
     Notifier(kept, settings.monitoring.alerts.webhook, prefix=SUBJECT).send_due()

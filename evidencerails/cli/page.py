@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.cli.render import marks
 from evidencerails.cli.terminal import visible
-from evidencerails.html import templates_of
+from evidencerails.text.html import templates_of
 
 if TYPE_CHECKING:
     from evidencerails.report import Redaction, Report

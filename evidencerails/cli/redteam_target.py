@@ -40,8 +40,8 @@ class Attacked:
         if self.settings.store is None:
             return
         from evidencerails.cli.monitoring import _send
-        from evidencerails.monitoring.alerts import Condition, tell
-        from evidencerails.store import Store
+        from evidencerails.operations.monitoring.alerts import Condition, tell
+        from evidencerails.operations.store import Store
 
         conditions = []
         if run.fall is not None:
@@ -167,8 +167,8 @@ def _change_log(settings: GuardConfig, history: Path | None, target: str) -> lis
     import datetime
 
     from evidencerails.evaluation.redteam.history import entries, last_of
-    from evidencerails.monitoring.changes import changes
-    from evidencerails.store import Store
+    from evidencerails.operations.monitoring.changes import changes
+    from evidencerails.operations.store import Store
 
     last = last_of(entries(history), target)
     since = None if last is None else datetime.datetime.fromisoformat(last["date"]).timestamp()

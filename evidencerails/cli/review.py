@@ -18,8 +18,8 @@ from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
 from evidencerails.cli.terminal import say
 
 if TYPE_CHECKING:
-    from evidencerails.review.items import Verdict
-    from evidencerails.review.queue import ReviewQueue
+    from evidencerails.operations.review.items import Verdict
+    from evidencerails.operations.review.queue import ReviewQueue
 
 EXIT_CONFLICT = 1
 """Somebody else has decided first."""
@@ -53,7 +53,7 @@ def list_(
     evidencerails review list
     """
     from evidencerails.cli.review_view import print_items
-    from evidencerails.review.items import plain_item
+    from evidencerails.operations.review.items import plain_item
 
     states = ("pending", "approved", "rejected", "edited", "expired", "unreleased", "all")
     if state not in states:
@@ -146,7 +146,7 @@ def release(review_id: str = ID, as_json: bool = JSON, config: Path | None = CON
     It can be fetched again. Exit code: 0 done, 1 nobody has let it through, 2 wrong usage or the text was deleted.
     """
     from evidencerails.cli.terminal import visible
-    from evidencerails.review.items import RELEASABLE
+    from evidencerails.operations.review.items import RELEASABLE
 
     with _queue(config, store) as queue:
         item = queue.get(review_id).item
@@ -224,6 +224,6 @@ def _user() -> str:
 @contextmanager
 def _queue(config: Path | None, url: str | None) -> Iterator[ReviewQueue]:
     with opened(settings_for(config, url)) as store:
-        from evidencerails.review.queue import ReviewQueue
+        from evidencerails.operations.review.queue import ReviewQueue
 
         yield ReviewQueue(store)

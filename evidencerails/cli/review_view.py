@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from evidencerails.cli.terminal import console, visible
-from evidencerails.review.items import Item, OpenItem, plain_item
-from evidencerails.review.package import Package
-from evidencerails.store.clock import iso
+from evidencerails.operations.review.items import Item, OpenItem, plain_item
+from evidencerails.operations.review.package import Package
+from evidencerails.operations.store.clock import iso
 
 
 def print_items(items: Sequence[Item]) -> None:

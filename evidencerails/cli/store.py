@@ -25,7 +25,7 @@ def status(
     store: str | None = STORE,
 ) -> int:
     """How many reports are kept, and what waits in the spool. Exit code: 0, or 1 if something waits."""
-    from evidencerails.store import queries
+    from evidencerails.operations.store import queries
 
     with opened(settings_for(config, store)) as kept:
         counts = {str(c.value): c.reports for c in queries.counts(kept.engine, "status")}
@@ -56,8 +56,8 @@ def export(
 
     if status_ is not None and status_ not in get_args(Status):
         raise CliError(f"unknown status {status_!r}; expected one of {', '.join(get_args(Status))}")
-    from evidencerails.store import queries
-    from evidencerails.store.export import export as write
+    from evidencerails.operations.store import queries
+    from evidencerails.operations.store.export import export as write
 
     with opened(settings_for(config, store)) as kept:
         since = None if since_days is None else kept.clock.now() - since_days * DAY_S
@@ -81,7 +81,7 @@ def purge(
     store: str | None = STORE,
 ) -> int:
     """Delete reports older than `store.keep_days`, and reviews as `escalation.keep_days` and `redaction` say."""
-    from evidencerails.review.retention import tidy_reviews
+    from evidencerails.operations.review.retention import tidy_reviews
 
     settings = settings_for(config, store)
     with opened(settings) as kept:
@@ -102,7 +102,7 @@ def replay(config: Path | None = CONFIG, store: str | None = STORE) -> int:
 @app.command("init")
 def init(config: Path | None = CONFIG, store: str | None = STORE) -> int:
     """Make the tables, or bring them up to date after an upgrade; a service does that at its start, too."""
-    from evidencerails.store import Store
+    from evidencerails.operations.store import Store
 
     settings = settings_for(config, store)
     with Store(settings.store, redaction=settings.redaction) as kept:

@@ -11,7 +11,7 @@ from evidencerails.cli.errors import CliError
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
-    from evidencerails.store import Store
+    from evidencerails.operations.store import Store
 
 CONFIG = typer.Option(
     None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
@@ -38,7 +38,7 @@ def settings_for(config: Path | None, url: str | None) -> GuardConfig:
 
 def opened(settings: GuardConfig) -> Store:
     """The store, which must be there: a command that reads makes no empty one."""
-    from evidencerails.store import Store
+    from evidencerails.operations.store import Store
 
     assert settings.store is not None
     store = Store(settings.store, redaction=settings.redaction)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from evidencerails.evaluation.metrics import Bools, Floats
 from evidencerails.evaluation.rows import Row
-from evidencerails.scoring.words import words_of
+from evidencerails.measures.words import words_of
 
 NAMES = ("everything_flagged", "length", "unseen_words")
 

@@ -19,7 +19,7 @@ from evidencerails.errors import InputError
 from evidencerails.evaluation import metrics
 from evidencerails.evaluation.metrics import Bools, Floats, Interval
 from evidencerails.evaluation.resampling import ratio_interval
-from evidencerails.scoring.calibrated import CLIP, calibrated, ensemble_score, log_odds
+from evidencerails.measures.calibrated import CLIP, calibrated, ensemble_score, log_odds
 from evidencerails.settings.calibration import CalibratorName, EnsembleCalibration, MethodCalibration
 
 CALIBRATORS: tuple[CalibratorName, ...] = get_args(CalibratorName)

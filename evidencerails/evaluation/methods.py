@@ -11,9 +11,9 @@ from evidencerails.evaluation.outcomes import Part, Verdict
 from evidencerails.evaluation.rows import Row
 from evidencerails.exchange import Exchange
 from evidencerails.guard import Guard
+from evidencerails.measures.base import MeasureResult, run_measures
+from evidencerails.measures.registry import get_measure
 from evidencerails.report import CheckResult, Report
-from evidencerails.scoring.base import MeasureResult, run_measures
-from evidencerails.scoring.registry import get_measure
 from evidencerails.settings.problems import nearest
 from evidencerails.text.claims import extract_claims
 

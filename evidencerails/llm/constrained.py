@@ -70,8 +70,8 @@ def install(app: Any, settings: StructureSettings) -> bool:
     Raises:
         SettingsError: the schema of the settings cannot be used.
     """
-    from evidencerails.checks.schema_clock import SchemaProblem
-    from evidencerails.checks.structure_rules import rules_of
+    from evidencerails.checks.structure.rules import rules_of
+    from evidencerails.checks.structure.schema_clock import SchemaProblem
 
     try:
         rules = rules_of(settings)

@@ -13,12 +13,12 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
 from evidencerails.config import LlmEndpoint
-from evidencerails.environment import variable
 from evidencerails.errors import LlmError, LlmReplyError, SettingsError
 from evidencerails.exchange import Message, TokenLogprob
 from evidencerails.llm.base import Completion, LlmReply
 from evidencerails.llm.learning import LearningClient, response_format
 from evidencerails.llm.messages import portable
+from evidencerails.settings.environment import variable
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -17,7 +17,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from evidencerails.errors import PromptError
 from evidencerails.exchange import Message, as_messages
-from evidencerails.paths import data_folder
+from evidencerails.settings.paths import data_folder
 
 VERSION_CHARS = 12
 MISSPELT_FROM = 0.85

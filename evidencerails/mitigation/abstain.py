@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from evidencerails.exchange import Exchange
+from evidencerails.measures.aggregate import weighted_mean
 from evidencerails.mitigation.relevance import relevances
 from evidencerails.report import Abstention, Report
-from evidencerails.scoring.aggregate import weighted_mean
 from evidencerails.settings.mitigation import AbstentionSettings
 
 ABSTAIN_LEAD = "I can't answer that reliably from the sources I have."

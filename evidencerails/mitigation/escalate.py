@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError
 from evidencerails.exchange import Exchange
+from evidencerails.operations.review.package import package_of, risk_of, stakes_of, tier_of
 from evidencerails.policy import severest
 from evidencerails.report import DECISIONS, Decision, Report, Review, ReviewState, ReviewTier
-from evidencerails.review.package import package_of, risk_of, stakes_of, tier_of
 
 if TYPE_CHECKING:
-    from evidencerails.review.desk import ReviewDesk
-    from evidencerails.review.items import Item, Released
+    from evidencerails.operations.review.desk import ReviewDesk
+    from evidencerails.operations.review.items import Item, Released
 
 log = logging.getLogger("evidencerails")
 
@@ -102,8 +102,8 @@ def _is_repaired(report: Report) -> bool:
 async def _reviewed(
     report: Report, exchange: Exchange, config: GuardConfig, desk: ReviewDesk | None, tier: ReviewTier, risk: float
 ) -> Report:
-    from evidencerails.review.desk import ReviewDesk
-    from evidencerails.store.store import new_id
+    from evidencerails.operations.review.desk import ReviewDesk
+    from evidencerails.operations.store.store import new_id
 
     report = report if report.id else report.model_copy(update={"id": new_id()})
     own = None if desk is not None else ReviewDesk(config)

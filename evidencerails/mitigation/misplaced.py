@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evidencerails.exchange import Passage
-from evidencerails.scoring.words import stem_of, words_of
+from evidencerails.measures.words import stem_of, words_of
 from evidencerails.text.claimable import clean
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import Name, Values, values_of

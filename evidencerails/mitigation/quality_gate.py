@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from evidencerails.measures.metrics import COMPOSITE_PARTS, composite_parts
 from evidencerails.policy import Ruling
 from evidencerails.report import Gate, Report
-from evidencerails.scoring.metrics import COMPOSITE_PARTS, composite_parts
 from evidencerails.settings.mitigation import QualityGateSettings
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evidencerails.exchange import Passage
+from evidencerails.measures.encoder import default_encoder
 from evidencerails.nli.windows import content_terms
-from evidencerails.scoring.encoder import default_encoder
 from evidencerails.text.language import detect_language
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of

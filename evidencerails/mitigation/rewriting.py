@@ -17,12 +17,12 @@ from evidencerails.checks.hypotheses import question_of
 from evidencerails.errors import LlmReplyError, told
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.llm.parsing import ask, parse_json
+from evidencerails.measures.evidence import excerpts_for
 from evidencerails.mitigation.misplaced import Value, made_limits, misplaced_values, own_values
 from evidencerails.mitigation.pieces import Piece
 from evidencerails.nli.base import ENTAILMENT
 from evidencerails.nli.windows import content_terms
 from evidencerails.report import Claim, Finding
-from evidencerails.scoring.evidence import excerpts_for
 from evidencerails.text.claimable import makes_claim
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of

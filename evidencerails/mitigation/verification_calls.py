@@ -12,8 +12,8 @@ from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Exchange
 from evidencerails.llm.cache import ask_cached
 from evidencerails.llm.parsing import parse_json
+from evidencerails.measures.evidence import excerpts_for
 from evidencerails.report import Claim
-from evidencerails.scoring.evidence import excerpts_for
 from evidencerails.text.values import values_of
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.config import NliSettings
-from evidencerails.environment import variable
 from evidencerails.errors import SAID, NliError, SettingsError, told
 from evidencerails.nli.base import LABELS, Pair
 from evidencerails.nli.labels import label_columns
 from evidencerails.nli.parts import encodable, scores_in_parts, text_parts
+from evidencerails.settings.environment import variable
 
 if TYPE_CHECKING:
     import httpx

@@ -12,8 +12,8 @@ from fastapi.routing import APIRoute
 
 from evidencerails import __version__
 from evidencerails.errors import ReviewError, StoreError
+from evidencerails.operations.review.items import RELEASABLE
 from evidencerails.report import Decision, Status
-from evidencerails.review.items import RELEASABLE
 from evidencerails.service.access import may
 from evidencerails.service.bodies import BatchBody, CheckBody
 from evidencerails.service.checking import Checker, unless_gone
@@ -152,7 +152,7 @@ async def history(
     min_score: Annotated[float | None, Query(ge=0, le=1)] = None,
 ) -> JSONResponse:
     """A page of summaries, without texts; `next` is the `before` of the following page."""
-    from evidencerails.store import queries
+    from evidencerails.operations.store import queries
 
     where = queries.Filter(
         status=status, decision=decision, flow=flow, agent=agent, model=model, since=since, until=until,
@@ -166,7 +166,7 @@ async def history(
 @router.get("/v1/reports/{report_id}", tags=["history"], summary="One kept report", dependencies=[may("read")])
 async def kept_report(request: Request, report_id: str) -> JSONResponse:
     """The report with what the store's redaction left of its texts."""
-    from evidencerails.store import queries
+    from evidencerails.operations.store import queries
 
     kept = await read_store(request, lambda engine: queries.report(engine, report_id))
     if kept is None:
@@ -185,7 +185,7 @@ async def released(request: Request, review_id: str) -> JSONResponse:
     """
 
     def read(_: Any) -> Any:
-        from evidencerails.review.queue import ReviewQueue
+        from evidencerails.operations.review.queue import ReviewQueue
 
         queue = ReviewQueue(request.app.state.guard.store)
         item = queue.states([review_id]).get(review_id)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evidencerails import __version__
 from evidencerails.errors import MissingExtraError
 from evidencerails.guard import Guard
-from evidencerails.telemetry.context import request_id
+from evidencerails.operations.telemetry.context import request_id
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -29,6 +29,7 @@ def create_app(guard: Guard) -> FastAPI:
         from fastapi import FastAPI
     except ImportError:
         raise MissingExtraError("the service", "fastapi", "service") from None
+    from evidencerails.operations.telemetry.prometheus import ServiceMetrics
     from evidencerails.service import api, pages, review_pages
     from evidencerails.service.access import with_keys_described
     from evidencerails.service.checking import Checker
@@ -36,7 +37,6 @@ def create_app(guard: Guard) -> FastAPI:
     from evidencerails.service.limits import RateLimit
     from evidencerails.service.middleware import Envelope
     from evidencerails.service.sessions import Sessions
-    from evidencerails.telemetry.prometheus import ServiceMetrics
 
     settings = guard.config.service
     metrics = ServiceMetrics()

@@ -10,18 +10,18 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from evidencerails.errors import EvidencerailsError, place_of
+from evidencerails.operations.telemetry.context import request_id
 from evidencerails.service.bodies import BatchItem
 from evidencerails.service.limits import Gate
 from evidencerails.service.problems import Problem, problem_body
-from evidencerails.telemetry.context import request_id
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from evidencerails.exchange import Exchange
     from evidencerails.guard import Guard
+    from evidencerails.operations.telemetry.prometheus import ServiceMetrics
     from evidencerails.report import CheckResult, Report
-    from evidencerails.telemetry.prometheus import ServiceMetrics
 
 log = logging.getLogger("evidencerails.service")
 

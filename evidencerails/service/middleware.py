@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.errors import place_of
+from evidencerails.operations.telemetry.context import request_context
 from evidencerails.service.problems import problem_body
-from evidencerails.telemetry.context import request_context
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

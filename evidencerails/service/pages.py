@@ -112,7 +112,7 @@ async def _uploaded(file: Any) -> str:
 @router.get("/history")
 async def history_page(request: Request) -> HTMLResponse:
     """Kept reports, the newest first."""
-    from evidencerails.store import queries
+    from evidencerails.operations.store import queries
 
     visitor = Visitor(request)
     visitor.require("read")
@@ -130,7 +130,7 @@ async def history_page(request: Request) -> HTMLResponse:
 @router.get("/reports/{report_id}")
 async def report_page(request: Request, report_id: str) -> HTMLResponse:
     """One kept report with its answer marked."""
-    from evidencerails.store import queries
+    from evidencerails.operations.store import queries
 
     visitor = Visitor(request)
     visitor.require("read")

@@ -95,6 +95,6 @@ async def decide(request: Request, review_id: str) -> Response:
 
 
 def _queue(request: Request) -> Any:
-    from evidencerails.review.queue import ReviewQueue
+    from evidencerails.operations.review.queue import ReviewQueue
 
     return ReviewQueue(request.app.state.guard.store)

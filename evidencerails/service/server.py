@@ -10,9 +10,9 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.errors import MissingExtraError, SettingsError
+from evidencerails.operations.telemetry.logs import log_to_stderr
+from evidencerails.operations.telemetry.setup import exporting
 from evidencerails.service.keys import KeyRing
-from evidencerails.telemetry.logs import log_to_stderr
-from evidencerails.telemetry.setup import exporting
 
 if TYPE_CHECKING:
     import uvicorn

@@ -13,8 +13,8 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from evidencerails.environment import variable
 from evidencerails.errors import SettingsError
+from evidencerails.settings.environment import variable
 from evidencerails.settings.service import ApiKey, ServiceSettings
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from evidencerails import __version__
-from evidencerails.html import templates_of
 from evidencerails.service import views
+from evidencerails.text.html import templates_of
 
 FOLDER = Path(__file__).resolve().parent
 

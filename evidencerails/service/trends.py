@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.monitoring.budget import CONSEQUENCES
-from evidencerails.monitoring.changes import Change
-from evidencerails.monitoring.monitor import View, retrieval_correlation, view_of
-from evidencerails.monitoring.shifts import Charted
+from evidencerails.operations.monitoring.budget import CONSEQUENCES
+from evidencerails.operations.monitoring.changes import Change
+from evidencerails.operations.monitoring.monitor import View, retrieval_correlation, view_of
+from evidencerails.operations.monitoring.shifts import Charted
+from evidencerails.operations.store import queries
+from evidencerails.operations.store.records import ATTRIBUTION
 from evidencerails.service import views
-from evidencerails.store import queries
-from evidencerails.store.records import ATTRIBUTION
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
+    from evidencerails.operations.store import Store
+    from evidencerails.operations.store.queries import FindingGroup, GroupBy, Point, Summary
     from evidencerails.settings.monitoring import WhenExhausted
-    from evidencerails.store import Store
-    from evidencerails.store.queries import FindingGroup, GroupBy, Point, Summary
 
 MAX_ROWS = 20_000
 """Reports that scores, latency and cost are of."""

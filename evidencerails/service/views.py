@@ -14,8 +14,8 @@ from evidencerails.cli.render import marks
 from evidencerails.cli.terminal import visible
 
 if TYPE_CHECKING:
+    from evidencerails.operations.store.queries import Summary
     from evidencerails.report import Report
-    from evidencerails.store.queries import Summary
 
 ABOUT = {
     "supported": "The evidence says so.",

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from evidencerails.errors import SettingsError
-from evidencerails.old_name import refuse_old_settings
+from evidencerails.settings.old_name import refuse_old_settings
 
 APP_KEYS = ("models", "rails", "import_paths", "custom_data", "prompts")
 """Keys by which a file is known as an app's config, not as settings of ours."""

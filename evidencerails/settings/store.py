@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from evidencerails.environment import variable
 from evidencerails.report import Redaction
 from evidencerails.settings.base import Section
+from evidencerails.settings.environment import variable
 
 DEFAULT_URL = "sqlite:///evidencerails.db"
 """A file in the current directory."""

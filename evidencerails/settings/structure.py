@@ -112,8 +112,8 @@ class StructureSettings(Section):
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} are both set; a response has one of them")
         if self.json_schema is not None:
-            from evidencerails.checks.schema_clock import SchemaProblem
-            from evidencerails.checks.structure_schema import compiled
+            from evidencerails.checks.structure.schema import compiled
+            from evidencerails.checks.structure.schema_clock import SchemaProblem
 
             try:
                 compiled(self.json_schema, formats=self.formats)

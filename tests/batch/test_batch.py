@@ -17,9 +17,9 @@ import pytest
 from extras import needs
 
 from evidencerails import Guard
-from evidencerails.batch.output import Output, Result, lines_of
-from evidencerails.batch.runner import Done
 from evidencerails.cli.batch import progress_line
+from evidencerails.operations.batch.output import Output, Result, lines_of
+from evidencerails.operations.batch.runner import Done
 
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 GOOD = {"response": "Rhenium melts at 3186 degrees Celsius.", "evidence": FACT}

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from extras import needs
 
-from evidencerails.batch.output import lines_of
+from evidencerails.operations.batch.output import lines_of
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from evidencerails.checks.citation.marks import find_marks, hidden_text
-from evidencerails.checks.citation.sources import Sources, one_address, one_spelling
+from evidencerails.checks.citations.marks import find_marks, hidden_text
+from evidencerails.checks.citations.sources import Sources, one_address, one_spelling
 from evidencerails.exchange import as_passages
 
 SOURCES = Sources(

@@ -9,9 +9,9 @@ import pytest
 
 from evidencerails import Guard
 from evidencerails.exchange import Exchange, Span
+from evidencerails.measures.context_view import ContextView, attention
+from evidencerails.measures.root_cause import UNDETERMINED, attribution_matrix, causes_of
 from evidencerails.report import Finding, Quote
-from evidencerails.scoring.context_view import ContextView, attention
-from evidencerails.scoring.root_cause import UNDETERMINED, attribution_matrix, causes_of
 from evidencerails.settings.citations import RootCauseSettings
 
 QUESTION = "When did the Halden bridge open?"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidencerails.checks.claim_extraction import _as_claim
+from evidencerails.checks.claims.extraction import _as_claim
 from evidencerails.text.claimable import claim_sentences
 from evidencerails.text.claims import extract_claims, parts_of
 from evidencerails.text.values import values_of

@@ -12,11 +12,11 @@ import pytest
 
 from evidencerails import Exchange, Report
 from evidencerails.exchange import Span
+from evidencerails.operations.review.package import package_of
+from evidencerails.operations.review.queue import ReviewQueue
+from evidencerails.operations.store import Store
 from evidencerails.report import Claim
-from evidencerails.review.package import package_of
-from evidencerails.review.queue import ReviewQueue
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store
 
 Run = Callable[..., Any]
 ANSWER = "Paris is in Italy. \x1b[31m[bold]"

@@ -12,7 +12,7 @@ import yaml
 
 from evidencerails.cli.main import _exit_code
 from evidencerails.cli.schema import config_schema, settings_schema
-from evidencerails.paths import data_folder
+from evidencerails.settings.paths import data_folder
 
 CONFIGS = Path(data_folder("configs"))
 FILES = sorted(CONFIGS.glob("*/config.yml"))

@@ -18,7 +18,7 @@ from evidencerails.evaluation import calibration as c
 from evidencerails.evaluation import thresholds as t
 from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.runs import RunFile, header_of
-from evidencerails.scoring.calibrated import calibrated, ensemble_score, log_odds
+from evidencerails.measures.calibrated import calibrated, ensemble_score, log_odds
 from evidencerails.settings.calibration import EnsembleCalibration, MethodCalibration
 
 Run = Callable[..., Any]

@@ -12,7 +12,7 @@ import pytest
 from evaluation_rows import write_rows, year_rows
 
 from evidencerails.evaluation.runs import outcomes_in, read_header
-from evidencerails.scoring.judge import HIGHEST_LEVEL
+from evidencerails.measures.judge import HIGHEST_LEVEL
 from evidencerails.testing import ReplayRequest, ReplayServer
 
 Run = Callable[..., Any]

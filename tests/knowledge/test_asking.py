@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from evidencerails.knowledge.asking import Asker
-from evidencerails.knowledge.base import KnowledgeSource, Lookup, Verdict
-from evidencerails.knowledge.functions import FunctionSource
+from evidencerails.checks.knowledge.asking import Asker
+from evidencerails.checks.knowledge.base import KnowledgeSource, Lookup, Verdict
+from evidencerails.checks.knowledge.functions import FunctionSource
 
 
 def source(
@@ -116,7 +116,7 @@ def test_a_near_search_that_fails_changes_nothing() -> None:
         name, priority, is_complete = "blind", 1, True
 
         async def lookup(self, lookup: Lookup) -> Any:
-            from evidencerails.knowledge.base import Answer
+            from evidencerails.checks.knowledge.base import Answer
 
             return Answer(False)
 

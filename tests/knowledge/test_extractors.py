@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from evidencerails.checks.knowledge.entities import KINDS, kind_of
 from evidencerails.errors import SettingsError
-from evidencerails.knowledge.entities import KINDS, kind_of
 from evidencerails.settings.knowledge import EntitySettings
 
 FOUND = {

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from evidencerails.checks.knowledge.base import Answer, KnowledgeSource, Lookup, folded, plain
+from evidencerails.checks.knowledge.sources import make_source
+from evidencerails.checks.knowledge.texts import TextSource
 from evidencerails.errors import KnowledgeError, SettingsError
-from evidencerails.knowledge.base import Answer, KnowledgeSource, Lookup, folded, plain
-from evidencerails.knowledge.sources import make_source
-from evidencerails.knowledge.texts import TextSource
 from evidencerails.settings.knowledge import SourceSettings
 
 USERS = ("usr_1001", "usr_1002", "usr_2050")

@@ -10,8 +10,8 @@ import pytest
 
 from evidencerails.cli.main import _exit_code
 from evidencerails.errors import InputError
-from evidencerails.monitoring.bisection import Scored, bisected
-from evidencerails.store import Store
+from evidencerails.operations.monitoring.bisection import Scored, bisected
+from evidencerails.operations.store import Store
 from evidencerails.testing import ReplayServer
 
 FACT = "Refunds are paid within 5 business days."

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from evidencerails.monitoring.budget import Counted, budget_of
-from evidencerails.monitoring.changes import Change, first_bad, nearest_change
-from evidencerails.monitoring.cusum import Alarm, Chart, Cusum, chart_of
-from evidencerails.monitoring.estimates import difference, spearman, wilson
-from evidencerails.monitoring.run_length import average_run_length, empirical, normal, threshold_for
+from evidencerails.operations.monitoring.budget import Counted, budget_of
+from evidencerails.operations.monitoring.changes import Change, first_bad, nearest_change
+from evidencerails.operations.monitoring.cusum import Alarm, Chart, Cusum, chart_of
+from evidencerails.operations.monitoring.estimates import difference, spearman, wilson
+from evidencerails.operations.monitoring.run_length import average_run_length, empirical, normal, threshold_for
 from evidencerails.settings.monitoring import CusumSettings, ErrorBudgetSettings
 
 

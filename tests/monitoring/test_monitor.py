@@ -16,14 +16,14 @@ from made import exchange, grounded, report
 
 from evidencerails.cli.main import _exit_code
 from evidencerails.errors import InputError
-from evidencerails.monitoring.alerts import conditions_of, open_alerts, tell
-from evidencerails.monitoring.changes import add_change, changes
-from evidencerails.monitoring.monitor import view_of
+from evidencerails.operations.monitoring.alerts import conditions_of, open_alerts, tell
+from evidencerails.operations.monitoring.changes import add_change, changes
+from evidencerails.operations.monitoring.monitor import view_of
+from evidencerails.operations.store import Store
+from evidencerails.operations.store.clock import SteadyClock
 from evidencerails.report import Abstention
 from evidencerails.settings.monitoring import AlertSettings, MonitoringSettings
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store
-from evidencerails.store.clock import SteadyClock
 
 SETTINGS = MonitoringSettings.model_validate(
     {"window": 100, "cusum": {"baseline_size": 200, "false_alarm_every": 50_000}}
@@ -217,7 +217,7 @@ def test_mail_goes_to_a_server(store: Store) -> None:
                 if word == b"QUIT":
                     return
 
-    from evidencerails.monitoring.alerts import Condition
+    from evidencerails.operations.monitoring.alerts import Condition
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -236,7 +236,7 @@ def test_mail_goes_to_a_server(store: Store) -> None:
 
 
 def test_a_mail_server_that_is_away_is_logged(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    from evidencerails.monitoring.alerts import Condition
+    from evidencerails.operations.monitoring.alerts import Condition
 
     mail = {"host": "127.0.0.1", "port": 9, "sender": "a@example.com", "to": ["b@example.com"], "starttls": False}
     assert tell(store, [Condition("shift", "it has risen", {})], AlertSettings.model_validate({"email": mail}))

@@ -14,15 +14,15 @@ from sqlalchemy import select
 
 from evidencerails import Guard
 from evidencerails.cli.main import _exit_code
-from evidencerails.monitoring.alerts import conditions_of, open_alerts, tell
-from evidencerails.monitoring.monitor import view_of
+from evidencerails.operations.monitoring.alerts import conditions_of, open_alerts, tell
+from evidencerails.operations.monitoring.monitor import view_of
+from evidencerails.operations.store import Store
+from evidencerails.operations.store.clock import SteadyClock
+from evidencerails.operations.store.engine import reading
+from evidencerails.operations.store.models import NoticeRow
 from evidencerails.report import Gate
 from evidencerails.settings.monitoring import MonitoringSettings
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store
-from evidencerails.store.clock import SteadyClock
-from evidencerails.store.engine import reading
-from evidencerails.store.models import NoticeRow
 
 SETTINGS = MonitoringSettings.model_validate(
     {"alerts": {"webhook": {"url": "https://hooks.example.com/a", "secret_env": "HOOK_SECRET"}}}

@@ -15,9 +15,9 @@ from made import exchange, grounded, report
 from evidencerails import Guard
 from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError
-from evidencerails.monitoring.tightening import BudgetWatch, tightened
+from evidencerails.operations.monitoring.tightening import BudgetWatch, tightened
+from evidencerails.operations.store import Store, queries
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store, queries
 
 FACT = "Rhenium melts at 3186 degrees."
 UNSAID = "Rhenium was named by a chemist from Breslau in a letter to his sister."

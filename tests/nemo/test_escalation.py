@@ -12,9 +12,9 @@ import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, MODEL, PLANTED, make_app, script, user
 
 from evidencerails.adapters.nemo_plugin import plugin_of
-from evidencerails.review.queue import ReviewQueue
+from evidencerails.operations.review.queue import ReviewQueue
+from evidencerails.operations.store import Store, queries
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store, queries
 from evidencerails.testing import ReplayServer
 
 ESCALATE = """

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from nemoguardrails import LLMRails, RailsConfig
 
-from evidencerails.paths import data_folder
+from evidencerails.settings.paths import data_folder
 from evidencerails.testing import ReplayServer
 
 EVIDENCE = "The Halden bridge opened in 1932. It is 412 metres long."

@@ -11,7 +11,7 @@ import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, app_yaml, is_sampling, make_app, script, user
 
 from evidencerails.adapters.nemo_install import import_path_problem
-from evidencerails.paths import plugin_folder
+from evidencerails.settings.paths import plugin_folder
 from evidencerails.testing import ReplayServer
 
 ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from nemo_apps import EVIDENCE, PLANTED, user
 
-from evidencerails.store import queries
+from evidencerails.operations.store import queries
 from evidencerails.testing import ReplayServer
 
 SHADOW = (

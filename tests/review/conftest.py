@@ -9,9 +9,9 @@ import pytest
 sys.path += [str(Path(__file__).resolve().parent.parent), str(Path(__file__).resolve().parent.parent / "store")]
 from databases import postgresql_url, server, sqlite_url, url
 
-from evidencerails.review.queue import ReviewQueue
+from evidencerails.operations.review.queue import ReviewQueue
+from evidencerails.operations.store import Store
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store
 
 __all__ = ["postgresql_url", "server", "sqlite_url", "url"]
 

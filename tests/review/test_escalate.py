@@ -14,12 +14,12 @@ from evidencerails import Exchange, Guard, Report
 from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError
 from evidencerails.mitigation.escalate import escalate, no_turn_is_held
+from evidencerails.operations.review.desk import ReviewDesk
+from evidencerails.operations.review.package import risk_of, tier_of
+from evidencerails.operations.review.queue import ReviewQueue
+from evidencerails.operations.store import Store, queries
 from evidencerails.report import Abstention
-from evidencerails.review.desk import ReviewDesk
-from evidencerails.review.package import risk_of, tier_of
-from evidencerails.review.queue import ReviewQueue
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store, queries
 
 
 def config(url: str = "", **escalation: Any) -> GuardConfig:
@@ -192,7 +192,7 @@ async def test_a_queue_that_goes_while_a_turn_is_held_releases_nothing(tmp_path:
     await until(lambda: (tmp_path / "store.db").exists() and desk.queue.items())
     from sqlalchemy import text
 
-    from evidencerails.store.engine import writing
+    from evidencerails.operations.store.engine import writing
 
     with writing(desk.store.engine) as connection:
         connection.execute(text("DROP TABLE review_events"))

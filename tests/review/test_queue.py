@@ -11,14 +11,14 @@ import pytest
 from made import ANSWER, exchange, report
 
 from evidencerails.errors import ReviewConflictError, ReviewError
+from evidencerails.operations.review.items import Item
+from evidencerails.operations.review.package import Package, package_of
+from evidencerails.operations.review.queue import ReviewQueue
+from evidencerails.operations.store import Store
+from evidencerails.operations.store.engine import writing
+from evidencerails.operations.store.retention import delete_reviews_before, drop_review_texts_before
 from evidencerails.report import Review
-from evidencerails.review.items import Item
-from evidencerails.review.package import Package, package_of
-from evidencerails.review.queue import ReviewQueue
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store
-from evidencerails.store.engine import writing
-from evidencerails.store.retention import delete_reviews_before, drop_review_texts_before
 
 CORRECTED = "Rhenium melts at 3186 degrees."
 

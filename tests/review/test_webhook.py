@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from made import exchange, report
 
-from evidencerails.review.address import AddressError, is_public, target_of
-from evidencerails.review.package import package_of
-from evidencerails.review.queue import ReviewQueue
-from evidencerails.review.webhook import Notifier, is_signed, signature
+from evidencerails.operations.review.address import AddressError, is_public, target_of
+from evidencerails.operations.review.package import package_of
+from evidencerails.operations.review.queue import ReviewQueue
+from evidencerails.operations.review.webhook import Notifier, is_signed, signature
+from evidencerails.operations.store import Store
+from evidencerails.operations.store.clock import SteadyClock
+from evidencerails.operations.store.engine import reading
 from evidencerails.settings.escalation import WebhookSettings
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store
-from evidencerails.store.clock import SteadyClock
-from evidencerails.store.engine import reading
 
 SECRET = "s3cret"
 

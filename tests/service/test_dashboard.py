@@ -193,9 +193,9 @@ def test_light_and_dark_are_readable(seen: Seen, service: Service, scheme: str, 
 
 
 def submit_review(folder: Path, output: str) -> str:
-    from evidencerails.review.package import Package
-    from evidencerails.review.queue import ReviewQueue
-    from evidencerails.store.store import Store
+    from evidencerails.operations.review.package import Package
+    from evidencerails.operations.review.queue import ReviewQueue
+    from evidencerails.operations.store.store import Store
 
     with Store(StoreSettings(url=f"sqlite:///{folder}/reports.db")) as store:
         package = Package(output=output, status="hallucinated", reason="1 contradicted", context={"question": "Where?"})

@@ -14,12 +14,12 @@ import yaml
 from service_process import GOOD, Service
 
 from evidencerails import Exchange, Report
-from evidencerails.review.package import package_of
-from evidencerails.review.queue import ReviewQueue
+from evidencerails.operations.review.package import package_of
+from evidencerails.operations.review.queue import ReviewQueue
+from evidencerails.operations.store import Store
 from evidencerails.service.keys import KeyRing, hash_of, new_key
 from evidencerails.settings.service import ApiKey
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store
 
 KEYS = {role: f"gr_test-key-of-{role}" for role in ("check", "read", "review", "admin")}
 SETTINGS = {"service": {"keys": [{"name": r, "role": r, "sha256": hash_of(k)} for r, k in KEYS.items()]}}

@@ -15,9 +15,9 @@ import pytest
 from service_process import Service
 
 from evidencerails.exchange import Exchange, Labels
+from evidencerails.operations.store.store import Store
 from evidencerails.report import Abstention, Claim, Finding, Report, Span
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ FINDING = Finding(
 
 def fill(url: str, *, before: int, after: int) -> None:
     """Reports that are mostly fine, a change, and reports of which half are not."""
-    from evidencerails.monitoring.changes import add_change
+    from evidencerails.operations.monitoring.changes import add_change
 
     with Store(StoreSettings(url=url)) as store:
         for n in range(before + after):

@@ -16,11 +16,11 @@ from made import exchange, grounded, report
 
 from evidencerails import Guard
 from evidencerails.errors import StoreError
+from evidencerails.operations.store import Store, queries
+from evidencerails.operations.store.clock import SteadyClock
+from evidencerails.operations.store.records import Entry, record_of
+from evidencerails.operations.store.spool import Spool
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store, queries
-from evidencerails.store.clock import SteadyClock
-from evidencerails.store.records import Entry, record_of
-from evidencerails.store.spool import Spool
 
 QUICK = {"lock_timeout_s": 0.1, "retry_s": 0.1}
 

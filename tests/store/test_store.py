@@ -16,12 +16,12 @@ from made import ANSWER, EVIDENCE, exchange, grounded, report
 from evidencerails import Exchange, Guard, Report
 from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError, StoreError
+from evidencerails.operations.store import Store, queries
+from evidencerails.operations.store.engine import HEAD, open_engine, reading, sqlite_file, writing
+from evidencerails.operations.store.export import export
+from evidencerails.operations.store.queries import Filter
 from evidencerails.report import Review
 from evidencerails.settings.store import SampleRates, StoreSettings
-from evidencerails.store import Store, queries
-from evidencerails.store.engine import HEAD, open_engine, reading, sqlite_file, writing
-from evidencerails.store.export import export
-from evidencerails.store.queries import Filter
 
 
 def test_a_report_comes_out_as_it_went_in(url: str) -> None:
@@ -137,7 +137,7 @@ def test_the_same_record_is_never_there_twice(url: str) -> None:
 
 def test_retention_deletes_what_is_old_and_nothing_else(url: str) -> None:
     clock = [time.time()]
-    from evidencerails.store.clock import SteadyClock
+    from evidencerails.operations.store.clock import SteadyClock
 
     steady = SteadyClock(wall=lambda: clock[0], monotonic=lambda: clock[0])
     with Store(StoreSettings(url=url, keep_days=30), clock=steady) as store:
@@ -194,10 +194,10 @@ def test_tables_come_from_migrations_and_match_the_models(url: str) -> None:
     from alembic.migration import MigrationContext
     from alembic.script import ScriptDirectory
 
-    import evidencerails.store
-    from evidencerails.store.models import Base
+    import evidencerails.operations.store
+    from evidencerails.operations.store.models import Base
 
-    folder = Path(evidencerails.store.__file__).parent / "migrations"
+    folder = Path(evidencerails.operations.store.__file__).parent / "migrations"
     config = Config()
     config.set_main_option("script_location", str(folder))
     assert ScriptDirectory.from_config(config).get_heads() == [HEAD]

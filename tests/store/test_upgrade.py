@@ -10,11 +10,11 @@ from alembic.config import Config
 from made import exchange, report
 from sqlalchemy import text
 
-import evidencerails.store
+import evidencerails.operations.store
+from evidencerails.operations.store import Store, queries
+from evidencerails.operations.store.engine import _engine, open_engine, parsed_url, reading, writing
+from evidencerails.operations.store.records import Entry, record_of
 from evidencerails.settings.store import StoreSettings
-from evidencerails.store import Store, queries
-from evidencerails.store.engine import _engine, open_engine, parsed_url, reading, writing
-from evidencerails.store.records import Entry, record_of
 
 NEW = ("attribution_existence", "attribution_accuracy", "attribution_entailment", "retrieval_quality", "gate_passed")
 """Columns of reports that the first version did not have."""
@@ -30,7 +30,7 @@ def old_record() -> dict[str, object]:
 def make_first_version(url: str) -> None:
     """A database with the first tables and one report in them."""
     config = Config()
-    config.set_main_option("script_location", str(Path(evidencerails.store.__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(Path(evidencerails.operations.store.__file__).parent / "migrations"))
     engine = _engine(parsed_url(url), 5.0)
     with writing(engine) as connection:
         config.attributes["connection"] = connection

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from nemoguardrails import LLMRails, RailsConfig
 
-from evidencerails.paths import data_folder
+from evidencerails.settings.paths import data_folder
 from evidencerails.testing import ReplayServer
 
 TICKET = '{"subject": "Parcel is late", "priority": "high", "order": "ABC-1234", "due": "2026-12-01"}'

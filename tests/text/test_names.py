@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evidencerails.scoring.words import WordIndex, features, words_of
+from evidencerails.measures.words import WordIndex, features, words_of
 from evidencerails.text.claimable import clean
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from nemoguardrails import LLMRails, RailsConfig
 
-from evidencerails.paths import data_folder
+from evidencerails.settings.paths import data_folder
 from evidencerails.testing import ReplayServer
 
 ASKED = [{"role": "user", "content": "Refund Ada 20 euros."}]

@@ -13,8 +13,8 @@ from evidencerails.checks.logic.computed import MAX_CHARACTERS, computed_stateme
 from evidencerails.checks.logic.statements import Statement
 from evidencerails.checks.logic.syllogisms import form_faults
 from evidencerails.exchange import Exchange, Span
+from evidencerails.measures.languages import unknown_language
 from evidencerails.report import CheckResult, CheckStatus, Finding
-from evidencerails.scoring.languages import unknown_language
 
 RULE_LANGUAGES = ("en",)
 """Languages whose words the rules know; formulas are read in any."""

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from evidencerails.batch.rows import FORMATS
-from evidencerails.batch.rows import rows_of as table_rows
 from evidencerails.evaluation.datasets.reading import Placed, Record, converted, json_records, text, yes
 from evidencerails.evaluation.rows import GoldSentence, Problems, Row
+from evidencerails.operations.batch.rows import FORMATS
+from evidencerails.operations.batch.rows import rows_of as table_rows
 
 
 def read_own(files: list[Path], problems: Problems) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from typing import Any
 from evidencerails.cli.terminal import visible
 from evidencerails.evaluation.redteam.told import TITLES, category_rows, dimension_rows, score_told, summary, wanted
 from evidencerails.evaluation.report import page as evaluation_page
-from evidencerails.html import templates_of
+from evidencerails.text.html import templates_of
 
 FOLDER = Path(__file__).resolve().parent
 BAR_WIDTH = 160

@@ -12,7 +12,7 @@ from evidencerails.evaluation.fitting import Calibration
 from evidencerails.evaluation.report import charts
 from evidencerails.evaluation.report.page import FOLDER
 from evidencerails.evaluation.report.wording import SHORT, told
-from evidencerails.html import templates_of
+from evidencerails.text.html import templates_of
 
 SHOWN = ("log_loss", "brier", "ece", "auroc")
 

@@ -13,7 +13,7 @@ from evidencerails.evaluation.report import charts
 from evidencerails.evaluation.report.markdown import about, compared
 from evidencerails.evaluation.report.wording import BASELINE_NAMES, MAIN, SHORT, conservative, number, told, undefined
 from evidencerails.evaluation.report.worst import Item
-from evidencerails.html import templates_of
+from evidencerails.text.html import templates_of
 
 FOLDER = Path(__file__).resolve().parent
 

@@ -1,0 +1,198 @@
+"""An answer with its citations looked up: what each claim cites, and which sources that is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from evidencerails.checks.citations.json_answer import JsonCitation, JsonClaim, json_claims
+from evidencerails.checks.citations.mark_brackets import ref_of
+from evidencerails.checks.citations.mark_types import Mark, Ref
+from evidencerails.checks.citations.marks import entry_refs, find_marks
+from evidencerails.checks.citations.quotations import Quotation, find_quotations, gaps
+from evidencerails.checks.citations.references import Entry, References, find_references
+from evidencerails.checks.citations.sources import MAX_RANGE, Sources
+from evidencerails.checks.citations.statements import Statement, statements_of
+from evidencerails.exchange import Span
+from evidencerails.settings.citations import CitationSettings
+from evidencerails.text.claimable import claim_sentences
+from evidencerails.text.sentences import blocks
+
+MAX_TITLE_WORDS = 14
+"""Words of the longest title that a list of references may have without anything to look up."""
+_INLINE_CODE = re.compile(r"`[^`\n]{1,500}`")
+
+
+class Citation(NamedTuple):
+    """One citation of an answer, looked up."""
+
+    span: Span
+    names: tuple[str, ...]
+    """What it names, as it is written."""
+    places: tuple[int, ...]
+    """Places of the sources it names, from 0."""
+    exists: bool
+    """False if any of the names is that of no source."""
+    quote: str = ""
+    """Words that a citation field ascribes to the source."""
+    places_by_number: tuple[tuple[int, ...], ...] = ()
+    """The places of each source that it names, where it names several: `[1, 2]`, `[1-3]`."""
+
+
+class CitedStatement(NamedTuple):
+    """A claim of the answer with what it cites."""
+
+    statement: Statement
+    citations: tuple[Citation, ...]
+    quotations: tuple[Quotation, ...]
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Places of all sources that it cites, each once, in order."""
+        return tuple(sorted({place for citation in self.citations for place in citation.places}))
+
+
+class CitedAnswer(NamedTuple):
+    """What an answer claims and cites."""
+
+    statements: list[CitedStatement]
+    citations: list[Citation]
+    """All citations, those of no claim included."""
+
+
+def read_answer(response: str, sources: Sources, settings: CitationSettings) -> CitedAnswer:
+    """The claims and citations of an answer in text or JSON."""
+    claims = json_claims(response)
+    if claims is None:
+        return _read_text(response, sources, settings)
+    statements: list[CitedStatement] = []
+    citations: list[Citation] = []
+    for claim in claims:
+        own, inline = _read_json_claim(claim, response, sources, settings)
+        statements += own
+        citations += [*inline, *(_of_field(citation, sources) for citation in claim.citations)]
+    return CitedAnswer(statements, citations)
+
+
+def _read_text(response: str, sources: Sources, settings: CitationSettings) -> CitedAnswer:
+    references = find_references(response, lambda entry: _is_reference(entry, sources))
+    hidden = [*references.stretches, *_code(response)]
+    marks = [mark for mark in find_marks(response, sources.knows) if not _inside(mark, hidden)]
+    citations = {mark.start: _citation(mark, response, sources, references) for mark in marks if mark.refs}
+    quotations = find_quotations(response, settings.min_quote_words)
+    left_out = [gap for quotation in quotations for gap in gaps(quotation)]  # "..." in a quotation ends no sentence
+    found = statements_of(response, marks, [*hidden, *left_out], paragraphs=settings.scope == "paragraph")
+    statements = [
+        CitedStatement(
+            statement,
+            tuple(citations[mark.start] for mark in statement.marks if mark.start in citations),
+            tuple(q for q in quotations if statement.span.start <= q.span.start < statement.span.end),
+        )
+        for statement in found
+    ]
+    listed = _only_listed(response, references, marks, sources)
+    everything = (*citations.values(), *listed)
+    if settings.scope == "answer":
+        statements = [one if one.citations else _sharing(one, everything) for one in statements]
+    return CitedAnswer(statements, list(everything))
+
+
+def _sharing(one: CitedStatement, citations: tuple[Citation, ...]) -> CitedStatement:
+    return one._replace(statement=one.statement._replace(shares=True), citations=citations)
+
+
+def _is_reference(entry: str, sources: Sources) -> bool:
+    """True for a line that names a source; a claim below the heading "Sources" stays a claim."""
+    refs, is_sure = entry_refs(entry, sources.knows)
+    is_title = len(entry.split()) <= MAX_TITLE_WORDS and entry[-1:] not in ".!?"
+    return is_sure or is_title or any(sources.places(ref) for ref in refs if ref.kind != "number" or ref.text == entry)
+
+
+def _only_listed(response: str, references: References, marks: Sequence[Mark], sources: Sources) -> list[Citation]:
+    """Entries of the answer's own list that no mark in its text names."""
+    named = {label for mark in marks for ref in mark.refs for label in (ref.text.lstrip("^"), str(ref.low))}
+    found = []
+    for label, entry in references.entries.items():
+        refs, is_sure = entry_refs(entry.text, sources.knows)
+        places = tuple(sorted({place for ref in refs for place in sources.places(ref)}))
+        if label not in named and (places or is_sure):
+            span = Span.of(response, entry.start, entry.end)
+            found.append(Citation(span, tuple(ref.text for ref in refs), places, bool(places)))
+    return found
+
+
+def _code(text: str) -> list[tuple[int, int]]:
+    """Stretches of code; a line of a code block that reads as prose is none."""
+    prose = {sentence.start for sentence in claim_sentences(text)}
+    lines = [(block.start, block.end) for block in blocks(text) if block.kind == "code"]
+    code = [(start, end) for start, end in lines if not any(start <= at < end for at in prose)]
+    return [*code, *(match.span() for match in _INLINE_CODE.finditer(text))]
+
+
+def _inside(mark: Mark, stretches: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= mark.start < end for start, end in stretches)
+
+
+def _citation(mark: Mark, response: str, sources: Sources, references: References) -> Citation:
+    found = [_looked_up(ref, sources, references.entries) for ref in mark.refs]
+    places = tuple(sorted({place for one, _ in found for place in one}))
+    names = tuple(ref.text for ref in mark.refs)
+    exists = all(exists for _, exists in found)
+    each = tuple(one for ref, (own, _) in zip(mark.refs, found, strict=True) for one in _one_by_one(ref, own, sources))
+    return Citation(
+        Span.of(response, mark.start, mark.end), names, places, exists, places_by_number=each if len(each) > 1 else ()
+    )
+
+
+def _one_by_one(ref: Ref, places: tuple[int, ...], sources: Sources) -> list[tuple[int, ...]]:
+    """The places of each source that a reference names: a range names one by each of its numbers."""
+    if ref.kind != "number" or ref.low == ref.high:
+        return [places]
+    numbers = range(ref.low, min(ref.high, ref.low + MAX_RANGE) + 1)
+    return [found for n in numbers if (found := sources.places(Ref("number", str(n), n, n)))]
+
+
+def _looked_up(ref: Ref, sources: Sources, entries: Mapping[str, Entry]) -> tuple[tuple[int, ...], bool]:
+    """The sources that a reference names, and whether all of it exists; by the answer's own list first."""
+    label = str(ref.low) if ref.kind == "number" else ref.text.lstrip("^")
+    entry = entries.get(label) if ref.low == ref.high else None
+    if entry is None:
+        return sources.places(ref), sources.is_complete(ref)
+    refs, is_sure = entry_refs(entry.text, sources.knows)
+    places = tuple(sorted({place for one in refs for place in sources.places(one)}))
+    if places or is_sure:
+        return places, bool(places)
+    return sources.places(ref), sources.is_complete(ref)  # a title that no metadata holds leaves the label to itself
+
+
+# ---- JSON
+
+
+def _read_json_claim(
+    claim: JsonClaim, response: str, sources: Sources, settings: CitationSettings
+) -> tuple[list[CitedStatement], list[Citation]]:
+    read = _read_text(claim.text, sources, settings)
+    beside = tuple(_of_field(citation, sources) for citation in claim.citations)
+    has_marks = bool(read.citations)
+
+    def placed(span: Span) -> Span:
+        start = claim.span.start
+        return Span.of(response, start + span.start, start + span.end) if claim.is_exact else claim.span
+
+    statements = [
+        CitedStatement(
+            one.statement._replace(span=placed(one.statement.span), shares=not has_marks and len(read.statements) > 1),
+            tuple(c._replace(span=placed(c.span)) for c in one.citations) if has_marks else beside,
+            tuple(Quotation(placed(q.span), q.words) for q in one.quotations),
+        )
+        for one in read.statements
+    ]
+    return statements, [citation._replace(span=placed(citation.span)) for citation in read.citations]
+
+
+def _of_field(citation: JsonCitation, sources: Sources) -> Citation:
+    ref = ref_of(citation.name.strip("[]"), sources.knows) if citation.name else None
+    places = sources.places(ref) if ref else ()
+    exists = sources.is_complete(ref) if ref else False
+    return Citation(citation.span, (citation.name or "nothing",), places, exists, citation.quote)

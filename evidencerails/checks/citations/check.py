@@ -1,0 +1,291 @@
+"""Citations: does each claim name a source, does that exist, has it the quoted words, does it entail the claim?
+
+The levels are those of control stack 20.5.2; the algorithm is its CitationEnforcement, with two differences: several
+citations of one claim support it together, and a claim without one is read against all the evidence, so that the report
+can name the passage that it should have cited.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from evidencerails.checks.base import CheckContext
+from evidencerails.checks.citations.answer import Citation, CitedAnswer, CitedStatement, read_answer
+from evidencerails.checks.citations.findings import (
+    idle_finding,
+    misquoted_finding,
+    nonexistent_finding,
+    not_entailed_finding,
+    uncited_finding,
+)
+from evidencerails.checks.citations.measures import citation_metrics
+from evidencerails.checks.citations.quotations import is_verbatim, likeness
+from evidencerails.checks.citations.sources import Sources
+from evidencerails.checks.citations.verification import Question, Verification, claims_of, verify
+from evidencerails.checks.grounding import Readable, readable_evidence
+from evidencerails.exchange import Exchange, Span
+from evidencerails.report import CheckResult, CheckStatus, Claim, Finding
+from evidencerails.settings.citations import CitationLevel
+from evidencerails.verdict.model import VerdictModel
+
+VERIFYING = ("verified", "strict")
+"""Levels at which the cited passages are read."""
+MAX_LISTED = 200
+"""More citations are not listed one by one in the details."""
+
+
+class CitationsCheck:
+    """Citations of an answer, looked up in the evidence and, from level `verified` on, read.
+
+    Each violation is a finding of kind `citation_violation`; `violation` names it. What cannot be looked up (no
+    evidence) or read (another language) is unverified, never clean.
+    """
+
+    name = "citations"
+    version = "1"
+
+    async def run(self, exchange: Exchange, context: CheckContext) -> CheckResult:
+        """Check the citations of the response.
+
+        Raises:
+            NliError: the NLI backend failed.
+        """
+        settings = context.config.citations
+        sources = Sources(exchange.evidence)
+        answer = await context.nli.run(read_answer, exchange.response, sources, settings)
+        if early := self._early(answer, exchange, settings.level):
+            return early
+        findings = _unresolved(answer, sources, exchange, settings.level)
+        read = _Read([], [], {}, "")
+        if settings.level in VERIFYING:
+            misquoted = _misquoted(answer, sources, exchange)
+            read = await _verify(answer, sources, exchange, context)
+            wrong = {finding.span for finding in misquoted if finding.span}
+            findings += [*misquoted, *_not_entailed(read, sources, wrong)]
+        version = self._version(context, settings.level)
+        findings = [finding.model_copy(update={"version": version}) for finding in _in_order(findings)]
+        status, reason = _status(findings, read, answer, settings.level)
+        claims = [claim.model_copy(update={"version": version}) for claim in _claims(read, sources)]
+        return CheckResult(
+            name=self.name,
+            status=status,
+            reason=reason,
+            score=None if status == "unverified" else _score(findings, read),
+            claims=tuple(claims),
+            findings=tuple(findings),
+            metrics=citation_metrics(answer, findings, read.supported, is_read=settings.level in VERIFYING),
+            details=_details(answer, sources, read, settings.level),
+            version=version,
+        )
+
+    def _early(self, answer: CitedAnswer, exchange: Exchange, level: str) -> CheckResult | None:
+        """The result where there is nothing to look up, or nothing to look it up in."""
+        if not answer.statements and not answer.citations:
+            return CheckResult(name=self.name, status="grounded", reason="no_claims", score=0.0, version=self.version)
+        if level == "soft" and not answer.citations:
+            return CheckResult(name=self.name, status="grounded", reason="no_citations", version=self.version)
+        if not exchange.evidence and (answer.citations or level in VERIFYING):
+            reason = "no_evidence: nothing to look the citations up in"
+            return CheckResult(name=self.name, status="unverified", reason=reason, version=self.version)
+        return None
+
+    def _version(self, context: CheckContext, level: str) -> str:
+        if level not in VERIFYING:
+            return f"{self.version}+{level}"
+        model = VerdictModel.load()
+        return f"{self.version}+{level}+verdict-{model.version}+{context.nli.name}@{context.nli.version}"
+
+
+# ---- what needs no model
+
+
+def _unresolved(answer: CitedAnswer, sources: Sources, exchange: Exchange, level: str) -> list[Finding]:
+    """Sources that do not exist, and claims that cite nothing."""
+    findings = [nonexistent_finding(one, len(sources)) for one in answer.citations if not one.exists]
+    if level == "soft":
+        return findings
+    uncited = [one for one in answer.statements if not one.citations]
+    if exchange.is_chunk and uncited and uncited[-1] is answer.statements[-1]:
+        uncited.pop()  # its citation may stand at the head of the next chunk
+    cites = bool(answer.citations) or exchange.is_chunk
+    return findings + [uncited_finding(one.statement.span, cites=cites) for one in uncited]
+
+
+def _misquoted(answer: CitedAnswer, sources: Sources, exchange: Exchange) -> list[Finding]:
+    """Quotations that the cited sources do not have; without a citation, that no source and no user has."""
+    findings = []
+    said = [message.content for message in exchange.prompt]
+    for one in answer.statements:
+        if one.citations and not one.places:
+            continue  # its source does not exist: that is said already
+        texts = [p.text for p in sources.passages(one.places or range(len(sources)))] + ([] if one.citations else said)
+        for quotation in one.quotations:
+            if not is_verbatim(quotation.words, texts):
+                findings.append(misquoted_finding(quotation.span, likeness(quotation.words, texts)))
+    for citation in answer.citations:
+        texts = [p.text for p in sources.passages(citation.places)]
+        if citation.quote and citation.places and not is_verbatim(citation.quote, texts):
+            findings.append(misquoted_finding(citation.span, likeness(citation.quote, texts)))
+    return findings
+
+
+# ---- what the cited passages say
+
+
+class _Read(NamedTuple):
+    """The statements that were read against sources."""
+
+    questions: list[Question]
+    verified: list[Verification]
+    suggested: dict[Span, str]
+    """Uncited statement -> id of a passage that supports it."""
+    unread: str
+    """Why some statements could not be read; empty if all could."""
+    cited: frozenset[Span] = frozenset()
+    """Spans of the read statements that cite something."""
+    citations: tuple[tuple[Citation, ...], ...] = ()
+    """The citations of each question, in order."""
+
+    @property
+    def supported(self) -> dict[Span, bool]:
+        """Cited statement that was read -> whether its sources support it, at level strict whether it restates them."""
+        pairs = zip(self.questions, self.verified, strict=True)
+        return {
+            q.statement.span: v.is_supported and v.is_restated_whole for q, v in pairs if q.statement.span in self.cited
+        }
+
+
+async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, context: CheckContext) -> _Read:
+    """Read every statement: a cited one against what it cites, another against all the evidence."""
+    spans = [one.statement.span for one in answer.statements]
+    if not spans:
+        return _Read([], [], {}, "")
+    all_sources = exchange.model_copy(update={"evidence": tuple(source.passage for source in sources.items)})
+    told = [Span.of(one.statement.text, 0, len(one.statement.text)) for one in answer.statements]
+    readable: Readable = await context.nli.run(readable_evidence, all_sources, told, context.nli.languages)
+    known = {id(passage) for passage in readable.passages}  # several may have one id: parts of one document
+    known_places = tuple(place for place, source in enumerate(sources.items) if id(source.passage) in known)
+    asked: list[tuple[CitedStatement, Question]] = []
+    unread = readable.reason
+    for one in answer.statements:
+        places = tuple(place for place in one.places if place in known_places) if one.citations else known_places
+        if len(places) < len(one.places):
+            unread = unread or (readable.unread[0] if readable.unread else "") + " (cited evidence)"
+        elif places:
+            asked.append(
+                (one, Question(one.statement, places, wants_singles=bool(one.citations) and not one.statement.shares))
+            )
+    questions = [question for _, question in asked]
+    verified = await verify(
+        questions,
+        sources,
+        context,
+        user_input=exchange.user_input,
+        is_strict=context.config.citations.level == "strict",
+    )
+    suggested = {
+        one.statement.span: _supporting(verification)
+        for (one, _), verification in zip(asked, verified, strict=True)
+        if not one.citations and verification.is_supported
+    }
+    cited = frozenset(one.statement.span for one, _ in asked if one.citations)
+    return _Read(questions, verified, suggested, unread, cited, tuple(one.citations for one, _ in asked))
+
+
+def _supporting(verification: Verification) -> str:
+    support = verification.reading.support
+    quote = support.quote(verification.reading.hypothesis, 1.0) if support else None
+    return quote.passage_id if quote else ""
+
+
+def _not_entailed(read: _Read, sources: Sources, misquoted: set[Span]) -> list[Finding]:
+    """Claims that their sources do not entail. One that misquotes is not read on: its words are another's."""
+    findings = []
+    for question, one, citations in zip(read.questions, read.verified, read.citations, strict=True):
+        own = question.statement.span
+        quotes_wrongly = any(own.start <= span.start < own.end for span in misquoted)
+        if not citations or quotes_wrongly or misquoted & {citation.span for citation in citations}:
+            continue
+        if not one.is_supported or not one.is_restated_whole:
+            ids = [sources.items[place].passage.id for place in question.places]
+            findings.append(not_entailed_finding(question.statement.span, one, ids, sources))
+        findings += [idle_finding(c, one) for c in citations if _names_idle(c, one)]
+    return findings
+
+
+def _names_idle(citation: Citation, one: Verification) -> bool:
+    """True if a source that the citation names, alone or among others (`[1, 2]`, `[1-3]`), supports nothing. One that
+    names what does not exist has its finding already."""
+    return citation.exists and any(
+        places and {*places} <= {*one.idle} for places in citation.places_by_number or (citation.places,)
+    )
+
+
+def _claims(read: _Read, sources: Sources) -> list[Claim]:
+    """The read statements as claims, quotes placed in the evidence as it was given."""
+    return [
+        claim.model_copy(update={"evidence": tuple(sources.in_exchange(quote) for quote in claim.evidence)})
+        for claim in claims_of(read.questions, read.verified, "")
+    ]
+
+
+# ---- the result
+
+
+def _in_order(findings: Sequence[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: (finding.span.start if finding.span else 0, finding.violation or ""))
+
+
+HELD = {
+    "soft": "all cited sources exist; level 'soft' does not read them",
+    "required": "every claim cites a source that exists; level 'required' does not read them",
+    "verified": "all citations hold",
+    "strict": "all citations hold",
+}
+"""What an answer without a violation is said to have shown, by level."""
+
+
+def _status(
+    findings: Sequence[Finding], read: _Read, answer: CitedAnswer, level: CitationLevel
+) -> tuple[CheckStatus, str]:
+    if findings:
+        counts = Counter(finding.violation for finding in findings)
+        return "hallucinated", ", ".join(f"{count} {name}" for name, count in counts.items())
+    if read.unread:
+        return "unverified", read.unread
+    return "grounded", HELD[level] if answer.citations else "no_claims"
+
+
+def _score(findings: Sequence[Finding], read: _Read) -> float | None:
+    """Probability that a claim is not supported: that of the worst claim read, or of a source that cannot support it.
+
+    A claim that merely cites nothing counts by what the evidence says of it; None where nothing was read.
+    """
+    scores = [finding.score for finding in findings if finding.score is not None and finding.category != "structural"]
+    if read.verified:
+        scores.append(VerdictModel.load().response([one.judged.verdict for one in read.verified]))
+    return max(scores, default=None)
+
+
+def _details(answer: CitedAnswer, sources: Sources, read: _Read, level: str) -> dict[str, Any]:
+    """What was cited and looked up: offsets and ids, no words of the evidence."""
+    return {
+        "level": level,
+        "sources": len(sources),
+        "citations": [
+            {
+                "span": [citation.span.start, citation.span.end],
+                "names": list(citation.names),
+                "passages": [sources.items[place].passage.id for place in citation.places[:50]],
+                "exists": citation.exists,
+            }
+            for citation in answer.citations[:MAX_LISTED]
+        ],
+        "suggested": [
+            {"span": [span.start, span.end], "passage": passage}
+            for span, passage in list(read.suggested.items())[:MAX_LISTED]
+        ],
+        "unread": read.unread,
+    }

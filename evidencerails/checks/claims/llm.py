@@ -1,0 +1,244 @@
+"""Claims put into classes by a model, whose verdicts have to prove themselves.
+
+A verdict that rests on words which the evidence does not have, or which do not say so, is no verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+from pydantic import model_validator
+
+from evidencerails.checks.claims.examples import examples_for
+from evidencerails.checks.claims.proof import SAYS_OTHERWISE, is_nearest, is_order, objections_to, sentence_of
+from evidencerails.errors import LlmReplyError
+from evidencerails.exchange import Passage
+from evidencerails.llm.parsing import items_of, parse_json
+from evidencerails.measures.asking import (
+    BATCH_CLAIMS,
+    NO_VERDICT,
+    SECOND_LOOK,
+    Answer,
+    Question,
+    Replies,
+    ask_about,
+    list_schema,
+)
+from evidencerails.measures.base import Statement
+from evidencerails.measures.evidence import (
+    MAX_PROMPT_CHARACTERS,
+    NEAR_CHARACTERS,
+    find_quote,
+    fit_into,
+    is_about,
+)
+from evidencerails.report import ErrorType, Label, Quote
+
+if TYPE_CHECKING:
+    from evidencerails.checks.base import CheckContext
+    from evidencerails.config import ClaimsSettings
+    from evidencerails.llm.session import LlmSession
+
+LABELS: tuple[Label, ...] = get_args(Label)
+ERROR_TYPES: tuple[ErrorType, ...] = get_args(ErrorType)
+LOCAL_DOUBT = "local_doubt"
+"""Beginning of the reason of a claim that a model calls supported and the local reading leaves to a person."""
+PROVEN_LABELS = ("supported", "partially_supported", "contradicted")
+"""Labels that need words of the evidence."""
+JUDGE_SCORES: Mapping[Label, float] = {
+    "supported": 0.05,
+    "partially_supported": 0.75,
+    "absent": 0.9,
+    "contradicted": 0.97,
+}
+"""Score of a claim by the model's label. Set by hand: a model's label is no probability."""
+
+
+_MARKS = " .!*_`\"'\n\t"
+
+
+class Verdict(Answer):
+    """What the model says about one claim, step by step."""
+
+    label: Label
+    facts: str = ""
+    quote: str = ""
+    comparison: str = ""
+    error_types: tuple[ErrorType, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tidied(cls, item: Any) -> Any:
+        """Its label in our spelling ("Partially Supported"), lists as texts, no error types that do not exist."""
+        if not isinstance(item, dict):
+            return item
+        tidy = dict(item)
+        if isinstance(tidy.get("label"), str):
+            tidy["label"] = re.sub(r"[\s-]+", "_", tidy["label"].strip(_MARKS).lower())
+        if "error_types" in tidy:
+            given = tidy["error_types"] if isinstance(tidy["error_types"], list) else [tidy["error_types"]]
+            tidy["error_types"] = [name for name in given if name in ERROR_TYPES]
+        for name, gap in (("facts", "; "), ("comparison", "; "), ("quote", " … ")):  # each quote has to be found
+            if isinstance(tidy.get(name), list) and all(isinstance(part, str) for part in tidy[name]):
+                tidy[name] = gap.join(tidy[name])
+        return tidy
+
+    @property
+    def reasoning(self) -> str:
+        """The steps, as one text."""
+        steps = (("facts", self.facts), ("quote", self.quote), ("comparison", self.comparison))
+        return "; ".join(f"{name}: {text}" for name, text in steps if text)
+
+
+class Judged(NamedTuple):
+    """A claim's label by the model; `unevaluatable` with its reason if the verdict is not to be trusted."""
+
+    label: Label
+    reason: str
+    quote: Quote | None = None
+    error_types: tuple[ErrorType, ...] = ()
+    is_trusted: bool = True
+
+
+_VERDICT_SCHEMA = list_schema(
+    "verdicts",
+    {
+        "claim": {"type": "integer"},
+        "facts": {"type": "string"},
+        "quote": {"type": "string"},
+        "comparison": {"type": "string"},
+        "label": {"type": "string", "enum": list(LABELS)},
+        "error_types": {"type": "array", "items": {"type": "string", "enum": list(ERROR_TYPES)}},
+    },
+)
+_VERDICT_REPAIR = (
+    "That reply could not be read. Reply with the JSON object alone, one entry for each claim: "
+    '{"verdicts": [{"claim": 1, "facts": "...", "quote": "...", "comparison": "...", "label": "...", '
+    f'"error_types": []}}]}}; label is exactly one of {", ".join(LABELS)}.'
+)
+
+
+def _read_verdicts(reply: str) -> list[Verdict]:
+    """The readable verdicts of a reply; those with an unknown label or two labels are left out.
+
+    Raises:
+        LlmReplyError: none is readable.
+    """
+    verdicts = items_of(parse_json(reply), "verdicts", Verdict)
+    if not verdicts:
+        raise LlmReplyError(f"the reply holds no verdict with one label of {', '.join(LABELS)}")
+    return verdicts
+
+
+def claims_a_call(settings: ClaimsSettings) -> int:
+    """How many claims one classification call is about."""
+    return BATCH_CLAIMS if settings.calls == "batch" else 1
+
+
+async def classify_with_model(
+    claims: Sequence[Statement], passages: Sequence[Passage], context: CheckContext, session: LlmSession
+) -> list[Judged]:
+    """The model's label for each claim, in their order.
+
+    A claim that is asked about alone is read beside the evidence near to it. What that does not support is asked about
+    once more, beside all of it; so are claims without a verdict that can be trusted, which are `unevaluatable` after
+    that.
+    """
+    is_alone = claims_a_call(context.config.claims) == 1
+    limit = NEAR_CHARACTERS if is_alone else MAX_PROMPT_CHARACTERS
+    judged = await _pass(range(len(claims)), claims, passages, context, session, number=1, limit=limit)
+    saw_all = not is_alone or fit_into(passages, limit)
+    again = [place for place, one in judged.items() if _needs_second_look(one, saw_all=saw_all)]
+    second = await _pass(again, claims, passages, context, session, number=2)
+    judged |= {place: one for place, one in second.items() if one.is_trusted or not judged[place].is_trusted}
+    return [judged[place] for place in range(len(claims))]
+
+
+def _needs_second_look(one: Judged, *, saw_all: bool) -> bool:
+    if not one.is_trusted:
+        return not one.reason.startswith("judge_failed")
+    return not saw_all and one.label in ("absent", "partially_supported")
+
+
+async def _pass(
+    places: Sequence[int],
+    claims: Sequence[Statement],
+    passages: Sequence[Passage],
+    context: CheckContext,
+    session: LlmSession,
+    *,
+    number: int,
+    limit: int = MAX_PROMPT_CHARACTERS,
+) -> dict[int, Judged]:
+    if not places:
+        return {}
+    settings = context.config.claims
+    is_batch = settings.calls == "batch"
+    question: Question[Verdict] = Question(
+        task="classify_claims_batch" if is_batch else "classify_claim",
+        parse=_read_verdicts,
+        schema=_VERDICT_SCHEMA,
+        repair=_VERDICT_REPAIR,
+        extra=lambda texts: {"examples": examples_for(texts, settings.examples, is_alone=not is_batch)},
+    )
+    size = claims_a_call(settings)
+    note = SECOND_LOOK if number > 1 else ""
+    replies = await ask_about(
+        question,
+        places,
+        claims,
+        passages,
+        context,
+        session,
+        seed=number,
+        batch_claims=size,
+        evidence_characters=limit,
+        note=note,
+    )
+    judged = await context.nli.run(_all_judged, places, replies, claims, passages)
+    quotes = {place: one.quote for place, one in judged.items() if one.label == "supported" and one.quote is not None}
+    for place, code in (await objections_to(quotes, claims, passages, context)).items():
+        if code == SAYS_OTHERWISE:
+            judged[place] = _untrusted(code, replies.answers[place])
+        elif settings.judge_over_local_doubt == "escalate":
+            judged[place] = _doubted(code, replies.answers[place], quotes[place])
+    return judged
+
+
+def _all_judged(
+    places: Sequence[int], replies: Replies[Verdict], claims: Sequence[Statement], passages: Sequence[Passage]
+) -> dict[int, Judged]:
+    return {place: _judged(place, replies, claims[place], passages) for place in places}
+
+
+def _judged(place: int, replies: Replies[Verdict], claim: Statement, passages: Sequence[Passage]) -> Judged:
+    verdict = replies.answers.get(place)
+    if verdict is None:
+        return Judged("unevaluatable", replies.reasons.get(place, NO_VERDICT), is_trusted=False)
+    score = (
+        1.0 - JUDGE_SCORES.get(verdict.label, 0.5)
+        if verdict.label == "supported"
+        else JUDGE_SCORES.get(verdict.label, 0.5)
+    )
+    quote = find_quote(verdict.quote, passages, score=score) if verdict.quote.strip() else None
+    if verdict.label in PROVEN_LABELS:
+        if quote is None:
+            return _untrusted("invented_quote" if verdict.quote.strip() else "no_quote", verdict)
+        sentence = sentence_of(quote, passages)
+        if not is_about(sentence, claim.text) and not is_nearest(quote, claim.text, passages):
+            return _untrusted("quote_about_something_else", verdict)
+        if is_order(sentence) and not is_order(claim.text):
+            return _untrusted("quote_is_an_instruction", verdict)
+    kept = verdict.error_types if verdict.label not in ("supported", "unevaluatable") else ()
+    return Judged(verdict.label, verdict.reasoning or verdict.label, quote, kept)
+
+
+def _untrusted(code: str, verdict: Verdict) -> Judged:
+    return Judged("unevaluatable", f"{code}: the model said {verdict.label}; {verdict.reasoning}", is_trusted=False)
+
+
+def _doubted(code: str, verdict: Verdict, quote: Quote) -> Judged:
+    reason = f"{LOCAL_DOUBT}: {code}: the model said {verdict.label}; {verdict.reasoning}"
+    return Judged("unevaluatable", reason, quote)

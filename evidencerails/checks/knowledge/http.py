@@ -1,0 +1,166 @@
+"""Source of kind `http`: an endpoint that is asked about one value at a time.
+
+The address comes from the settings, and the value is percent-encoded into it, so an answer of a model cannot send the
+request elsewhere. Redirects and proxies of the environment are not followed. Private addresses are refused unless the
+settings allow them; the address that was looked at is the one that is connected to.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import socket
+import threading
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from evidencerails.checks.knowledge.base import Answer, Lookup, folded, plain, same, shown
+from evidencerails.checks.knowledge.nearness import nearest_of
+from evidencerails.checks.knowledge.threads import Threads
+from evidencerails.errors import KnowledgeError, SettingsError
+from evidencerails.settings.environment import variable
+from evidencerails.settings.knowledge import SourceSettings
+
+if TYPE_CHECKING:
+    import ssl
+
+MAX_ANSWER_BYTES = 1_000_000
+MAX_NEAR_KEPT = 1_000
+
+
+class HttpSource:
+    """An endpoint that says by its answer whether a value exists.
+
+    Status 200 is an answer: it is there unless what `results` leads to is empty (`[]`, `{}`, `""`, `null`, `false`);
+    with `field`, one of the matches must be the value itself. A status in `missing_status` means it is not there. All
+    else is no answer.
+
+    Raises:
+        SettingsError: the URL is no http(s) address, or private without `allow_private`; the key is not set.
+    """
+
+    def __init__(self, name: str, settings: SourceSettings) -> None:
+        self.name = name
+        self.priority = settings.priority
+        self.is_complete = settings.is_complete
+        self._settings = settings
+        self._threads = Threads()
+        self._near: dict[Lookup, tuple[str, ...]] = {}
+        self._tls: ssl.SSLContext | None = None
+        self._lock = threading.Lock()
+        self._headers = {"Accept": "application/json", **_authorization(name, settings)}
+        self._check_address()
+
+    def _check_address(self) -> None:
+        parts = urlsplit(self._settings.secret_url.replace("{value}", "x"))
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise SettingsError(f"source {self.name!r}: the url must begin with http:// or https:// and a host")
+        if "{value}" in urlsplit(self._settings.secret_url).netloc:
+            raise SettingsError(f"source {self.name!r}: '{{value}}' must not be in the host of the url")
+        if not self._settings.allow_private and _is_private_literal(parts.hostname):
+            raise SettingsError(
+                f"source {self.name!r}: {parts.hostname} is a private address; set allow_private: true if that is meant"
+            )
+
+    async def lookup(self, lookup: Lookup) -> Answer | None:
+        """See `KnowledgeSource.lookup`."""
+        timeout_s = self._settings.timeout_s
+        status, body = await self._threads.run(lambda: self._ask(lookup.text), timeout_s=timeout_s)
+        if status in self._settings.missing_status:
+            return Answer(False)
+        if status != 200:
+            raise KnowledgeError(f"bad_status: {status}")
+        return self._read(_parsed(body), lookup)
+
+    async def near(self, lookup: Lookup) -> tuple[str, ...]:
+        """What the endpoint gave instead of the value, where that resembles it."""
+        return self._near.pop(lookup, ())
+
+    def _ask(self, value: str) -> tuple[int, bytes]:
+        import httpx
+
+        if value in (".", "..") and "{value}" in urlsplit(self._settings.secret_url).path:
+            raise KnowledgeError("bad_value: it would leave the path of the address")
+        with self._lock:
+            self._tls = self._tls or httpx.create_ssl_context()
+        url = httpx.URL(self._settings.secret_url.replace("{value}", quote(value, safe="")))
+        address = _address_of(url.host, url.port, allow_private=self._settings.allow_private)
+        headers = {**self._headers, "Host": url.netloc.decode("ascii")}
+        with (
+            httpx.Client(
+                timeout=self._settings.timeout_s, follow_redirects=False, trust_env=False, verify=self._tls or True
+            ) as client,
+            client.stream(
+                "GET", url.copy_with(host=address), headers=headers, extensions={"sni_hostname": url.host}
+            ) as response,
+        ):
+            body = b""
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > MAX_ANSWER_BYTES:
+                    raise KnowledgeError("bad_answer: over 1 MB")
+            return response.status_code, body
+
+    def _read(self, data: Any, lookup: Lookup) -> Answer:
+        for key in (self._settings.results or "").split("."):
+            if key:
+                if not isinstance(data, dict) or key not in data:
+                    raise KnowledgeError(f"bad_answer: it has no {self._settings.results!r}")
+                data = data[key]
+        matches = data if isinstance(data, list) else [data] if data else []
+        if self._settings.field is None:
+            return Answer(bool(matches), shown(matches[0]) if matches and not isinstance(matches[0], bool) else "")
+        values = [_value_of(match, self._settings.field) for match in matches]
+        place = next((n for n, value in enumerate(values) if same(value, lookup)), None)
+        if place is None:
+            if len(self._near) >= MAX_NEAR_KEPT:
+                self._near.clear()
+            self._near[lookup] = nearest_of(lookup, (value for value in values if folded(value)))
+            return Answer(False)
+        return Answer(True, shown(matches[place]))
+
+
+def _value_of(match: Any, field: str) -> str:
+    if not isinstance(match, dict) or field not in match:
+        raise KnowledgeError(f"bad_answer: a match has no {field!r}")
+    return plain(match[field])
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise KnowledgeError(f"bad_answer: not JSON: {error}") from None
+
+
+def _authorization(name: str, settings: SourceSettings) -> dict[str, str]:
+    if settings.api_key_env is None:
+        return {}
+    key = variable(settings.api_key_env)
+    if not key:
+        raise SettingsError(f"source {name!r}: api_key_env names {settings.api_key_env!r}, which is not set")
+    return {"Authorization": f"Bearer {key}"}
+
+
+def _is_private_literal(host: str) -> bool:
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _address_of(host: str, port: int | None, *, allow_private: bool) -> str:
+    """One address of the host; none of them may be private unless that is allowed.
+
+    Raises:
+        KnowledgeError: the name is unknown, or an address is private.
+    """
+    try:
+        found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise KnowledgeError(f"unreachable: {host}: {error}") from None
+    addresses = [str(info[4][0]).partition("%")[0] for info in found]
+    private = [address for address in addresses if not ipaddress.ip_address(address).is_global]
+    if private and not allow_private:
+        raise KnowledgeError(f"private_address: {host} is {private[0]}; set allow_private: true if that is meant")
+    return addresses[0]

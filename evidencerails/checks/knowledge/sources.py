@@ -1,0 +1,172 @@
+"""The sources of a guard: made once from the settings, kept for its life."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evidencerails.checks.knowledge.asking import Asker
+from evidencerails.checks.knowledge.base import KnowledgeSource
+from evidencerails.checks.knowledge.entities import kind_of
+from evidencerails.checks.knowledge.threads import Threads
+from evidencerails.errors import InputError, SettingsError
+from evidencerails.settings.knowledge import SourceSettings
+from evidencerails.settings.problems import nearest
+
+if TYPE_CHECKING:
+    from evidencerails.checks.knowledge.texts import Search
+    from evidencerails.config import GuardConfig
+
+
+class Sources:
+    """Every source that the settings name, and who may be asked about what.
+
+    Args:
+        folders: where relative paths are looked for, in this order.
+
+    Raises:
+        SettingsError: a source cannot be used: no file, no table, no column, no function, no address.
+        MissingExtraError: a source needs a package that is not installed.
+    """
+
+    def __init__(self, config: GuardConfig, folders: Sequence[Path] = ()) -> None:
+        self.asker = Asker()
+        places = (*folders, Path.cwd())
+        both = {**config.knowledge.sources, **config.tools.sources}
+        for name in config.knowledge.sources.keys() & config.tools.sources.keys():
+            if config.knowledge.sources[name] != config.tools.sources[name]:
+                raise SettingsError(f"source {name!r} is in knowledge.sources and in tools.sources, not the same")
+        self._by_name: dict[str, KnowledgeSource] = {
+            name: make_source(name, settings, places) for name, settings in both.items()
+        }
+        self.by_entity = {kind: self._named(e.sources) for kind, e in config.knowledge.entities.items()}
+        """Sources of each kind of entity."""
+        self.kinds = tuple(kind_of(kind, entity) for kind, entity in config.knowledge.entities.items())
+        self.threads = Threads()
+        """For extractors, which may be the user's own."""
+        self.by_argument = {
+            argument: self._of_resolver(argument, resolver) for argument, resolver in config.tools.resolvers.items()
+        }
+        """Sources of each argument of a tool that has a resolver."""
+
+        self.tools = _tools_of(config.tools.definitions, places)
+        """Tools of `tools.definitions`, for calls that come without them."""
+
+    def bind_knowledge_base(self, find_search: Callable[[], Search | None]) -> None:
+        """Give the sources of kind `knowledge_base` their search."""
+        from evidencerails.checks.knowledge.texts import TextSource
+
+        for source in self._by_name.values():
+            if isinstance(source, TextSource):
+                source.find_search = find_search
+
+    def _named(self, names: Sequence[str]) -> tuple[KnowledgeSource, ...]:
+        return tuple(self._by_name[name] for name in names)
+
+    def _of_resolver(self, argument: str, resolver: Any) -> tuple[KnowledgeSource, ...]:
+        from evidencerails.checks.knowledge.functions import FunctionSource, imported
+
+        if resolver.function is not None:
+            function = imported(f"tools.resolvers.{argument}.function", resolver.function)
+            return (FunctionSource(f"{argument} resolver", function),)
+        for name in resolver.names:
+            if name not in self._by_name:
+                raise SettingsError(
+                    f"tools.resolvers.{argument} names the source {name!r}, which is neither in tools.sources nor in "
+                    f"knowledge.sources{nearest(name, tuple(self._by_name))}"
+                )
+        return self._named(resolver.names)
+
+
+def make_source(name: str, settings: SourceSettings, folders: Sequence[Path] = ()) -> KnowledgeSource:
+    """The source that these settings describe.
+
+    Raises:
+        SettingsError, MissingExtraError: as said at `Sources`.
+    """
+    return _MAKERS[settings.kind](name, settings, folders)
+
+
+def _list(name: str, settings: SourceSettings, folders: Sequence[Path]) -> KnowledgeSource:
+    from evidencerails.checks.knowledge.lists import ListSource
+
+    return ListSource(name, settings, _existing(name, settings, folders))
+
+
+def _sqlite(name: str, settings: SourceSettings, folders: Sequence[Path]) -> KnowledgeSource:
+    from evidencerails.checks.knowledge.sqlite import SqliteSource
+
+    return SqliteSource(name, settings, _existing(name, settings, folders))
+
+
+def _sqlalchemy(name: str, settings: SourceSettings, folders: Sequence[Path]) -> KnowledgeSource:
+    from evidencerails.checks.knowledge.sql import SqlSource
+
+    return SqlSource(name, settings)
+
+
+def _http(name: str, settings: SourceSettings, folders: Sequence[Path]) -> KnowledgeSource:
+    from evidencerails.checks.knowledge.http import HttpSource
+
+    return HttpSource(name, settings)
+
+
+def _function(name: str, settings: SourceSettings, folders: Sequence[Path]) -> KnowledgeSource:
+    from evidencerails.checks.knowledge.functions import FunctionSource, imported
+
+    return FunctionSource(
+        name,
+        imported(f"source {name!r}", settings.function),
+        priority=settings.priority,
+        is_complete=settings.is_complete,
+        timeout_s=settings.timeout_s,
+    )
+
+
+def _texts(name: str, settings: SourceSettings, folders: Sequence[Path]) -> KnowledgeSource:
+    from evidencerails.checks.knowledge.texts import TextSource
+
+    return TextSource(name, settings)
+
+
+_MAKERS: Mapping[str, Callable[[str, SourceSettings, Sequence[Path]], KnowledgeSource]] = {
+    "jsonl": _list,
+    "csv": _list,
+    "sqlite": _sqlite,
+    "sqlalchemy": _sqlalchemy,
+    "http": _http,
+    "callable": _function,
+    "knowledge_base": _texts,
+}
+
+
+def _tools_of(definitions: str | None, folders: Sequence[Path]) -> tuple[dict[str, Any], ...]:
+    """The tools of a JSON file.
+
+    Raises:
+        SettingsError: it cannot be read, or holds no tools.
+    """
+    if definitions is None:
+        return ()
+    from evidencerails.tool_calls import as_tools
+
+    path = _existing_file("tools.definitions", definitions, folders)
+    try:
+        return as_tools(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError, InputError) as error:
+        raise SettingsError(f"tools.definitions: cannot read {str(path)!r}: {error}") from error
+
+
+def _existing(name: str, settings: SourceSettings, folders: Sequence[Path]) -> Path:
+    return _existing_file(f"source {name!r}", str(settings.path), folders)
+
+
+def _existing_file(what: str, path: str, folders: Sequence[Path]) -> Path:
+    given = Path(path).expanduser()
+    tried = [given] if given.is_absolute() else [folder / given for folder in folders or (Path.cwd(),)]
+    found = next((file for file in tried if file.is_file()), None)
+    if found is None:
+        raise SettingsError(f"{what}: there is no file {' or '.join(repr(str(file)) for file in tried)}")
+    return found.resolve()

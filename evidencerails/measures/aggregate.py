@@ -1,0 +1,180 @@
+"""Many scores to one: measures to a claim, claims to a response, metrics to the composite score.
+
+Only what was measured counts: weights are shared out again among the parts that ran, and the others are named. With
+nothing measured there is no score, which is neither 0 nor 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import Field
+
+from evidencerails.config import CompositeWeights, RiskSettings, ScoringSettings, SeverityWeights
+from evidencerails.exchange import Value
+from evidencerails.measures.base import MeasureResult, clipped
+from evidencerails.report import RiskLevel, Severity
+
+T = TypeVar("T")
+
+DEFAULT_RISK = RiskSettings()
+
+
+class Aggregate(Value):
+    """A score put together from parts."""
+
+    score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """None if no part with any weight was measured."""
+    weights: dict[str, float] = Field(default_factory=dict)
+    """What each measured part counted; they sum to 1 in a mean."""
+    missing: dict[str, str] = Field(default_factory=dict)
+    """The parts that were not measured, each with its reason; they counted nothing."""
+
+
+class ResponseAggregate(Value):
+    """The scores of a response's claims and of the response."""
+
+    score: float | None = Field(default=None, ge=0.0, le=1.0)
+    risk_level: RiskLevel | None = None
+    claims: tuple[Aggregate, ...] = ()
+    """One for each claim, put together from the measures."""
+    unmeasured_claims: int = 0
+    missing: dict[str, str] = Field(default_factory=dict)
+    """The measures that gave no score at all, each with its reason."""
+    details: dict[str, Any] = Field(default_factory=dict)
+
+
+def weighted_mean(
+    scores: Mapping[str, float | None], weights: Mapping[str, float], reasons: Mapping[str, str] | None = None
+) -> Aggregate:
+    """Mean of the measured scores; their weights are made to sum to 1. A part without a weight counts nothing."""
+    measured = {name: score for name, score in scores.items() if score is not None}
+    total = math.fsum(weights.get(name, 0.0) for name in measured)
+    missing = {name: (reasons or {}).get(name) or "not_measured" for name, score in scores.items() if score is None}
+    if total <= 0.0:
+        return Aggregate(missing=missing)
+    shares = {name: weights.get(name, 0.0) / total for name in measured}
+    score = math.fsum(shares[name] * measured[name] for name in measured)
+    return Aggregate(score=clipped(score), weights=shares, missing=missing)
+
+
+def noisy_or(
+    scores: Mapping[str, float | None], weights: Mapping[str, float], reasons: Mapping[str, str] | None = None
+) -> Aggregate:
+    """1 - product of (1 - weight * score) over the measured parts (Pearl 1988, noisy-or gate).
+
+    A weight in [0, 1] is how far a part can be believed alone. More parts can only raise the score: one that is bad is
+    never averaged away.
+    """
+    measured = {name: score for name, score in scores.items() if score is not None and weights.get(name, 0.0) > 0}
+    missing = {name: (reasons or {}).get(name) or "not_measured" for name, score in scores.items() if score is None}
+    if not measured:
+        return Aggregate(missing=missing)
+    rest = math.prod(1.0 - min(1.0, weights[name]) * score for name, score in measured.items())
+    return Aggregate(score=clipped(1.0 - rest), weights={n: min(1.0, weights[n]) for n in measured}, missing=missing)
+
+
+def claim_aggregates(results: Sequence[MeasureResult], weights: Mapping[str, float]) -> tuple[Aggregate, ...]:
+    """For each claim the weighted mean of the measures that scored it.
+
+    Raises:
+        ValueError: the measures speak about different numbers of claims.
+    """
+    counts = {len(result.claims) for result in results}
+    if len(counts) > 1:
+        raise ValueError(f"measures of one response must score the same claims, got {sorted(counts)} claims")
+    return tuple(
+        weighted_mean(
+            {result.name: result.claims[place].score for result in results},
+            weights,
+            {result.name: result.claims[place].reason for result in results},
+        )
+        for place in range(counts.pop() if counts else 0)
+    )
+
+
+def across_claims(
+    scores: Sequence[float | None], severities: Sequence[Severity] | None, settings: ScoringSettings
+) -> float | None:
+    """One score for the response; None if no claim was measured.
+
+    Args:
+        severities: of the claims, in their order: a false claim counts by its severity, so that a certain one of low
+            severity scores .3 by default. All count fully if None.
+    """
+    weights = [1.0] * len(scores) if severities is None else severity_weights(severities, settings.severity)
+    if settings.aggregation == "weighted":
+        return weighted_mean(_numbered(scores), _numbered(weights)).score
+    together = zip(scores, weights, strict=True)  # no product: the small residuals of right claims would add up
+    return max(
+        (clipped(weight * score) for score, weight in together if score is not None and weight > 0), default=None
+    )
+
+
+def _numbered(values: Sequence[T]) -> dict[str, T]:
+    return {str(place): value for place, value in enumerate(values)}
+
+
+def severity_weights(severities: Iterable[Severity], settings: SeverityWeights) -> list[float]:
+    """The weight of each severity."""
+    return [float(getattr(settings, severity)) for severity in severities]
+
+
+def aggregate_response(
+    results: Sequence[MeasureResult], settings: ScoringSettings, severities: Sequence[Severity] | None = None
+) -> ResponseAggregate:
+    """Everything the measures say about one response, put together.
+
+    A measure that speaks about the response only (semantic entropy) joins the claims' score with its weight. Claims
+    that no measure scored are counted in `unmeasured_claims`, and weigh nothing.
+    """
+    weights = settings.all_weights
+    claims = claim_aggregates(results, weights)
+    by_claim = [result for result in results if any(claim.score is not None for claim in result.claims)]
+    from_claims = across_claims([claim.score for claim in claims], severities, settings)
+    parts = {"claims": from_claims, **{r.name: r.score for r in results if r not in by_claim and r.score is not None}}
+    if settings.aggregation == "worst":  # the claims, and measures of the response alone, are signals of their own
+        score = noisy_or(parts, {**weights, "claims": 1.0}).score
+    else:
+        score = weighted_mean(parts, {**weights, "claims": sum(weights.get(r.name, 0.0) for r in by_claim)}).score
+    return ResponseAggregate(
+        score=score,
+        risk_level=risk_level(score, settings.risk),
+        claims=claims,
+        unmeasured_claims=sum(claim.score is None for claim in claims),
+        missing={result.name: result.reason or "not_measured" for result in results if not result.ran},
+        details={"parts": {name: value for name, value in parts.items() if value is not None}},
+    )
+
+
+def risk_level(score: float | None, settings: RiskSettings = DEFAULT_RISK) -> RiskLevel | None:
+    """Low, medium or high by the two borders; None without a score."""
+    if score is None:
+        return None
+    return "low" if score < settings.low else "high" if score >= settings.high else "medium"
+
+
+def composite_score(
+    settings: CompositeWeights,
+    *,
+    faithfulness: float | None = None,
+    attribution_precision: float | None = None,
+    groundedness: float | None = None,
+    self_consistency: float | None = None,
+) -> Aggregate:
+    """1 - (w_F F + w_A AP + w_G G + w_S SC), in [0, 1]: 0 is no sign of a hallucination (control stack 20.6.5).
+
+    Each argument is in [0, 1], 1 being perfect; None if it was not measured. The control stack counts what was not
+    measured (no citations, a single sample) as 1.0, which makes an unchecked answer look better than a checked one;
+    here it is left out, named in `missing`, and the other weights are made to sum to 1.
+    """
+    parts = {
+        "faithfulness": faithfulness,
+        "attribution_precision": attribution_precision,
+        "groundedness": groundedness,
+        "self_consistency": self_consistency,
+    }
+    mean = weighted_mean(parts, settings.model_dump())
+    return mean.model_copy(update={"score": None if mean.score is None else clipped(1.0 - mean.score)})

@@ -1,0 +1,165 @@
+"""What every measure offers and gives back. A measure scores claims; a check decides.
+
+"Could not measure" is a value of its own: a score of None with its reason, never 0 and never 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic import Field, model_validator
+
+from evidencerails.errors import EvidencerailsError, place_of, reason_of
+from evidencerails.exchange import Exchange, Span, Value
+from evidencerails.measures.calibrated import calibrated
+from evidencerails.report import Label, Quote
+
+if TYPE_CHECKING:
+    from evidencerails.checks.base import CheckContext
+
+log = logging.getLogger("evidencerails.measures")
+
+RESPONSE_LEVEL = "response_level"
+"""Reason of a claim's missing score where the measure speaks about the whole response only."""
+
+
+class Statement(Protocol):
+    """What a measure reads of a claim; `report.Claim` is one."""
+
+    @property
+    def text(self) -> str:
+        """Standalone wording."""
+        ...
+
+    @property
+    def span(self) -> Span:
+        """The words of the response it came from."""
+        ...
+
+
+class ClaimScore(Value):
+    """What one measure says about one claim."""
+
+    score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """How much speaks for a hallucination: 0 nothing, 1 everything. None if it could not be measured."""
+    reason: str = ""
+    """Why there is no score; or what the score rests on."""
+    label: Label | None = None
+    """The label this measure alone would give, where it tells labels apart."""
+    evidence: tuple[Quote, ...] = ()
+    details: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _missing_score_has_a_reason(self) -> ClaimScore:
+        if self.score is None and not self.reason:
+            raise ValueError("a claim without a score needs a reason")
+        return self
+
+
+class MeasureResult(Value):
+    """What one measure says about one response."""
+
+    name: str
+    version: str
+    claims: tuple[ClaimScore, ...] = ()
+    """One for each claim, in their order."""
+    score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """Of the whole response, direction as for claims; None if nothing could be measured."""
+    reason: str = ""
+    """Why the score, or the score of some claims, is missing."""
+    details: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def ran(self) -> bool:
+        """True if the measure gave any score at all."""
+        return self.score is not None or any(claim.score is not None for claim in self.claims)
+
+
+class Measure(Protocol):
+    """One way to score claims. It may raise: `run_measure` turns that into a result without scores."""
+
+    name: str
+    version: str
+    """Raised whenever its scores may change; model and prompt versions are added in the result."""
+
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+        """Score the claims of one exchange."""
+        ...
+
+
+def result_of(
+    measure: Measure,
+    claims: Iterable[ClaimScore],
+    *,
+    version: str = "",
+    details: dict[str, Any] | None = None,
+) -> MeasureResult:
+    """The result of a claim-level measure. Its response score is the worst claim's: none is averaged away.
+
+    With some claims unmeasured the score is that of the others, and the reason says how many are missing.
+    """
+    scored = tuple(claims)
+    values = [claim.score for claim in scored if claim.score is not None]
+    return MeasureResult(
+        name=measure.name,
+        version=version or measure.version,
+        claims=scored,
+        score=max(values, default=None),
+        reason=_missing_reason(scored),
+        details=details or {},
+    )
+
+
+def _missing_reason(claims: Sequence[ClaimScore]) -> str:
+    if not claims:
+        return "no_claims"
+    reasons = list(dict.fromkeys(claim.reason for claim in claims if claim.score is None))
+    if not reasons:
+        return ""
+    count = sum(claim.score is None for claim in claims)
+    if count == len(claims) and len(reasons) == 1:
+        return reasons[0]
+    return f"{count} of {len(claims)} claims not measured: {', '.join(reasons)}"
+
+
+def unmeasured(measure: Measure, claims: Sequence[Statement], reason: str, *, version: str = "") -> MeasureResult:
+    """The result of a measure that could not run."""
+    return MeasureResult(
+        name=measure.name,
+        version=version or measure.version,
+        claims=tuple(ClaimScore(reason=reason) for _ in claims),
+        reason=reason,
+    )
+
+
+async def run_measure(
+    measure: Measure, exchange: Exchange, claims: Sequence[Statement], context: CheckContext
+) -> MeasureResult:
+    """Run one measure; whatever goes wrong inside becomes a result without scores that carries the error."""
+    try:
+        found = await measure.measure(exchange, claims, context)
+        how = context.config.calibration.methods.get(found.name)
+        if how is None or found.score is None:
+            return found
+        return found.model_copy(update={"score": calibrated(found.score, how)})
+    except EvidencerailsError as error:
+        failed: Exception = error
+    except Exception as error:  # boundary to models and providers: a failure here must never read as a score
+        log.error("measure %s failed: %s", measure.name, place_of(error))
+        failed = error
+    return unmeasured(measure, claims, f"measure_failed: {reason_of(failed)}")
+
+
+async def run_measures(
+    measures: Sequence[Measure], exchange: Exchange, claims: Sequence[Statement], context: CheckContext
+) -> tuple[MeasureResult, ...]:
+    """Run several measures at the same time; results in their order."""
+    return tuple(await asyncio.gather(*(run_measure(measure, exchange, claims, context) for measure in measures)))
+
+
+def clipped(value: float) -> float:
+    """The value moved into [0, 1]: float noise of a model may leave it by a hair."""
+    return min(1.0, max(0.0, float(value)))

@@ -1,0 +1,143 @@
+"""Local measures first; a judge only for the claims that they leave unsure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from evidencerails.config import CascadeSettings
+from evidencerails.exchange import Exchange
+from evidencerails.measures.aggregate import Aggregate, claim_aggregates
+from evidencerails.measures.asking import planned_calls
+from evidencerails.measures.base import (
+    ClaimScore,
+    Measure,
+    MeasureResult,
+    Statement,
+    run_measure,
+    run_measures,
+)
+from evidencerails.measures.registry import JUDGES, get_measure, get_measures
+from evidencerails.report import Label
+
+if TYPE_CHECKING:
+    from evidencerails.checks.base import CheckContext
+
+DECIDED_LOCALLY = "decided_locally"
+"""Reason of a claim's missing score in the judge's result: nobody asked."""
+
+
+class Decided(NamedTuple):
+    """What the cascade says of each claim, who was asked, and what everyone said."""
+
+    claims: tuple[ClaimScore, ...]
+    """The judge's score where it gave one; else the local measures' together, `absent` included: an invention that no
+    judge could look at stays one."""
+    results: tuple[MeasureResult, ...]
+    """Of the local measures, then of the judge, if there was one to ask."""
+    asked: tuple[int, ...]
+    """Places of the claims that the local measures left unsure."""
+    saved_calls: int
+    """Judge calls that all claims would have taken, less those that the unsure ones take. Also in `LlmUsage`."""
+
+
+def is_unsure(score: float | None, label: Label | None, settings: CascadeSettings) -> bool:
+    """True if a claim needs a judge: its score is in the band, it has none, or it is `absent`.
+
+    A local model says "neutral" of what it cannot connect to the evidence, invented or merely reworded, and with a high
+    score at that: that is no verdict. Taken for one, it lets every invention through unjudged, as in ChainCheck.
+    """
+    return score is None or label == "absent" or settings.low <= score <= settings.high
+
+
+async def run_cascade(
+    exchange: Exchange,
+    claims: Sequence[Statement],
+    context: CheckContext,
+    *,
+    local: Sequence[Measure] | None = None,
+    judge: Measure | None = None,
+    labels: Sequence[Label | None] | None = None,
+) -> Decided:
+    """Score the claims locally, then have the unsure ones judged.
+
+    Args:
+        local: those of `scoring.measures` that are no judges, if None; `nli` if there are none.
+        judge: `scoring.cascade.judge`, if None. Without a model to ask it gives no scores and the reason.
+        labels: what the caller's own classifier says of each claim; the labels of the local measures if None.
+    """
+    settings = context.config.scoring
+    named = [name for name in settings.measures if name not in JUDGES] or ["nli"]
+    first = get_measures(named) if local is None else local
+    found = await run_measures(first, exchange, claims, context)
+    unsure = unsure_claims(claims, found, context, labels=labels)
+    second = judge or get_measure(settings.cascade.judge)
+    judged = await _judged(second, unsure, exchange, claims, context)
+    saved = _note_saved(len(claims), len(unsure), context)
+    final = tuple(_final(place, found, judged.claims[place], context) for place in range(len(claims)))
+    return Decided(final, (*found, judged), unsure, saved)
+
+
+def unsure_claims(
+    claims: Sequence[Statement],
+    results: Sequence[MeasureResult],
+    context: CheckContext,
+    *,
+    labels: Sequence[Label | None] | None = None,
+) -> tuple[int, ...]:
+    """Places of the claims that the results leave unsure; all of them if there are no results."""
+    settings = context.config.scoring
+    combined = claim_aggregates(results, settings.all_weights) or tuple(Aggregate() for _ in claims)
+    given = labels if labels is not None else [_label(place, results) for place in range(len(claims))]
+    return tuple(
+        place for place in range(len(claims)) if is_unsure(combined[place].score, given[place], settings.cascade)
+    )
+
+
+def _label(place: int, results: Sequence[MeasureResult]) -> Label | None:
+    """`absent` if any measure says so; else the first label there is."""
+    labels = [result.claims[place].label for result in results]
+    return "absent" if "absent" in labels else next((label for label in labels if label is not None), None)
+
+
+async def _judged(
+    judge: Measure, unsure: Sequence[int], exchange: Exchange, claims: Sequence[Statement], context: CheckContext
+) -> MeasureResult:
+    """The judge's result over all claims; those it was not asked about have no score.
+
+    The response has one only if the judge was asked about every claim: that a few are right says nothing of the rest.
+    """
+    result = await run_measure(judge, exchange, [claims[place] for place in unsure], context)
+    scores = dict(zip(unsure, result.claims, strict=True))
+    nobody_asked = ClaimScore(reason=DECIDED_LOCALLY)
+    every = tuple(scores.get(place, nobody_asked) for place in range(len(claims)))
+    reason = DECIDED_LOCALLY if claims and not unsure else result.reason
+    if unsure and len(unsure) < len(claims):
+        counted = f"asked about {len(unsure)} of {len(claims)} claims"
+        reason = f"{counted}; {result.reason}" if result.reason else counted
+        result = result.model_copy(update={"score": None})
+    return result.model_copy(update={"claims": every, "reason": reason})
+
+
+def _final(place: int, local: Sequence[MeasureResult], judged: ClaimScore, context: CheckContext) -> ClaimScore:
+    if judged.score is not None:
+        return judged
+    together = claim_aggregates(local, context.config.scoring.all_weights)
+    reasons = [f"{name}: {reason}" for name, reason in together[place].missing.items()] if together else []
+    if judged.reason != DECIDED_LOCALLY:
+        reasons.append(f"judge: {judged.reason}")
+    return ClaimScore(
+        score=together[place].score if together else None,
+        label=_label(place, local),
+        reason="; ".join(reasons) or DECIDED_LOCALLY,
+        evidence=next((result.claims[place].evidence for result in local if result.claims[place].evidence), ()),
+    )
+
+
+def _note_saved(count: int, unsure: int, context: CheckContext) -> int:
+    saved = planned_calls(count) - planned_calls(unsure)
+    session = context.judge or context.llm
+    if session is None:
+        return 0
+    session.note_saved(saved)
+    return saved

@@ -1,0 +1,213 @@
+"""What a generator was given, as far as it tells why an answer went wrong: relevance, place and age of each passage."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from evidencerails.exchange import Exchange, Message, Passage
+from evidencerails.measures.words import WordIndex, Words, aboutness, words_of
+from evidencerails.text.claimable import clean
+
+CHARACTERS_PER_TOKEN = 4.0
+"""English text; good enough to tell the middle of a context from its ends."""
+ENDS = 0.9
+"""Attention that the very first and the very last token get beside the floor (alpha of 20.2.4)."""
+FLOOR = 0.1
+"""Attention that a token in the middle of an endless context keeps (alpha base of 20.2.4)."""
+REACH = 0.25
+"""How far attention reaches into a context, as a share of what the generator reads reliably (tau of 20.2.4)."""
+MAX_READ = 40_000
+"""Characters of a passage that are compared; a longer one is judged by its beginning."""
+_DATE_KEYS = (
+    "date",
+    "updated",
+    "updated_at",
+    "modified",
+    "last_modified",
+    "published",
+    "published_at",
+    "timestamp",
+    "year",
+)
+_ORDERS = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:instructions?|prompts?|rules|above|previous)\b"
+    r"|\b(?:you are now|system prompt|as an ai|reply only with|you must (?:answer|say|reply|respond|tell))\b",
+    re.IGNORECASE,
+)
+_NEWS = re.compile(
+    r"\b(?:current(?:ly)?|latest|newest|now(?:adays)?|today|this (?:year|month|week)|right now|recent(?:ly)?|so far|"
+    r"price|stock|version|release|still|these days|as of)\b",
+    re.IGNORECASE,
+)
+_POINTING = re.compile(r"\b(?:it|they|them|that|this|those|these|he|she|him|her|there|one)\b", re.IGNORECASE)
+_NAMED = re.compile(r"(?<=\s)[^\W\d_a-z]\w+|\d")
+
+
+class Position(NamedTuple):
+    """Where a passage stands in what the generator read."""
+
+    token: int
+    """Estimated tokens before its middle."""
+    context_tokens: int
+    """Estimated tokens of all that was given."""
+    share: float
+    """0 at the beginning, 1 at the end."""
+    attention: float
+    """Expected attention, in [0, 1], by the U-shaped curve of 20.2.4."""
+
+
+class ContextView:
+    """One exchange as its generator saw it. Made once, asked for each finding."""
+
+    def __init__(
+        self, passages: Sequence[Passage], prompt: Sequence[Message], question: str, today: datetime.date
+    ) -> None:
+        self.passages = tuple(passages)
+        self._prompt = " ".join(message.content for message in prompt)
+        self._turns = sum(message.role == "user" for message in prompt)
+        self._question = question
+        self._today = today
+
+    @classmethod
+    def of(cls, exchange: Exchange, today: datetime.date | None = None) -> ContextView:
+        """The view of an exchange; `today` (the clock's) is what the age of evidence counts from."""
+        return cls(exchange.evidence, exchange.prompt, exchange.user_input, today or datetime.date.today())
+
+    @cached_property
+    def _indexes(self) -> list[WordIndex]:
+        return [WordIndex([clean(passage.text[:MAX_READ])]) for passage in self.passages]
+
+    # ---- relevance
+
+    @property
+    def has_question(self) -> bool:
+        """True if the user's question is known and has words to compare."""
+        return bool(words_of(self._question).content)
+
+    @cached_property
+    def relevance(self) -> list[float]:
+        """How far each passage is about the question, in [0, 1]."""
+        asked = words_of(self._question)
+        return [aboutness(asked, index) for index in self._indexes]
+
+    @property
+    def best_relevance(self) -> float:
+        """Relevance of the passage most about the question; 0.0 without any."""
+        return max(self.relevance, default=0.0)
+
+    def aboutness_of(self, words: Words, place: int | None) -> float:
+        """How far a passage speaks of the same thing as these words; 0.0 for none."""
+        return 0.0 if place is None else aboutness(words, self._indexes[place])
+
+    def nearest_to(self, words: Words) -> int | None:
+        """Place of the passage that shares most with the words; None if none shares any."""
+        shares = [aboutness(words, index) for index in self._indexes]
+        best = max(range(len(shares)), key=shares.__getitem__, default=None)
+        return best if best is not None and shares[best] > 0 else None
+
+    def place_of(self, passage_id: str | None) -> int | None:
+        """Place of the passage with this id, from 0."""
+        return next((n for n, passage in enumerate(self.passages) if passage.id == passage_id), None)
+
+    def holding_values_of(self, words: Words) -> list[int]:
+        """Places of passages about the same thing that have all numbers, dates and names of the words; none if those
+        have no number and no date."""
+        if not words.numbers and not words.dates:
+            return []
+        return [
+            place
+            for place, index in enumerate(self._indexes)
+            if aboutness(words, index) >= 0.5
+            and all(map(index.has_number, words.numbers))
+            and all(map(index.has_date, words.dates))
+            and all(map(index.has_name, words.names))
+        ]
+
+    # ---- place
+
+    def position_of(self, place: int, reliable_tokens: int) -> Position:
+        """Where a passage stands, in the prompt if it is found there, else in the evidence in its order."""
+        text = self.passages[place].text
+        at = self._prompt.find(text[:200])
+        if at >= 0:
+            whole = len(self._prompt)
+        else:
+            at = len(self._prompt) + sum(len(passage.text) for passage in self.passages[:place])
+            whole = len(self._prompt) + sum(len(passage.text) for passage in self.passages)
+        token, total = (at + len(text) / 2) / CHARACTERS_PER_TOKEN, max(1.0, whole / CHARACTERS_PER_TOKEN)
+        return Position(round(token), round(total), min(1.0, token / total), attention(token, total, reliable_tokens))
+
+    # ---- age
+
+    def date_of(self, place: int | None) -> datetime.date | None:
+        """Date of a passage from its metadata; None if it has none."""
+        if place is None:
+            return None
+        metadata = self.passages[place].metadata
+        return next((date for key in _DATE_KEYS if (date := _as_date(metadata.get(key))) is not None), None)
+
+    def age_of(self, place: int | None) -> int | None:
+        """Days since the date of a passage; None if it has none."""
+        date = self.date_of(place)
+        return None if date is None else (self._today - date).days
+
+    # ---- the prompt
+
+    @cached_property
+    def giving_orders(self) -> list[int]:
+        """Places of passages that tell their reader what to do: instructions hidden in evidence."""
+        return [place for place, passage in enumerate(self.passages) if _ORDERS.search(passage.text[:MAX_READ])]
+
+    @property
+    def asks_for_news(self) -> bool:
+        """True if the question is about something that changes."""
+        return _NEWS.search(self._question) is not None
+
+    def prompt_says(self, *words: str) -> bool:
+        """True if the prompt has one of these words, or there is no prompt to look at."""
+        return not self._prompt or re.search(rf"\b(?:{'|'.join(words)})\b", self._prompt, re.IGNORECASE) is not None
+
+    @cached_property
+    def ambiguity(self) -> str:
+        """What the question leaves open; empty if nothing was seen."""
+        words = words_of(self._question).content
+        if (
+            self._turns == 1
+            and len(words) <= 2
+            and _POINTING.search(self._question)
+            and not _NAMED.search(self._question)
+        ):
+            return "the question points at something that it does not name"
+        if self._question.count("?") > 2:
+            return f"the prompt asks {self._question.count('?')} questions at once"
+        return ""
+
+
+def attention(token: float, context_tokens: float, reliable_tokens: int) -> float:
+    """Expected attention to a token, in [0, 1]: high at both ends, low in the middle of a long context (20.2.4)."""
+    reach = REACH * reliable_tokens
+    ends = math.exp(-token / reach) + math.exp(-max(0.0, context_tokens - token) / reach)
+    return min(1.0, ENDS * ends + FLOOR)
+
+
+def _as_date(value: Any) -> datetime.date | None:
+    if isinstance(value, datetime.datetime):
+        return value.date()
+    if isinstance(value, datetime.date):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and 1900 <= value <= 2100:
+        return datetime.date(value, 1, 1)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 1e8 < value < 1e10:
+        return datetime.datetime.fromtimestamp(value, datetime.timezone.utc).date()
+    if not isinstance(value, str):
+        return None
+    match = re.match(r"\s*(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", value)
+    try:
+        return datetime.date(int(match[1]), int(match[2] or 1), int(match[3] or 1)) if match else None
+    except ValueError:
+        return None

@@ -1,0 +1,138 @@
+"""Evidence made ready for measures: windows for an NLI model, excerpts for a prompt, quotes found again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from evidencerails.exchange import Passage, Span
+from evidencerails.measures.base import Statement
+from evidencerails.nli.windows import Coverage, Window, WindowIndex, build_windows, coverage
+from evidencerails.report import Quote
+
+if TYPE_CHECKING:
+    from evidencerails.config import GroundingSettings
+    from evidencerails.nli.exchange_nli import ExchangeNli
+
+MAX_PROMPT_CHARACTERS = 24_000
+"""Evidence that goes into one prompt, some 6,000 tokens; what is left out is chosen by shared words and reported."""
+EXCERPT_WORDS = 200
+NEAR_CHARACTERS = 900
+"""Evidence that goes with a claim which is asked about alone: what is near to it, some 200 tokens."""
+NEAR_WORDS = 40
+NEAR_OVERLAP_WORDS = 0
+"""Excerpts around a single claim are short, so that several places of the evidence fit in."""
+_WORD = re.compile(r"\w+")
+_LOOSE = re.compile(r"[\W_]+")
+_CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
+_LETTER = r"[^\W\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]"  # of a script that puts gaps between words
+_ELLIPSIS = re.compile(r"\.{3}|…")
+_STEM = 5
+"""Letters in which two words must agree to be of one family: built, building."""
+_TRIVIAL = frozenset(
+    """a an the this that these those it its he she they his her their is are was were be been being of in on at to
+    for from by with and or but not no as has have had do does did will would can could may might must i you
+    we there""".split()  # noqa: SIM905 - words read better than a list of strings
+)
+
+
+@dataclass(frozen=True)
+class ClaimWindows:
+    """Windows worth reading for each claim, in the claims' order."""
+
+    per_claim: tuple[tuple[Window, ...], ...]
+    coverage: Coverage
+
+
+def windows_for(
+    texts: Sequence[str], passages: Sequence[Passage], nli: ExchangeNli, settings: GroundingSettings
+) -> ClaimWindows:
+    """Windows for each text. Blocks: run it by `NliService.run`."""
+    longest = max((len(nli.token_offsets(text)) for text in texts), default=0)
+    windows = nli.windows(passages, longest, settings)
+    index = WindowIndex(windows)
+    chosen = tuple(tuple(index.select(text, settings.max_windows)) for text in texts)
+    return ClaimWindows(chosen, coverage(windows, (window for some in chosen for window in some)))
+
+
+class Excerpts(NamedTuple):
+    """What of the evidence goes into a prompt."""
+
+    passages: tuple[Passage, ...]
+    coverage: Coverage
+
+
+def excerpts_for(
+    claims: Sequence[Statement], passages: Sequence[Passage], limit: int = MAX_PROMPT_CHARACTERS
+) -> Excerpts:
+    """All passages if they fit into `limit` characters, else the windows that share most with the claims, in order."""
+    words, overlap = (EXCERPT_WORDS, None) if limit > NEAR_CHARACTERS else (NEAR_WORDS, NEAR_OVERLAP_WORDS)
+    windows = build_windows(passages, 0, _word_offsets, window_tokens=words, overlap_tokens=overlap)
+    if fit_into(passages, limit):
+        return Excerpts(tuple(passages), coverage(windows, windows))
+    kept = _best_windows(claims, windows, limit, words)
+    excerpts = tuple(window.passage.model_copy(update={"text": window.text}) for window in kept)
+    return Excerpts(excerpts, coverage(windows, kept))
+
+
+def fit_into(passages: Sequence[Passage], limit: int) -> bool:
+    """True if the passages have at most `limit` characters, so that nothing of them is left out."""
+    return sum(len(passage.text) for passage in passages) <= limit
+
+
+def _best_windows(claims: Sequence[Statement], windows: Sequence[Window], limit: int, words: int) -> list[Window]:
+    """Windows in evidence order; each claim gets its best one before any gets its second."""
+    index = WindowIndex(windows)
+    per_claim = [index.select(claim.text, max(1, limit // (words * 5))) for claim in claims]
+    kept: set[Window] = set()
+    room = limit
+    for rank in range(max(map(len, per_claim), default=0)):
+        for chosen in per_claim:
+            if rank < len(chosen) and chosen[rank] not in kept and len(chosen[rank].text) <= room:
+                kept.add(chosen[rank])
+                room -= len(chosen[rank].text)
+    return [window for window in windows if window in kept]
+
+
+def _word_offsets(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+def find_quote(quote: str, passages: Iterable[Passage], *, score: float = 1.0) -> Quote | None:
+    """Where the evidence says these words, with its own offsets; None if it does not.
+
+    Case, white space, marks and an ellipsis in the middle may differ; the words and their order may not. A judge
+    that quotes what nobody wrote has made its verdict up.
+    """
+    parts = [part for part in (_words_pattern(piece) for piece in _ELLIPSIS.split(quote)) if part is not None]
+    for passage in passages if parts else ():
+        found = [pattern.search(passage.text) for pattern in parts]
+        places = [match.span() for match in found if match is not None]
+        if len(places) == len(parts):
+            start, end = max(places, key=lambda place: place[1] - place[0])
+            span = Span.of(passage.text, start, end)
+            return Quote(passage_id=passage.id, source=passage.source, span=span, score=score)
+    return None
+
+
+def is_about(quote: str, claim: str) -> bool:
+    """True if the two share a telling word: a quote of anything at all proves nothing (nor does one of an order)."""
+    return bool(_telling(quote) & _telling(claim))
+
+
+def _telling(text: str) -> set[str]:
+    words = (word.lower() for word in _WORD.findall(text))
+    return {word if word.isdigit() else word[:_STEM] for word in words if word not in _TRIVIAL}
+
+
+def _words_pattern(text: str) -> re.Pattern[str] | None:
+    """Finds the words of `text` in this order with anything but words between them; None if it has no word."""
+    words = [re.escape(word) for word in _LOOSE.split(text) if word]
+    if not words:
+        return None
+    body = r"[\W_]+".join(words)
+    before = "" if _CJK.fullmatch(body[0]) else f"(?<!{_LETTER})"
+    after = "" if _CJK.fullmatch(body[-1]) else f"(?!{_LETTER})"
+    return re.compile(before + body + after, re.IGNORECASE)

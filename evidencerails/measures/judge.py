@@ -1,0 +1,168 @@
+"""A judge model reads the evidence and grades each claim by a rubric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from evidencerails.exchange import Exchange, Passage
+from evidencerails.llm.parsing import parse_object
+from evidencerails.measures.asking import (
+    NO_VERDICT,
+    SECOND_LOOK,
+    Answer,
+    Question,
+    Replies,
+    ask_about,
+    list_schema,
+    unasked,
+)
+from evidencerails.measures.base import ClaimScore, MeasureResult, Statement, result_of, unmeasured
+from evidencerails.measures.evidence import find_quote, is_about
+from evidencerails.report import Label
+
+if TYPE_CHECKING:
+    from evidencerails.checks.base import CheckContext
+    from evidencerails.llm.session import LlmSession
+
+HIGHEST_LEVEL = 4
+_CANNOT_TELL = 2
+_NOTHING_SAID = 1
+_LABELS: tuple[Label, ...] = ("contradicted", "absent", "partially_supported", "supported", "supported")
+"""By level."""
+INVENTED_QUOTE = "invented_quote"
+"""Reason where the judge proves its verdict by words that are not in the evidence or not about the claim."""
+
+
+class Verdict(Answer):
+    """The judge's verdict on one claim."""
+
+    level: int = Field(ge=0, le=HIGHEST_LEVEL)
+    quote: str = ""
+    reason: str = ""
+
+
+class _Reply(BaseModel):
+    verdicts: list[Verdict]
+
+
+SCHEMA = list_schema(
+    "verdicts",
+    {
+        "claim": {"type": "integer"},
+        "reason": {"type": "string"},
+        "quote": {"type": "string"},
+        "level": {"type": "integer", "enum": list(range(HIGHEST_LEVEL + 1))},
+    },
+)
+"""The reason comes before the level it explains."""
+
+_QUESTION: Question[Verdict] = Question(
+    task="judge_claims",
+    parse=lambda text: parse_object(text, _Reply).verdicts,
+    schema=SCHEMA,
+    repair=(
+        "That reply could not be read. Reply with the JSON object alone: "
+        '{"verdicts": [{"claim": 1, "reason": "...", "quote": "...", "level": 0}]}, one entry for each claim, '
+        "level a whole number from 0 to 4."
+    ),
+)
+
+
+class JudgeMeasure:
+    """1 - level / 4, where an LLM has chosen the level of support from 4 (stated) to 0 (contradicted).
+
+    All claims go in one call (20 at most), in an order that a seed decides. A second pass, in another order, asks again
+    about claims that the judge could not decide (level 2), left out, or proved by an invented quote. Two verdicts are
+    averaged and the less supported label stands; a claim without a proven verdict after that has no score.
+    """
+
+    name = "judge"
+    version = "1"
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+        """Have each claim judged against the evidence."""
+        session = context.judge or context.llm
+        if session is None or not exchange.evidence:
+            return unmeasured(self, claims, unasked(exchange, context))
+        everything = range(len(claims))
+        first = await self._pass(everything, exchange, claims, context, session, number=1)
+        unsure = [place for place in everything if _is_unsure(first[place])]
+        second = await self._pass(unsure, exchange, claims, context, session, number=2)
+        scores = [_settled(first[place], second.get(place)) for place in everything]
+        version = f"{self.version}+{session.client.model}+{context.prompts.version(_QUESTION.task)}"
+        return result_of(self, scores, version=version, details={"second_pass": len(unsure)})
+
+    async def _pass(
+        self,
+        places: Sequence[int],
+        exchange: Exchange,
+        claims: Sequence[Statement],
+        context: CheckContext,
+        session: LlmSession,
+        *,
+        number: int,
+    ) -> Mapping[int, ClaimScore]:
+        if not places:
+            return {}
+        replies = await ask_about(
+            _QUESTION,
+            places,
+            claims,
+            exchange.evidence,
+            context,
+            session,
+            seed=self._seed + number,
+            note=SECOND_LOOK if number > 1 else "",
+        )
+        scores = await context.nli.run(_claim_scores, places, replies, claims, exchange.evidence)
+        return dict(zip(places, scores, strict=True))
+
+
+def _claim_scores(
+    places: Sequence[int], replies: Replies[Verdict], claims: Sequence[Statement], passages: Sequence[Passage]
+) -> list[ClaimScore]:
+    """Blocks for as long as it takes to look for the quotes in all evidence."""
+    return [_claim_score(place, replies, claims[place], passages) for place in places]
+
+
+def _claim_score(place: int, replies: Replies[Verdict], claim: Statement, passages: Sequence[Passage]) -> ClaimScore:
+    verdict = replies.answers.get(place)
+    if verdict is None:
+        return ClaimScore(reason=replies.reasons.get(place, NO_VERDICT))
+    score = 1.0 - verdict.level / HIGHEST_LEVEL
+    sureness = max(score, 1.0 - score)
+    quote = find_quote(verdict.quote, passages, score=sureness) if is_about(verdict.quote, claim.text) else None
+    if quote is None and verdict.level != _NOTHING_SAID:
+        return ClaimScore(reason=INVENTED_QUOTE)
+    return ClaimScore(
+        score=score,
+        label=_LABELS[verdict.level],
+        reason=verdict.reason,
+        evidence=(quote,) if quote is not None else (),
+        details={"level": verdict.level},
+    )
+
+
+def _is_unsure(found: ClaimScore) -> bool:
+    """True if a second look can help: not after a failed call, which was retried already."""
+    if found.score is None:
+        return found.reason in (NO_VERDICT, INVENTED_QUOTE)
+    return bool(found.details["level"] == _CANNOT_TELL)
+
+
+def _settled(first: ClaimScore, second: ClaimScore | None) -> ClaimScore:
+    """The verdict of both passes. One that could not be read or proven counts nothing."""
+    if second is None or second.score is None:
+        return first
+    if first.score is None or first.label is None or second.label is None:
+        return second
+    score = (first.score + second.score) / 2
+    worse = first if first.score > second.score else second
+    levels = [first.details["level"], second.details["level"]]
+    return worse.model_copy(update={"score": score, "details": {"levels": levels}})

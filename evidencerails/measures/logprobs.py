@@ -1,0 +1,93 @@
+"""How sure the model was of the very tokens it wrote, by claim."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from evidencerails.exchange import Exchange, Span, TokenLogprob
+from evidencerails.measures.base import ClaimScore, MeasureResult, Statement, clipped, result_of, unmeasured
+
+if TYPE_CHECKING:
+    from evidencerails.checks.base import CheckContext
+
+Statistic = Literal["avg", "min"]
+
+OTHER_TEXT = "logprobs_of_other_text"
+"""Reason where the tokens are not those of the response."""
+
+
+class PlacedToken(NamedTuple):
+    """A token of the response: `response[start:end]`, and its natural-log probability."""
+
+    start: int
+    end: int
+    logprob: float
+
+
+def align(response: str, tokens: Sequence[TokenLogprob]) -> list[PlacedToken] | None:
+    """The tokens with their places in the response; None unless they concatenate to it.
+
+    White space around the whole may differ, as applications strip answers. Nothing else may: probabilities of another
+    text say nothing about this one.
+    """
+    whole = "".join(token.token for token in tokens)
+    body = response.strip()
+    if not body or whole.strip() != body:
+        return None
+    place = (len(response) - len(response.lstrip())) - (len(whole) - len(whole.lstrip()))
+    placed = []
+    for token in tokens:
+        placed.append(PlacedToken(place, place + len(token.token), token.logprob))
+        place += len(token.token)
+    return placed
+
+
+class LogprobsMeasure:
+    """1 - probability of the claim's tokens, from the log probabilities that came with the response itself.
+
+    `avg` is 1 - exp(mean log p), one minus the geometric mean of the token probabilities; `min` is one minus the
+    smallest. SelfCheckGPT's grey-box baselines Avg(-log p) and Max(-log p) order claims in the same way
+    (arXiv 2303.08896, section 4.1). Never of a new generation: that would measure another text.
+    """
+
+    name = "logprobs"
+    version = "1"
+
+    def __init__(self, statistic: Statistic = "avg") -> None:
+        self._statistic = statistic
+
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+        """Score each claim by the tokens that overlap its span."""
+        if not exchange.logprobs:
+            return unmeasured(self, claims, "no_logprobs")
+        scores = await context.nli.run(self._scores, exchange, claims)
+        if scores is None:
+            return unmeasured(self, claims, OTHER_TEXT)
+        return result_of(self, scores, details={"tokens": len(exchange.logprobs), "statistic": self._statistic})
+
+    def _scores(self, exchange: Exchange, claims: Sequence[Statement]) -> list[ClaimScore] | None:
+        placed = align(exchange.response, exchange.logprobs)
+        if placed is None:
+            return None
+        telling = [token for token in placed if _says_something(exchange.response[max(0, token.start) : token.end])]
+        ends = [token.end for token in telling]
+        return [self._score(telling[bisect_right(ends, claim.span.start) :], claim.span) for claim in claims]
+
+    def _score(self, tokens: Sequence[PlacedToken], span: Span) -> ClaimScore:
+        """Score of a span; the tokens begin with the first that reaches into it."""
+        values = [token.logprob for token in takewhile(lambda token: token.start < span.end, tokens)]
+        if not values:
+            return ClaimScore(reason="no_tokens")
+        mean, least = math.fsum(values) / len(values), min(values)
+        probability = math.exp(mean if self._statistic == "avg" else least)
+        details = {"mean_logprob": mean, "min_logprob": least, "tokens": len(values)}
+        return ClaimScore(score=clipped(1.0 - probability), details=details)
+
+
+def _says_something(text: str) -> bool:
+    """False for white space and bare marks: which one the model picked says nothing about a fact."""
+    return any(character.isalnum() for character in text)

@@ -1,0 +1,130 @@
+"""What the measures add to a report: numbers for people. No decision rests on them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evidencerails.config import CompositeWeights
+from evidencerails.errors import place_of
+from evidencerails.exchange import Exchange
+from evidencerails.measures.aggregate import ResponseAggregate, aggregate_response, composite_score
+from evidencerails.measures.base import MeasureResult, Statement, run_measures
+from evidencerails.measures.cascade import run_cascade
+from evidencerails.measures.registry import JUDGES, get_measure, get_measures
+from evidencerails.report import CheckResult
+
+if TYPE_CHECKING:
+    from evidencerails.checks.base import CheckContext
+
+log = logging.getLogger("evidencerails.measures")
+
+LISTED_CLAIMS = 100
+"""Claims whose scores are listed in the details."""
+
+
+async def with_measures(results: Sequence[CheckResult], exchange: Exchange, context: CheckContext) -> list[CheckResult]:
+    """The results, with what the measures of `scoring.measures` say about their claims.
+
+    The claims are those of the check that made the most, or the rules' if none made any. Metrics `measure_<name>` and
+    `measures_score` hold the responses' scores, as far as there are any; `details["measures"]` the rest, with the
+    reason of each measure that did not run. Chunks of a stream are not measured.
+    """
+    names = context.config.scoring.measures
+    if not names or not results or exchange.is_chunk:
+        return list(results)
+    bearer = max(range(len(results)), key=lambda place: len(results[place].claims))
+    try:
+        extended = await _extended(results[bearer], exchange, context)
+    except Exception as error:  # boundary to models and providers: numbers for people must not cost the verdict
+        log.error("the measures %s failed: %s", ", ".join(names), place_of(error))
+        return list(results)
+    return [extended if place == bearer else result for place, result in enumerate(results)]
+
+
+async def _extended(result: CheckResult, exchange: Exchange, context: CheckContext) -> CheckResult:
+    claims: Sequence[Statement] = result.claims
+    if not claims:
+        claims = await context.nli.run(_claims_by_rule, exchange.response)
+    found = await _measure(context.config.scoring.measures, exchange, claims, context)
+    together = aggregate_response(found, context.config.scoring)
+    return result.model_copy(
+        update={
+            "metrics": {**result.metrics, **_metrics(found, together)},
+            "details": {**result.details, "measures": _details(claims, found, together)},
+        }
+    )
+
+
+def composite_metrics(metrics: Mapping[str, float], weights: CompositeWeights) -> dict[str, float]:
+    """`composite_score` of the control stack, 20.6.5, from the metrics that the checks gave; empty if none did.
+
+    `composite_measured` is the part of the weights whose metric was measured: below 1 something is left out, and has no
+    metric of its own in the report.
+    """
+    composite = composite_score(weights, **composite_parts(metrics))
+    if composite.score is None:
+        return {}
+    given = weights.model_dump()
+    measured = sum(given[name] for name in composite.weights) / sum(given.values())
+    return {"composite_score": composite.score, "composite_measured": measured}
+
+
+COMPOSITE_PARTS = ("faithfulness", "attribution_precision", "groundedness", "self_consistency")
+
+
+def composite_parts(metrics: Mapping[str, float]) -> dict[str, float | None]:
+    """The parts of the composite score, in [0, 1], 1 being perfect; None for what was not measured."""
+    drift = metrics.get("pairwise_contradiction_rate", metrics.get("sample_disagreement"))
+    return {
+        "faithfulness": metrics.get("faithfulness", metrics.get("severity_weighted_faithfulness")),
+        "attribution_precision": metrics.get("attribution_precision"),
+        "groundedness": metrics.get("groundedness"),
+        "self_consistency": None if drift is None else 1.0 - drift,
+    }
+
+
+def _claims_by_rule(response: str) -> Sequence[Statement]:
+    from evidencerails.text.claims import extract_claims
+
+    return extract_claims(response)
+
+
+async def _measure(
+    names: Sequence[str], exchange: Exchange, claims: Sequence[Statement], context: CheckContext
+) -> tuple[MeasureResult, ...]:
+    """Results of all measures; a judge beside local ones is asked only about what they leave unsure."""
+    local = get_measures(name for name in names if name not in JUDGES)
+    judges = get_measures(name for name in names if name in JUDGES)
+    if not local or not judges:
+        return await run_measures((*local, *judges), exchange, claims, context)
+    decided = await run_cascade(exchange, claims, context, local=local, judge=get_measure(judges[0].name))
+    return (*decided.results, *await run_measures(judges[1:], exchange, claims, context))
+
+
+def _metrics(found: Sequence[MeasureResult], together: ResponseAggregate) -> dict[str, float]:
+    metrics = {f"measure_{result.name}": result.score for result in found}
+    metrics["measures_score"] = together.score
+    return {name: score for name, score in metrics.items() if score is not None}
+
+
+def _details(
+    claims: Sequence[Statement], found: Sequence[MeasureResult], together: ResponseAggregate
+) -> dict[str, Any]:
+    """Offsets and scores; no words of the answer, so that nothing has to be redacted."""
+    return {
+        "risk_level": together.risk_level,
+        "missing": together.missing,
+        "unmeasured_claims": together.unmeasured_claims,
+        "versions": {result.name: result.version for result in found},
+        "claims": [
+            {
+                "start": claim.span.start,
+                "end": claim.span.end,
+                "score": together.claims[place].score,
+                "scores": {result.name: result.claims[place].score for result in found},
+            }
+            for place, claim in enumerate(claims[:LISTED_CLAIMS])
+        ],
+    }

@@ -1,0 +1,69 @@
+"""1 - support: how little the evidence entails a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from evidencerails.exchange import Exchange, Span
+from evidencerails.measures.base import ClaimScore, MeasureResult, Statement, clipped, result_of, unmeasured
+from evidencerails.measures.evidence import windows_for
+from evidencerails.measures.languages import unknown_language
+from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, LABELS
+from evidencerails.nli.windows import Window
+from evidencerails.report import Label, NliScores, Quote
+
+if TYPE_CHECKING:
+    from evidencerails.checks.base import CheckContext
+    from evidencerails.nli.base import Scores
+
+_LABELS: dict[str, Label] = {"entailment": "supported", "neutral": "absent", "contradiction": "contradicted"}
+
+
+class NliMeasure:
+    """1 - max over evidence windows of P(entailment): faith(c) of the control stack, 20.4.3, turned round.
+
+    The label is that of the likeliest relation: a claim that some window entails is supported; else a window that
+    contradicts it makes it contradicted; else it is absent, which is never clean. This is the bare model: the
+    calibrated combination with word evidence is `scoring.verdict`.
+    """
+
+    name = "nli"
+    version = "1"
+
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+        """Score each claim against the evidence."""
+        if not exchange.evidence:
+            return unmeasured(self, claims, "no_evidence")
+        if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
+            return unmeasured(self, claims, reason)
+        texts = [claim.text for claim in claims]
+        windows = await context.nli.run(windows_for, texts, exchange.evidence, context.nli, context.config.grounding)
+        pairs = [(w.text, text) for text, chosen in zip(texts, windows.per_claim, strict=True) for w in chosen]
+        rows = iter(await context.nli.scores(pairs))
+        scores = [_claim_score(chosen, [next(rows) for _ in chosen]) for chosen in windows.per_claim]
+        version = f"{self.version}+{context.nli.name}@{context.nli.version}"
+        return result_of(self, scores, version=version, details={"coverage": windows.coverage.share})
+
+
+def _claim_score(windows: Sequence[Window], rows: Sequence[Scores]) -> ClaimScore:
+    if not windows:
+        return ClaimScore(reason="no_evidence")
+    support = max(range(len(rows)), key=lambda place: float(rows[place][ENTAILMENT]))
+    against = max(range(len(rows)), key=lambda place: float(rows[place][CONTRADICTION]))
+    label = _LABELS[LABELS[int(rows[support].argmax())]]
+    if label != "supported" and int(rows[against].argmax()) == CONTRADICTION:
+        label = "contradicted"
+    deciding, column = (against, CONTRADICTION) if label == "contradicted" else (support, ENTAILMENT)
+    nli = NliScores(**{name: float(value) for name, value in zip(LABELS, rows[deciding], strict=True)})
+    return ClaimScore(
+        score=clipped(1.0 - float(rows[support][ENTAILMENT])),
+        label=label,
+        evidence=() if label == "absent" else (_quote(windows[deciding], float(rows[deciding][column])),),
+        details=nli.model_dump(),
+    )
+
+
+def _quote(window: Window, score: float) -> Quote:
+    span = Span.of(window.passage.text, window.start, window.end)
+    return Quote(passage_id=window.passage.id, source=window.passage.source, span=span, score=clipped(score))

@@ -1,0 +1,118 @@
+"""In how many different meanings the model answers: entropy over clusters of answers that entail each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from evidencerails.exchange import Exchange
+from evidencerails.measures.base import RESPONSE_LEVEL, ClaimScore, MeasureResult, Statement, clipped, unmeasured
+from evidencerails.measures.languages import unknown_language
+from evidencerails.measures.relations import DECIDES_FROM, relations
+from evidencerails.measures.samples import samples_for, sentences_of
+
+if TYPE_CHECKING:
+    from evidencerails.checks.base import CheckContext
+
+MAX_SENTENCES = 20
+"""Of one answer. Answers of more sentences hardly ever entail each other whole, which would say nothing about the
+model; and the pairs grow with the square of the answers."""
+SHORT_ANSWER_WORDS = 6
+"""Up to so many words an answer is read together with its question: "Paris" entails nothing by itself."""
+
+
+def clusters_of(count: int, are_equivalent: Callable[[int, int], bool]) -> list[list[int]]:
+    """Numbers 0 to count - 1 in groups: each joins the first group whose first member it is equivalent to."""
+    clusters: list[list[int]] = []
+    for item in range(count):
+        home = next((cluster for cluster in clusters if are_equivalent(cluster[0], item)), None)
+        if home is None:
+            clusters.append([item])
+        else:
+            home.append(item)
+    return clusters
+
+
+def entropy(sizes: Sequence[int]) -> float:
+    """Discrete entropy of a partition in nats: - sum p ln p with p = size / total; 0.0 for one cluster or none."""
+    total = sum(sizes)
+    return 0.0 - math.fsum(size / total * math.log(size / total) for size in sizes if size)
+
+
+def normalised_entropy(sizes: Sequence[int]) -> float | None:
+    """Entropy in [0, 1]: 0 if all items are in one cluster, 1 if each has its own; None for fewer than two items."""
+    total = sum(sizes)
+    return None if total < 2 else clipped(entropy(sizes) / math.log(total))
+
+
+class SemanticEntropyMeasure:
+    """Discrete semantic entropy of the response and its samples, divided by the highest possible one, ln M.
+
+    Farquhar et al., Nature 630 (2024): answers share a meaning if each entails the other; clusters are formed greedily.
+    A longer answer entails another if it entails every sentence of it. Speaks about the response, not about claims.
+    """
+
+    name = "semantic_entropy"
+    version = "1"
+
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+        """Score the whole response."""
+        if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
+            return unmeasured(self, claims, reason)
+        drawn = await samples_for(exchange, context)
+        if not drawn.texts:
+            return unmeasured(self, claims, drawn.reason)
+        answers = _with_question([exchange.response, *drawn.texts], exchange.user_input)
+        sentences = await context.nli.run(_compared, answers)
+        if (longest := max(map(len, sentences))) > MAX_SENTENCES:
+            return unmeasured(self, claims, f"too_long: {longest} sentences, at most {MAX_SENTENCES}")
+        entails = await _entailments([text for text, _ in answers], sentences, context)
+        clusters = clusters_of(len(answers), lambda one, other: entails[one][other] and entails[other][one])
+        return self._result(claims, clusters, f"{self.version}+{context.nli.name}@{context.nli.version}")
+
+    def _result(self, claims: Sequence[Statement], clusters: Sequence[Sequence[int]], version: str) -> MeasureResult:
+        sizes = [len(cluster) for cluster in clusters]
+        own = next(cluster for cluster in clusters if 0 in cluster)
+        return MeasureResult(
+            name=self.name,
+            version=version,
+            claims=tuple(ClaimScore(reason=RESPONSE_LEVEL) for _ in claims),
+            score=normalised_entropy(sizes),
+            details={
+                "clusters": [list(cluster) for cluster in clusters],
+                "entropy_nats": entropy(sizes),
+                "share_of_own_meaning": len(own) / sum(sizes),
+            },
+        )
+
+
+def _with_question(answers: Sequence[str], question: str) -> list[tuple[str, bool]]:
+    """Each answer as it is compared, and whether it was short and got its question in front.
+
+    If one is short, all get the question: "Paris" and "It is Paris." shall entail each other.
+    """
+    if question and any(len(answer.split()) <= SHORT_ANSWER_WORDS for answer in answers):
+        return [(f"{question.strip()} {answer.strip()}", True) for answer in answers]
+    return [(answer, False) for answer in answers]
+
+
+def _compared(answers: Sequence[tuple[str, bool]]) -> list[list[str]]:
+    """What another answer has to entail of each: its sentences, or the short answer with its question."""
+    return [[text] if is_short else sentences_of(text) for text, is_short in answers]
+
+
+async def _entailments(
+    answers: Sequence[str], sentences: Sequence[Sequence[str]], context: CheckContext
+) -> list[list[bool]]:
+    """`found[i][j]`: answer i entails every sentence of answer j. Equal answers entail each other in any case."""
+    plain = [" ".join(answer.casefold().split()) for answer in answers]
+    statements = list(dict.fromkeys(sentence for some in sentences for sentence in some))
+    stands = dict(zip(statements, await relations(statements, answers, context), strict=True))
+    return [
+        [
+            plain[i] == plain[j] or all(stands[sentence][i].entailment >= DECIDES_FROM for sentence in sentences[j])
+            for j in range(len(answers))
+        ]
+        for i in range(len(answers))
+    ]

@@ -1,0 +1,143 @@
+"""The same job on Ray Data: each actor loads the model once; the driver reads the rows and writes the results.
+
+Rows travel as JSON text, so that Arrow need not guess types that differ from row to row. A worker that dies takes its
+blocks with it; Ray starts another and runs them again, which is safe, since a check changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from evidencerails.errors import ClusterError, EvidencerailsError, MissingExtraError
+from evidencerails.operations.batch.output import Result
+from evidencerails.operations.batch.rows import Row
+from evidencerails.operations.batch.runner import DEFAULT_CONCURRENCY, checked
+from evidencerails.settings.environment import set_unless_given
+
+WAVE_ROWS = 50_000
+"""Rows given to Ray at once: the driver holds them in memory, and each wave starts its actors anew."""
+BLOCK_ROWS = 64
+"""Rows of one call of an actor; what a dying worker has to do again."""
+STARTS = 3
+"""Of a cluster of our own: Ray gives a machine thirty seconds to start one, and a busy machine may need more."""
+MAX_REASON = 300
+"""Characters told of an error of Ray's."""
+
+
+class Checker:
+    """One actor: a guard of its own, made once."""
+
+    def __init__(self, settings: str, names: Mapping[str, str], concurrency: int) -> None:
+        from evidencerails.guard import Guard
+
+        self._guard = Guard(json.loads(settings))
+        self._names = names
+        self._concurrency = concurrency
+
+    def __call__(self, block: dict[str, Any]) -> dict[str, Any]:
+        """Results of a block of rows, both as JSON text."""
+        return {"result": asyncio.run(self._results([str(text) for text in block["row"]]))}
+
+    async def _results(self, texts: list[str]) -> list[str]:
+        places = asyncio.Semaphore(self._concurrency)
+
+        async def one(text: str) -> str:
+            async with places:
+                return json.dumps(await checked(self._guard, Row(**json.loads(text)), self._names), default=str)
+
+        return list(await asyncio.gather(*(one(text) for text in texts)))
+
+
+@dataclass
+class RayEngine:
+    """Checks rows on a Ray cluster: the one at `address`, else one on this machine.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+    """
+
+    settings: Mapping[str, Any]
+    """Plain settings of the guards."""
+    workers: int = 2
+    concurrency: int = DEFAULT_CONCURRENCY
+    names: Mapping[str, str] = field(default_factory=dict)
+    address: str | None = None
+    wave_rows: int = WAVE_ROWS
+
+    def __post_init__(self) -> None:
+        try:
+            import ray.data  # noqa: F401
+        except ImportError:
+            raise MissingExtraError("--engine ray", "ray", "ray") from None
+
+    async def results(self, rows: Iterable[Row]) -> AsyncIterator[Result]:
+        """A result for each row, in their order.
+
+        Raises:
+            ClusterError: Ray could not be started, or gave up.
+        """
+        with _errors_as_ours("Ray could not be started"):
+            self._start()
+        upcoming = iter(rows)
+        while wave := list(islice(upcoming, self.wave_rows)):
+            results = self._wave(wave)
+            while (text := await _next_of(results)) is not None:
+                yield Result(*json.loads(text))
+
+    def _start(self) -> None:
+        import ray
+        from tenacity import Retrying, stop_after_attempt
+
+        if ray.is_initialized():
+            return
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if self.address:
+            ray.init(address=self.address, **quiet)
+            return
+        set_unless_given("RAY_USAGE_STATS_ENABLED", "0")  # else the cluster reports its use to Ray's makers
+        # Whoever may talk to a cluster can run code on it: since 2.59 Ray gives its local clusters a token by itself.
+        for attempt in Retrying(stop=stop_after_attempt(STARTS), after=lambda _: ray.shutdown(), reraise=True):
+            with attempt:
+                ray.init(address="local", num_cpus=self.workers, include_dashboard=False, **quiet)
+
+    def _wave(self, rows: list[Row]) -> Iterator[str]:
+        import ray.data
+
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
+        ray.data.DataContext.get_current().execution_options.preserve_order = True
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        texts = [{"row": json.dumps(vars(row), default=str)} for row in rows]
+        blocks = max(self.workers, -(-len(texts) // BLOCK_ROWS))
+        data = ray.data.from_items(texts, override_num_blocks=blocks).map_batches(
+            Checker,
+            fn_constructor_args=(json.dumps(self.settings), dict(self.names), self.concurrency),
+            batch_size=BLOCK_ROWS,
+            concurrency=self.workers,
+            num_cpus=1,
+        )  # Ray Data starts an actor that died again, and gives it its blocks again, as often as it takes
+        for row in data.iter_rows():
+            yield row["result"]
+
+
+async def _next_of(results: Iterator[str]) -> str | None:
+    with _errors_as_ours("Ray could not go on"):
+        return await asyncio.to_thread(next, results, None)
+
+
+@contextmanager
+def _errors_as_ours(what: str) -> Iterator[None]:
+    try:
+        yield
+    except EvidencerailsError:
+        raise
+    except Exception as error:  # boundary to Ray, whose failures are of many types; the last line names the cause
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = f"{type(error).__name__}: {lines[-1][:MAX_REASON]}" if lines else type(error).__name__
+        raise ClusterError(f"{what}: {reason}; the same command again goes on with the rows that are left") from error

@@ -1,0 +1,117 @@
+"""Which of several configurations made the answers worse, by bisection on an evaluation set (control stack 20.7.3)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+
+from evidencerails.errors import InputError
+from evidencerails.exchange import Exchange
+from evidencerails.operations.monitoring.changes import first_bad
+from evidencerails.report import Report
+
+MAX_UNVERIFIED = 0.5
+"""Share of rows that may end unverified before a configuration cannot be scored."""
+
+
+class Case(NamedTuple):
+    """One row of the evaluation set."""
+
+    exchange: Exchange
+    """Without a response where the configuration's own app is to answer."""
+    hallucinated: bool | None
+    """What people say about the response; None if nobody did."""
+
+
+class Scored(NamedTuple):
+    """A configuration on the evaluation set."""
+
+    score: float
+    """0 to 1, higher is worse: share of rows judged wrongly where they are labelled, else mean hallucination score."""
+    rows: int
+    unverified: int
+
+
+class Found(NamedTuple):
+    """What a bisection found."""
+
+    first_bad: int | None
+    """Place of the first bad configuration; None if the last one is not worse than the first."""
+    max_score: float
+    """The score above which a configuration was taken for bad."""
+    scores: dict[int, Scored]
+    """Of those that were evaluated, by place."""
+
+
+async def bisected(
+    count: int, evaluate: Callable[[int], Awaitable[Scored]], *, max_score: float | None = None, min_rise: float = 0.05
+) -> Found:
+    """The first bad one of `count` configurations in the order in which they came, the first of which was good.
+
+    Args:
+        max_score: above it one is bad; halfway between the first and the last if None.
+        min_rise: rise from the first to the last below which nothing is looked for.
+
+    Raises:
+        InputError: fewer than two configurations, or the first is bad itself.
+    """
+    if count < 2:
+        raise InputError(f"{count} configurations; bisection needs a good one and at least one after it")
+    scores: dict[int, Scored] = {}
+
+    async def score(place: int) -> float:
+        if place not in scores:
+            scores[place] = await evaluate(place)
+        return scores[place].score
+
+    first, last = await score(0), await score(count - 1)
+    limit = (first + last) / 2.0 if max_score is None else max_score
+    if first > limit and last > limit:
+        raise InputError(f"the first configuration is bad itself: score {first:.3f} above {limit:.3f}; begin earlier")
+    if last - first < min_rise:
+        return Found(None, limit, scores)
+    bad: int | None = await first_bad(tuple(range(count)), score, max_score=limit)
+    return Found(bad, limit, scores)
+
+
+def scored(cases: Sequence[Case], reports: Sequence[Report]) -> Scored:
+    """The score of a configuration by what it made of each case.
+
+    Raises:
+        InputError: half of the rows or more could not be verified (a labelled one counts as judged wrongly then), or
+            labelled and unlabelled rows are mixed.
+    """
+    unverified = sum(report.status == "unverified" for report in reports)
+    labelled = [case.hallucinated is not None for case in cases]
+    if any(labelled) and not all(labelled):
+        raise InputError(f"{sum(labelled)} of {len(cases)} rows have a label; give all of them one, or none")
+    if cases and all(labelled):
+        wrong = [
+            report.status != ("hallucinated" if case.hallucinated else "grounded")
+            for case, report in zip(cases, reports, strict=True)
+        ]
+        return Scored(statistics.fmean(wrong), len(cases), unverified)
+    if unverified >= max(1.0, MAX_UNVERIFIED * len(cases)):
+        why = next(report.reason for report in reports if report.status == "unverified")
+        raise InputError(f"{unverified} of {len(cases)} rows could not be verified ({why})")
+    found = [report.hallucination_score for report in reports if report.hallucination_score is not None]
+    return Scored(statistics.fmean(found), len(cases), unverified)
+
+
+def case_of(fields: dict[str, Any]) -> Case:
+    """A row: `response` or a `prompt` to be answered, `evidence`, and optionally `hallucinated`.
+
+    Raises:
+        InputError: a field has a shape that cannot be read.
+    """
+    from evidencerails.operations.batch.exchanges import exchange_of
+
+    label = fields.get("hallucinated")
+    if label is not None and not isinstance(label, bool):
+        raise InputError(f"hallucinated is {label!r}; expected true or false")
+    if fields.get("response") is None and not fields.get("prompt"):
+        raise InputError("a row needs a response, or a prompt for the configuration's app to answer")
+    if fields.get("response") is None and label is not None:
+        raise InputError("hallucinated is about a response; this row has none")
+    return Case(exchange_of({**fields, "response": fields.get("response") or ""}), label)

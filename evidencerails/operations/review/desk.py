@@ -1,0 +1,92 @@
+"""All that a guard needs for reviews: the queue, the wait for decisions, the webhook."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from evidencerails.config import GuardConfig
+from evidencerails.errors import MissingExtraError
+from evidencerails.operations.store.store import Store
+from evidencerails.settings.store import StoreSettings
+
+if TYPE_CHECKING:
+    from evidencerails.operations.review.queue import ReviewQueue
+    from evidencerails.operations.review.watch import DecisionWatch
+    from evidencerails.operations.review.webhook import Notifier
+
+
+TIDY_EVERY_S = 3600.0
+
+
+class ReviewDesk:
+    """The reviews of one guard. Nothing is opened before the first of them.
+
+    Args:
+        store: of the guard; the one that the settings name, or the default one, if None.
+
+    Raises:
+        SettingsError: a webhook is set and the variable with its secret is not.
+    """
+
+    def __init__(self, config: GuardConfig, store: Store | None = None) -> None:
+        if config.escalation is None:
+            raise ValueError("a review desk needs the settings of escalation")
+        self.config, self.settings = config, config.escalation
+        self._owns_store = store is None
+        self.store = store or Store(config.store or StoreSettings(), redaction=config.redaction)
+        self.notifier: Notifier | None = None
+        if self.settings.webhook is not None:
+            from evidencerails.operations.review.webhook import Notifier
+
+            self.notifier = Notifier(self.store, self.settings.webhook)
+        self._queue: ReviewQueue | None = None
+        self._watch: DecisionWatch | None = None
+        self._lock = threading.Lock()
+        self._tidied_at = time.monotonic()
+
+    @property
+    def queue(self) -> ReviewQueue:
+        """The queue.
+
+        Raises:
+            MissingExtraError: SQLAlchemy is not installed.
+        """
+        with self._lock:
+            if self._queue is None:
+                try:
+                    from evidencerails.operations.review.queue import ReviewQueue
+                except ModuleNotFoundError:
+                    raise MissingExtraError("the review queue", "sqlalchemy", "store") from None
+                self._queue = ReviewQueue(self.store, tells=self.notifier is not None)
+            return self._queue
+
+    @property
+    def watch(self) -> DecisionWatch:
+        """The wait for decisions."""
+        queue = self.queue
+        with self._lock:
+            if self._watch is None:
+                from evidencerails.operations.review.watch import DecisionWatch
+
+                self._watch = DecisionWatch(queue, self.settings.poll_s)
+            return self._watch
+
+    def tidy_if_due(self) -> None:
+        """Once an hour delete what was decided long ago. Blocking."""
+        if time.monotonic() - self._tidied_at < TIDY_EVERY_S:
+            return
+        self._tidied_at = time.monotonic()
+        from evidencerails.operations.review.retention import tidy_reviews
+
+        tidy_reviews(self.store, self.config)
+
+    def close(self) -> None:
+        """Stop waiting and calling; what is in the queue stays there."""
+        if self._watch is not None:
+            self._watch.close()
+        if self.notifier is not None:
+            self.notifier.close()
+        if self._owns_store:
+            self.store.close()

@@ -1,0 +1,9 @@
+"""Keeps reports: written off the turn, read by service, monitor and people. Needs the extra `store`.
+
+`Store` writes; `evidencerails.operations.store.queries` reads from `Store.engine`.
+"""
+
+from evidencerails.operations.store.store import Store
+from evidencerails.settings.store import StoreSettings
+
+__all__ = ["Store", "StoreSettings"]

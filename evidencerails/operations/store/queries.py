@@ -1,0 +1,247 @@
+"""What is read from the store: history page by page, one report, counts and trends. Blocking: call it in a thread."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from sqlalchemy import Select, case, func, select
+
+from evidencerails.operations.store.engine import reading
+from evidencerails.operations.store.models import FindingRow, ReportRow
+from evidencerails.operations.store.records import plain_name
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+MAX_PAGE = 1000
+
+GroupBy = Literal["status", "decision", "risk_level", "stakes", "flow", "agent", "model", "version"]
+FindingGroup = Literal["kind", "category", "severity", "check", "label", "error_types"]
+
+
+class Filter(NamedTuple):
+    """Which reports; all given conditions hold. Times are seconds since 1970, `since` included, `until` not."""
+
+    status: str | None = None
+    decision: str | None = None
+    stakes: str | None = None
+    flow: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    since: float | None = None
+    until: float | None = None
+    min_score: float | None = None
+    gate_passed: bool | None = None
+
+
+EVERYTHING = Filter()
+
+
+class Summary(NamedTuple):
+    """One row of the history; it holds no text of the answer."""
+
+    seq: int
+    """Order of arrival; the cursor of the next page."""
+    id: str
+    created_at: float
+    status: str
+    decision: str
+    hallucination_score: float | None
+    composite_score: float | None
+    faithfulness: float | None
+    attribution_precision: float | None
+    attribution_existence: float | None
+    attribution_accuracy: float | None
+    attribution_entailment: float | None
+    retrieval_quality: float | None
+    risk_level: str | None
+    stakes: str | None
+    flow: str | None
+    agent: str | None
+    model: str | None
+    total_ms: float | None
+    llm_calls: int
+    llm_tokens: int
+    version: str
+
+
+class Kept(NamedTuple):
+    """One report with what was kept beside it."""
+
+    summary: Summary
+    redaction: str
+    sample_rate: float
+    body: dict[str, Any]
+    """`report` as `Report.plain()` gives it, and `response`, `question`, `evidence_ids`, `session` as kept."""
+
+
+class Point(NamedTuple):
+    """One stretch of time in a trend."""
+
+    start: float
+    reports: int
+    hallucinated: int
+    unverified: int
+    mean_score: float | None
+    """Of the reports that have a score."""
+
+
+class Count(NamedTuple):
+    """How often one value stands in the reports."""
+
+    value: str | None
+    reports: int
+    hallucinated: int
+    unverified: int
+    mean_score: float | None
+
+
+_SUMMARY = tuple(getattr(ReportRow, name) for name in Summary._fields)
+_HALLUCINATED = func.sum(case((ReportRow.status == "hallucinated", 1), else_=0))
+_UNVERIFIED = func.sum(case((ReportRow.status == "unverified", 1), else_=0))
+_MEAN = func.avg(ReportRow.hallucination_score)
+
+
+def history(
+    engine: Engine, where: Filter = EVERYTHING, *, limit: int = 50, before_seq: int | None = None
+) -> list[Summary]:
+    """Reports, the newest first; `before_seq` (the last row's `seq`) gives the next page.
+
+    Raises:
+        StoreError: the database cannot be read.
+    """
+    query = _filtered(select(*_SUMMARY), where).order_by(ReportRow.seq.desc()).limit(max(1, min(limit, MAX_PAGE)))
+    if before_seq is not None:
+        query = query.where(ReportRow.seq < before_seq)
+    with reading(engine) as connection:
+        return [Summary(*row) for row in connection.execute(query)]
+
+
+def worst(engine: Engine, where: Filter = EVERYTHING, *, limit: int = 5) -> list[Summary]:
+    """The reports with the highest hallucination score, those without one left out."""
+    query = _filtered(select(*_SUMMARY), where).where(ReportRow.hallucination_score.is_not(None))
+    query = query.order_by(ReportRow.hallucination_score.desc(), ReportRow.seq.desc()).limit(limit)
+    with reading(engine) as connection:
+        return [Summary(*row) for row in connection.execute(query)]
+
+
+def report(engine: Engine, report_id: str) -> Kept | None:
+    """One report by its id; None if there is none."""
+    if not report_id.isascii() or "\x00" in report_id:  # no id has such, and PostgreSQL and drivers refuse them
+        return None
+    query = select(*_SUMMARY, ReportRow.redaction, ReportRow.sample_rate, ReportRow.body)
+    with reading(engine) as connection:
+        row = connection.execute(query.where(ReportRow.id == report_id)).first()
+    if row is None:
+        return None
+    *summary, redaction, sample_rate, body = row
+    return Kept(Summary(*summary), redaction, sample_rate, json.loads(body))
+
+
+def count(engine: Engine, where: Filter = EVERYTHING) -> int:
+    """How many reports there are."""
+    with reading(engine) as connection:
+        return int(connection.execute(_filtered(select(func.count()).select_from(ReportRow), where)).scalar_one())
+
+
+def newest_seq(engine: Engine, where: Filter = EVERYTHING) -> int:
+    """`seq` of the newest report; 0 if there is none."""
+    with reading(engine) as connection:
+        query = _filtered(select(func.max(ReportRow.seq)), where)
+        return int(connection.execute(query).scalar() or 0)
+
+
+def counts(engine: Engine, by: GroupBy, where: Filter = EVERYTHING) -> list[Count]:
+    """Reports by one of their columns, the most frequent value first."""
+    column = getattr(ReportRow, by)
+    query = _filtered(select(column, func.count(), _HALLUCINATED, _UNVERIFIED, _MEAN), where)
+    with reading(engine) as connection:
+        rows = connection.execute(query.group_by(column).order_by(func.count().desc(), column))
+        return [Count(value, n, int(bad), int(open_), mean) for value, n, bad, open_, mean in rows]
+
+
+def finding_counts(engine: Engine, by: FindingGroup, where: Filter = EVERYTHING) -> dict[str, int]:
+    """In how many reports each value of the findings' column stands, the most frequent first; empty ones left out."""
+    column = getattr(FindingRow, by)
+    query: Any = select(column, FindingRow.report_id).distinct().join(ReportRow, ReportRow.id == FindingRow.report_id)
+    counts: Counter[str] = Counter()
+    if by == "error_types":  # a list in one column: counted here
+        with reading(engine) as connection:
+            pairs = {(kind, report_id) for kinds, report_id in connection.execute(_filtered(query, where))
+                     for kind in (kinds or "").split(",")}  # fmt: skip
+        counts.update(kind for kind, _ in pairs if kind)
+    else:
+        inner = _filtered(query, where).subquery()
+        with reading(engine) as connection:
+            rows = connection.execute(select(inner.c[0], func.count()).group_by(inner.c[0]))
+            counts.update({str(value): n for value, n in rows if value is not None})
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def trend(engine: Engine, where: Filter = EVERYTHING, *, step_s: float) -> list[Point]:
+    """Counts by stretches of `step_s` seconds, the oldest first; stretches without a report are left out."""
+    bucket = func.floor(ReportRow.created_at / step_s)
+    query = _filtered(select(bucket, func.count(), _HALLUCINATED, _UNVERIFIED, _MEAN), where)
+    with reading(engine) as connection:
+        rows = connection.execute(query.group_by(bucket).order_by(bucket))
+        return [Point(float(start) * step_s, n, int(bad), int(open_), mean) for start, n, bad, open_, mean in rows]
+
+
+def sample_rates(engine: Engine, where: Filter = EVERYTHING) -> list[tuple[str, float, int]]:
+    """Status, sample rate, and how many reports have both."""
+    both: Any = select(ReportRow.status, ReportRow.sample_rate, func.count())
+    query = _filtered(both, where).group_by(ReportRow.status, ReportRow.sample_rate)
+    with reading(engine) as connection:
+        return [(status, rate, count) for status, rate, count in connection.execute(query)]
+
+
+def each(engine: Engine, where: Filter = EVERYTHING, *, after_seq: int = 0) -> Iterator[Kept]:
+    """Every report in the order of arrival, read page by page: any number fits into memory."""
+    query = select(*_SUMMARY, ReportRow.redaction, ReportRow.sample_rate, ReportRow.body)
+    while True:
+        page = _filtered(query, where).where(ReportRow.seq > after_seq).order_by(ReportRow.seq).limit(MAX_PAGE)
+        with reading(engine) as connection:
+            rows = connection.execute(page).all()
+        for *summary, redaction, sample_rate, body in rows:
+            yield Kept(Summary(*summary), redaction, sample_rate, json.loads(body))
+        if len(rows) < MAX_PAGE:
+            return
+        after_seq = rows[-1][0]
+
+
+def summaries(engine: Engine, where: Filter = EVERYTHING, *, after_seq: int = 0) -> Iterator[Summary]:
+    """As `each`, without the bodies."""
+    while True:
+        page = _filtered(select(*_SUMMARY), where).where(ReportRow.seq > after_seq)
+        with reading(engine) as connection:
+            rows = connection.execute(page.order_by(ReportRow.seq).limit(MAX_PAGE)).all()
+        yield from (Summary(*row) for row in rows)
+        if len(rows) < MAX_PAGE:
+            return
+        after_seq = rows[-1][0]
+
+
+def seq_before_newest(engine: Engine, count: int) -> int:
+    """`seq` of the report before the newest `count`; 0 if there are no more than these."""
+    query = select(ReportRow.seq).order_by(ReportRow.seq.desc()).offset(count).limit(1)
+    with reading(engine) as connection:
+        return int(connection.execute(query).scalar() or 0)
+
+
+def _filtered(query: Select[Any], where: Filter) -> Select[Any]:
+    for name in ("status", "decision", "stakes", "flow", "agent", "model"):
+        wanted = getattr(where, name)
+        if wanted is not None:
+            query = query.where(getattr(ReportRow, name) == plain_name(wanted))
+    if where.since is not None:
+        query = query.where(ReportRow.created_at >= where.since)
+    if where.until is not None:
+        query = query.where(ReportRow.created_at < where.until)
+    if where.min_score is not None:
+        query = query.where(ReportRow.hallucination_score >= where.min_score)
+    if where.gate_passed is not None:
+        query = query.where(ReportRow.gate_passed.is_(where.gate_passed))
+    return query

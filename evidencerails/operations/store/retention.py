@@ -1,0 +1,73 @@
+"""Deletes what has been kept long enough, a few rows at a time: other writers get in between."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, func, select, update
+
+from evidencerails.errors import StoreError
+from evidencerails.operations.store.clock import iso
+from evidencerails.operations.store.engine import reading, writing
+from evidencerails.operations.store.models import FindingRow, NoticeRow, ReportRow, ReviewEventRow, ReviewRow
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+MANY = 500
+DAY_S = 86_400.0
+
+
+def delete_reports_before(engine: Engine, before: float, *, force: bool = False) -> int:
+    """Delete the reports made before a time. Returns how many.
+
+    Raises:
+        StoreError: none would be left and `force` is not set: more likely the clock is wrong than all are old.
+    """
+    with reading(engine) as connection:
+        newest = connection.execute(select(func.max(ReportRow.created_at))).scalar()
+    if newest is None:
+        return 0
+    if newest < before and not force:
+        raise StoreError(
+            f"retention would delete every report: the newest is of {iso(newest)}. If the clock is right, force it"
+        )
+    deleted = 0
+    while True:
+        with writing(engine) as connection:
+            old = select(ReportRow.id).where(ReportRow.created_at < before).order_by(ReportRow.seq).limit(MANY)
+            ids = list(connection.execute(old).scalars())
+            connection.execute(delete(FindingRow).where(FindingRow.report_id.in_(ids)))
+            connection.execute(delete(ReportRow).where(ReportRow.id.in_(ids)))
+        deleted += len(ids)
+        if len(ids) < MANY:
+            return deleted
+
+
+def delete_reviews_before(engine: Engine, before: float) -> int:
+    """Delete reviews that were decided before a time; one that is open, or was let through and not fetched, stays."""
+    with writing(engine) as connection:
+        ids = list(connection.execute(select(ReviewRow.id).where(*_closed_before(before))).scalars())
+        for start in range(0, len(ids), MANY):
+            some = ids[start : start + MANY]
+            connection.execute(delete(ReviewEventRow).where(ReviewEventRow.review_id.in_(some)))
+            connection.execute(delete(NoticeRow).where(NoticeRow.subject.in_(some)))
+            connection.execute(delete(ReviewRow).where(ReviewRow.id.in_(some)))
+    return len(ids)
+
+
+def drop_review_texts_before(engine: Engine, before: float) -> int:
+    """Delete the texts of reviews that were decided before a time; what was decided, by whom and when stays."""
+    with writing(engine) as connection:
+        done = connection.execute(
+            update(ReviewRow)
+            .where(*_closed_before(before), ReviewRow.package != "")
+            .values(package="", edited=None, note=None)
+        )
+        return int(done.rowcount)
+
+
+def _closed_before(before: float) -> tuple[Any, ...]:
+    is_open = ReviewRow.state == "pending"
+    is_undelivered = ReviewRow.state.in_(("approved", "edited")) & ReviewRow.released_at.is_(None)
+    return ReviewRow.decided_at < before, ~is_open, ~is_undelivered

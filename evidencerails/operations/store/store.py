@@ -1,0 +1,256 @@
+"""The store of reports: what service, monitor and command line open."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import random
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evidencerails.errors import MissingExtraError, StoreError
+from evidencerails.exchange import Exchange
+from evidencerails.operations.store.clock import SteadyClock
+from evidencerails.operations.store.records import Entry, Record
+from evidencerails.operations.store.spool import Spool
+from evidencerails.operations.store.writer import Writer, WriterStatus
+from evidencerails.report import Redaction, Report
+from evidencerails.settings.store import StoreSettings
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from evidencerails.config import GuardConfig
+
+log = logging.getLogger("evidencerails")
+
+DAY_S = 86_400.0
+PURGE_EVERY_S = 3600.0
+_OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+class Store:
+    """Keeps reports in a database, off the turn.
+
+    Making one opens nothing: the database may be away when a service starts, and reports are spooled then.
+
+    Args:
+        settings: where and how; the defaults if None.
+        redaction: what is kept of texts where the settings do not say.
+
+    Raises:
+        MissingExtraError: SQLAlchemy is not installed.
+        StoreError: the URL is of no database that we can use.
+    """
+
+    def __init__(
+        self,
+        settings: StoreSettings | None = None,
+        *,
+        redaction: Redaction = "off",
+        clock: SteadyClock | None = None,
+    ) -> None:
+        self.settings = settings or StoreSettings()
+        self.redaction: Redaction = self.settings.redaction or redaction
+        self.clock = clock or SteadyClock()
+        self._address = self.settings.address
+        self._engine: Engine | None = None
+        self._lock = threading.Lock()
+        self.file = _file(self._address)
+        self._opened: tuple[int, int] | None = None
+        self.spool = Spool(_spool_folder(self.settings, self.file), self.settings.spool_max_mb * 1e6)
+        self._writer = Writer(
+            self._write_and_tidy,
+            self.spool,
+            queue_size=self.settings.queue_size,
+            retry_s=self.settings.retry_s,
+        )
+        self._purged_at = time.monotonic()
+        _OPEN.add(self)
+
+    @classmethod
+    def from_config(cls, config: GuardConfig) -> Store | None:
+        """The store that the settings of a guard name; None if they name none."""
+        return cls(config.store, redaction=config.redaction) if config.store is not None else None
+
+    @property
+    def engine(self) -> Engine:
+        """The open database, with its tables up to date.
+
+        Raises:
+            StoreError: it cannot be opened.
+        """
+        with self._lock:
+            if self._engine is None:
+                from evidencerails.operations.store.engine import open_engine
+
+                self._engine = open_engine(self._address, lock_timeout_s=self.settings.lock_timeout_s)
+                self._opened = _identity(self.file) if self.file is not None else None
+            return self._engine
+
+    def put(
+        self, report: Report, exchange: Exchange, *, sample_rate: float | None = None, drawn_at: float = 1.0
+    ) -> str | None:
+        """Keep a report, unless it is not in the sample. Returns at once, with the report's id or None; never raises.
+
+        Args:
+            sample_rate: share of such reports that are kept; that of the settings for the report's stakes if None.
+            drawn_at: share of such answers that were checked at all; the kept report stands for 1 / (both).
+        """
+        rate = float(getattr(self.settings.sample, report.stakes)) if sample_rate is None else sample_rate
+        if report.review is not None:
+            rate = 1.0  # a person looks at it: what it was must be found
+        if rate < 1.0 and random.random() >= rate:
+            return None
+        if not report.id:
+            report = report.model_copy(update={"id": new_id()})
+        entry = Entry(
+            report=report,
+            exchange=exchange,
+            created_at=self.clock.now(),
+            sample_rate=rate * drawn_at,
+            redaction=self.redaction,
+        )
+        self._writer.put(entry)
+        return report.id
+
+    def write(self, records: Sequence[Record]) -> None:
+        """Put records into the database now; those that are there already stay as they are.
+
+        A record that the database refuses for what is in it is kept in the spool under another name, and logged.
+
+        Raises:
+            StoreError: the database did not take them.
+        """
+        from evidencerails.operations.store.insert import insert_records
+
+        self._reopen_if_gone()
+        engine = self.engine
+        try:
+            insert_records(engine, records)
+        except StoreError as error:
+            if error.retryable:
+                self._let_go()  # it may come back empty, and then needs its tables
+                raise
+            if len(records) > 1:
+                for record in records:
+                    self.write([record])
+            else:
+                log.error("evidencerails: a report was refused and is kept in the spool: %s", error)
+                try:
+                    self.spool.put_aside(records)
+                except OSError as full:  # tried again when there is room, as all that can be kept nowhere
+                    message = f"a refused report cannot be kept in the spool: {full.strerror}"
+                    raise StoreError(message, retryable=True) from error
+
+    def _write_and_tidy(self, records: Sequence[Record]) -> None:
+        """Write, and once an hour delete what is too old; in the writer's thread."""
+        self.write(records)
+        if time.monotonic() - self._purged_at < PURGE_EVERY_S:
+            return
+        self._purged_at = time.monotonic()
+        try:
+            self.purge()
+        except StoreError as error:
+            log.warning("evidencerails: retention is put off: %s", error)
+
+    def purge(self, *, force: bool = False) -> int:
+        """Delete what is older than `keep_days`. Returns how many reports went.
+
+        Args:
+            force: even while the clock is off, or if no report would be left.
+
+        Raises:
+            StoreError: the database does not answer, or it looks as if the clock were wrong.
+        """
+        from evidencerails.operations.store.retention import delete_reports_before
+
+        if self.settings.keep_days is None:
+            return 0
+        if not force and not self.clock.is_settled:
+            raise StoreError("the clock has jumped; nothing is deleted until it is steady", retryable=True)
+        before = self.clock.now() - self.settings.keep_days * DAY_S
+        return delete_reports_before(self.engine, before, force=force)
+
+    def flush(self, timeout_s: float | None = None) -> bool:
+        """Wait until all that was put has left memory; false if that took longer."""
+        return self._writer.flush(timeout_s)
+
+    def replay(self) -> int:
+        """Write what waits in the spool. Returns how many records that were.
+
+        Raises:
+            StoreError: the database does not take them; they stay in the spool.
+        """
+        return self.spool.replay(self.write)
+
+    @property
+    def status(self) -> WriterStatus:
+        """What was written, spooled and lost since the start."""
+        return self._writer.status
+
+    def close(self) -> None:
+        """Write what waits and let go of the database."""
+        _OPEN.discard(self)
+        self._writer.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        with self._lock:
+            if self._engine is not None:
+                self._engine.dispose()
+                self._engine = None
+
+    def _reopen_if_gone(self) -> None:
+        """An SQLite file that was deleted or replaced is still written by those that hold it open, to no avail."""
+        if self._engine is not None and self.file is not None and _identity(self.file) != self._opened:
+            log.error("evidencerails: the store's file %s was replaced or deleted; it is opened again", self.file)
+            self._let_go()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def new_id() -> str:
+    """A fresh id of a report or a review."""
+    return uuid.uuid4().hex
+
+
+def _file(address: str) -> Path | None:
+    try:
+        from evidencerails.operations.store.engine import sqlite_file
+
+        return sqlite_file(address)
+    except ModuleNotFoundError:
+        raise MissingExtraError("the store", "sqlalchemy", "store") from None
+
+
+def _spool_folder(settings: StoreSettings, file: Path | None) -> Path:
+    if settings.spool is not None:
+        return Path(settings.spool)
+    return Path("evidencerails.spool") if file is None else file.with_name(file.name + ".spool")
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+@atexit.register
+def _close_all() -> None:
+    for store in list(_OPEN):
+        try:
+            store.close()
+        except StoreError:
+            continue

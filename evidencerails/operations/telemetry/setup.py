@@ -1,0 +1,49 @@
+"""The SDK for `serve` and `batch`, which have no application around them that would set it up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from evidencerails.errors import MissingExtraError
+from evidencerails.settings.environment import variable
+from evidencerails.settings.telemetry import TelemetrySettings
+
+ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
+
+@contextmanager
+def exporting(settings: TelemetrySettings) -> Iterator[None]:
+    """Export spans and metrics by OTLP over HTTP inside the block, if an endpoint is set; flushed at its end.
+
+    Raises:
+        MissingExtraError: an endpoint is set, and the extra `telemetry` is not installed.
+    """
+    endpoint = settings.otlp_endpoint or variable(ENDPOINT_VARIABLE)
+    if not endpoint:
+        yield
+        return
+    try:
+        from opentelemetry import metrics, trace
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        raise MissingExtraError("exporting telemetry", "opentelemetry-exporter-otlp", "telemetry") from None
+    base = endpoint.rstrip("/")
+    resource = Resource.create({"service.name": settings.service_name})
+    tracers = TracerProvider(resource=resource)
+    tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{base}/v1/traces")))
+    reader = PeriodicExportingMetricReader(OTLPMetricExporter(f"{base}/v1/metrics"))
+    meters = MeterProvider([reader], resource=resource)
+    trace.set_tracer_provider(tracers)
+    metrics.set_meter_provider(meters)
+    try:
+        yield
+    finally:
+        tracers.shutdown()
+        meters.shutdown()
