@@ -74,11 +74,50 @@ def _prose(text: str) -> Iterator[Span]:
     parts = list(blocks(text))
     for place, block in enumerate(parts):
         following = parts[place + 1] if place + 1 < len(parts) else None
-        if block.kind == "heading" or (block.kind == "code" and not _reads_as_prose(text[block.start : block.end])):
+        if block.kind == "code" and not _reads_as_prose(text[block.start : block.end]):
             continue
-        if _is_title(text, block, following) or _is_table_head(text, block, following):
+        if _is_label(text, block, following):
+            yield from _statement_of_label(text, block)
             continue
         yield from block_sentences(text, block)
+
+
+_LABEL_MARK = re.compile(
+    r"\s*(?:#{1,6}\s+)?(?:!\[)?[*_]{0,2}(?:(?:figure|fig\.|table|chart|image|photo|step|part|section)\s*[\d.]*[a-z]?\s*[:.–—-]\s+"
+    r"|\d+(?:\.\d+)*[.)]?\s+(?=(?-i:[A-Z])))?",
+    re.IGNORECASE,
+)
+"""What stands before the words of a heading, a caption or an alt text."""
+_IMAGE = re.compile(r"!\[[^\[\]\n]*\]\([^()\s]*\)")
+_CAPTION = re.compile(r"[*_]{0,2}(?:figure|fig\.|table|chart|image|photo)\s*\d+[a-z]?\s*[:.–—-]", re.IGNORECASE)
+_ASKS_OR_INSTRUCTS = re.compile(
+    r"(?:how|what|why|when|where|who|which|whether|if|getting|using|setting|about|frequently)\b", re.IGNORECASE
+)
+
+
+def _is_label(text: str, block: Block, following: Block | None) -> bool:
+    """True for what names rather than states, as a rule: headings, titles, captions, alt texts, heads of tables."""
+    line = text[block.start : block.end].strip()
+    return (
+        block.kind == "heading"
+        or bool(_CAPTION.match(line) or _IMAGE.fullmatch(line))
+        or _is_title(text, block, following)
+        or _is_table_head(text, block, following)
+    )
+
+
+def _statement_of_label(text: str, block: Block) -> Iterator[Span]:
+    """A label that states something all the same: "## Refunds take 20 business days", "![The bridge, opened 1875]"."""
+    mark = _LABEL_MARK.match(text, block.start, block.end)
+    start = mark.end() if mark else block.start
+    words = clean(text[start : block.end].partition("](")[0].strip("#*_|: \t"))
+    has_verb = _FINITE.search(words.lower()) or _PAST_TENSE.search(words) or _PRESENT.search(words)
+    has_value = len(words.split()) >= 4 and re.search(r"\d", words)
+    if len(words.split()) >= 3 and not _ASKS_OR_INSTRUCTS.match(words) and (has_verb or has_value):
+        end = block.end
+        if (link := text.find("](", start, end)) >= 0:
+            end = link
+        yield from block_sentences(text, Block("row", start, end))
 
 
 _CODE_SIGNS = re.compile(r"[={}<>;\\]|\w\(|^\s*(?:#|//|/\*|\*|--|\$|>>>)")
@@ -125,6 +164,11 @@ _PAST_TENSE = re.compile(
     r"\w+ [a-z]{3,}ed\b"
 )
 """A word that can be a subject, then a regular past tense: "The bridge opened in 1932"."""
+_PRESENT = re.compile(
+    r"^(?:[A-Z]\w+ )+(?:takes?|lasts?|costs?|opens?|closes?|starts?|ends?|covers?|includes?|needs?|requires?|wins?|loses?|"
+    r"rises?|falls?|doubles?|grows?|contains?|weighs?|runs?|works?|offers?|supports?|applies|apply)\b"
+)
+"""A subject and a present tense at the start of a heading: "Refunds take 20 business days"."""
 _CLOSERS = "\"'”’»)]*_ \t\r\n"
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
