@@ -167,9 +167,30 @@ def decorated(text: str, rng: random.Random) -> str:
     return f"- **{rng.choice(('Note', 'Answer', 'Summary', 'Details', 'Key point'))}:** {text}"
 
 
+def by_passage(row: dict[str, Any], rng: random.Random) -> Iterator[Reading]:
+    """Each passage of a row by itself, as retrieved passages are read: what another passage decides is neutral here.
+
+    Statements that need several passages are left out."""
+    for place, passage in enumerate(row["passages"]):
+        own, others = [], []
+        for label, _, _, places, text in row["statements"]:
+            if places == [place]:
+                own.append((text, LETTERS[label]))
+            elif len(places) == 1 and label != "n":
+                others.append((text, LETTERS["n"]))
+        copied = sentences(passage)
+        own += [(text, LETTERS["e"]) for text in rng.sample(copied, min(1, len(copied)))]
+        others = rng.sample(others, min(len(others), len(own) // 2 + 1))
+        if own:
+            yield Reading(passage, (*own, *others), f"by passage/{row['style']}")
+
+
 def written(rows: Sequence[dict[str, Any]], rng: random.Random) -> Iterator[Reading]:
-    """Readings of written rows: passages in random order, now and then one of another row among them."""
+    """Readings of written rows: passages in random order, now and then one of another row among them, or one by one."""
     for row in map(as_passages, rows):
+        if len(row["passages"]) > 1 and rng.random() < 0.5:
+            yield from by_passage(row, rng)
+            continue
         passages = list(row["passages"])
         stranger = as_passages(rng.choice(rows))["passages"][0] if len(rows) > 1 else None
         statements = labelled(row, rng, stranger if stranger not in passages else None)

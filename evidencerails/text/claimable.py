@@ -165,8 +165,8 @@ _PAST_TENSE = re.compile(
 )
 """A word that can be a subject, then a regular past tense: "The bridge opened in 1932"."""
 _PRESENT = re.compile(
-    r"^(?:[A-Z]\w+ )+(?:takes?|lasts?|costs?|opens?|closes?|starts?|ends?|covers?|includes?|needs?|requires?|wins?|loses?|"
-    r"rises?|falls?|doubles?|grows?|contains?|weighs?|runs?|works?|offers?|supports?|applies|apply)\b"
+    r"^(?:[A-Z]\w+ )+(?:takes?|lasts?|costs?|opens?|closes?|starts?|ends?|covers?|includes?|needs?|requires?|wins?|"
+    r"loses?|rises?|falls?|doubles?|grows?|contains?|weighs?|runs?|works?|offers?|supports?|applies|apply)\b"
 )
 """A subject and a present tense at the start of a heading: "Refunds take 20 business days"."""
 _CLOSERS = "\"'”’»)]*_ \t\r\n"

@@ -30,6 +30,10 @@ SPECIAL_TOKENS = 4
 """<s> evidence </s> <s> claim </s>."""
 ENTAILED = 0.5
 """P(entailment) of a claim that no window need be joined for: it is likelier than both others together."""
+SAME_SUBJECT = 0.8
+"""Windows that share at least this part of what the nearest one shares with a claim are about the same subject."""
+OTHER_SUBJECT_WEIGHT = 0.5
+"""What the support of another window, or of several joined, counts: "5 mg" may be another patient's."""
 
 
 class ScoredWindow(NamedTuple):
@@ -39,6 +43,11 @@ class ScoredWindow(NamedTuple):
     nli: NliScores
     lexical_overlap: float
     """Share of the claim's content words that the window has, in [0, 1]."""
+
+    @property
+    def is_joined(self) -> bool:
+        """True for parts that were read together because none of them entails the claim."""
+        return len(self.window.parts) > 1
 
     def quote(self, claim: str, score: float) -> Quote | None:
         """The sentence that decides, verbatim in its passage; None if the window has no words."""
@@ -64,15 +73,12 @@ class ClaimEvidence(NamedTuple):
     """Input of the verdict model."""
     support: ScoredWindow | None
     """The window that entails the claim most; None without evidence."""
+    entailment: float
+    """P(entailment) by that window, as far as it is about the claim's subject; 0.0 without evidence."""
     against: ScoredWindow | None
     """The window that contradicts it most, of those about the same subject; None without evidence."""
     missing: tuple[str, ...]
     """Kinds of values that the evidence lacks: `number`, `temporal`, `entity`."""
-
-    @property
-    def entailment(self) -> float:
-        """Highest P(entailment) of all windows."""
-        return self.support.nli.entailment if self.support else 0.0
 
     @property
     def contradiction(self) -> float:
@@ -222,24 +228,27 @@ def _claim_evidence(
 
 
 def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvidence:
-    support = max(windows, key=lambda one: one.nli.entailment, default=None)
-    against = max(_about_the_same(windows, support), key=lambda one: one.nli.contradiction, default=None)
+    nearest = max((one.lexical_overlap for one in windows if not one.is_joined), default=0.0)
+    same = [one for one in windows if not one.is_joined and one.lexical_overlap >= SAME_SUBJECT * nearest]
+    support = max(windows, key=lambda one: _weighted(one, same), default=None)
+    entailment = _weighted(support, same) if support else 0.0
+    if support and entailment >= ENTAILED:
+        # Support outranks the contradiction of a window that shares less with the claim.
+        same = [one for one in windows if one is support or one.lexical_overlap > support.lexical_overlap]
+    against = max(same, key=lambda one: one.nli.contradiction, default=None)
     lacks = missing_values(own, "\n".join(one.window.text for one in windows)) if windows else {}
     features = {
-        "entailment": logit(support.nli.entailment) if support else -MAX_LOGIT,
+        "entailment": logit(entailment) if support else -MAX_LOGIT,
         "contradiction": logit(against.nli.contradiction) if against else -MAX_LOGIT,
         **lacks,
     }
     missing = tuple(kind for feature, kind in KINDS.items() if lacks.get(feature, 0.0) > 0)
-    return ClaimEvidence(text, windows, features, support, against, missing)
+    return ClaimEvidence(text, windows, features, support, entailment, against, missing)
 
 
-def _about_the_same(windows: Sequence[ScoredWindow], support: ScoredWindow | None) -> list[ScoredWindow]:
-    """Windows whose contradiction counts: support outranks a contradiction by what shares less with the claim."""
-    if support is None or support.nli.entailment < ENTAILED:
-        nearest = max((one.lexical_overlap for one in windows), default=0.0)
-        return [one for one in windows if one.lexical_overlap >= 0.8 * nearest]
-    return [one for one in windows if one is support or one.lexical_overlap > support.lexical_overlap]
+def _weighted(window: ScoredWindow, same_subject: Sequence[ScoredWindow]) -> float:
+    """P(entailment) as far as the window is about the claim's subject."""
+    return window.nli.entailment * (1.0 if window in same_subject else OTHER_SUBJECT_WEIGHT)
 
 
 def _overlap(claim: str, text: str) -> float:

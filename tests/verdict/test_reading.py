@@ -51,13 +51,23 @@ def label(evidence: ClaimEvidence) -> str:
     return judged_reading(evidence, VerdictModel.load(), GroundingSettings()).label
 
 
-async def test_evidence_that_fits_is_asked_once_a_claim() -> None:
+async def test_each_passage_is_read_once_for_each_claim() -> None:
     model = Scripted(lambda premise, claim: (0.9, 0.1, 0.0))
     await read(
         model, ["The Alpha has two years.", "The Beta has five."], "The Alpha has two years.", "The Beta has five."
     )
-    assert len(model.asked) == 2
-    assert len({premise for premise, _ in model.asked}) == 1
+    assert len(model.asked) == len(set(model.asked)) == 4
+    assert len({premise for premise, _ in model.asked}) == 2
+
+
+async def test_what_a_passage_about_another_subject_supports_counts_half() -> None:
+    def rule(premise: str, claim: str) -> tuple[float, float, float]:
+        return (0.9, 0.1, 0.0) if "10 mg" in premise else (0.2, 0.3, 0.5)
+
+    texts = ("Patient one was given 5 mg of the drug at night.", "The control group had 10 mg.")
+    (found,) = await read(Scripted(rule), ["Patient one was given 10 mg of the drug at night."], *texts)
+    assert found.entailment == pytest.approx(0.45)
+    assert found.contradiction == pytest.approx(0.5)
 
 
 @settings(max_examples=60, deadline=None)
@@ -102,7 +112,8 @@ async def test_a_claim_that_needs_two_parts_is_read_beside_both() -> None:
     filler = "The weather of that week was ordinary in every way. " * 60
     texts = (filler + "The Alpha weighs 3 kg. " + filler, filler + "The Beta weighs 5 kg. " + filler)
     (found,) = await read(Scripted(rule), ["The Beta weighs 2 kg more than the Alpha, which weighs 3 kg."], *texts)
-    assert found.entailment > 0.8
+    assert found.support is not None and found.support.is_joined
+    assert found.support.nli.entailment == pytest.approx(0.9)
 
 
 async def test_no_evidence_supports_nothing() -> None:
