@@ -101,17 +101,25 @@ def labelled(row: dict[str, Any], rng: random.Random, other: str | None) -> list
     found = [(text, LETTERS[label]) for label, *_, text in row["statements"]]
     answer = row.get("answer") or {}
     found += [(text, LETTERS[label]) for label, _, text in answer.get("sentences", ()) if label in LETTERS]
-    copied = [sentence for passage in row["passages"] for sentence in sentences(passage)]
-    if copied:
-        found += [(text, LETTERS["e"]) for text in rng.sample(copied, min(2, len(copied)))]
-        changed = with_other_value(rng.choice(copied), " ".join(row["passages"]), rng)
-        found += [(changed, NOT_ENTAILED)] if changed and changed not in copied else []
-    found += joined(found, rng)
+    found += made(row["passages"], found, rng)
     if other and (foreign := sentences(other)):
         found.append((rng.choice(foreign), LETTERS["n"]))
-    for text, label in list(found):
-        if rng.random() < 0.08:
-            found.append((decorated(text, rng), label))
+    return shown(found, rng)
+
+
+def made(passages: Sequence[str], statements: list[tuple[str, int]], rng: random.Random) -> list[tuple[str, int]]:
+    """Copied sentences, one with another value of the passages, and statements joined as answers join them."""
+    copied = [sentence for passage in passages for sentence in sentences(passage)]
+    found = [(text, LETTERS["e"]) for text in rng.sample(copied, min(2, len(copied)))]
+    if copied:
+        changed = with_other_value(rng.choice(copied), " ".join(passages), rng)
+        found += [(changed, NOT_ENTAILED)] if changed and changed not in copied else []
+    return found + joined([*statements, *found], rng)
+
+
+def shown(statements: list[tuple[str, int]], rng: random.Random) -> list[tuple[str, int]]:
+    """Statements in random order, some of them also as a chat shows them."""
+    found = statements + [(decorated(text, rng), label) for text, label in statements if rng.random() < 0.08]
     rng.shuffle(found)
     return found
 
@@ -178,17 +186,21 @@ def by_passage(row: dict[str, Any], rng: random.Random) -> Iterator[Reading]:
                 own.append((text, LETTERS[label]))
             elif len(places) == 1 and label != "n":
                 others.append((text, LETTERS["n"]))
-        copied = sentences(passage)
-        own += [(text, LETTERS["e"]) for text in rng.sample(copied, min(1, len(copied)))]
         others = rng.sample(others, min(len(others), len(own) // 2 + 1))
         if own:
-            yield Reading(passage, (*own, *others), f"by passage/{row['style']}")
+            yield Reading(
+                passage, tuple(shown([*own, *made([passage], own, rng), *others], rng)), f"by passage/{row['style']}"
+            )
+
+
+BY_PASSAGE = 0.8
+"""Share of the rows with several passages that are read one by one, as the product reads them."""
 
 
 def written(rows: Sequence[dict[str, Any]], rng: random.Random) -> Iterator[Reading]:
     """Readings of written rows: passages in random order, now and then one of another row among them, or one by one."""
     for row in map(as_passages, rows):
-        if len(row["passages"]) > 1 and rng.random() < 0.5:
+        if len(row["passages"]) > 1 and rng.random() < BY_PASSAGE:
             yield from by_passage(row, rng)
             continue
         passages = list(row["passages"])

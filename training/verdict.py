@@ -5,7 +5,8 @@
 Rows are labelled passages (see `sequences`) that the reader was not trained on. Weights are fitted on statements and
 sentences of answers; a feature beside the two of the model stays only if its gain of cross-entropy, left out by row,
 has a 95 % interval above zero. For budgets of false alarms from none to all, `warn` is the score and `block` the
-P(contradiction) that honest answers and statements reach no more often; the settings choose the budget.
+P(contradiction) that honest answers reach no more often; the settings choose the budget. Honest answers are
+those of the rows, and one to four right statements of a row drawn at random: what is warned about is a whole answer.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import argparse
 import asyncio
 import datetime
 import json
+import random
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +40,8 @@ BASE = ("entailment", "contradiction")
 EXTRA = ("missing_numbers", "missing_dates", "missing_names")
 FOLDS = 5
 BOOTSTRAPS = 2_000
+DRAWN_ANSWERS = 4
+"""Answers drawn from a row's right statements."""
 BUDGETS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 console = Console(stderr=True)
 
@@ -121,12 +126,25 @@ def choose_features(items: Sequence[Item]) -> tuple[list[str], dict[str, list[fl
     return chosen, gains
 
 
+def honest_answers(items: Sequence[Item]) -> list[list[ClaimEvidence]]:
+    """Right answers of the rows, and answers drawn from the right statements of each."""
+    rng = random.Random(0)
+    found = [list(item.evidence) for item in items if item.is_right and item.kind == "answer"]
+    statements: dict[int, list[ClaimEvidence]] = defaultdict(list)
+    for item in items:
+        if item.is_right and item.kind != "answer":
+            statements[item.group].append(item.evidence[0])
+    for own in statements.values():
+        found += [rng.sample(own, min(len(own), rng.randint(1, 4))) for _ in range(DRAWN_ANSWERS)]
+    return found
+
+
 def thresholds(items: Sequence[Item], model: VerdictModel) -> dict[str, Any]:
-    """For each budget the scores that honest answers and statements reach no more often than it allows."""
-    right = [item for item in items if item.is_right]
-    worst = np.asarray([max(model.claim(one.features).score for one in item.evidence) for item in right])
+    """For each budget the scores that honest answers reach no more often than it allows."""
+    answers = honest_answers(items)
+    worst = np.asarray([max(model.claim(one.features).score for one in answer) for answer in answers])
     against = np.asarray(
-        [max(one.contradiction * (one.contradiction > one.entailment) for one in item.evidence) for item in right]
+        [max(one.contradiction * (one.contradiction > one.entailment) for one in answer) for answer in answers]
     )
     return {
         "warn": [[rate, round(float(np.quantile(worst, 1 - rate)), 4)] for rate in BUDGETS],

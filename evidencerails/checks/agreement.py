@@ -242,7 +242,7 @@ async def pairwise_contradiction_rate(
         any(row[n].contradiction >= CONTRADICTS_FROM for row in votes.rows) for n in range(len(samples))
     )
     others = [
-        _clash(exchange, samples[first], samples[second], context)
+        _samples_contradict(exchange, samples[first], samples[second], context)
         for first in range(len(samples))
         for second in range(first + 1, len(samples))
     ]
@@ -250,7 +250,7 @@ async def pairwise_contradiction_rate(
     return contradicting / (len(samples) + len(others))
 
 
-async def _clash(exchange: Exchange, first: Sample, second: Sample, context: CheckContext) -> bool:
+async def _samples_contradict(exchange: Exchange, first: Sample, second: Sample, context: CheckContext) -> bool:
     if first.text.strip() == second.text.strip():
         return False
     sentences = (await context.nli.run(claim_sentences, first.text))[:MAX_PAIRED_SENTENCES]

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.exchange import Span
 from evidencerails.measures.words import Words, stem_of, words_of
-from evidencerails.text.claimable import clean, makes_claim
+from evidencerails.text.claimable import clean, first_verb, makes_claim
 from evidencerails.text.sentences import split_sentences
+from evidencerails.text.values import values_of
 from evidencerails.verdict.reading import nli_scores
 
 if TYPE_CHECKING:
@@ -33,11 +34,11 @@ MAX_SENTENCES = 400
 """Sentences of an answer that are compared with each other; a longer one is compared in its beginning."""
 
 
-class Clash(NamedTuple):
+class Contradiction(NamedTuple):
     """Two texts that contradict each other."""
 
     first: Span
-    """In the answer; or in the user's message, for a clash with the prompt."""
+    """In the answer; or in the user's message, for a contradiction with the prompt."""
     second: Span
     """In the answer."""
     score: float
@@ -46,7 +47,7 @@ class Clash(NamedTuple):
 
 async def self_contradictions(
     sentences: Sequence[Span], nli: ExchangeNli, *, supported: Set[Span] = frozenset()
-) -> list[Clash]:
+) -> list[Contradiction]:
     """Pairs of sentences of one answer that contradict each other, but for pairs of two that are supported.
 
     Each has to contradict the other, one of them surely; the second direction is read where the first one does.
@@ -59,15 +60,15 @@ async def self_contradictions(
     likely = [(pair, score) for pair, score in zip(pairs, there, strict=True) if score >= CONFIRMED_FROM]
     back = _contradictions(await nli.scores([(clean(b.text), clean(a.text)) for (a, b), _ in likely]))
     return [
-        Clash(a, b, min(score, other))
+        Contradiction(a, b, min(score, other))
         for ((a, b), score), other in zip(likely, back, strict=True)
         if min(score, other) >= CONFIRMED_FROM and max(score, other) >= THRESHOLD
     ]
 
 
-async def clashes_with_prompt(
+async def contradictions_with_prompt(
     sentences: Sequence[Span], user_input: str, nli: ExchangeNli, *, supported: Set[Span] = frozenset()
-) -> list[Clash]:
+) -> list[Contradiction]:
     """Sentences of the answer, but for those that are supported, that contradict what the user stated.
 
     Questions and requests state nothing. An answer that sets the user right ("No, ...", "Actually ...") is no
@@ -81,8 +82,8 @@ async def clashes_with_prompt(
     doubtful = [sentence for sentence in sentences[:MAX_SENTENCES] if sentence not in supported]
     pairs = await nli.run(_pairs_with_prompt, doubtful, user_input)
     scores = await nli.scores([(_as_second_person(clean(said.text)), clean(s.text)) for said, s in pairs])
-    found = (Clash(said, s, score) for (said, s), score in zip(pairs, _contradictions(scores), strict=True))
-    return [clash for clash in found if clash.score >= THRESHOLD]
+    found = (Contradiction(said, s, score) for (said, s), score in zip(pairs, _contradictions(scores), strict=True))
+    return [one for one in found if one.score >= THRESHOLD]
 
 
 def _contradictions(scores: Scores) -> list[float]:
@@ -100,10 +101,13 @@ def _pairs_about_the_same(sentences: list[Span], supported: Set[Span]) -> list[t
         for i, first in enumerate(where[:40]):  # a word in every sentence tells pairs apart no more
             for second in where[i + 1 : 40]:
                 shared[first, second] = shared.get((first, second), 0) + 1
+    qualifiers = [_qualifiers(s) for s in sentences]
     near = [
         pair
         for pair, count in shared.items()
-        if not {sentences[pair[0]], sentences[pair[1]]} <= supported and _is_near(count, *(words[at] for at in pair))
+        if not {sentences[pair[0]], sentences[pair[1]]} <= supported
+        and _is_near(count, *(words[at] for at in pair))
+        and _are_about_the_same(*(qualifiers[at] for at in pair))
     ]
     near.sort(key=lambda pair: -shared[pair] / max(1, min(len(words[pair[0]]), len(words[pair[1]]))))
     return [(sentences[a], sentences[b]) for a, b in near[:MAX_PAIRS]]
@@ -126,6 +130,31 @@ def _pairs_with_prompt(sentences: list[Span], user_input: str) -> list[tuple[Spa
 def _is_near(count: int, first: set[str], second: set[str]) -> bool:
     shorter = min(len(first), len(second))
     return count >= min(MIN_SHARED, shorter) and count >= MIN_OVERLAP * shorter and shorter > 0
+
+
+class _Qualifiers(NamedTuple):
+    """The values of a sentence: those of its subject or before it, and all."""
+
+    of_subject: frozenset[str]
+    every: frozenset[str]
+
+
+def _qualifiers(sentence: Span) -> _Qualifiers:
+    text = clean(sentence.text)
+    values = values_of(text)
+    found = [(one.start, text[one.start : one.end].lower()) for one in values.quantities]
+    found += [(one.start, text[one.start : one.end].lower()) for one in values.moments]
+    found += [(one.start, " ".join(one.words).lower()) for one in values.names]
+    verb = first_verb(text)
+    return _Qualifiers(frozenset(v for at, v in found if at < verb), frozenset(v for _, v in found))
+
+
+def _are_about_the_same(first: _Qualifiers, second: _Qualifiers) -> bool:
+    """False where the subjects differ in a value ("Plan A costs 10, Plan B 15"), or the sentences in two or more: one
+    that is changed contradicts, two are another case ("5 million in 2019", "7 million in 2020")."""
+    subjects_differ = first.of_subject - second.every and second.of_subject - first.every
+    differing = min(len(first.every - second.every), len(second.every - first.every))
+    return not subjects_differ and differing < 2
 
 
 def _subject_words(sentence: Span) -> set[str]:

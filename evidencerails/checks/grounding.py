@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from evidencerails.checks.base import CheckContext
-from evidencerails.checks.contradictions import Clash, clashes_with_prompt, self_contradictions
+from evidencerails.checks.contradictions import Contradiction, contradictions_with_prompt, self_contradictions
 from evidencerails.checks.error_types import error_types
 from evidencerails.checks.hypotheses import hypotheses, lacks_its_question
 from evidencerails.config import GroundingSettings
@@ -58,8 +58,8 @@ class GroundingCheck:
         return result.model_copy(update={"details": {**result.details, "evidence_from": exchange.evidence_from}})
 
     async def _without_evidence(self, exchange: Exchange, sentences: list[Span], context: CheckContext) -> CheckResult:
-        clashes = await _clashes(exchange, sentences, context, supported=frozenset())
-        findings = self._clash_findings(clashes, _method_version(self, context))
+        contradictions = await _contradictions_of(exchange, sentences, context, supported=frozenset())
+        findings = self._contradiction_findings(contradictions, _method_version(self, context))
         return CheckResult(
             name=self.name,
             status="hallucinated" if findings else "unverified",
@@ -79,20 +79,20 @@ class GroundingCheck:
         version = _method_version(self, context)
         claims = await context.nli.run(_claims_of, sentences, readings.claims, settings, version)
         supported = frozenset(claim.span for claim in claims if claim.label in SUPPORTED_LABELS)
-        clashes = await _clashes(exchange, sentences, context, supported=supported)
-        return await context.nli.run(self._result, claims, readings, clashes, exchange, readable, version)
+        contradictions = await _contradictions_of(exchange, sentences, context, supported=supported)
+        return await context.nli.run(self._result, claims, readings, contradictions, exchange, readable, version)
 
     def _result(
         self,
         claims: list[Claim],
         readings: Readings,
-        clashes: _Clashes,
+        contradictions: _Contradictions,
         exchange: Exchange,
         readable: Readable,
         version: str,
     ) -> CheckResult:
         findings = [_finding(c, r, self.name) for c, r in zip(claims, readings.claims, strict=True)]
-        found = [f for f in findings if f is not None] + self._clash_findings(clashes, version)
+        found = [f for f in findings if f is not None] + self._contradiction_findings(contradictions, version)
         status, reason = _status(found, readable)
         scores = [claim.score or 0.0 for claim in claims] + [finding.score or 0.0 for finding in found]
         return CheckResult(
@@ -107,9 +107,9 @@ class GroundingCheck:
             version=version,
         )
 
-    def _clash_findings(self, clashes: _Clashes, version: str) -> list[Finding]:
-        return [_inside_finding(c, self.name, version) for c in clashes.inside] + [
-            _prompt_finding(c, self.name, version) for c in clashes.with_prompt
+    def _contradiction_findings(self, contradictions: _Contradictions, version: str) -> list[Finding]:
+        return [_inside_finding(c, self.name, version) for c in contradictions.inside] + [
+            _prompt_finding(c, self.name, version) for c in contradictions.with_prompt
         ]
 
 
@@ -138,23 +138,23 @@ def readable_evidence(exchange: Exchange, sentences: Sequence[Span], languages: 
     return Readable(kept, unread, f"{unread[0]} (evidence)" if unread and not kept else "")
 
 
-class _Clashes(NamedTuple):
-    inside: list[Clash]
-    with_prompt: list[Clash]
+class _Contradictions(NamedTuple):
+    inside: list[Contradiction]
+    with_prompt: list[Contradiction]
 
 
-async def _clashes(
+async def _contradictions_of(
     exchange: Exchange, sentences: list[Span], context: CheckContext, *, supported: frozenset[Span]
-) -> _Clashes:
+) -> _Contradictions:
     """What contradicts what, of the sentences that the evidence does not support."""
     settings = context.config.grounding
-    inside: list[Clash] = []
-    with_prompt: list[Clash] = []
+    inside: list[Contradiction] = []
+    with_prompt: list[Contradiction] = []
     if settings.self_contradiction and len(sentences) > 1:
         inside = await self_contradictions(sentences, context.nli, supported=supported)
     if settings.prompt_divergence and exchange.user_input.strip():
-        with_prompt = await clashes_with_prompt(sentences, exchange.user_input, context.nli, supported=supported)
-    return _Clashes(inside, with_prompt)
+        with_prompt = await contradictions_with_prompt(sentences, exchange.user_input, context.nli, supported=supported)
+    return _Contradictions(inside, with_prompt)
 
 
 def _claims_of(
@@ -242,33 +242,33 @@ def finding_of(claim: Claim, check: str, *, is_made_up: bool) -> Finding:
     )
 
 
-def _inside_finding(clash: Clash, check: str, version: str) -> Finding:
-    quote = Quote(passage_id="response", source="response", span=clash.first, score=clash.score)
+def _inside_finding(contradiction: Contradiction, check: str, version: str) -> Finding:
+    quote = Quote(passage_id="response", source="response", span=contradiction.first, score=contradiction.score)
     return Finding(
         kind="intrinsic_contradiction",
         category="logical",
         severity="medium",
         origin="intrinsic",
-        span=clash.second,
-        reason=f"contradicts another sentence of the answer, at {clash.first.start}:{clash.first.end}",
+        span=contradiction.second,
+        reason=f"contradicts another sentence of the answer, at {contradiction.first.start}:{contradiction.first.end}",
         evidence=(quote,),
-        score=clash.score,
+        score=contradiction.score,
         check=check,
         version=version,
     )
 
 
-def _prompt_finding(clash: Clash, check: str, version: str) -> Finding:
-    quote = Quote(passage_id="prompt", source="prompt", span=clash.first, score=clash.score)
+def _prompt_finding(contradiction: Contradiction, check: str, version: str) -> Finding:
+    quote = Quote(passage_id="prompt", source="prompt", span=contradiction.first, score=contradiction.score)
     return Finding(
         kind="prompt_output_divergence",
         category="contextual",
         severity="medium",
         origin="intrinsic",
-        span=clash.second,
+        span=contradiction.second,
         reason="contradicts what the user said",
         evidence=(quote,),
-        score=clash.score,
+        score=contradiction.score,
         check=check,
         version=version,
     )

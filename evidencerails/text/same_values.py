@@ -239,7 +239,7 @@ def _tells_other_measure(claim: str, text: str) -> bool:
     return any(
         not any(_is_same(own, told) for told in there)
         and any(
-            _tells_a_value(own, told) and _clash(own.quantity, told.quantity) and _spelled_apart(own, told)
+            _tells_a_value(own, told) and _differ(own.quantity, told.quantity) and _spelled_apart(own, told)
             for told in spare
         )
         for own in ours
@@ -256,7 +256,7 @@ def _has_unit(quantity: Quantity) -> bool:
     return quantity.kind == "money" or measure_of(quantity) is not None
 
 
-def _clash(a: Quantity, b: Quantity) -> bool:
+def _differ(a: Quantity, b: Quantity) -> bool:
     """True for two of one dimension, and for two currencies: no rate of exchange makes 12 dollars 12 euros."""
     return are_comparable(a, b) or (a.kind == b.kind == "money")
 
