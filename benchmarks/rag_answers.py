@@ -6,7 +6,7 @@
 wrong in exactly one thing, in nearly the same words as a right one. Written by a large language model that saw neither
 the engine nor what it was trained on; a second reader judged each answer without its label, and no label was disputed.
 Never used to fit anything. Unverified answers count as wrong. Prints every number as JSON and writes the tables into
-docs/benchmarks.md."""
+docs/benchmarks.md and the page docs/how-good.md."""
 
 from __future__ import annotations
 
@@ -26,9 +26,14 @@ from evidencerails.nli.windows import content_terms
 CASES = Path(__file__).with_name("rag_answers.jsonl")
 
 
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "how-good.md"
+
+
 class Outcome(NamedTuple):
     """What became of one answer."""
 
+    case: dict[str, Any]
+    """The answer's row, with its `passages`."""
     group: str
     is_right: bool
     kind: str
@@ -51,6 +56,7 @@ def outcomes_of(rows: Sequence[dict[str, Any]], guard: Guard) -> list[Outcome]:
             score = report.hallucination_score
             found.append(
                 Outcome(
+                    {**case, "passages": row["passages"]},
                     row["id"],
                     case["right"],
                     case["kind"],
@@ -75,6 +81,47 @@ def interval(outcomes: Sequence[Outcome], scores: Sequence[float], metric: Any) 
     wrong = [not one.is_right for one in outcomes]
     found = bootstrap_interval(wrong, list(scores), metric, groups=[one.group for one in outcomes])
     return f"{found.value:.3f} ({found.low:.3f}–{found.high:.3f})"
+
+
+def example(outcomes: Sequence[Outcome], is_flagged: bool) -> list[str]:
+    """The shortest answer with this outcome, verbatim, with what is wrong with it; nothing if there is none."""
+    found = sorted((one for one in outcomes if one.is_flagged == is_flagged), key=lambda one: one.characters)
+    if not found:
+        return []
+    case = found[0].case
+    why = f" ({case['why']})" if case["why"] else ""
+    word = "flagged" if is_flagged else "not flagged"
+    return [f"- {word}: \u201c{' '.join(case['answer'].split())}\u201d{why}"]
+
+
+def write_page(outcomes: Sequence[Outcome]) -> None:
+    """docs/how-good.md: what is caught and what is flagged wrongly, by kind, with examples verbatim."""
+    right = [one for one in outcomes if one.is_right]
+    wrong = [one for one in outcomes if not one.is_right]
+    lines = [
+        "# How good is it?",
+        "",
+        f"Out of the box, without a model of yours: of {len(right)} honest answers beside two to four retrieved",
+        f"passages {share(right, 'is_flagged'):.0%} are warned about or blocked ({share(right, 'is_blocked'):.0%} are",
+        f"blocked), and of {len(wrong)} answers that are wrong in one thing {share(wrong, 'is_flagged'):.0%} are caught.",
+        "The answers were written to be hard: a wrong one has nearly the words of a right one. Other sets and the trivial",
+        "baselines are in the [benchmarks](benchmarks.md#rag-answers) and the [model card](model-card.md).",
+        "",
+        "`python benchmarks/rag_answers.py` writes this page; nobody picks the examples (the shortest of each kind).",
+        "",
+        "Where that is not enough, let a model of yours classify the claims (`claims: {classifier: auto}`), or allow more",
+        "false warnings (`grounding: {max_false_warnings: 0.2}`), which catches more.",
+    ]
+    for title, some, order in (
+        ("Honest answers that are flagged", right, (True, False)),
+        ("Wrong answers that are caught, and missed", wrong, (True, False)),
+    ):
+        lines += ["", f"## {title}"]
+        for kind in sorted({one.kind for one in some}):
+            own = [one for one in some if one.kind == kind]
+            lines += ["", f"**{kind}**: {share(own, 'is_flagged'):.0%} of {len(own)} flagged", ""]
+            lines += [line for is_flagged in order for line in example(own, is_flagged)]
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -114,6 +161,8 @@ def main() -> None:
         if (own := [one for one in some if one.kind == kind])
     ]
     publish("rag_answer_kinds", [["kind", "answers", "n", "flagged", "blocked"], *kinds], {})
+    if folder is None:
+        write_page(outcomes)
 
 
 if __name__ == "__main__":
