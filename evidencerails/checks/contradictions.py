@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.exchange import Span
 from evidencerails.measures.words import Words, stem_of, words_of
-from evidencerails.text.claimable import clean, first_verb, makes_claim
+from evidencerails.text.claimable import clean, makes_claim
+from evidencerails.text.claims import first_verb
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of
 from evidencerails.verdict.reading import nli_scores
@@ -146,6 +147,7 @@ def _qualifiers(sentence: Span) -> _Qualifiers:
     found += [(one.start, text[one.start : one.end].lower()) for one in values.moments]
     found += [(one.start, " ".join(one.words).lower()) for one in values.names]
     verb = first_verb(text)
+    verb = len(text) if verb is None else verb
     return _Qualifiers(frozenset(v for at, v in found if at < verb), frozenset(v for _, v in found))
 
 

@@ -310,12 +310,6 @@ def _is_lead_in(bare: str) -> bool:
     return len(words) <= 4 or (len(words) <= 20 and bool(_LEADS.search(bare)) and not re.search(r"\d", bare))
 
 
-def first_verb(sentence: str) -> int:
-    """Where the first verb of a sentence ends; the sentence's end if none is found."""
-    found = [match.end() for pattern in (_FINITE, _PAST_TENSE, _PRESENT) if (match := pattern.search(sentence))]
-    return min(found, default=len(sentence))
-
-
 def is_short_answer(sentence: str) -> bool:
     """True for an answer that is no sentence of its own ("Lyon.", "In 1889", "Yes", "No, it is not."): it needs its
     question."""

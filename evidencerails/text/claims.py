@@ -97,7 +97,8 @@ _PRESENT = (
     r"teaches|writes|owns|operates|employs|hosts|houses|flows|lies|begins|ends|starts|opens|closes|costs|weighs|"
     r"measures|"
     r"remains|shows|sells|buys|builds|speaks|helps|causes|affects|treats|reduces|increases|reaches|receives|represents|"
-    r"borders|attracts|dates|marks|means|forms|needs|wants|goes|sits|occurs|appears|causes)"
+    r"borders|attracts|dates|marks|means|forms|needs|wants|goes|sits|occurs|appears|ships|lasts|arrives|departs|leaves|"
+    r"accepts|excludes|charges|delivers)"
 )
 _PAST = rf"(?:(?!need|feed|seed|speed|breed|indeed|exceed|proceed|succeed)\w{{2,}}ed|{_IRREGULAR})"
 _FINITE = rf"(?:{_AUX}|{_PAST}|{_PRESENT})"

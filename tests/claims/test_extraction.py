@@ -75,6 +75,14 @@ CUT = {
         "| City | Population | Founded |\n|---|---|---|\n| Paris | 2 million | 250 BC |",
         [("The population of Paris is 2 million.", "2 million"), ("Paris founded 250 BC.", "250 BC")],
     ),
+    "three predicates, one with a list": (
+        "The lamp costs 20 euros, comes in red, blue and green, and ships within 3 days.",
+        [
+            ("The lamp costs 20 euros", "The lamp costs 20 euros"),
+            ("The lamp comes in red, blue and green", "comes in red, blue and green"),
+            ("The lamp ships within 3 days.", "ships within 3 days."),
+        ],
+    ),
     "list under a lead-in": (
         "The festival was held in:\n- Paris\n- Lyon, in 1999",
         [("The festival was held in Paris", "Paris"), ("The festival was held in Lyon, in 1999", "Lyon, in 1999")],
