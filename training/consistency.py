@@ -2,11 +2,11 @@
 
     python -m training.consistency --data DIR [--samples 10] [--out evidencerails/measures/drift.json]
 
-The drift of `nli` and `ngram` is what the check itself computes over the samples of the set. That of `judge` is rebuilt
-from the published votes of GPT-3.5 with SelfCheckGPT's prompt, 20 a sentence, of which smaller numbers are drawn. Each
-sentence is read with 1, 2, 3, 5 and all samples. A sentence is wrong if its inaccuracy is above 0; both labels count
-the same. Figures come from folds by biography, the shipped curve from all of them. Run it again after each new NLI
-model.
+The drift of `nli`, `bertscore` and `ngram` is what the check itself computes over the samples of the set. That of
+`judge` is rebuilt from the published votes of GPT-3.5 with SelfCheckGPT's prompt, 20 a sentence, of which smaller
+numbers are drawn. Each sentence is read with 1, 2, 3, 5 and all samples. A sentence is wrong if its inaccuracy is above
+0; both labels count the same. Figures come from folds by biography, the shipped curve from all of them. Run it again
+after each new NLI model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from rich.console import Console
 from scipy.optimize import minimize
 
-from evidencerails.checks.agreement import ngram_votes, nli_votes
+from evidencerails.checks.agreement import bertscore_votes, ngram_votes, nli_votes
 from evidencerails.checks.base import CheckContext
 from evidencerails.config import GuardConfig
 from evidencerails.exchange import Exchange, Sample, Span
@@ -125,7 +125,7 @@ async def read(rows: Sequence[Mapping[str, Any]], model: EmbeddedModel, most: in
     """The drift of every sentence, by way of comparing."""
     service = NliService(model)
     random = np.random.default_rng(0)
-    found: dict[str, list[tuple[float, int, bool, int]]] = {"nli": [], "ngram": [], "judge": []}
+    found: dict[str, list[tuple[float, int, bool, int]]] = {"nli": [], "bertscore": [], "ngram": [], "judge": []}
     for number, row in enumerate(rows):
         sentences = [Span.of(s["text"], 0, len(s["text"])) for s in row["sentences"]]
         wrong = [s["inaccuracy"] > 0 for s in row["sentences"]]
@@ -133,12 +133,15 @@ async def read(rows: Sequence[Mapping[str, Any]], model: EmbeddedModel, most: in
         context = CheckContext(config=GuardConfig(), nli=ExchangeNli(service), prompts=PromptLibrary.load())
         exchange = Exchange(response=row["response"])
         votes = (await nli_votes(exchange, sentences, samples, context)).rows
+        near = bertscore_votes(sentences, samples).rows
         published = row.get("reference_scores", {}).get("prompt") or []
         for count in dict.fromkeys((*COUNTS, len(samples))):
             ngram = ngram_votes(sentences, samples[:count], row["response"]).rows
             for place, is_wrong in enumerate(wrong):
                 nli = float(np.mean([vote.drift for vote in votes[place][:count]]))
+                likeness = float(np.mean([vote.drift for vote in near[place][:count]]))
                 found["nli"].append((nli, count, is_wrong, number))
+                found["bertscore"].append((likeness, count, is_wrong, number))
                 found["ngram"].append((ngram[place][0].drift, count, is_wrong, number))
                 if len(published) == len(wrong):
                     against = round(published[place] * PUBLISHED_VOTES)

@@ -1,4 +1,4 @@
-"""Do other samples of the same model say the same? Three ways to ask: NLI, a judge, shared words."""
+"""Do other samples of the same model say the same? Four ways to ask: NLI, a judge, BERTScore, shared words."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from evidencerails.errors import LlmError
 from evidencerails.exchange import Exchange, Passage, Sample, Span
 from evidencerails.llm.parsing import AGREEMENT_REPAIR, ask, parse_agreement
 from evidencerails.llm.session import LlmSession
+from evidencerails.measures.bertscore import sample_drifts
+from evidencerails.measures.encoder import default_encoder
 from evidencerails.measures.languages import unknown_language
 from evidencerails.measures.ngram import UnigramModel, words
 from evidencerails.measures.words import stem_of
@@ -164,6 +166,17 @@ def ngram_votes(sentences: Sequence[Span], samples: Sequence[Sample], response: 
         drift = sum(new) / len(new) if new else 0.0
         rows.append([Vote(drift, drift)] * len(samples))
     return Votes(rows, "ngram")
+
+
+def bertscore_votes(sentences: Sequence[Span], samples: Sequence[Sample]) -> Votes:
+    """SelfCheckGPT-BERTScore (arXiv 2303.08896, section 5.1): how far is each sample's nearest sentence? Blocks.
+
+    Likeness tells what is missing, not what is denied: a contradiction in nearly the same words is near.
+    """
+    encoder = default_encoder()
+    drifts = sample_drifts(encoder, [clean(s.text) for s in sentences], [clean(one.text) for one in samples])
+    rows = [[Vote(drift, drift) for drift in row] for row in drifts]
+    return Votes(rows, f"bertscore {encoder.name}@{encoder.version}")
 
 
 async def judge_votes(

@@ -9,6 +9,7 @@ from evidencerails.checks.agreement import (
     CONTRADICTS_FROM,
     Vote,
     Votes,
+    bertscore_votes,
     comparable,
     judge_votes,
     ngram_votes,
@@ -207,7 +208,7 @@ async def _compare(
     exchange: Exchange, sentences: list[Span], samples: Sequence[Sample], context: CheckContext
 ) -> _Compared:
     agreement = context.config.consistency.agreement
-    languages = context.nli.languages if agreement == "nli" else None
+    languages = context.nli.languages if agreement in ("nli", "bertscore") else None
     given, (samples, why) = len(samples), await context.nli.run(comparable, samples, languages)
     if not samples:
         raise _NoSamplesError(f"none of {given} can be compared with the answer ({why})")
@@ -219,6 +220,8 @@ async def _votes(exchange: Exchange, sentences: list[Span], samples: Sequence[Sa
     agreement = context.config.consistency.agreement
     if agreement == "judge" and context.judge is not None:
         return await judge_votes(sentences, samples, exchange.response, context, context.judge)
+    if agreement == "bertscore":
+        return await context.nli.run(bertscore_votes, sentences, samples)
     if agreement == "ngram":
         return await context.nli.run(ngram_votes, sentences, samples, exchange.response)
     return await nli_votes(exchange, sentences, samples, context)

@@ -50,13 +50,24 @@ class BertScoreMeasure(EncoderMeasure):
         return {"unrelated_f1": UNRELATED_F1.get(encoder.name, 0.0)}
 
 
+def sample_drifts(encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[list[float]]:
+    """How far each sample is from saying each claim, a row for a claim, in [0, 1]; 1: nothing in common. Blocks."""
+    floor = UNRELATED_F1.get(encoder.name, 0.0)
+    return [[_drift(f1, floor) for f1 in row] for row in _best_f1(encoder, claims, samples)]
+
+
 def _consistencies(encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[float]:
     """For each claim the mean over samples of its best F1 in the sample."""
+    return [sum(row) / len(samples) for row in _best_f1(encoder, claims, samples)]
+
+
+def _best_f1(encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[list[float]]:
+    """For each claim its best F1 in each sample."""
     per_sample = [sentences_of(sample) for sample in samples]
     vectors = iter(encoder.token_vectors([*claims, *(text for sentences in per_sample for text in sentences)]))
     claim_vectors = [next(vectors) for _ in claims]
     sample_vectors = [[next(vectors) for _ in sentences] for sentences in per_sample]
-    return [sum(_best_matches(claim, sample_vectors)) / len(samples) for claim in claim_vectors]
+    return [list(_best_matches(claim, sample_vectors)) for claim in claim_vectors]
 
 
 def _best_matches(claim: Vectors, samples: Sequence[Sequence[Vectors]]) -> Iterator[float]:
@@ -65,4 +76,8 @@ def _best_matches(claim: Vectors, samples: Sequence[Sequence[Vectors]]) -> Itera
 
 
 def _claim_score(f1: float, floor: float) -> ClaimScore:
-    return ClaimScore(score=clipped(1.0 - (f1 - floor) / (1.0 - floor)), details={"f1": f1})
+    return ClaimScore(score=_drift(f1, floor), details={"f1": f1})
+
+
+def _drift(f1: float, floor: float) -> float:
+    return clipped(1.0 - (f1 - floor) / (1.0 - floor))

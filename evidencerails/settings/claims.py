@@ -19,8 +19,9 @@ class ConsistencySettings(Section):
     """Number of samples, or `by_risk`: 1, 3 or 5 by the estimated risk (control stack 20.4.2)."""
     temperature: float = Field(default=1.0, ge=0.0)
     """Temperature of the samples; left out where a provider refuses it."""
-    agreement: Literal["nli", "judge", "ngram"] = "nli"
-    """Who says whether answer and samples agree: the NLI model, an LLM with the upstream prompt, or word statistics."""
+    agreement: Literal["nli", "judge", "bertscore", "ngram"] = "nli"
+    """Who says whether answer and samples agree: the NLI model, an LLM with the upstream prompt, likeness of tokens, or
+    word statistics."""
     sampling: Literal["auto", "n", "parallel", "piggyback"] = "auto"
     """One request with `n`, single requests at once, together with the answer itself, or what the provider can."""
     early_stop: bool = True

@@ -84,6 +84,14 @@ async def test_agreement_by_ngram(guard: MakeGuard, samples: list[str], status: 
     assert report.status == status
 
 
+@pytest.mark.parametrize("samples, status", [([SAME, SAME], "grounded"), ([UNRELATED, UNRELATED], "hallucinated")])
+async def test_agreement_by_bertscore(guard: MakeGuard, samples: list[str], status: str) -> None:
+    report = await given(guard, SAME, samples, agreement="bertscore")
+    assert report.status == status
+    assert report.checks["consistency"].details["agreement"] == "bertscore"
+    assert "bertscore" in (report.checks["consistency"].version or "")
+
+
 async def test_ngram_and_judge_need_no_language(guard: MakeGuard) -> None:
     text = "La tour Eiffel a été achevée en 1889 et se trouve à Paris, en France."
     assert (await given(guard, text, [text, text])).status == "unverified"
