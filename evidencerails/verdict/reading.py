@@ -234,7 +234,7 @@ def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvid
     entailment = _weighted(support, same) if support else 0.0
     if support and entailment >= ENTAILED:
         # Support outranks the contradiction of a window that shares less with the claim.
-        same = [one for one in windows if one is support or one.lexical_overlap > support.lexical_overlap]
+        same = [one for one in same if one is support or one.lexical_overlap > support.lexical_overlap] or [support]
     against = max(same, key=lambda one: one.nli.contradiction, default=None)
     lacks = missing_values(own, "\n".join(one.window.text for one in windows)) if windows else {}
     features = {
@@ -248,7 +248,8 @@ def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvid
 
 def _weighted(window: ScoredWindow, same_subject: Sequence[ScoredWindow]) -> float:
     """P(entailment) as far as the window is about the claim's subject."""
-    return window.nli.entailment * (1.0 if window in same_subject else OTHER_SUBJECT_WEIGHT)
+    is_same = any(window is one for one in same_subject)
+    return window.nli.entailment * (1.0 if is_same else OTHER_SUBJECT_WEIGHT)
 
 
 def _overlap(claim: str, text: str) -> float:
