@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evidencerails.cli.errors import CliError
+from evidencerails.cli.common import CONFIG, CliError
 from evidencerails.cli.terminal import console, say
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ NOTE_EVERY_S = 10.0
 def batch(
     source: str = typer.Argument(..., metavar="INPUT", help="JSON Lines, CSV or Parquet file; - is standard input."),
     output: str = typer.Argument(..., metavar="OUTPUT", help="JSON Lines file; - is standard output."),
-    config: Path | None = typer.Option(
-        None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
-    ),
+    config: Path | None = CONFIG,
     form: str | None = typer.Option(
         None, "--format", help="jsonl, csv or parquet. Default: by the name; standard input is jsonl."
     ),

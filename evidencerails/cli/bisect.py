@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from evidencerails.cli.errors import EXIT_UNVERIFIED, CliError
-from evidencerails.cli.span import seconds_of
-from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
+from evidencerails.cli.common import CONFIG, EXIT_UNVERIFIED, STORE, CliError, opened, seconds_of, settings_for
 from evidencerails.cli.terminal import say
 from evidencerails.text.visible import visible
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from evidencerails.cli.check_input import refuse_unwritable
-from evidencerails.cli.errors import CliError
+from evidencerails.cli.common import CliError, refuse_unwritable, write_json, write_text
 from evidencerails.cli.terminal import console, say
 
 if TYPE_CHECKING:
@@ -69,13 +67,13 @@ def calibrate(
         gate=gate,
     )
     found = fit(run, names, wanted)
-    out.write_text(as_yaml(found), encoding="utf-8")
+    write_text(out, as_yaml(found))
     if json_file is not None:
-        json_file.write_text(json.dumps(_plain(found), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write_json(json_file, _plain(found))
     if html is not None:
         from evidencerails.evaluation.report.page import calibration_page
 
-        html.write_text(calibration_page(found), encoding="utf-8")
+        write_text(html, calibration_page(found))
     _print(found)
     say(f"wrote {out}; see what it changes with: evidencerails eval --config {out} ...")
     return 0

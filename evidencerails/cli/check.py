@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from evidencerails.cli.check_input import answer_of, chat_of, form_of, passages_of, refuse_unwritable, samples_of, typed
-from evidencerails.cli.errors import EXIT_BY_STATUS, CliError
+from evidencerails.cli.check_input import answer_of, chat_of, form_of, passages_of, samples_of, typed
+from evidencerails.cli.common import CONFIG, EXIT_BY_STATUS, CliError, refuse_unwritable, write_text
 from evidencerails.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -22,76 +22,6 @@ if TYPE_CHECKING:
 ANY_SIZE = 2**62
 
 
-Response = Annotated[str | None, typer.Option("--response", "-r", help="The answer to check.")]
-ResponseFile = Annotated[
-    str | None,
-    typer.Option("--response-file", "-f", metavar="FILE", help="Read the answer from a file; - is standard input."),
-]
-Evidence = Annotated[
-    list[Path],
-    typer.Option("--evidence", "-e", metavar="FILE", help="A file the answer must agree with. Repeatable."),
-]
-EvidenceText = Annotated[
-    list[str],
-    typer.Option("--evidence-text", "-t", metavar="TEXT", help="Text the answer must agree with. Repeatable."),
-]
-ChatFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--chat",
-        metavar="FILE",
-        help="A chat log as OpenAI's API has it, a JSON list of messages or an object with one: the last assistant "
-        "message is the answer, the messages before it the question; system and tool messages are evidence.",
-    ),
-]
-Prompt = Annotated[str | None, typer.Option("--prompt", "-p", help="The question that was answered.")]
-Samples = Annotated[
-    list[str],
-    typer.Option(
-        "--sample", "-s", metavar="TEXT", help="Another answer of the same model to the same question. Repeatable."
-    ),
-]
-SamplesFile = Annotated[
-    Path | None, typer.Option("--samples-file", metavar="FILE", help="A JSON list of samples, or one sample a line.")
-]
-Schema = Annotated[
-    Path | None,
-    typer.Option("--schema", metavar="FILE", help="The JSON Schema that the answer must fit (check structure)."),
-]
-ToolCalls = Annotated[
-    Path | None,
-    typer.Option(
-        "--tool-calls", metavar="FILE", help="A JSON list of calls to check; the answer may be left out then."
-    ),
-]
-Tools = Annotated[
-    Path | None,
-    typer.Option("--tools", metavar="FILE", help="A JSON list of the tools with their names and parameters."),
-]
-Config = Annotated[
-    Path | None,
-    typer.Option("--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."),
-]
-Checks = Annotated[
-    list[str],
-    typer.Option(
-        "--check",
-        metavar="NAME",
-        help="citations, claims, consistency, grounding, knowledge, logic, structure or tools. Repeatable. Default: "
-        "what the settings say; without settings, what is given allows.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
-Html = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write the report as one HTML page, too: no scripts, nothing loaded."),
-]
-DebugClaims = Annotated[
-    bool,
-    typer.Option("--debug-claims", help="First show what was extracted as a claim, and what was not and why."),
-]
-
-
 class _Shown(NamedTuple):
     """How a report is shown."""
 
@@ -101,22 +31,54 @@ class _Shown(NamedTuple):
 
 
 def check(
-    response: Response = None,
-    response_file: ResponseFile = None,
-    chat: ChatFile = None,
-    evidence: Evidence = [],  # noqa: B006 - typer copies defaults
-    evidence_text: EvidenceText = [],  # noqa: B006
-    prompt: Prompt = None,
-    sample: Samples = [],  # noqa: B006
-    samples_file: SamplesFile = None,
-    schema: Schema = None,
-    tool_calls: ToolCalls = None,
-    tools: Tools = None,
-    config: Config = None,
-    checks: Checks = [],  # noqa: B006
-    as_json: AsJson = False,
-    html: Html = None,
-    debug_claims: DebugClaims = False,
+    response: str | None = typer.Option(None, "--response", "-r", help="The answer to check."),
+    response_file: str | None = typer.Option(
+        None, "--response-file", "-f", metavar="FILE", help="Read the answer from a file; - is standard input."
+    ),
+    chat: Path | None = typer.Option(
+        None,
+        "--chat",
+        metavar="FILE",
+        help="A chat log as OpenAI's API has it, a JSON list of messages or an object with one: the last assistant "
+        "message is the answer, the messages before it the question; system and tool messages are evidence.",
+    ),
+    evidence: list[Path] = typer.Option(
+        [], "--evidence", "-e", metavar="FILE", help="A file the answer must agree with. Repeatable."
+    ),
+    evidence_text: list[str] = typer.Option(
+        [], "--evidence-text", "-t", metavar="TEXT", help="Text the answer must agree with. Repeatable."
+    ),
+    prompt: str | None = typer.Option(None, "--prompt", "-p", help="The question that was answered."),
+    sample: list[str] = typer.Option(
+        [], "--sample", "-s", metavar="TEXT", help="Another answer of the same model to the same question. Repeatable."
+    ),
+    samples_file: Path | None = typer.Option(
+        None, "--samples-file", metavar="FILE", help="A JSON list of samples, or one sample a line."
+    ),
+    schema: Path | None = typer.Option(
+        None, "--schema", metavar="FILE", help="The JSON Schema that the answer must fit (check structure)."
+    ),
+    tool_calls: Path | None = typer.Option(
+        None, "--tool-calls", metavar="FILE", help="A JSON list of calls to check; the answer may be left out then."
+    ),
+    tools: Path | None = typer.Option(
+        None, "--tools", metavar="FILE", help="A JSON list of the tools with their names and parameters."
+    ),
+    config: Path | None = CONFIG,
+    checks: list[str] = typer.Option(
+        [],
+        "--check",
+        metavar="NAME",
+        help="citations, claims, consistency, grounding, knowledge, logic, structure or tools. Repeatable. Default: "
+        "what the settings say; without settings, what is given allows.",
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print the report as JSON."),
+    html: Path | None = typer.Option(
+        None, "--html", metavar="FILE", help="Write the report as one HTML page, too: no scripts, nothing loaded."
+    ),
+    debug_claims: bool = typer.Option(
+        False, "--debug-claims", help="First show what was extracted as a claim, and what was not and why."
+    ),
 ) -> int:
     """Check one answer: which of its claims do its sources support?
 
@@ -211,10 +173,7 @@ def _write_page(file: Path, report: Report, answer: str, settings: GuardConfig, 
     redaction = settings.redaction
     extraction = extraction_of(report, answer, redaction) if debug_claims else None
     text = page(report, answer, redaction=redaction, expose_evidence=not hides_evidence, extraction=extraction)
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CliError(f"cannot write {str(file)!r}: {error.strerror}; give another path") from None
+    write_text(file, text)
 
 
 def _possible_checks(samples: Sequence[str], form: Mapping[str, Any]) -> list[str] | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from evidencerails.cli.errors import CliError
+from evidencerails.cli.common import CliError
 from evidencerails.cli.terminal import console, say
 from evidencerails.text.visible import visible
 

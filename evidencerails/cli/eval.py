@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evidencerails.cli.check_input import refuse_unwritable
-from evidencerails.cli.errors import EXIT_UNVERIFIED, CliError
+from evidencerails.cli.common import CONFIG, EXIT_UNVERIFIED, CliError, refuse_unwritable, write_json, write_text
 from evidencerails.cli.terminal import ProgressBar, console, say
 
 if TYPE_CHECKING:
@@ -32,9 +30,7 @@ def evaluate(
     origin: str = typer.Option("files", "--from", help="files, or hub: through the library datasets."),
     sample: int | None = typer.Option(None, "--sample", "-n", min=1, help="Rows drawn at random. Default: all."),
     seed: int = typer.Option(0, "--seed", help="Of the sample and the intervals."),
-    config: Path | None = typer.Option(
-        None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
-    ),
+    config: Path | None = CONFIG,
     json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write all metrics as JSON."),
     html: Path | None = typer.Option(None, "--html", metavar="FILE", help="Write the report as one HTML page."),
     markdown: Path | None = typer.Option(None, "--markdown", metavar="FILE", help="Write the tables as Markdown."),
@@ -130,11 +126,11 @@ def _write(
     results: dict[str, Any], plan: Plan, *, json_file: Path | None, html: Path | None, markdown: Path | None
 ) -> None:
     if json_file is not None:
-        json_file.write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write_json(json_file, results)
     if markdown is not None:
         from evidencerails.evaluation.report.wording import markdown as as_markdown
 
-        markdown.write_text(as_markdown(results), encoding="utf-8")
+        write_text(markdown, as_markdown(results))
     if html is not None:
         from evidencerails.evaluation.report.page import page, worst_items
         from evidencerails.evaluation.runs import outcomes_in

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from evidencerails.adapters.nemo_rails import RAILS
-from evidencerails.cli.errors import CliError
+from evidencerails.cli.common import CliError
 from evidencerails.cli.terminal import say
 from evidencerails.text.visible import visible
 

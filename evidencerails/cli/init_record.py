@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evidencerails.adapters.nemo_source import read_exact
-from evidencerails.cli.errors import CliError
+from evidencerails.cli.common import CliError
 
 RECORD = ".evidencerails-init.json"
 """NeMo reads only .yml, .yaml and .co files of a config folder, so this one is invisible to it."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evidencerails.adapters.nemo_install import IMPORT_PATH
-from evidencerails.cli.errors import CliError
+from evidencerails.cli.common import CliError
 from evidencerails.settings.paths import PACKAGE, plugin_folder
 
 SOURCE_FOLDERS = ("rails", "actions", "prompts")

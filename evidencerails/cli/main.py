@@ -19,17 +19,15 @@ from evidencerails.cli import (
     demo,
     doctor,
     init,
-    monitor,
     monitoring,
     redteam,
-    report,
     review,
     schema,
     serve,
     store,
 )
 from evidencerails.cli import eval as evaluation
-from evidencerails.cli.errors import EXIT_CANNOT_WRITE, EXIT_USAGE
+from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_USAGE
 from evidencerails.cli.terminal import say
 from evidencerails.errors import EvidencerailsError, MissingExtraError
 
@@ -75,8 +73,8 @@ app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("batch")(batch.batch)
-app.command("monitor")(monitor.monitor)
-app.command("report")(report.report)
+app.command("monitor")(monitoring.monitor)
+app.command("report")(monitoring.report)
 app.command("eval")(evaluation.evaluate)
 app.command("calibrate")(calibrate.calibrate)
 app.command("redteam")(redteam.redteam)

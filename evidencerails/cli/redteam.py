@@ -7,19 +7,19 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from evidencerails.cli.check_input import refuse_unwritable
-from evidencerails.cli.errors import EXIT_UNVERIFIED, CliError
+from evidencerails.cli.common import EXIT_UNVERIFIED, CliError, refuse_unwritable, write_json, write_text
 from evidencerails.cli.redteam_target import Attacked, documents_in, opened
-from evidencerails.cli.redteam_written import Written
-from evidencerails.cli.terminal import ProgressBar, say
+from evidencerails.cli.terminal import ProgressBar, console, say
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from evidencerails.evaluation.redteam.attacks import Attack, Category
     from evidencerails.evaluation.redteam.session import Run
+
 
 EXIT_BELOW = 1
 
@@ -109,7 +109,7 @@ def _repeated(once: Callable[[], int], every_s: float | None, runs: int | None) 
 
 
 def _seconds(schedule: str | None, runs: int | None) -> float | None:
-    from evidencerails.cli.span import seconds_of
+    from evidencerails.cli.common import seconds_of
 
     if schedule is None and runs is not None:
         raise CliError("--runs needs --schedule, as in --schedule 12h --runs 10")
@@ -168,3 +168,76 @@ def _exit_code(run: Run, min_score: float | None, min_coverage: float) -> int:
         say(f"{coverage_line(run.data)}; --category names the ones you want, --min-coverage accepts fewer")
         return EXIT_UNVERIFIED
     return 0
+
+
+class Written(NamedTuple):
+    """The files that are wanted; None for each that is not."""
+
+    json: Path | None
+    html: Path | None
+    markdown: Path | None
+    suite: Path | None
+    """All attacks of the run."""
+    proposals: Path | None
+    """New attacks that got through are appended."""
+
+    @property
+    def files(self) -> tuple[Path | None, ...]:
+        """All of them."""
+        return tuple(self)
+
+    def take(self, run: Run) -> None:
+        """Write the files and print the table."""
+        from evidencerails.evaluation.redteam.suite import write_suite
+
+        if self.suite is not None:
+            write_suite(self.suite, [one.attack for one in run.results])
+        _write(run, self)
+        _print(run)
+        _propose(run, self.proposals)
+
+
+def _write(run: Run, files: Written) -> None:
+    if files.json is not None:
+        write_json(files.json, run.data)
+    if files.markdown is not None:
+        from evidencerails.evaluation.redteam.wording import markdown
+
+        write_text(files.markdown, markdown(run.data))
+    if files.html is not None:
+        from evidencerails.evaluation.redteam.wording import page
+
+        write_text(files.html, page(run.data))
+
+
+def _print(run: Run) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from evidencerails.evaluation.redteam.wording import TITLES, category_rows, dimension_rows, summary
+
+    out, table = console(), Table(show_edge=False, pad_edge=False)
+    expected = TITLES.index("expected behaviour")  # stands in the files: a terminal is too narrow for it
+    for place, title in enumerate(TITLES):
+        if place != expected:
+            table.add_column(title, no_wrap=True)
+    for row in category_rows(run.data):
+        table.add_row(*(Text(cell) for place, cell in enumerate(row) if place != expected))
+    out.print(table)
+    for name, score, n in dimension_rows(run.data):
+        out.print(Text(f"{name}: {score} (n = {n})"))
+    for line in summary(run.data):
+        out.print(Text(visible(line, one_line=True)))
+
+
+def _propose(run: Run, file: Path | None) -> None:
+    from evidencerails.evaluation.redteam import suite
+
+    failures = suite.new_failures(run.results)
+    if not failures:
+        return
+    if file is None:
+        say(f"{len(failures)} new attacks show a weakness; --propose FILE keeps them for your suite")
+        return
+    fresh = suite.propose(file, failures)
+    say(f"{fresh} new attacks proposed in {str(file)!r}: look at them, then add that file by --suite")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.cli.check_input import text_of
-from evidencerails.cli.errors import CliError
+from evidencerails.cli.common import CliError
 from evidencerails.cli.terminal import say
 from evidencerails.errors import EvidencerailsError
 

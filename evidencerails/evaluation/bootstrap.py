@@ -163,7 +163,9 @@ def _nan(weights: Floats) -> Floats:
 
 def _ratio(above: Floats, below: Floats) -> Floats:
     """Quotients; NaN where there is nothing to divide by."""
-    return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
+    out = np.full(above.shape, np.nan)
+    np.divide(above, below, out=out, where=below > 0)
+    return out
 
 
 def _of_sums(formula: Callable[..., Floats], *columns: Floats) -> Weighted:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evidencerails.evaluation.redteam import on_guard
-from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, EXPECTED, Attack, right
+from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, KINDS, Attack, right
 from evidencerails.evaluation.redteam.corpus import Corpus, Document
 from evidencerails.evaluation.redteam.generation import GENERATORS, attacks_from
 from evidencerails.evaluation.redteam.live import with_citations
@@ -56,9 +56,9 @@ def test_a_percentage_stays_one() -> None:
 def test_every_category_has_attacks_with_false_and_true_answers(corpus: Corpus) -> None:
     made = attacks_from(corpus, 2)
     assert made.missing == {}
-    assert {attack.category for attack in made.attacks} == set(CATEGORIES) == set(GENERATORS) == set(EXPECTED)
+    assert {attack.category for attack in made.attacks} == set(CATEGORIES) == set(GENERATORS) == set(KINDS)
     for attack in made.attacks:
-        assert attack.expected == EXPECTED[attack.category]
+        assert attack.expected == KINDS[attack.category].expected
         assert any(probe.is_wrong for probe in attack.probes) and not all(probe.is_wrong for probe in attack.probes)
         assert attack.query and attack.evidence
     covered = {name for attack in made.attacks for probe in attack.probes for name in probe.dimensions}

@@ -16,8 +16,8 @@ from evidencerails import Guard
 from evidencerails.evaluation.methods import for_evaluation
 from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.rows import Row
-from evidencerails.evaluation.runner import run
 from evidencerails.evaluation.runs import RunFile, header_of
+from evidencerails.evaluation.session import run
 from evidencerails.testing import ReplayRequest, ReplayServer
 
 

@@ -10,9 +10,9 @@ from evidencerails.adapters.nemo_source import flow_name
 from evidencerails.adapters.nemo_watch import INTERNAL_ERROR, effect_on, recorded
 from evidencerails.config import GuardConfig
 from evidencerails.errors import reason_of
-from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe
-from evidencerails.evaluation.redteam.detection import names_attack, names_tampering
+from evidencerails.evaluation.redteam.attacks import KINDS, TAMPERING, Attack, Category, Probe
 from evidencerails.evaluation.redteam.outcomes import Outcome, Verdict
+from evidencerails.evaluation.redteam.targets import said_by
 from evidencerails.report import Report
 from evidencerails.text.claimable import makes_claim
 from evidencerails.text.sentences import split_sentences
@@ -143,12 +143,12 @@ def _outcome(effect: str, reports: list[Report], category: Category, *, by_rail:
         return Outcome("failed", reason or "NeMo answers with an internal error", effect)
     scores = [report.hallucination_score for report in reports if report.hallucination_score is not None]
     only_unverified = bool(reports) and all(report.status != "hallucinated" for report in reports)
-    could_tell = bool(reports) or by_rail is not None
+    could_tell, said = bool(reports) or by_rail is not None, said_by(reports)
     return Outcome(
         "unverified" if effect == "warned" and only_unverified else _VERDICTS.get(effect, "flagged"),
         reason,
         effect,
         max(scores, default=None),
-        names_attack(reports, category) or bool(by_rail) if could_tell else None,
-        names_tampering(reports) or bool(by_rail) if could_tell else None,
+        bool(KINDS[category].named_by & said or by_rail) if could_tell else None,
+        bool(TAMPERING & said or by_rail) if could_tell else None,
     )

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, EXPECTED, Category, Dimension
+from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, KINDS, Category, Dimension
 from evidencerails.evaluation.redteam.running import Result, Shot
 
 TRIVIAL = 0.5
@@ -96,7 +96,7 @@ def _category(name: Category, results: Sequence[Result]) -> dict[str, Any]:
     reasons = sorted({one.not_attempted for one in results if one.not_attempted})
     found = {
         **_interval([attack_score(one) for one in results if not one.not_attempted]),
-        "expected": EXPECTED[name],
+        "expected": KINDS[name].expected,
         "attacks": len(results),
         "attempted": sum(1 for one in results if not one.not_attempted),
         "planted_score": _plain_mean(planted_score(one) for one in results),

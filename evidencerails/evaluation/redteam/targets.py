@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError, LlmError, reason_of
-from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe
-from evidencerails.evaluation.redteam.detection import names_attack, names_tampering
+from evidencerails.evaluation.redteam.attacks import KINDS, TAMPERING, Attack, Category, Probe
 from evidencerails.evaluation.redteam.outcomes import Outcome
 from evidencerails.exchange import Exchange
 from evidencerails.guard import Guard
 from evidencerails.report import Report
 
 TASK = "red_team_answer"
+LEAVES_TRACES = ("store", "escalation", "telemetry")
+"""Settings that an attack must not have."""
 WITHOUT_SETTINGS = ("grounding", "claims", "citations", "structure", "logic")
 """Checks that are attacked where no settings name any: all that work on an answer and its sources alone."""
 
@@ -90,20 +91,27 @@ class EngineTarget:
 
 def outcome_of(report: Report, category: Category) -> Outcome:
     """What a report says of an answer to an attack."""
+    said = said_by([report])
     verdict = {"grounded": "passed", "hallucinated": "flagged", "unverified": "unverified"}[report.status]
     return Outcome(
         verdict,  # type: ignore[arg-type]
         report.reason,
         score=report.hallucination_score,
-        names_attack=names_attack([report], category),
-        names_tampering=names_tampering([report]),
+        names_attack=bool(KINDS[category].named_by & said),
+        names_tampering=bool(TAMPERING & said),
     )
 
 
 def quiet_settings(config: GuardConfig) -> GuardConfig:
     """Settings under which an attack leaves no trace: nothing is stored, reviewed or sent."""
-    unset: dict[str, Any] = {
-        name: GuardConfig.model_fields[name].get_default(call_default_factory=True)
-        for name in ("store", "escalation", "telemetry")
-    }
+    unset = {name: config.__class__.model_fields[name].get_default(call_default_factory=True) for name in LEAVES_TRACES}
     return config.model_copy(update=unset)
+
+
+def said_by(reports: Iterable[Report]) -> set[str]:
+    """Kinds, violations, error types and root causes of the findings: an attack is named where its kind's words are
+    among them, tampering where `TAMPERING` is."""
+    said: set[str] = set()
+    for finding in (one for report in reports for check in report.checks.values() for one in check.findings):
+        said |= {finding.kind, finding.violation or "", *finding.error_types, *(one.cause for one in finding.causes)}
+    return said - {""}
