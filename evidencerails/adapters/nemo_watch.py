@@ -12,6 +12,8 @@ from typing import Any
 from evidencerails.report import Report
 
 SHADOW_TIMEOUT_S = 60.0
+ACTS_ON_THE_WORLD = ("store", "escalation", "telemetry", "monitoring")
+"""Settings that a trial must not have: it would keep its reports among the real ones, and ask people."""
 INTERNAL_ERROR = "an internal error has occurred"
 """NeMo answers so when anything in a turn raised."""
 
@@ -78,3 +80,11 @@ def effect_on(answer: str, shown: Any) -> str:
     if "blocked" in message or answer not in text:
         return "blocked" if message.get("blocked", "Blocked").startswith("Blocked") else "failed"
     return "passed" if text == answer else "warned"
+
+
+def started_for_trial(config: Any) -> Any:
+    """The running app of a config without the settings that act on the world; changes the config."""
+    given = (config.custom_data or {}).get("evidencerails") or {}
+    kept = {name: value for name, value in given.items() if name not in ACTS_ON_THE_WORLD}
+    config.custom_data = {**(config.custom_data or {}), "evidencerails": kept}
+    return started(config)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from evidencerails.cli.check_input import answer_of, chat_of, form_of, passages_of, samples_of, typed
-from evidencerails.cli.common import CONFIG, EXIT_BY_STATUS, CliError, refuse_unwritable, write_text
+from evidencerails.cli.common import CONFIG, EXIT_BY_STATUS, CliError, folder_of, refuse_unwritable, write_text
 from evidencerails.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -142,8 +142,7 @@ def _prepared(
         raise CliError(
             "--debug-claims shows what the check 'claims' does, which is not among the checks: --check claims"
         )
-    folder = None if config is None else config if config.is_dir() else config.parent
-    return Guard(settings, folder=folder)
+    return Guard(settings, folder=folder_of(config))
 
 
 def _checked(guard: Guard, exchange: Exchange) -> Report:

@@ -64,13 +64,23 @@ STORE = typer.Option(
 def settings_for(config: Path | None, url: str | None) -> GuardConfig:
     """The settings with the store that is asked for."""
     from evidencerails.config import GuardConfig
+
+    return with_store(GuardConfig.load(config), url)
+
+
+def with_store(settings: GuardConfig, url: str | None) -> GuardConfig:
+    """The settings with their own store, or the one at a URL."""
     from evidencerails.settings.store import StoreSettings
 
-    settings = GuardConfig.load(config)
     kept = settings.store or StoreSettings()
     if url is not None:
         kept = kept.model_copy(update={"url": url, "url_env": None})
     return settings.model_copy(update={"store": kept})
+
+
+def folder_of(config: Path | None) -> Path | None:
+    """The folder that names of files in settings are looked up in."""
+    return config if config is None or config.is_dir() else config.parent
 
 
 def opened(settings: GuardConfig) -> Store:

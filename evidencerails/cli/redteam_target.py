@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.cli.check_input import text_of
-from evidencerails.cli.common import CliError
+from evidencerails.cli.common import CliError, folder_of, with_store
 from evidencerails.cli.terminal import say
 from evidencerails.errors import EvidencerailsError
 
@@ -83,18 +83,19 @@ def opened(
         EvidencerailsError: the settings are not valid, or the app does not start.
     """
     attacked = _app(app, ask) if app is not None else _engine(config, ask)
-    settings = _with_store(attacked.settings, store)
+    settings = attacked.settings if store is None else with_store(attacked.settings, store)
     return replace(attacked, settings=settings, change_log=_change_log(settings, history, attacked.name))
 
 
 def _engine(config: Path | None, ask: bool | None) -> Attacked:
     from evidencerails.config import GuardConfig
-    from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget, quiet_settings
+    from evidencerails.evaluation.methods import for_trial
+    from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget
     from evidencerails.guard import Guard
 
     settings = GuardConfig.load(config)
-    quiet = quiet_settings(settings)
-    guard = Guard(quiet, folder=None if config is None else config if config.is_dir() else config.parent)
+    quiet = for_trial(settings)
+    guard = Guard(quiet, folder=folder_of(config))
     target = EngineTarget(guard, checks=WITHOUT_SETTINGS if config is None else None)
     if ask and not target.can_be_asked:
         raise CliError("--ask needs a model: set llm.model and llm.base_url in the settings")
@@ -107,7 +108,7 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
     from evidencerails.adapters.nemo_watch import quiet
     from evidencerails.cli.installation import load_config, make_plugin_visible
     from evidencerails.config import GuardConfig
-    from evidencerails.evaluation.redteam.targets import quiet_settings
+    from evidencerails.evaluation.methods import for_trial
 
     make_plugin_visible()
     loaded = load_config(folder)
@@ -126,37 +127,18 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
         raise CliError(str(error)) from None
     except Exception as error:  # boundary to NeMo, the plugin and the user's own code
         raise CliError(f"the app does not start: {type(error).__name__}: {error}") from None
-    return Attacked(target=target, name=f"the app {folder}", config=quiet_settings(settings), settings=settings)
+    return Attacked(target=target, name=f"the app {folder}", config=for_trial(settings), settings=settings)
 
 
 def _started_app(folder: Path, loaded: Any, settings: GuardConfig, *, ask: bool) -> Target:
+    from evidencerails.adapters.nemo_watch import started_for_trial
     from evidencerails.cli.installation import load_config
     from evidencerails.evaluation.redteam.live import AppTarget
     from evidencerails.evaluation.redteam.live_colang2 import Colang2Target
 
     if loaded.colang_version == "1.0":
-        return AppTarget(_rails(loaded), settings, ask=ask)
-    return Colang2Target(folder, loaded, settings, ask=ask, start=lambda place: _rails(load_config(place)))
-
-
-def _rails(loaded: Any) -> Any:
-    """The running app, which keeps no records: an attack leaves no trace in them."""
-    from evidencerails.adapters.nemo_watch import started
-
-    given = dict((loaded.custom_data or {}).get("evidencerails") or {})
-    for name in ("store", "escalation", "telemetry"):
-        given.pop(name, None)
-    loaded.custom_data = {**(loaded.custom_data or {}), "evidencerails": given}
-    return started(loaded)
-
-
-def _with_store(settings: GuardConfig, url: str | None) -> GuardConfig:
-    if url is None:
-        return settings
-    from evidencerails.settings.store import StoreSettings
-
-    kept = (settings.store or StoreSettings()).model_copy(update={"url": url, "url_env": None})
-    return settings.model_copy(update={"store": kept})
+        return AppTarget(started_for_trial(loaded), settings, ask=ask)
+    return Colang2Target(folder, loaded, settings, ask=ask, start=lambda place: started_for_trial(load_config(place)))
 
 
 def _change_log(settings: GuardConfig, history: Path | None, target: str) -> list[str]:

@@ -19,7 +19,6 @@ class Row:
     """A labelled response."""
 
     id: str
-    dataset: str
     response: str
     hallucinated: bool | None
     """None: nobody judged it; such a row is counted and left out."""

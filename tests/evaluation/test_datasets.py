@@ -351,7 +351,7 @@ def test_the_hub_forms_that_differ_from_the_files() -> None:
         {"id": "1", "query": "Q", "context": "C.", "output": "Bad text.",
          "hallucination_labels": '[{"start": 0, "end": 3, "text": "Bad"}]'}, "0",
     )  # fmt: skip
-    assert [row.spans for row in ragtruth] == [((0, 3),)]
+    assert ragtruth.spans == ((0, 3),)  # type: ignore[union-attr]
 
 
 def test_a_set_that_is_not_on_the_hub_says_so() -> None:

@@ -31,7 +31,7 @@ PARTS = (Part(0, 18, 0.9, True), Part(19, 30, 0.2, False))
 
 
 def row(**fields: object) -> Row:
-    return Row(id="1", dataset="d", response=ANSWER, hallucinated=True, evidence=("It opened in 1987.",), **fields)  # type: ignore[arg-type]
+    return Row(id="1", response=ANSWER, hallucinated=True, evidence=("It opened in 1987.",), **fields)  # type: ignore[arg-type]
 
 
 def verdict(*parts: Part) -> Verdict:
@@ -132,7 +132,7 @@ def test_correlations_of_equal_scores_are_undefined() -> None:
 
 def test_baselines_by_hand() -> None:
     assert baselines.features(row()) == {"length": 10.0, "unseen_words": pytest.approx(3 / 4, abs=0.3)}
-    assert "unseen_words" not in baselines.features(Row(id="1", dataset="d", response="A b.", hallucinated=True))
+    assert "unseen_words" not in baselines.features(Row(id="1", response="A b.", hallucinated=True))
     # best F1: flag from 5 on: TP 2, FP 1 -> 4/5
     assert baselines.best_flags([1, 0, 1, 0], [9, 7, 5, 1]).tolist() == [True, True, True, False]
     assert baselines.best_direction([1, 0], [1.0, 5.0]).tolist() == [-1.0, -5.0]

@@ -35,7 +35,7 @@ async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(tmp
         for one in year_rows(12):
             taken += 1
             ahead = max(ahead, taken - done)
-            yield Row(id=one["id"], dataset="d", response=one["response"], hallucinated=one["hallucinated"],
+            yield Row(id=one["id"], response=one["response"], hallucinated=one["hallucinated"],
                       evidence=tuple(one["evidence"]))  # fmt: skip
 
     def note(_: Outcome | None) -> None:

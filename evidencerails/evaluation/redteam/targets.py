@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError, LlmError, reason_of
 from evidencerails.evaluation.redteam.attacks import KINDS, TAMPERING, Attack, Category, Probe
 from evidencerails.evaluation.redteam.outcomes import Outcome
@@ -14,8 +13,6 @@ from evidencerails.guard import Guard
 from evidencerails.report import Report
 
 TASK = "red_team_answer"
-LEAVES_TRACES = ("store", "escalation", "telemetry")
-"""Settings that an attack must not have."""
 WITHOUT_SETTINGS = ("grounding", "claims", "citations", "structure", "logic")
 """Checks that are attacked where no settings name any: all that work on an answer and its sources alone."""
 
@@ -100,12 +97,6 @@ def outcome_of(report: Report, category: Category) -> Outcome:
         names_attack=bool(KINDS[category].named_by & said),
         names_tampering=bool(TAMPERING & said),
     )
-
-
-def quiet_settings(config: GuardConfig) -> GuardConfig:
-    """Settings under which an attack leaves no trace: nothing is stored, reviewed or sent."""
-    unset = {name: config.__class__.model_fields[name].get_default(call_default_factory=True) for name in LEAVES_TRACES}
-    return config.model_copy(update=unset)
 
 
 def said_by(reports: Iterable[Report]) -> set[str]:
