@@ -16,6 +16,7 @@ from evidencerails.cli.terminal import ProgressBar, console, say
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from evidencerails.evaluation.outcomes import Outcome
     from evidencerails.evaluation.session import Plan
 
 
@@ -113,11 +114,17 @@ def _evaluated(plan: Plan, config: Path | None) -> dict[str, Any]:
     def start(total: int, done: int) -> None:
         if done:
             say(f"going on with a run of {done} outcomes")
-        progress.start(total)
+        progress.start(total, done)
+
+    def step(outcome: Outcome | None) -> None:
+        if outcome is not None:
+            progress.step()
 
     try:
         with quiet():
-            return evaluate(plan, guard, on_start=start, on_outcome=lambda one: progress.step(told=one is not None))
+            return evaluate(
+                plan, guard, on_start=start, on_outcome=lambda one: progress.step() if one is not None else None
+            )
     finally:
         progress.stop()
 

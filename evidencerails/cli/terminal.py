@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any, TextIO
 
 from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+NOTE_EVERY_S = 10.0
+"""Between two lines of progress where there is no terminal to redraw."""
 
 
 def console(stream: TextIO | None = None, *, width: int | None = None) -> Console:
@@ -43,39 +47,51 @@ def say(message: str) -> None:
 
 
 class ProgressBar:
-    """The bar of one command; `stop` it in any case.
+    """How far a command is: a bar with the time left on a terminal, a line now and then elsewhere; on standard error.
 
     Args:
-        title: what is being done.
+        title: what is being done; `stop` it in any case.
     """
 
     def __init__(self, title: str) -> None:
         self._title = title
         self._bar: Any = None
-        self._task: Any = None
-        self._total = self._steps = 0
 
-    def start(self, total: int) -> None:
-        """Show it."""
-        self._total, self._steps = total, 0
+    def start(self, total: int | None, before: int = 0) -> None:
+        """Show it; `total` is None where it is not known, `before` counts what was done in an earlier run."""
+        self._total, self._before, self._done = total, before, before
+        self._began = self._noted = time.monotonic()
         if sys.stderr.isatty():
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = (TextColumn(self._title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=console(sys.stderr))
-            self._task = self._bar.add_task(self._title, total=total)
+            self._bar = Progress(*columns, console=console(sys.stderr), transient=True)
+            self._task = self._bar.add_task(self._title, total=total, completed=before)
             self._bar.start()
 
-    def step(self, *, told: bool = True) -> None:
-        """One more is done; `told` False for one that was done before."""
-        self._steps += 1
+    def step(self) -> None:
+        """One more is done."""
+        self.show(self._done + 1)
+
+    def show(self, done: int) -> None:
+        """So many are done in all."""
+        self._done, now = done, time.monotonic()
         if self._bar is not None:
-            self._bar.advance(self._task)
-        elif told and self._steps * 10 // self._total > (self._steps - 1) * 10 // self._total:
-            say(f"{self._steps} of {self._total}")
+            self._bar.update(self._task, completed=done)
+        elif now - self._noted >= NOTE_EVERY_S:
+            self._noted = now
+            say(progress_line(done, self._total, (done - self._before) / (now - self._began)))
 
     def stop(self) -> None:
         """Take it away."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+def progress_line(done: int, total: int | None, rate: float) -> str:
+    """Progress in words, with `rate` a second and the time left."""
+    if total is None:
+        return f"{done} done, {rate:.1f} a second"
+    left_s = (total - done) / rate if rate else float("inf")
+    return f"{done} of {total} done ({100 * done / max(total, 1):.0f} %), {rate:.1f} a second, {left_s:.0f} s left"

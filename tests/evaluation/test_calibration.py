@@ -37,13 +37,6 @@ def test_the_temperature_of_overconfident_scores_is_found() -> None:
     assert c.fit_one("temperature", rows.labels, rows.scores).temperature == pytest.approx(3.0, rel=0.12)
 
 
-def test_platt_finds_slope_and_intercept() -> None:
-    rows = overconfident(4000)
-    shifted = 1 / (1 + np.exp(-(np.log(rows.scores / (1 - rows.scores)) - 2.0)))
-    how = c.fit_one("platt", rows.labels, shifted)
-    assert how.slope == pytest.approx(1 / 3, rel=0.12) and how.intercept == pytest.approx(2 / 3, rel=0.25)
-
-
 @pytest.mark.parametrize("kind", c.CALIBRATORS)
 def test_every_calibrator_lowers_the_error_and_keeps_the_order(kind: Any) -> None:
     rows = overconfident(1500)
@@ -234,19 +227,6 @@ def test_a_gate_needs_a_check(evidencerails: Run, tmp_path: Path) -> None:
     assert done.code == 2 and "only measures" in done.err
 
 
-def test_a_method_that_adds_nothing_leaves_no_ensemble_behind_unless_it_helps(
-    evidencerails: Run, tmp_path: Path
-) -> None:
-    run = made_up_run(tmp_path / "r.rows.jsonl", rows=800)
-    done = evidencerails("calibrate", "--run", run, "--out", tmp_path / "c.yml", "--json", tmp_path / "c.json")
-    assert done.code == 0, done.err
-    told = json.loads((tmp_path / "c.json").read_text())
-    ensemble = told["fitted"][-1]
-    helped = ensemble["after"]["log_loss"]["value"] < ensemble["before"]["log_loss"]["value"]
-    assert ("ensemble" in told["settings"]["calibration"]) == helped
-    assert ensemble["conclusion"].startswith("taken" if helped else "refused")
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -258,12 +238,6 @@ def test_a_method_that_adds_nothing_leaves_no_ensemble_behind_unless_it_helps(
 def test_wrong_usage_exits_2(evidencerails: Run, tmp_path: Path, options: tuple[str, ...], told: str) -> None:
     done = evidencerails("calibrate", "--run", made_up_run(tmp_path / "r.rows.jsonl", rows=100), *options)
     assert done.code == 2 and told in done.err
-
-
-def test_a_file_that_is_no_run_is_told(evidencerails: Run, tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_text('{"id": 1}\n')
-    done = evidencerails("calibrate", "--run", tmp_path / "x.jsonl")
-    assert done.code == 2 and "is not the file of a run" in done.err
 
 
 def test_scores_that_are_calibrated_already_are_refused(evidencerails: Run, tmp_path: Path) -> None:

@@ -94,14 +94,6 @@ def test_a_method_that_could_verify_nothing_exits_3_and_says_why(evidencerails: 
     assert metrics["f1"]["conservative"]["value"] == 0.0
 
 
-def test_rows_without_evidence_are_unverified_for_that_reason(evidencerails: Run, tmp_path: Path) -> None:
-    rows = [{**row, "evidence": []} for row in year_rows(4)]
-    done = evidencerails("eval", "-d", write_rows(tmp_path / "rows.jsonl", rows), "-m", "grounding,claims,nli")
-    assert done.code == 3
-    for method in ("grounding", "claims", "nli"):
-        assert f"{method} could verify no row: no_evidence" in done.err
-
-
 def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(evidencerails: Run, tmp_path: Path) -> None:
     """Nonsense rows are unverified: they leave the first column and count as wrong in the second."""
 

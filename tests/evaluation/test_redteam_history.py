@@ -83,12 +83,6 @@ async def test_a_new_document_is_aimed_at(tmp_path: Path) -> None:
     assert again.data["run"]["changed"] == "documents mill"
 
 
-async def test_nothing_changed_and_only_changes_wanted_is_told(tmp_path: Path) -> None:
-    await ran(tmp_path / "h.jsonl")
-    with pytest.raises(InputError, match="nothing to attack with"):
-        await ran(tmp_path / "h.jsonl", only_changes=True)
-
-
 def test_changed_settings_call_for_the_attacks_that_they_bear_on() -> None:
     before = settings_fingerprints(GuardConfig(), {}, "1")
     assert settings_fingerprints(GuardConfig.load({"logic": {}}), {}, "1") == before
