@@ -14,8 +14,8 @@ from evidencerails.adapters.nemo_install import IMPORT_PATH
 from evidencerails.adapters.nemo_rails import IMPORT_STATEMENT, RAILS, TOOL_FLOW, Rail
 from evidencerails.adapters.nemo_source import Source, configured_rails, custom_callers, flows_in, variables_set
 from evidencerails.adapters.nemo_watch import started
-from evidencerails.cli.embeddings_needed import EMBEDDINGS, can_download, missing_embeddings
 from evidencerails.cli.init_plan import gives_evidence
+from evidencerails.cli.installation import EMBEDDINGS, can_download, missing_embeddings
 from evidencerails.config import GuardConfig
 
 MOVED_KEYS = {

@@ -16,9 +16,14 @@ from evidencerails.adapters.nemo_install import IMPORT_PATH
 from evidencerails.adapters.nemo_rails import IMPORT_STATEMENT, RAILS
 from evidencerails.adapters.nemo_source import config_files, read_exact, variables_set
 from evidencerails.cli.common import CliError
-from evidencerails.cli.embeddings_needed import EMBEDDINGS, can_download, missing_embeddings
-from evidencerails.cli.init_record import Changes
-from evidencerails.cli.installation import load_config, make_plugin_visible
+from evidencerails.cli.init import Changes
+from evidencerails.cli.installation import (
+    EMBEDDINGS,
+    can_download,
+    load_config,
+    make_plugin_visible,
+    missing_embeddings,
+)
 from evidencerails.cli.terminal import say
 from evidencerails.cli.yaml_edit import CannotEdit, add_item, set_default
 from evidencerails.config import GuardConfig

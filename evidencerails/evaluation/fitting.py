@@ -15,12 +15,20 @@ import yaml
 from evidencerails import __version__
 from evidencerails.config import CHECKS
 from evidencerails.errors import InputError
-from evidencerails.evaluation import thresholds
-from evidencerails.evaluation.calibration import Fitted, Rows, applied, ensemble_scores, fit_ensemble, fit_method, split
+from evidencerails.evaluation import calibration as thresholds
+from evidencerails.evaluation.calibration import (
+    Fitted,
+    Rows,
+    Threshold,
+    applied,
+    ensemble_scores,
+    fit_ensemble,
+    fit_method,
+    split,
+)
 from evidencerails.evaluation.metrics import Bools, Floats
 from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.runs import outcomes_in, read_header
-from evidencerails.evaluation.thresholds import Threshold
 from evidencerails.settings.calibration import CalibratorName, EnsembleCalibration, MethodCalibration
 
 BY_CLAIM = ("grounding", "claims")

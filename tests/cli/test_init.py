@@ -5,7 +5,7 @@ import yaml
 from nemoguardrails import RailsConfig
 from typer.testing import CliRunner
 
-from evidencerails.cli.init_record import RECORD
+from evidencerails.cli.init import RECORD
 from evidencerails.cli.main import _exit_code, app
 from evidencerails.testing import ReplayServer
 

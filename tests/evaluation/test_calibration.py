@@ -15,7 +15,6 @@ from evidencerails import Guard
 from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError, SettingsError
 from evidencerails.evaluation import calibration as c
-from evidencerails.evaluation import thresholds as t
 from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.runs import RunFile, header_of
 from evidencerails.measures.calibrated import calibrated, ensemble_score, log_odds
@@ -107,17 +106,17 @@ def test_thresholds_by_hand() -> None:
     labels = np.array([0, 0, 0, 1, 1, 1], dtype=bool)
     scores = np.array([0.1, 0.2, 0.6, 0.4, 0.7, 0.9])
     # between .2 and .4: one clean flagged (1/3), none leaks; between .6 and .7: none flagged, one leaks (1/3)
-    cheap_leak = t.cheapest(labels, scores, 1, 2)
+    cheap_leak = c.cheapest(labels, scores, 1, 2)
     assert cheap_leak.value == pytest.approx(0.3) and cheap_leak.leak_rate == 0
-    cheap_abstention = t.cheapest(labels, scores, 2, 1)
+    cheap_abstention = c.cheapest(labels, scores, 2, 1)
     assert cheap_abstention.value == pytest.approx(0.65) and cheap_abstention.false_abstention_rate == 0
-    assert t.for_recall(labels, scores, 1.0).value == pytest.approx(0.3)
-    assert t.for_recall(labels, scores, 0.6).value == pytest.approx(0.65)
-    assert t.for_precision(labels, scores, 1.0).value == pytest.approx(0.65)
+    assert c.for_recall(labels, scores, 1.0).value == pytest.approx(0.3)
+    assert c.for_recall(labels, scores, 0.6).value == pytest.approx(0.65)
+    assert c.for_precision(labels, scores, 1.0).value == pytest.approx(0.65)
     with pytest.raises(InputError, match=r"no threshold has a precision of 0\.9.*the best is 0\.75"):
-        t.for_precision(labels, np.array([0.1, 0.2, 0.9, 0.4, 0.7, 0.9]), 0.9)
+        c.for_precision(labels, np.array([0.1, 0.2, 0.9, 0.4, 0.7, 0.9]), 0.9)
     with pytest.raises(InputError, match="costs must not be negative"):
-        t.cheapest(labels, scores, 0, 0)
+        c.cheapest(labels, scores, 0, 0)
 
 
 def test_the_ensemble_speaks_only_where_all_parts_have_a_score() -> None:

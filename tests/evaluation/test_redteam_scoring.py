@@ -5,8 +5,8 @@ from redteam_targets import FixedTarget, knows_all
 
 from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe, right, wrong
 from evidencerails.evaluation.redteam.outcomes import Verdict
-from evidencerails.evaluation.redteam.running import attack_all, shots_wanted
 from evidencerails.evaluation.redteam.scoring import scores, wilson
+from evidencerails.evaluation.redteam.targets import attack_all, shots_wanted
 from evidencerails.evaluation.redteam.wording import dimension_rows, markdown, summary
 
 

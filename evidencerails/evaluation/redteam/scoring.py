@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any
 
 from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, KINDS, Category, Dimension
-from evidencerails.evaluation.redteam.running import Result, Shot
+from evidencerails.evaluation.redteam.targets import Result, Shot
 
 TRIVIAL = 0.5
 """Score of a guard that flags everything, or nothing."""

@@ -17,10 +17,9 @@ from evidencerails.evaluation.redteam.attacks import CATEGORIES, Attack, Categor
 from evidencerails.evaluation.redteam.corpus import Corpus, Document
 from evidencerails.evaluation.redteam.generation import attacks_from
 from evidencerails.evaluation.redteam.history import Changes, Fall
-from evidencerails.evaluation.redteam.running import Result, Shot, attack_all, shots_wanted
 from evidencerails.evaluation.redteam.scoring import attack_score, scores
 from evidencerails.evaluation.redteam.suite import together
-from evidencerails.evaluation.redteam.targets import Target
+from evidencerails.evaluation.redteam.targets import Result, Shot, Target, attack_all, shots_wanted
 from evidencerails.llm.prompts import PromptLibrary
 
 MAX_SHOWN = 600
