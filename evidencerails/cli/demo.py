@@ -61,7 +61,7 @@ SCENES = (
         "Yes, items can be returned within 90 days of delivery.",
     ),
     Scene(
-        "An answer without any source: nobody can tell, and it says so",
+        "An answer without any source: it cannot be verified, and it says so",
         "grounded_rag",
         "Do you have a shop in Oslo?",
         "Our shop in Oslo opened in 2019.",
@@ -77,7 +77,7 @@ def demo(
 
     evidencerails demo
 
-    The model is a local stand-in that speaks the OpenAI protocol and says what the script tells it; NeMo Guardrails,
+    The model is a local stand-in that speaks the OpenAI protocol and says what the script has; NeMo Guardrails,
     the rail and the verdicts are the real ones.
     """
     from evidencerails.adapters.nemo_watch import quiet

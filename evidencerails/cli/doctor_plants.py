@@ -65,7 +65,7 @@ SPECIAL_PLANTS: dict[str, tuple[Plant, Plant]] = {
         CLEAN._replace(answer="Both tracks together are 2 * 412 = 824 metres long."),
     ),
 }
-"""A false and a true answer for the rails that a wrong year tells nothing."""
+"""A false and a true answer for the rails that a wrong year does not concern."""
 SPECIAL_SETTINGS: dict[str, dict[str, Any]] = {
     "check knowledge": {
         "knowledge": {

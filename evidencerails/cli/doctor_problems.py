@@ -315,10 +315,10 @@ def action_problems(source: Source) -> list[Problem]:
 
 def _replaced_actions(folder: Path, names: Sequence[str]) -> Iterator[Problem]:
     """The user's own actions of our names: NeMo loads those of import paths last, so ours win in silence."""
-    for place, told in ((folder, "the config"), (Path.cwd(), "the current directory")):
+    for place, name_of_place in ((folder, "the config"), (Path.cwd(), "the current directory")):
         for file in [place / "actions.py", *sorted((place / "actions").glob("**/*.py"))]:
             text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
             for name in names:
                 if re.search(rf"^(?:async )?def {name}\b|name\s*=\s*[\"']{name}[\"']", text, re.MULTILINE):
-                    message = f"{file.name} of {told} has an action {name!r}; the plugin's takes its place"
+                    message = f"{file.name} of {name_of_place} has an action {name!r}; the plugin's takes its place"
                     yield Problem("warning", "own_action_replaced", message, "rename yours")

@@ -107,7 +107,7 @@ def _evaluated(plan: Plan, config: Path | None) -> dict[str, Any]:
     from evidencerails.evaluation.session import evaluate
     from evidencerails.guard import Guard
 
-    library("sklearn"), library("scipy")  # missing packages are told now, not after the run
+    library("sklearn"), library("scipy")  # missing packages are named now, not after the run
     guard = Guard(for_evaluation(GuardConfig.load(config)))  # before it is made: a guard opens its store at once
     progress = ProgressBar("evaluating")
 

@@ -45,12 +45,12 @@ def init(
     A second run changes nothing. --undo takes back the lines of init and leaves yours. Exit code: 0 done, 2 not
     possible, with the reason.
     """
-    from evidencerails.cli import init_plan, init_record
+    from evidencerails.cli import init_plan
 
     if not folder.is_dir():
         raise CliError(f"no folder {str(folder)!r}; give the folder that holds your config.yml")
     if undo:
-        changes = init_record.changes_back(folder)
+        changes = changes_back(folder)
     else:
         _check_names(flow, activation)
         changes = init_plan.plan(folder, flows=flow, activation=activation)
@@ -63,7 +63,7 @@ def init(
     if not yes and not _confirmed():
         say("nothing written; --yes writes without asking")
         return 2
-    (init_record.restore if undo else init_record.write)(folder, changes)
+    (restore if undo else write)(folder, changes)
     say("restored" if undo else f"written; prove that it fires with: evidencerails doctor {folder}")
     return 0
 
@@ -154,7 +154,7 @@ def _put(file: Path, text: str | None) -> None:
 
 
 _UNCLEAR = "\0"
-"""Stands for a text that cannot be told."""
+"""Stands for a text that is not known."""
 
 
 def _taken_back(before: str | None, after: str | None, now: str | None) -> str | None:

@@ -46,7 +46,7 @@ def monitor(
 
     evidencerails monitor --since 24h
 
-    Exit code: 0 within the error budget or too few reports to tell, 1 budget exhausted.
+    Exit code: 0 within the error budget or too few reports to say, 1 budget exhausted.
     """
     span_s, settings, out = seconds_of(since), settings_for(config, store), console()
     from evidencerails.service.trends import trends
@@ -65,8 +65,8 @@ def monitor(
 
 def summary_lines(found: dict[str, Any], *, blocks: str = BLOCKS) -> Iterator[str]:
     """What there is to know, line by line."""
-    told = f"{found['rate']} hallucinated of those verified, {found['unverified']} unverified"
-    yield f"{found['reports']} reports, {told}"
+    rates = f"{found['rate']} hallucinated of those verified, {found['unverified']} unverified"
+    yield f"{found['reports']} reports, {rates}"
     if found["trend"].bars:
         yield f"trend        {sparkline([bar.height for bar in found['trend'].bars], blocks)}"
     yield from (f"{name.lower():<22} {value}" for name, value in found["cost"])
@@ -212,14 +212,14 @@ def gate(as_json: bool = JSON, config: Path | None = CONFIG, store: str | None =
 
 
 def alert(
-    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what is wrong; tell nobody, keep nothing."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what is wrong; send and keep nothing."),
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
-    """Look for shifts, regressions, an exhausted budget and answers that failed the quality gate, and tell whoever is
-    to be told: log, webhook, mail.
+    """Look for shifts, regressions, an exhausted budget and answers that failed the quality gate, and send alerts: to
+    the log, a webhook, by mail.
 
-    Run it every few minutes, by cron for instance: one alert is told once, again after a day, and once it is over.
+    Run it every few minutes, by cron for instance: an alert is sent once, again after a day, and when it is over.
 
     Exit code: 0 all is well, 1 something is wrong, 2 wrong usage.
     """
@@ -230,8 +230,8 @@ def alert(
     with opened(settings) as kept:
         conditions = conditions_of(view_of(kept, settings.monitoring), settings.monitoring)
         if not dry_run:
-            for told in tell(kept, conditions, settings.monitoring.alerts):
-                print(f"{told.event}: {visible(told.message, one_line=True)}")
+            for sent in tell(kept, conditions, settings.monitoring.alerts):
+                print(f"{sent.event}: {visible(sent.message, one_line=True)}")
             _send(kept, settings)
     for condition in conditions:
         say(condition.message)

@@ -104,7 +104,7 @@ def redteam(
         attacked = opened(config, app, ask=ask, store=store, history=history)  # anew: settings may have changed
         found = _run(attacked, documents_in(evidence, app), static_attacks, **options)
         written.take(found)
-        attacked.tell(found)
+        attacked.alert(found)
         return _exit_code(found, min_score, min_coverage)
 
     return _repeated(once, _seconds(schedule, runs), runs)
@@ -170,7 +170,7 @@ def _exit_code(run: Run, min_score: float | None, min_coverage: float) -> int:
         say("no attack got a verdict")
         return EXIT_UNVERIFIED
     if run.fall is not None:
-        say(run.fall.told())
+        say(run.fall.described())
         return EXIT_BELOW
     if min_score is not None and score < min_score:
         say(f"the robustness score {score:.3f} is below {min_score:g}")
@@ -272,7 +272,7 @@ class Attacked:
     """With the store that alerts go to, if there is one."""
     change_log: Sequence[str] = ()
 
-    def tell(self, run: Run) -> None:
+    def alert(self, run: Run) -> None:
         """Open, repeat or close the alert about the score, where the settings have a store."""
         if self.settings.store is None:
             return
@@ -283,11 +283,11 @@ class Attacked:
         conditions = []
         if run.fall is not None:
             data = {"failing": [one["attack"] for one in run.data["failures"]], "target": self.name}
-            conditions.append(Condition(ALERT, run.fall.told(), data))
+            conditions.append(Condition(ALERT, run.fall.described(), data))
         store = Store(self.settings.store, redaction=self.settings.redaction)
         try:
-            for told in tell(store, conditions, self.settings.monitoring.alerts, only=ALERT):
-                say(f"alert {told.event}: {told.message}")
+            for sent in tell(store, conditions, self.settings.monitoring.alerts, only=ALERT):
+                say(f"alert {sent.event}: {sent.message}")
             _send(store, self.settings)
         finally:
             store.close()

@@ -205,8 +205,8 @@ def _silent(answer: str, extracted: Sequence[dict[str, Any]]) -> list[Span]:
     """The sentences of which nothing became a claim."""
     from evidencerails.text.sentences import split_sentences
 
-    told = [claim["sentence"] for claim in extracted]
-    return [span for span in split_sentences(answer) if not any(a < span.end and span.start < b for a, b in told)]
+    covered = [claim["sentence"] for claim in extracted]
+    return [span for span in split_sentences(answer) if not any(a < span.end and span.start < b for a, b in covered)]
 
 
 def _notes(details: dict[str, Any]) -> list[str]:

@@ -291,13 +291,13 @@ def _print_package(package: Package, out: Any) -> None:
         _section(out, "question", [str(package.context["question"])])
     _section(out, "answer", [package.output])
     claims = [f"{claim.label}: {claim.span.text}\n    {claim.reason}" for claim in package.flagged_claims]
-    told = {claim.span for claim in package.flagged_claims}
+    shown = {claim.span for claim in package.flagged_claims}
     others = [
-        f"{f.kind}: {f.span.text if f.span else ''}\n    {f.reason}" for f in package.findings if f.span not in told
+        f"{f.kind}: {f.span.text if f.span else ''}\n    {f.reason}" for f in package.findings if f.span not in shown
     ]
     _section(out, "flagged", [*claims, *others] or [f"{package.status}: {package.reason}"])
-    shown = [f"{s.source}: {s.text or '(take it out)'}" for s in package.suggestions]
-    _section(out, "suggested instead", shown)
+    instead = [f"{s.source}: {s.text or '(take it out)'}" for s in package.suggestions]
+    _section(out, "suggested instead", instead)
     left_out = [f"... and {package.evidence_left_out} more passages"] if package.evidence_left_out else []
     _section(out, "evidence", [*(f"[{p.id}] {p.text}" for p in package.evidence), *left_out])
 

@@ -1,4 +1,4 @@
-"""From a run to settings: reads the scores, fits, chooses thresholds, and tells their worth on held-out documents."""
+"""From a run to settings: reads the scores, fits, chooses thresholds, and measures them on held-out documents."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ import yaml
 from evidencerails import __version__
 from evidencerails.config import CHECKS
 from evidencerails.errors import InputError
-from evidencerails.evaluation import calibration as thresholds
 from evidencerails.evaluation.calibration import (
     Fitted,
     Rows,
     Threshold,
     applied,
+    at,
+    cheapest,
     ensemble_scores,
     fit_ensemble,
     fit_method,
+    for_precision,
+    for_recall,
     split,
 )
 from evidencerails.evaluation.metrics import Bools, Floats
@@ -182,12 +185,12 @@ def _threshold(rows: Rows, outside: Bools, wanted: Wanted) -> dict[str, Any]:
     """The threshold chosen on the training documents, and what it does on the held-out ones."""
     labels, scores = rows.labels[~outside], rows.scores[~outside]
     if wanted.recall is not None:
-        chosen = thresholds.for_recall(labels, scores, wanted.recall)
+        chosen = for_recall(labels, scores, wanted.recall)
     elif wanted.precision is not None:
-        chosen = thresholds.for_precision(labels, scores, wanted.precision)
+        chosen = for_precision(labels, scores, wanted.precision)
     else:
-        chosen = thresholds.cheapest(labels, scores, wanted.false_abstention_cost, wanted.leak_cost)
-    held: Threshold = thresholds.at(rows.labels[outside], rows.scores[outside], chosen.value)
+        chosen = cheapest(labels, scores, wanted.false_abstention_cost, wanted.leak_cost)
+    held: Threshold = at(rows.labels[outside], rows.scores[outside], chosen.value)
     return {"training": chosen._asdict(), "held_out": held._asdict()}
 
 

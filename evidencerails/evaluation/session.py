@@ -110,8 +110,9 @@ def evaluate(
     methods = known(plan.methods)
     total = sum(1 for _ in plan.dataset.rows(sample=plan.sample, seed=plan.seed))
     if not total:
-        raise InputError(f"{plan.dataset.name} has no row to evaluate: {plan.dataset.problems.told() or 'it is empty'}"
-                         + "".join(f"; {one}" for one in plan.dataset.problems.examples[:3]))  # fmt: skip
+        problems = plan.dataset.problems
+        reasons = "; ".join([problems.described() or "it is empty", *problems.examples[:3]])
+        raise InputError(f"{plan.dataset.name} has no row to evaluate: {reasons}")
     guard.config = for_evaluation(guard.config)
     header = header_of(plan.dataset.name, plan.dataset.fingerprint(), plan.sample, plan.seed, guard.config)
     with RunFile(plan.run_file, header, fresh=plan.fresh) as into:
@@ -131,7 +132,7 @@ def results_in(plan: Plan, methods: Sequence[str], rows: int) -> dict[str, Any]:
         "rows": rows,
         "sample": plan.sample,
         "seed": plan.seed,
-        "problems": problems.told(),
+        "problems": problems.described(),
         "problem_counts": problems.counts(),
         "problem_examples": list(problems.examples),
         "date": datetime.date.today().isoformat(),

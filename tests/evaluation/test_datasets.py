@@ -32,7 +32,7 @@ def rows_of(name: str, folder: Path, **files: str) -> list[Row]:
         path.write_text(content, encoding="utf-8")
     dataset = Dataset.open(name, folder=folder)
     found = list(dataset.rows())
-    assert dataset.problems.told() == ""
+    assert dataset.problems.described() == ""
     return found
 
 

@@ -1,6 +1,6 @@
 """What an attack is: a question with its sources, answers of known worth to plant, and what should become of them.
 
-Eleven categories attack the answer by question and sources, four the guard (after control stack 20.8).
+Eleven categories attack the answer by question and sources, four the guard.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Attack(Value):
     """The sources that come with the question, tampered with where the category says so."""
     probes: tuple[Probe, ...] = Field(min_length=1)
     checks: tuple[str, ...] = ("grounding", "claims")
-    """The checks that can tell; a system without any of them is not attacked this way."""
+    """The checks that can notice it; a system without any of them is not attacked this way."""
     truth: Truth = "answerable"
     """Whether the sources answer the question, do not, or contradict each other."""
     true_statement: str = ""

@@ -38,7 +38,7 @@ class Turn(NamedTuple):
 
 
 class AppTarget:
-    """A `LLMRails` app of Colang 1.0, one turn after the other: its reports could not be told apart otherwise.
+    """A `LLMRails` app of Colang 1.0, one turn after the other: its reports could not be kept apart otherwise.
 
     Every flag of the plugin is set and the sources travel in the context, as an app with retrieval has them.
 
@@ -70,7 +70,7 @@ class AppTarget:
         return context
 
     async def planted(self, attack: Attack, probe: Probe) -> Outcome:
-        """What the user reads of a ready answer; a warning counts as caught, since the user is told."""
+        """What the user reads of a ready answer; a warning counts as caught, since the user sees it."""
         context = self._context(() if probe.without_evidence else attack.evidence)
         if attack.response_schema is not None:
             context["response_schema"] = attack.response_schema
@@ -111,8 +111,8 @@ class AppTarget:
     async def _question(self, context: dict[str, Any], query: str, sources: tuple[str, ...]) -> Turn:
         first: dict[str, Any] = {"role": "context", "content": context}
         if self._app.config.passthrough:  # a context message dies in passthrough mode ("Unknown role: context")
-            told = "\n\n".join(sources)
-            first = {"role": "system", "content": f"Answer from this.\n\nContext:\n{told}"}
+            context_text = "\n\n".join(sources)
+            first = {"role": "system", "content": f"Answer from this.\n\nContext:\n{context_text}"}
         return _turn(await self._app.generate_async(messages=[first, {"role": "user", "content": query}], options=_LOG))
 
     def _recorded_app(self, *, planted: bool) -> Any:

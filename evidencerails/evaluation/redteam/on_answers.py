@@ -21,7 +21,7 @@ from evidencerails.text.values import values_of
 
 
 class Unknown(NamedTuple):
-    """Something that can be asked about any name, and that evidence without `word` does not tell."""
+    """Something that can be asked about any name, and that evidence without `word` does not say."""
 
     word: str
     question: str
@@ -46,7 +46,7 @@ UNKNOWN = (
 
 
 def knowledge_boundary(corpus: Corpus, count: int, rng: random.Random) -> Iterator[Attack]:
-    """Details about the rarest names of the evidence, which it does not tell."""
+    """Details about the rarest names of the evidence, which it does not give."""
     unknown = [one for one in UNKNOWN if one.word not in corpus.words]
     for place, name in enumerate(corpus.rare_names()[:count] if unknown else ()):
         asked = unknown[place % len(unknown)]

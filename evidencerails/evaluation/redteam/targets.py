@@ -41,7 +41,7 @@ class Target(Protocol):
 
 
 class EngineTarget:
-    """The engine alone: the checks that can tell are run on each answer.
+    """The engine alone: the checks that can notice an attack are run on each answer.
 
     Args:
         guard: with the settings to attack.

@@ -80,7 +80,7 @@ def summary(data: Mapping[str, Any]) -> Iterator[str]:
     for change in run["change_log"]:
         yield f"change since the last run: {change}"
     if data["regression"]:
-        yield data["regression"]["told"]
+        yield data["regression"]["message"]
 
 
 def coverage_line(data: Mapping[str, Any]) -> str:
