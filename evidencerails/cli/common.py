@@ -29,13 +29,20 @@ EXIT_BY_STATUS = {
     "hallucinated": EXIT_HALLUCINATED,
     "unverified": EXIT_UNVERIFIED,
 }
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 7 * 86_400.0}
+CONFIG = typer.Option(
+    None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
+)
+STORE = typer.Option(
+    None,
+    "--store",
+    metavar="URL",
+    help="SQLAlchemy URL, in the place of the settings'. Default: sqlite:///evidencerails.db",
+)
 
 
 class CliError(EvidencerailsError):
     """The command was called in a way that cannot work; the message says what to do instead."""
-
-
-SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 7 * 86_400.0}
 
 
 def seconds_of(text: str) -> float:
@@ -48,17 +55,6 @@ def seconds_of(text: str) -> float:
     if found is None or int(found[1]) == 0:
         raise CliError(f"{text!r} is no length of time; give a number and s, m, h, d or w, such as 7d")
     return int(found[1]) * SECONDS[found[2]]
-
-
-CONFIG = typer.Option(
-    None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
-)
-STORE = typer.Option(
-    None,
-    "--store",
-    metavar="URL",
-    help="SQLAlchemy URL, in the place of the settings'. Default: sqlite:///evidencerails.db",
-)
 
 
 def settings_for(config: Path | None, url: str | None) -> GuardConfig:

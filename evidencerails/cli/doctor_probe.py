@@ -25,6 +25,25 @@ from evidencerails.report import Report
 
 TURN_TIMEOUT_S = 60.0
 _EFFECTS = {"allow": "passed", "annotate": "warned", "warn": "warned", "block": "blocked", "raise": "raised"}
+_COLANG_2_FILE = "evidencerails_doctor.co"
+_OWN_ENTRY = re.compile(r"^flow (main|input rails|output rails)\b", re.MULTILINE)
+_COLANG_2_MAIN = """
+flow main
+  activate evidencerails doctor turns
+
+flow evidencerails doctor turns
+  user said something as $said
+  global $evidence
+{flags}
+  $evidence = {evidence}
+  if "#1" in $said.transcript
+    bot say {first}
+  else
+    bot say {second}
+
+flow output rails $output_text
+  {flow}
+"""
 
 
 class Seen(NamedTuple):
@@ -291,25 +310,6 @@ async def _tool_call(app: Any, name: Any) -> Seen:
 
 
 # In Colang 2.x an app is a program: a copy of it gets another `main`, which plants the answers.
-_COLANG_2_FILE = "evidencerails_doctor.co"
-_OWN_ENTRY = re.compile(r"^flow (main|input rails|output rails)\b", re.MULTILINE)
-_COLANG_2_MAIN = """
-flow main
-  activate evidencerails doctor turns
-
-flow evidencerails doctor turns
-  user said something as $said
-  global $evidence
-{flags}
-  $evidence = {evidence}
-  if "#1" in $said.transcript
-    bot say {first}
-  else
-    bot say {second}
-
-flow output rails $output_text
-  {flow}
-"""
 
 
 def _write_colang_2_probe(source: Source, flow: str, plants: Sequence[Plant], flags: Sequence[str]) -> None:

@@ -19,6 +19,12 @@ from evidencerails.text.visible import visible
 ACTIVATIONS = ("per_response", "always", "shadow")
 _FLOWS = ", ".join(RAILS)
 _ACTIVATIONS = "|".join(ACTIVATIONS)
+RECORD = ".evidencerails-init.json"
+"""NeMo reads only .yml, .yaml and .co files of a config folder, so this one is invisible to it."""
+Changes = dict[Path, tuple["str | None", "str | None"]]
+"""file -> text before and after; None where the file is not there."""
+_UNCLEAR = "\0"
+"""Stands for a text that is not known."""
 
 
 def init(
@@ -96,13 +102,6 @@ def print_diff(changes: dict[Path, tuple[str | None, str | None]]) -> None:
             print(visible(line))
 
 
-RECORD = ".evidencerails-init.json"
-"""NeMo reads only .yml, .yaml and .co files of a config folder, so this one is invisible to it."""
-
-Changes = dict[Path, tuple["str | None", "str | None"]]
-"""file -> text before and after; None where the file is not there."""
-
-
 def write(folder: Path, changes: Changes) -> None:
     """Write the new texts and remember them, and what would stand there without any run of `init`."""
     record = _read(folder)
@@ -151,10 +150,6 @@ def _put(file: Path, text: str | None) -> None:
         file.unlink(missing_ok=True)
     else:
         file.write_bytes(text.encode("utf-8"))
-
-
-_UNCLEAR = "\0"
-"""Stands for a text that is not known."""
 
 
 def _taken_back(before: str | None, after: str | None, now: str | None) -> str | None:

@@ -16,6 +16,10 @@ from evidencerails.cli.common import CliError
 from evidencerails.settings.paths import PACKAGE, plugin_folder
 
 SOURCE_FOLDERS = ("rails", "actions", "prompts")
+EMBEDDINGS = "{type: embeddings, engine: evidencerails, model: embedded}"
+"""The line under `models:` that needs no download."""
+CONNECT_TIMEOUT_S = 3.0
+_NEMO_DEFAULT = ("FastEmbed", "all-MiniLM-L6-v2")
 
 
 def search_path() -> list[str]:
@@ -118,12 +122,6 @@ def _without_settings(folder: Path) -> str | None:
             found = "is empty" if data is None else f"holds a {type(data).__name__}"
             return f"{str(file)!r} {found}; expected settings such as `models: [...]`"
     return None
-
-
-EMBEDDINGS = "{type: embeddings, engine: evidencerails, model: embedded}"
-"""The line under `models:` that needs no download."""
-CONNECT_TIMEOUT_S = 3.0
-_NEMO_DEFAULT = ("FastEmbed", "all-MiniLM-L6-v2")
 
 
 def missing_embeddings(config: Any, colang: Iterable[str]) -> str | None:

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 BLOCKS = " ▁▂▃▄▅▆▇█"
 PLAIN_BLOCKS = " .:-=+*#@"
 """For terminals without the others."""
+KEPT = ("reports", "rate", "unverified", "cost", "findings", "groups", "attribution", "retrieval", "worst")
+EXIT_ALARM = 1
+EXIT_TOO_FEW = 3
+JSON = typer.Option(False, "--json", help="Print JSON.")
 
 
 def monitor(
@@ -144,9 +148,6 @@ def report(
     return 0
 
 
-KEPT = ("reports", "rate", "unverified", "cost", "findings", "groups", "attribution", "retrieval", "worst")
-
-
 def _plain(found: dict[str, Any]) -> dict[str, Any]:
     view = found["view"]
     return {
@@ -162,11 +163,6 @@ def _plain(found: dict[str, Any]) -> dict[str, Any]:
             {**one._asdict(), "changes": [change._asdict() for change in one.changes]} for one in view.regressions
         ],
     }
-
-
-EXIT_ALARM = 1
-EXIT_TOO_FEW = 3
-JSON = typer.Option(False, "--json", help="Print JSON.")
 
 
 def change(

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 
 EXIT_BELOW = 1
+SUFFIXES = (".txt", ".md", ".rst", ".markdown", ".text")
+ALERT = "redteam"
+"""Key of the alert that a fall of the score opens."""
 
 
 def redteam(
@@ -254,11 +257,6 @@ def _propose(run: Run, file: Path | None) -> None:
         return
     fresh = suite.propose(file, failures)
     say(f"{fresh} new attacks proposed in {str(file)!r}: look at them, then add that file by --suite")
-
-
-SUFFIXES = (".txt", ".md", ".rst", ".markdown", ".text")
-ALERT = "redteam"
-"""Key of the alert that a fall of the score opens."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,10 @@ LABEL_STYLES = {
 }
 MAX_SHOWN = 400
 """Characters of a claim or quote in the table; the JSON report has all of them."""
+_DIFF_STYLES = {"-": "red", "+": "green", "@": "dim"}
+NO_CLAIM = "makes no claim: a question, a greeting, a refusal, a heading, or the lead-in of a list"
+NOT_ALIGNED = "the model's, and not in the answer: no sentence says it, or it has another number or name"
+LEFT_OUT = "sentences that the model made no claim of were extracted by the rules"
 
 
 def print_report(
@@ -127,9 +131,6 @@ def _other_findings(report: Report, redaction: Redaction) -> list[Text]:
     ]
 
 
-_DIFF_STYLES = {"-": "red", "+": "green", "@": "dim"}
-
-
 def _outcome(report: Report, redaction: Redaction) -> list[Text]:
     """What became of an answer that was repaired, replaced or handed to a person; redaction hides the texts."""
     from rich.text import Text
@@ -153,9 +154,6 @@ def _why(finding: Finding, redaction: Redaction) -> str:
 
 
 # What `--debug-claims` shows.
-NO_CLAIM = "makes no claim: a question, a greeting, a refusal, a heading, or the lead-in of a list"
-NOT_ALIGNED = "the model's, and not in the answer: no sentence says it, or it has another number or name"
-LEFT_OUT = "sentences that the model made no claim of were extracted by the rules"
 
 
 class ExtractedRow(NamedTuple):

@@ -33,6 +33,7 @@ LEAST_PER_CLASS = 15
 """Rows of either label that the training and the held-out documents each need."""
 ISOTONIC_FLOOR = 0.01
 """A staircase never says 0 or 1: a few training rows cannot show certainty."""
+MOST_CANDIDATES = 2000
 
 
 class Rows(NamedTuple):
@@ -252,9 +253,6 @@ def quality(labels: Bools, probabilities: Floats, groups: Floats) -> dict[str, A
 def bins_of(labels: Bools, probabilities: Floats) -> list[dict[str, float]]:
     """Bins of the reliability diagram."""
     return [one._asdict() for one in metrics.reliability(labels, probabilities)]
-
-
-MOST_CANDIDATES = 2000
 
 
 class Threshold(NamedTuple):

@@ -26,6 +26,27 @@ TURN_TIMEOUT_S = 120.0
 _VERDICTS: dict[str, Verdict] = {"passed": "passed"}
 """Everything else that is done to an answer says that something is wrong with it."""
 _LOG = {"log": {"activated_rails": True}}
+_FILE = "evidencerails_redteam.co"
+ANSWER = "evidencerails_redteam_answer"
+"""Variable of the context that carries the ready answer."""
+_MAIN = re.compile(r"^flow main\b", re.MULTILINE)
+_RAILS = re.compile(r"^flow (input|output) rails\b", re.MULTILINE)
+_WRAPPED = """
+flow {side} rails $text
+  send RedTeam{event}Seen(text=$text)
+{own}  send RedTeam{event}Passed()
+"""
+_PLANTED = f"""
+flow main
+  activate evidencerails redteam turns
+
+flow evidencerails redteam turns
+  global ${ANSWER}
+  user said something
+  bot say ${ANSWER}
+"""
+Start = Callable[[Path], Any]
+"""From a config folder to its running `LLMRails`."""
 
 
 class Turn(NamedTuple):
@@ -161,27 +182,6 @@ def _outcome(effect: str, reports: list[Report], category: Category, *, by_rail:
 
 # Colang 2.x takes no ready answer and gives no log. In copies of the app, `input rails` and `output rails` are its own
 # ones with an event before and after: an event that is missing after them means that they stopped the turn.
-_FILE = "evidencerails_redteam.co"
-ANSWER = "evidencerails_redteam_answer"
-"""Variable of the context that carries the ready answer."""
-_MAIN = re.compile(r"^flow main\b", re.MULTILINE)
-_RAILS = re.compile(r"^flow (input|output) rails\b", re.MULTILINE)
-_WRAPPED = """
-flow {side} rails $text
-  send RedTeam{event}Seen(text=$text)
-{own}  send RedTeam{event}Passed()
-"""
-_PLANTED = f"""
-flow main
-  activate evidencerails redteam turns
-
-flow evidencerails redteam turns
-  global ${ANSWER}
-  user said something
-  bot say ${ANSWER}
-"""
-Start = Callable[[Path], Any]
-"""From a config folder to its running `LLMRails`."""
 
 
 class Colang2Target(AppTarget):
