@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,17 +17,9 @@ if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
     from evidencerails.exchange import Exchange
     from evidencerails.guard import Guard
-    from evidencerails.report import Redaction, Report
+    from evidencerails.report import Report
 
 ANY_SIZE = 2**62
-
-
-class _Shown(NamedTuple):
-    """How a report is shown."""
-
-    as_json: bool
-    html: Path | None
-    debug_claims: bool
 
 
 def check(
@@ -103,20 +95,32 @@ def check(
     question = typed(prompt) if prompt is not None else log.before if log else None
     exchange = Exchange.of(answer, evidence=passages, prompt=question, samples=samples, **form)
     report = _checked(guard, exchange)
-    _show(report, with_arguments(exchange).response, guard.config, _Shown(as_json, html, debug_claims))
+    answer = with_arguments(exchange).response
+    _show(report, answer, guard.config, as_json=as_json, html=html, debug_claims=debug_claims)
     return EXIT_BY_STATUS[report.status]
 
 
-def _show(report: Report, answer: str, settings: GuardConfig, shown: _Shown) -> None:
+def _show(
+    report: Report, answer: str, settings: GuardConfig, *, as_json: bool, html: Path | None, debug_claims: bool
+) -> None:
     """The report to standard output and the page, the reason to standard error."""
+    from evidencerails.cli.render import extraction_of, print_extraction, print_report
+    from evidencerails.cli.terminal import console
+    from evidencerails.report_page import page
+
     redaction = settings.redaction
-    if shown.html is not None:
-        _write_page(shown.html, report, answer, settings, shown.debug_claims)
-    if shown.as_json:
+    extraction = extraction_of(report, answer, redaction) if debug_claims else None
+    if html is not None:
+        hides = "evidence" in settings.expose.model_fields_set and not settings.expose.evidence
+        write_text(html, page(report, answer, redaction=redaction, expose_evidence=not hides, extraction=extraction))
+    if as_json:
         data = report.plain(max_bytes=ANY_SIZE, redaction=redaction)
         print(json.dumps(data, indent=2))  # ASCII only: nothing in it can reach the terminal as a control sequence
     else:
-        _print(report, answer, redaction, shown.debug_claims)
+        out = console()
+        if extraction is not None:
+            print_extraction(extraction, out)
+        print_report(report, answer, redaction=redaction, to=out)
     if report.status != "grounded":
         say(f"{report.status}: {report.reason}" if redaction == "off" else report.status)
 
@@ -152,27 +156,6 @@ def _checked(guard: Guard, exchange: Exchange) -> Report:
 
     with quiet():  # what fails inside a check is the reason of the report
         return asyncio.run(guard.check_exchange(exchange))
-
-
-def _print(report: Report, answer: str, redaction: Redaction, debug_claims: bool) -> None:
-    from evidencerails.cli.render import extraction_of, print_extraction, print_report
-    from evidencerails.cli.terminal import console
-
-    out = console()
-    if debug_claims:
-        print_extraction(extraction_of(report, answer, redaction), out)
-    print_report(report, answer, redaction=redaction, to=out)
-
-
-def _write_page(file: Path, report: Report, answer: str, settings: GuardConfig, debug_claims: bool) -> None:
-    from evidencerails.cli.render import extraction_of
-    from evidencerails.report_page import page
-
-    hides_evidence = "evidence" in settings.expose.model_fields_set and not settings.expose.evidence
-    redaction = settings.redaction
-    extraction = extraction_of(report, answer, redaction) if debug_claims else None
-    text = page(report, answer, redaction=redaction, expose_evidence=not hides_evidence, extraction=extraction)
-    write_text(file, text)
 
 
 def _possible_checks(samples: Sequence[str], form: Mapping[str, Any]) -> list[str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import tempfile
 import time
@@ -91,9 +92,7 @@ def demo(
         finally:
             os.chdir(home)
     if as_json:
-        import json
-
-        print(json.dumps([turn.plain() for turn in turns], indent=2))
+        print(json.dumps([_plain(turn) for turn in turns], indent=2))
     else:
         out = console()
         for number, turn in enumerate(turns, start=1):
@@ -109,14 +108,14 @@ class Played(NamedTuple):
     shown: dict[str, Any]
     reports: list[Any]
 
-    def plain(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {
-            "question": self.scene.question,
-            "model": self.scene.answer,
-            "user_sees": self.shown,
-            "reports": [report.plain() for report in self.reports],
-        }
+
+def _plain(turn: Played) -> dict[str, Any]:
+    return {
+        "question": turn.scene.question,
+        "model": turn.scene.answer,
+        "user_sees": turn.shown,
+        "reports": [report.plain() for report in turn.reports],
+    }
 
 
 async def _play() -> list[Played]:
@@ -167,21 +166,13 @@ def _show(out: Console, number: int, turn: Played) -> None:
     _line(out, "source", turn.scene.evidence or "(none)")
     _line(out, "model", turn.scene.answer)
     for report in turn.reports:
-        _line(out, "rail", f"{report.status}, {report.decision}" + _reason(report))
+        reason = f": {report.reason}" if report.status == "unverified" else ""
+        _line(out, "rail", f"{report.status}, {report.decision}{reason}")
         print_report(report, turn.scene.answer, to=out, heading=False)
-    _line(out, "user sees", _seen(turn.shown))
+    content = turn.shown["content"]
+    is_exception = turn.shown["role"] == "exception"
+    _line(out, "user sees", f"exception {content['type']}: {content['message']}" if is_exception else str(content))
     out.print()
-
-
-def _reason(report: Any) -> str:
-    return f": {report.reason}" if report.status == "unverified" else ""
-
-
-def _seen(shown: dict[str, Any]) -> str:
-    content = shown["content"]
-    if shown["role"] != "exception":
-        return str(content)
-    return f"exception {content['type']}: {content['message']}"
 
 
 def _line(out: Console, who: str, text: str) -> None:
