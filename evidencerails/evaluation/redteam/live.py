@@ -23,8 +23,6 @@ from evidencerails.text.claimable import makes_claim
 from evidencerails.text.sentences import split_sentences
 
 TURN_TIMEOUT_S = 120.0
-_VERDICTS: dict[str, Verdict] = {"passed": "passed"}
-"""Everything else that is done to an answer says that something is wrong with it."""
 _LOG = {"log": {"activated_rails": True}}
 _FILE = "evidencerails_redteam.co"
 ANSWER = "evidencerails_redteam_answer"
@@ -169,9 +167,12 @@ def _outcome(effect: str, reports: list[Report], category: Category, *, by_rail:
         return Outcome("failed", reason or "NeMo answers with an internal error", effect)
     scores = [report.hallucination_score for report in reports if report.hallucination_score is not None]
     only_unverified = bool(reports) and all(report.status != "hallucinated" for report in reports)
+    verdict: Verdict = "passed" if effect == "passed" else "flagged"  # whatever else is done to an answer says so
+    if effect == "warned" and only_unverified:
+        verdict = "unverified"
     could_tell, said = bool(reports) or by_rail is not None, said_by(reports)
     return Outcome(
-        "unverified" if effect == "warned" and only_unverified else _VERDICTS.get(effect, "flagged"),
+        verdict,
         reason,
         effect,
         max(scores, default=None),
@@ -180,12 +181,11 @@ def _outcome(effect: str, reports: list[Report], category: Category, *, by_rail:
     )
 
 
-# Colang 2.x takes no ready answer and gives no log. In copies of the app, `input rails` and `output rails` are its own
-# ones with an event before and after: an event that is missing after them means that they stopped the turn.
-
-
 class Colang2Target(AppTarget):
-    """An app of Colang 2.x: one copy of it says the ready answers, one is asked.
+    """An app of Colang 2.x, which takes no ready answer and gives no log: one copy says the answers, one is asked.
+
+    In the copies `input rails` and `output rails` are the app's own ones with an event before and after: an event that
+    is missing after them means that they stopped the turn.
 
     Args:
         folder: of the app.
