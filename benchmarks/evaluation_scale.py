@@ -29,8 +29,8 @@ from evidencerails.evaluation.datasets import Dataset
 from evidencerails.evaluation.methods import for_evaluation
 from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.results import results_of
-from evidencerails.evaluation.runner import run
 from evidencerails.evaluation.runs import RunFile, header_of, outcomes_in
+from evidencerails.evaluation.session import run
 
 ROWS = Path(__file__).resolve().parent.parent / "tests" / "evaluation" / "rows.jsonl"
 

@@ -58,7 +58,7 @@ def nli_scores(rows: Sequence[dict[str, str]], model: EmbeddedModel) -> list[flo
 
 def unseen_words(row: dict[str, str]) -> float:
     """Share of the statement's content words that the passage lacks."""
-    as_row = Row(id=row["id"], dataset="", response=row["statement"], hallucinated=None, evidence=(row["passage"],))
+    as_row = Row(id=row["id"], response=row["statement"], hallucinated=None, evidence=(row["passage"],))
     return features(as_row)["unseen_words"]
 
 

@@ -212,7 +212,7 @@ def default_decisions() -> str:
 
 def rails_table() -> str:
     """Flow, flag, action, check, message and exception of each rail."""
-    from evidencerails.cli.catalog import RAILS
+    from evidencerails.adapters.nemo_rails import RAILS
 
     rows = ["| flow | flag | action | check | blocked: the user reads | exception |", "|---|---|---|---|---|---|"]
     for rail in RAILS.values():
@@ -251,15 +251,14 @@ def _commands() -> list[str]:
 
 def redteam_categories() -> str:
     """The attacks, by what their makers say of them."""
-    from evidencerails.evaluation.redteam.attacks import EXPECTED
-    from evidencerails.evaluation.redteam.detection import NAMED_BY
+    from evidencerails.evaluation.redteam.attacks import KINDS
     from evidencerails.evaluation.redteam.generation import GENERATORS
 
     lines = ["| category | attack | expected | named by |", "|---|---|---|---|"]
     for name, maker in GENERATORS.items():
         told = (inspect.getdoc(maker) or "").rstrip(".")
-        named = ", ".join(f"`{one}`" for one in sorted(NAMED_BY[name])) or "-"
-        lines.append(f"| `{name}` | {told} | {EXPECTED[name].replace('_', ' ')} | {named} |")
+        named = ", ".join(f"`{one}`" for one in sorted(KINDS[name].named_by)) or "-"
+        lines.append(f"| `{name}` | {told} | {KINDS[name].expected.replace('_', ' ')} | {named} |")
     return "\n".join(lines)
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evidencerails.cli.errors import CliError
-from evidencerails.cli.terminal import console, say
+from evidencerails.cli.common import CONFIG, CliError
+from evidencerails.cli.terminal import ProgressBar, say
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
@@ -22,16 +21,12 @@ if TYPE_CHECKING:
 
 EXIT_REJECTED = 3
 EXIT_INTERRUPTED = 130
-NOTE_EVERY_S = 10.0
-"""Between two lines of progress where there is no terminal to redraw."""
 
 
 def batch(
     source: str = typer.Argument(..., metavar="INPUT", help="JSON Lines, CSV or Parquet file; - is standard input."),
     output: str = typer.Argument(..., metavar="OUTPUT", help="JSON Lines file; - is standard output."),
-    config: Path | None = typer.Option(
-        None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
-    ),
+    config: Path | None = CONFIG,
     form: str | None = typer.Option(
         None, "--format", help="jsonl, csv or parquet. Default: by the name; standard input is jsonl."
     ),
@@ -72,14 +67,18 @@ def batch(
     with Output(output, fingerprint_of(settings, names, source), is_restart=restart) as out:
         if out.done:
             say(f"{len(out.done)} rows are done already; going on")
-        with _progress(row_count(source, kind), len(out.done)) as tell, exporting(settings.telemetry):
-            try:
-                with contextlib.redirect_stdout(sys.stderr):  # Ray prints to it, where the results may go
-                    done = asyncio.run(run_job(rows_of(source, kind), chosen, out, tell))
-            except KeyboardInterrupt:
-                say("interrupted; run the same command again to go on")
-                return EXIT_INTERRUPTED
-        _tell_summary(done, out, as_json)
+        progress, before = ProgressBar("rows"), len(out.done)
+        progress.start(row_count(source, kind), before)
+        try:
+            with exporting(settings.telemetry), contextlib.redirect_stdout(sys.stderr):  # Ray prints to it, too
+                job = run_job(rows_of(source, kind), chosen, out, lambda done: progress.show(before + done.rows))
+                done = asyncio.run(job)
+        except KeyboardInterrupt:
+            say("interrupted; run the same command again to go on")
+            return EXIT_INTERRUPTED
+        finally:
+            progress.stop()
+        _say_summary(done, out, as_json)
         return EXIT_REJECTED if out.statuses["rejected"] else 0
 
 
@@ -128,45 +127,7 @@ def _plain(settings: GuardConfig) -> dict[str, Any]:
     return data
 
 
-@contextlib.contextmanager
-def _progress(total: int | None, before: int) -> Iterator[Callable[[Done], None]]:
-    """Shows how far the job is: a bar on a terminal, else a line now and then. Both on standard error."""
-    out = console(sys.stderr)
-    if not sys.stderr.isatty():
-        yield _Notes(total, before)
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
-    with Progress(*columns, console=out, transient=True) as shown:
-        task = shown.add_task("rows", total=total, completed=before, rate="")
-        yield lambda done: shown.update(task, completed=before + done.rows, rate=f"{done.rows_per_s:.1f} rows/s")
-
-
-class _Notes:
-    """Progress as lines."""
-
-    def __init__(self, total: int | None, before: int) -> None:
-        self._total, self._before = total, before
-        self._said_at = time.monotonic()
-
-    def __call__(self, done: Done) -> None:
-        if time.monotonic() - self._said_at >= NOTE_EVERY_S:
-            self._said_at = time.monotonic()
-            say(progress_line(done, self._total, self._before))
-
-
-def progress_line(done: Done, total: int | None, before: int) -> str:
-    """Rows, rate and time left in words."""
-    rows, rate = before + done.rows, done.rows_per_s
-    if total is None:
-        return f"{rows} rows, {rate:.1f} rows/s, {done.rejected} rejected"
-    left_s = (total - rows) / rate if rate else float("inf")
-    share = 100 * rows / total if total else 100
-    return f"{rows} of {total} rows ({share:.0f} %), {rate:.1f} rows/s, {left_s:.0f} s left, {done.rejected} rejected"
-
-
-def _tell_summary(done: Done, out: Output, as_json: bool) -> None:
+def _say_summary(done: Done, out: Output, as_json: bool) -> None:
     statuses = dict(sorted(out.statuses.items()))
     if as_json:
         summary = {

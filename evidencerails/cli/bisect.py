@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from evidencerails.cli.errors import EXIT_UNVERIFIED, CliError
-from evidencerails.cli.span import seconds_of
-from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
-from evidencerails.cli.terminal import say, visible
+from evidencerails.cli.common import (
+    CONFIG,
+    EXIT_UNVERIFIED,
+    STORE,
+    CliError,
+    folder_of,
+    opened,
+    seconds_of,
+    settings_for,
+)
+from evidencerails.cli.terminal import say
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from evidencerails.exchange import Exchange
@@ -23,8 +31,6 @@ if TYPE_CHECKING:
     from evidencerails.report import Report
 
 EXIT_FOUND = 1
-ACTS_ON_THE_WORLD = ("store", "escalation", "telemetry", "monitoring")
-"""Settings that a trial must not have: it would keep its reports among the real ones, and ask people."""
 
 
 class State(NamedTuple):
@@ -128,7 +134,7 @@ async def _evaluated(path: Path, cases: Sequence[Case], concurrency: int) -> Sco
     from evidencerails.operations.monitoring.bisection import scored
 
     app = _App(path) if any(not case.exchange.response for case in cases) else None
-    guard = Guard(for_evaluation(GuardConfig.load(path)), folder=_folder(path))
+    guard = Guard(for_evaluation(GuardConfig.load(path)), folder=folder_of(path))
     limit = asyncio.Semaphore(concurrency if app is None else 1)  # an app records its turns one at a time
 
     async def one(case: Case) -> Report:
@@ -143,28 +149,21 @@ async def _evaluated(path: Path, cases: Sequence[Case], concurrency: int) -> Sco
         await asyncio.to_thread(guard.close)
 
 
-def _folder(path: Path) -> Path:
-    return path if path.is_dir() else path.parent
-
-
 class _App:
     """The guardrails app of a config folder, which answers questions."""
 
     def __init__(self, folder: Path) -> None:
-        from nemoguardrails import LLMRails, RailsConfig
+        from nemoguardrails import RailsConfig
+
+        from evidencerails.adapters.nemo_watch import started_for_trial
 
         if not folder.is_dir():
             raise CliError(f"{str(folder)!r} is no config folder; rows without a response need an app to answer them")
-        config = RailsConfig.from_path(str(folder))
-        ours = (config.custom_data or {}).get("evidencerails")
-        if isinstance(ours, dict):
-            for name in ACTS_ON_THE_WORLD:
-                ours.pop(name, None)
-        self.rails = LLMRails(config)
+        self.rails = started_for_trial(RailsConfig.from_path(str(folder)))
 
     async def report(self, question: Exchange, guard: Guard) -> Report:
         """What the app's own rails say of its answer; if none of them ran, what its settings say of it."""
-        from evidencerails.cli.recording import recorded
+        from evidencerails.adapters.nemo_watch import recorded
         from evidencerails.report import Report
 
         chunks = "\n\n".join(passage.text for passage in question.evidence)

@@ -5,118 +5,72 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evidencerails.cli.check_input import answer_of, chat_of, form_of, passages_of, refuse_unwritable, samples_of, typed
-from evidencerails.cli.errors import EXIT_BY_STATUS, CliError
+from evidencerails.cli.check_input import answer_of, chat_of, form_of, passages_of, samples_of, typed
+from evidencerails.cli.common import CONFIG, EXIT_BY_STATUS, CliError, folder_of, refuse_unwritable, write_text
 from evidencerails.cli.terminal import say
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
     from evidencerails.exchange import Exchange
     from evidencerails.guard import Guard
-    from evidencerails.report import Redaction, Report
+    from evidencerails.report import Report
 
 ANY_SIZE = 2**62
 
 
-Response = Annotated[str | None, typer.Option("--response", "-r", help="The answer to check.")]
-ResponseFile = Annotated[
-    str | None,
-    typer.Option("--response-file", "-f", metavar="FILE", help="Read the answer from a file; - is standard input."),
-]
-Evidence = Annotated[
-    list[Path],
-    typer.Option("--evidence", "-e", metavar="FILE", help="A file the answer must agree with. Repeatable."),
-]
-EvidenceText = Annotated[
-    list[str],
-    typer.Option("--evidence-text", "-t", metavar="TEXT", help="Text the answer must agree with. Repeatable."),
-]
-ChatFile = Annotated[
-    Path | None,
-    typer.Option(
+def check(
+    response: str | None = typer.Option(None, "--response", "-r", help="The answer to check."),
+    response_file: str | None = typer.Option(
+        None, "--response-file", "-f", metavar="FILE", help="Read the answer from a file; - is standard input."
+    ),
+    chat: Path | None = typer.Option(
+        None,
         "--chat",
         metavar="FILE",
         help="A chat log as OpenAI's API has it, a JSON list of messages or an object with one: the last assistant "
         "message is the answer, the messages before it the question; system and tool messages are evidence.",
     ),
-]
-Prompt = Annotated[str | None, typer.Option("--prompt", "-p", help="The question that was answered.")]
-Samples = Annotated[
-    list[str],
-    typer.Option(
-        "--sample", "-s", metavar="TEXT", help="Another answer of the same model to the same question. Repeatable."
+    evidence: list[Path] = typer.Option(
+        [], "--evidence", "-e", metavar="FILE", help="A file the answer must agree with. Repeatable."
     ),
-]
-SamplesFile = Annotated[
-    Path | None, typer.Option("--samples-file", metavar="FILE", help="A JSON list of samples, or one sample a line.")
-]
-Schema = Annotated[
-    Path | None,
-    typer.Option("--schema", metavar="FILE", help="The JSON Schema that the answer must fit (check structure)."),
-]
-ToolCalls = Annotated[
-    Path | None,
-    typer.Option(
-        "--tool-calls", metavar="FILE", help="A JSON list of calls to check; the answer may be left out then."
+    evidence_text: list[str] = typer.Option(
+        [], "--evidence-text", "-t", metavar="TEXT", help="Text the answer must agree with. Repeatable."
     ),
-]
-Tools = Annotated[
-    Path | None,
-    typer.Option("--tools", metavar="FILE", help="A JSON list of the tools with their names and parameters."),
-]
-Config = Annotated[
-    Path | None,
-    typer.Option("--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."),
-]
-Checks = Annotated[
-    list[str],
-    typer.Option(
+    prompt: str | None = typer.Option(None, "--prompt", "-p", help="The question that was answered."),
+    sample: list[str] = typer.Option(
+        [], "--sample", "-s", metavar="TEXT", help="Another answer of the same model to the same question. Repeatable."
+    ),
+    samples_file: Path | None = typer.Option(
+        None, "--samples-file", metavar="FILE", help="A JSON list of samples, or one sample a line."
+    ),
+    schema: Path | None = typer.Option(
+        None, "--schema", metavar="FILE", help="The JSON Schema that the answer must fit (check structure)."
+    ),
+    tool_calls: Path | None = typer.Option(
+        None, "--tool-calls", metavar="FILE", help="A JSON list of calls to check; the answer may be left out then."
+    ),
+    tools: Path | None = typer.Option(
+        None, "--tools", metavar="FILE", help="A JSON list of the tools with their names and parameters."
+    ),
+    config: Path | None = CONFIG,
+    checks: list[str] = typer.Option(
+        [],
         "--check",
         metavar="NAME",
         help="citations, claims, consistency, grounding, knowledge, logic, structure or tools. Repeatable. Default: "
         "what the settings say; without settings, what is given allows.",
     ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
-Html = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write the report as one HTML page, too: no scripts, nothing loaded."),
-]
-DebugClaims = Annotated[
-    bool,
-    typer.Option("--debug-claims", help="First show what was extracted as a claim, and what was not and why."),
-]
-
-
-class _Shown(NamedTuple):
-    """How a report is shown."""
-
-    as_json: bool
-    html: Path | None
-    debug_claims: bool
-
-
-def check(
-    response: Response = None,
-    response_file: ResponseFile = None,
-    chat: ChatFile = None,
-    evidence: Evidence = [],  # noqa: B006 - typer copies defaults
-    evidence_text: EvidenceText = [],  # noqa: B006
-    prompt: Prompt = None,
-    sample: Samples = [],  # noqa: B006
-    samples_file: SamplesFile = None,
-    schema: Schema = None,
-    tool_calls: ToolCalls = None,
-    tools: Tools = None,
-    config: Config = None,
-    checks: Checks = [],  # noqa: B006
-    as_json: AsJson = False,
-    html: Html = None,
-    debug_claims: DebugClaims = False,
+    as_json: bool = typer.Option(False, "--json", help="Print the report as JSON."),
+    html: Path | None = typer.Option(
+        None, "--html", metavar="FILE", help="Write the report as one HTML page, too: no scripts, nothing loaded."
+    ),
+    debug_claims: bool = typer.Option(
+        False, "--debug-claims", help="First show what was extracted as a claim, and what was not and why."
+    ),
 ) -> int:
     """Check one answer: which of its claims do its sources support?
 
@@ -141,20 +95,32 @@ def check(
     question = typed(prompt) if prompt is not None else log.before if log else None
     exchange = Exchange.of(answer, evidence=passages, prompt=question, samples=samples, **form)
     report = _checked(guard, exchange)
-    _show(report, with_arguments(exchange).response, guard.config, _Shown(as_json, html, debug_claims))
+    answer = with_arguments(exchange).response
+    _show(report, answer, guard.config, as_json=as_json, html=html, debug_claims=debug_claims)
     return EXIT_BY_STATUS[report.status]
 
 
-def _show(report: Report, answer: str, settings: GuardConfig, shown: _Shown) -> None:
+def _show(
+    report: Report, answer: str, settings: GuardConfig, *, as_json: bool, html: Path | None, debug_claims: bool
+) -> None:
     """The report to standard output and the page, the reason to standard error."""
+    from evidencerails.cli.render import extraction_of, print_extraction, print_report
+    from evidencerails.cli.terminal import console
+    from evidencerails.report_page import page
+
     redaction = settings.redaction
-    if shown.html is not None:
-        _write_page(shown.html, report, answer, settings, shown.debug_claims)
-    if shown.as_json:
+    extraction = extraction_of(report, answer, redaction) if debug_claims else None
+    if html is not None:
+        hides = "evidence" in settings.expose.model_fields_set and not settings.expose.evidence
+        write_text(html, page(report, answer, redaction=redaction, expose_evidence=not hides, extraction=extraction))
+    if as_json:
         data = report.plain(max_bytes=ANY_SIZE, redaction=redaction)
         print(json.dumps(data, indent=2))  # ASCII only: nothing in it can reach the terminal as a control sequence
     else:
-        _print(report, answer, redaction, shown.debug_claims)
+        out = console()
+        if extraction is not None:
+            print_extraction(extraction, out)
+        print_report(report, answer, redaction=redaction, to=out)
     if report.status != "grounded":
         say(f"{report.status}: {report.reason}" if redaction == "off" else report.status)
 
@@ -180,42 +146,16 @@ def _prepared(
         raise CliError(
             "--debug-claims shows what the check 'claims' does, which is not among the checks: --check claims"
         )
-    folder = None if config is None else config if config.is_dir() else config.parent
-    return Guard(settings, folder=folder)
+    return Guard(settings, folder=folder_of(config))
 
 
 def _checked(guard: Guard, exchange: Exchange) -> Report:
     import asyncio
 
-    from evidencerails.cli.recording import quiet
+    from evidencerails.adapters.nemo_watch import quiet
 
     with quiet():  # what fails inside a check is the reason of the report
         return asyncio.run(guard.check_exchange(exchange))
-
-
-def _print(report: Report, answer: str, redaction: Redaction, debug_claims: bool) -> None:
-    from evidencerails.cli.render import print_report
-    from evidencerails.cli.terminal import console
-
-    out = console()
-    if debug_claims:
-        from evidencerails.cli.extraction import extraction_of, print_extraction
-
-        print_extraction(extraction_of(report, answer, redaction), out)
-    print_report(report, answer, redaction=redaction, to=out)
-
-
-def _write_page(file: Path, report: Report, answer: str, settings: GuardConfig, debug_claims: bool) -> None:
-    from evidencerails.cli.page import page
-
-    hides_evidence = "evidence" in settings.expose.model_fields_set and not settings.expose.evidence
-    text = page(
-        report, answer, redaction=settings.redaction, expose_evidence=not hides_evidence, debug_claims=debug_claims
-    )
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CliError(f"cannot write {str(file)!r}: {error.strerror}; give another path") from None
 
 
 def _possible_checks(samples: Sequence[str], form: Mapping[str, Any]) -> list[str] | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evidencerails.cli.errors import CliError
+from evidencerails.cli.common import CliError
 
 if TYPE_CHECKING:
     from evidencerails.exchange import Passage
@@ -150,13 +150,3 @@ def _decoded(data: bytes, name: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CliError(f"{name} is not UTF-8 text (byte {error.start}); convert it to UTF-8 first") from None
-
-
-def refuse_unwritable(file: Path) -> None:
-    """Find out before the work is done, not after it.
-
-    Raises:
-        CliError: the file cannot be written.
-    """
-    if file.is_dir() or not file.resolve().parent.is_dir():
-        raise CliError(f"cannot write {str(file)!r}; give the path of a file in a folder that exists")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import tempfile
 import time
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from evidencerails.cli.errors import CliError
-from evidencerails.cli.terminal import console, say, visible
+from evidencerails.cli.common import CliError
+from evidencerails.cli.terminal import console, say
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,7 +62,7 @@ SCENES = (
         "Yes, items can be returned within 90 days of delivery.",
     ),
     Scene(
-        "An answer without any source: nobody can tell, and it says so",
+        "An answer without any source: it cannot be verified, and it says so",
         "grounded_rag",
         "Do you have a shop in Oslo?",
         "Our shop in Oslo opened in 2019.",
@@ -76,10 +78,10 @@ def demo(
 
     evidencerails demo
 
-    The model is a local stand-in that speaks the OpenAI protocol and says what the script tells it; NeMo Guardrails,
+    The model is a local stand-in that speaks the OpenAI protocol and says what the script has; NeMo Guardrails,
     the rail and the verdicts are the real ones.
     """
-    from evidencerails.cli.recording import quiet
+    from evidencerails.adapters.nemo_watch import quiet
 
     started = time.perf_counter()
     home = os.getcwd()
@@ -90,9 +92,7 @@ def demo(
         finally:
             os.chdir(home)
     if as_json:
-        import json
-
-        print(json.dumps([turn.plain() for turn in turns], indent=2))
+        print(json.dumps([_plain(turn) for turn in turns], indent=2))
     else:
         out = console()
         for number, turn in enumerate(turns, start=1):
@@ -108,19 +108,19 @@ class Played(NamedTuple):
     shown: dict[str, Any]
     reports: list[Any]
 
-    def plain(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {
-            "question": self.scene.question,
-            "model": self.scene.answer,
-            "user_sees": self.shown,
-            "reports": [report.plain() for report in self.reports],
-        }
+
+def _plain(turn: Played) -> dict[str, Any]:
+    return {
+        "question": turn.scene.question,
+        "model": turn.scene.answer,
+        "user_sees": turn.shown,
+        "reports": [report.plain() for report in turn.reports],
+    }
 
 
 async def _play() -> list[Played]:
+    from evidencerails.adapters.nemo_watch import recorded
     from evidencerails.cli.installation import make_plugin_visible
-    from evidencerails.cli.recording import recorded
     from evidencerails.testing import ReplayServer
 
     make_plugin_visible()
@@ -166,21 +166,13 @@ def _show(out: Console, number: int, turn: Played) -> None:
     _line(out, "source", turn.scene.evidence or "(none)")
     _line(out, "model", turn.scene.answer)
     for report in turn.reports:
-        _line(out, "rail", f"{report.status}, {report.decision}" + _reason(report))
+        reason = f": {report.reason}" if report.status == "unverified" else ""
+        _line(out, "rail", f"{report.status}, {report.decision}{reason}")
         print_report(report, turn.scene.answer, to=out, heading=False)
-    _line(out, "user sees", _seen(turn.shown))
+    content = turn.shown["content"]
+    is_exception = turn.shown["role"] == "exception"
+    _line(out, "user sees", f"exception {content['type']}: {content['message']}" if is_exception else str(content))
     out.print()
-
-
-def _reason(report: Any) -> str:
-    return f": {report.reason}" if report.status == "unverified" else ""
-
-
-def _seen(shown: dict[str, Any]) -> str:
-    content = shown["content"]
-    if shown["role"] != "exception":
-        return str(content)
-    return f"exception {content['type']}: {content['message']}"
 
 
 def _line(out: Console, who: str, text: str) -> None:

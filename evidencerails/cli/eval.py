@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evidencerails.cli.check_input import refuse_unwritable
-from evidencerails.cli.errors import EXIT_UNVERIFIED, CliError
-from evidencerails.cli.progress import ProgressBar
-from evidencerails.cli.terminal import console, say
+from evidencerails.cli.common import CONFIG, EXIT_UNVERIFIED, CliError, refuse_unwritable, write_json, write_text
+from evidencerails.cli.terminal import ProgressBar, console, say
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from evidencerails.evaluation.outcomes import Outcome
     from evidencerails.evaluation.session import Plan
 
 
@@ -33,9 +31,7 @@ def evaluate(
     origin: str = typer.Option("files", "--from", help="files, or hub: through the library datasets."),
     sample: int | None = typer.Option(None, "--sample", "-n", min=1, help="Rows drawn at random. Default: all."),
     seed: int = typer.Option(0, "--seed", help="Of the sample and the intervals."),
-    config: Path | None = typer.Option(
-        None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
-    ),
+    config: Path | None = CONFIG,
     json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write all metrics as JSON."),
     html: Path | None = typer.Option(None, "--html", metavar="FILE", help="Write the report as one HTML page."),
     markdown: Path | None = typer.Option(None, "--markdown", metavar="FILE", help="Write the tables as Markdown."),
@@ -104,25 +100,31 @@ def _plan(dataset: str, data: Path, origin: str, method: list[str], run_file: Pa
 
 
 def _evaluated(plan: Plan, config: Path | None) -> dict[str, Any]:
-    from evidencerails.cli.recording import quiet
+    from evidencerails.adapters.nemo_watch import quiet
     from evidencerails.config import GuardConfig
     from evidencerails.evaluation.methods import for_evaluation
-    from evidencerails.evaluation.metrics import scipy_stats, sklearn_metrics
+    from evidencerails.evaluation.metrics import library
     from evidencerails.evaluation.session import evaluate
     from evidencerails.guard import Guard
 
-    sklearn_metrics(), scipy_stats()  # missing packages are told now, not after the run
+    library("sklearn"), library("scipy")  # missing packages are named now, not after the run
     guard = Guard(for_evaluation(GuardConfig.load(config)))  # before it is made: a guard opens its store at once
     progress = ProgressBar("evaluating")
 
     def start(total: int, done: int) -> None:
         if done:
             say(f"going on with a run of {done} outcomes")
-        progress.start(total)
+        progress.start(total, done)
+
+    def step(outcome: Outcome | None) -> None:
+        if outcome is not None:
+            progress.step()
 
     try:
         with quiet():
-            return evaluate(plan, guard, on_start=start, on_outcome=lambda one: progress.step(told=one is not None))
+            return evaluate(
+                plan, guard, on_start=start, on_outcome=lambda one: progress.step() if one is not None else None
+            )
     finally:
         progress.stop()
 
@@ -131,14 +133,13 @@ def _write(
     results: dict[str, Any], plan: Plan, *, json_file: Path | None, html: Path | None, markdown: Path | None
 ) -> None:
     if json_file is not None:
-        json_file.write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        write_json(json_file, results)
     if markdown is not None:
-        from evidencerails.evaluation.report.markdown import markdown as as_markdown
+        from evidencerails.evaluation.report.wording import markdown as as_markdown
 
-        markdown.write_text(as_markdown(results), encoding="utf-8")
+        write_text(markdown, as_markdown(results))
     if html is not None:
-        from evidencerails.evaluation.report.page import page
-        from evidencerails.evaluation.report.worst import worst_items
+        from evidencerails.evaluation.report.page import page, worst_items
         from evidencerails.evaluation.runs import outcomes_in
 
         rows = plan.dataset.rows(sample=plan.sample, seed=plan.seed)
@@ -151,8 +152,8 @@ def _print(results: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from evidencerails.evaluation.report.markdown import about, compared
-    from evidencerails.evaluation.report.wording import BASELINE_NAMES, SHORT, conservative, told
+    from evidencerails.evaluation.report.wording import BASELINE_NAMES, SHORT, about, compared, conservative
+    from evidencerails.evaluation.report.wording import shown as in_words
 
     shown = ("n", "unverified", "f1", "balanced_accuracy", "auroc", "ece", "latency_ms_p50")
     table = Table(show_edge=False, pad_edge=False)
@@ -160,12 +161,12 @@ def _print(results: dict[str, Any]) -> None:
     for name in shown:
         table.add_column(SHORT.get(name, name), justify="right", no_wrap=True)
     for method, found in results["methods"].items():
-        table.add_row(Text(method), *(_cell(name, told(name, found.get(name))) for name in shown))
+        table.add_row(Text(method), *(_cell(name, in_words(name, found.get(name))) for name in shown))
         if any("conservative" in metric for metric in found.values()):
             second = (_cell(name, conservative(name, found.get(name))) for name in shown)
             table.add_row(Text("  unverified as wrong", style="dim"), *second)
     for baseline, found in results["baselines"].items():
-        cells = (_cell(name, told(name, found.get(name))) for name in shown)
+        cells = (_cell(name, in_words(name, found.get(name))) for name in shown)
         table.add_row(Text(BASELINE_NAMES[baseline], style="dim"), *cells)
     out = console()
     out.print(Text(f"{results['run']['dataset']}: {about(results)}"))

@@ -1,20 +1,30 @@
-"""`evidencerails init`: the rail in an existing guardrails config, by the smallest edit that does it."""
+"""`evidencerails init`: the rail in an existing guardrails config, by the smallest edit that does it, and back."""
 
 from __future__ import annotations
 
 import difflib
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import typer
 
-from evidencerails.cli.catalog import RAILS
-from evidencerails.cli.errors import CliError
-from evidencerails.cli.terminal import say, visible
+from evidencerails.adapters.nemo_rails import RAILS
+from evidencerails.adapters.nemo_source import read_exact
+from evidencerails.cli.common import CliError
+from evidencerails.cli.terminal import say
+from evidencerails.text.visible import visible
 
 ACTIVATIONS = ("per_response", "always", "shadow")
 _FLOWS = ", ".join(RAILS)
 _ACTIVATIONS = "|".join(ACTIVATIONS)
+RECORD = ".evidencerails-init.json"
+"""NeMo reads only .yml, .yaml and .co files of a config folder, so this one is invisible to it."""
+Changes = dict[Path, tuple["str | None", "str | None"]]
+"""file -> text before and after; None where the file is not there."""
+_UNCLEAR = "\0"
+"""Stands for a text that is not known."""
 
 
 def init(
@@ -41,12 +51,12 @@ def init(
     A second run changes nothing. --undo takes back the lines of init and leaves yours. Exit code: 0 done, 2 not
     possible, with the reason.
     """
-    from evidencerails.cli import init_plan, init_record
+    from evidencerails.cli import init_plan
 
     if not folder.is_dir():
         raise CliError(f"no folder {str(folder)!r}; give the folder that holds your config.yml")
     if undo:
-        changes = init_record.changes_back(folder)
+        changes = changes_back(folder)
     else:
         _check_names(flow, activation)
         changes = init_plan.plan(folder, flows=flow, activation=activation)
@@ -59,7 +69,7 @@ def init(
     if not yes and not _confirmed():
         say("nothing written; --yes writes without asking")
         return 2
-    (init_record.restore if undo else init_record.write)(folder, changes)
+    (restore if undo else write)(folder, changes)
     say("restored" if undo else f"written; prove that it fires with: evidencerails doctor {folder}")
     return 0
 
@@ -90,3 +100,112 @@ def print_diff(changes: dict[Path, tuple[str | None, str | None]]) -> None:
         )
         for line in lines:
             print(visible(line))
+
+
+def write(folder: Path, changes: Changes) -> None:
+    """Write the new texts and remember them, and what would stand there without any run of `init`."""
+    record = _read(folder)
+    for file, (before, after) in changes.items():
+        name = file.relative_to(folder).as_posix()
+        earlier = record.get(name)
+        without = before if earlier is None else _taken_back(earlier["before"], earlier["after"], before)
+        record[name] = {"before": before if without is _UNCLEAR else without, "after": after}
+    (folder / RECORD).write_text(json.dumps({"version": 1, "files": record}, indent=1), encoding="utf-8")
+    for file, (_, after) in changes.items():
+        _put(file, after)
+
+
+def changes_back(folder: Path) -> Changes:
+    """What `--undo` has to write.
+
+    Raises:
+        CliError: `init` wrote nothing here, or a line that it changed was edited since.
+    """
+    record = _read(folder)
+    if not record:
+        raise CliError(f"nothing to undo: no {RECORD} in {str(folder)!r}")
+    changes: Changes = {}
+    for name, entry in record.items():
+        file = folder / name
+        now = read_exact(file) if file.is_file() else None
+        before = _taken_back(entry["before"], entry["after"], now)
+        if before is _UNCLEAR:
+            raise CliError(
+                f"{str(file)!r}: a line that init changed was edited after it, so the file is left alone; take the "
+                f"rail out of that line by hand (the text before init is in {str(folder / RECORD)!r})"
+            )
+        changes[file] = (now, before)
+    return changes
+
+
+def restore(folder: Path, changes: Changes) -> None:
+    """Write the old texts and forget the record."""
+    for file, (_, before) in changes.items():
+        _put(file, before)
+    (folder / RECORD).unlink()
+
+
+def _put(file: Path, text: str | None) -> None:
+    if text is None:
+        file.unlink(missing_ok=True)
+    else:
+        file.write_bytes(text.encode("utf-8"))
+
+
+def _taken_back(before: str | None, after: str | None, now: str | None) -> str | None:
+    """The text of now without what made `after` of `before`; `_UNCLEAR` if the user edited one of the lines changed.
+
+    Added lines go, unless others of the user's stand inside them (`rails:` with another rail below it); a file that
+    nothing else is in goes too.
+    """
+    if now in (before, after) or now is None:
+        return None if now is None else before
+    old, new, current = (_lines(text or "") for text in (before, after, now))
+    place = {
+        block.a + step: block.b + step
+        for block in difflib.SequenceMatcher(None, new, current, autojunk=False).get_matching_blocks()
+        for step in range(block.size)
+    }
+    ours: dict[int, list[str]] = {}
+    for kind, i, i_end, j, j_end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            continue
+        at = [place.get(line) for line in range(j, j_end)]
+        if kind != "insert" and (not at or None in at):
+            return _UNCLEAR
+        ours |= {line: [] for line in at if line is not None}
+        if kind != "insert":
+            ours[at[0]] = old[i:i_end]  # type: ignore[index]
+    kept: list[str] = []
+    for line in reversed(range(len(current))):
+        if line not in ours or (not ours[line] and _is_needed(current[line], kept)):
+            kept.insert(0, current[line])
+        else:
+            kept[:0] = ours[line]
+    return None if before is None and not "".join(kept).strip() else "".join(kept)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.splitlines(keepends=True)
+    return [*lines[:-1], lines[-1] + ("" if lines[-1].endswith("\n") else "\n")] if lines else []
+
+
+def _is_needed(line: str, following: list[str]) -> bool:
+    """True if the next line that says something belongs to this one."""
+    following_text = next((one for one in following if one.strip() and not one.lstrip().startswith("#")), "")
+    return bool(line.strip()) and _indent(following_text) > _indent(line)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    file = folder / RECORD
+    if not file.is_file():
+        return {}
+    try:
+        files = json.loads(file.read_text(encoding="utf-8"))["files"]
+        return {name: {"before": one["before"], "after": one["after"]} for name, one in files.items()}
+    except (ValueError, KeyError, TypeError):
+        raise CliError(f"{str(file)!r} is damaged; take the rail out by hand and delete that file") from None

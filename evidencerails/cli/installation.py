@@ -1,16 +1,25 @@
-"""Can NeMo Guardrails find the plugin of this installation, and is it the one that belongs to the package?"""
+"""Does NeMo find this installation's plugin, is it the package's own, and is the embedding model of an app here?"""
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
+import socket
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from evidencerails.cli.catalog import IMPORT_PATH
-from evidencerails.cli.errors import CliError
+from evidencerails.adapters.nemo_install import IMPORT_PATH
+from evidencerails.cli.common import CliError
 from evidencerails.settings.paths import PACKAGE, plugin_folder
 
 SOURCE_FOLDERS = ("rails", "actions", "prompts")
+EMBEDDINGS = "{type: embeddings, engine: evidencerails, model: embedded}"
+"""The line under `models:` that needs no download."""
+CONNECT_TIMEOUT_S = 3.0
+_NEMO_DEFAULT = ("FastEmbed", "all-MiniLM-L6-v2")
 
 
 def search_path() -> list[str]:
@@ -113,3 +122,70 @@ def _without_settings(folder: Path) -> str | None:
             found = "is empty" if data is None else f"holds a {type(data).__name__}"
             return f"{str(file)!r} {found}; expected settings such as `models: [...]`"
     return None
+
+
+def missing_embeddings(config: Any, colang: Iterable[str]) -> str | None:
+    """The embedding model that the app looks things up with and that is not on this machine; None if there is none.
+
+    Args:
+        config: as NeMo loaded it.
+        colang: texts of the app's Colang files.
+    """
+    return next((model for engine, model in _used(config, colang) if not _is_here(engine, model)), None)
+
+
+def can_download() -> bool:
+    """True if the host that embedding models come from can be reached (`HF_ENDPOINT` and `HF_HUB_OFFLINE` count)."""
+    if os.environ.get("HF_HUB_OFFLINE", "").strip().upper() in ("1", "TRUE", "YES", "ON"):
+        return False
+    url = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")
+    try:
+        port = url.port or (80 if url.scheme == "http" else 443)
+        socket.create_connection((url.hostname or "", port), CONNECT_TIMEOUT_S).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _used(config: Any, colang: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Engine and model of each of NeMo's own searches that a turn runs: of messages and flows, and of documents."""
+    named = next(((m.engine, m.model) for m in config.models if m.type == "embeddings"), _NEMO_DEFAULT)
+    sections = [config.core] if _searches_messages(config, colang) else []
+    sections += [config.knowledge_base] if config.docs else []
+    for search in (section.embedding_search_provider for section in sections):
+        if search.name == "default":
+            own = search.parameters
+            yield own.get("embedding_engine") or named[0], own.get("embedding_model") or named[1] or ""
+
+
+def _searches_messages(config: Any, colang: Iterable[str]) -> bool:
+    if config.colang_version == "2.x":
+        return any(re.search(r"^import (llm|nemoguardrails\.library)\b", text, re.M) for text in colang)
+    return bool(config.user_messages)
+
+
+def _is_here(engine: str, model: str) -> bool:
+    """True if nothing is downloaded: a model in the cache, or an engine that is a remote service or another package."""
+    if engine.lower() == "fastembed":
+        return _fastembed_has(model)
+    if engine.lower() == "sentencetransformers":
+        from huggingface_hub import try_to_load_from_cache
+
+        name = model if "/" in model else f"sentence-transformers/{model}"
+        return os.path.isdir(model) or isinstance(try_to_load_from_cache(name, "config.json"), str)
+    return True
+
+
+def _fastembed_has(model: str) -> bool:
+    from fastembed import TextEmbedding
+    from loguru import logger
+
+    name = f"sentence-transformers/{model}" if model == _NEMO_DEFAULT[1] else model  # as NeMo's provider does
+    logger.disable("fastembed")
+    try:
+        TextEmbedding(name, local_files_only=True, lazy_load=True)
+    except Exception:  # boundary: its error for a model that is not in the cache has no class of its own
+        return False
+    finally:
+        logger.enable("fastembed")
+    return True

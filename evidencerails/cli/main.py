@@ -19,18 +19,15 @@ from evidencerails.cli import (
     demo,
     doctor,
     init,
-    migrate,
-    monitor,
     monitoring,
     redteam,
-    report,
     review,
     schema,
     serve,
     store,
 )
 from evidencerails.cli import eval as evaluation
-from evidencerails.cli.errors import EXIT_CANNOT_WRITE, EXIT_USAGE
+from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_USAGE
 from evidencerails.cli.terminal import say
 from evidencerails.errors import EvidencerailsError, MissingExtraError
 
@@ -76,8 +73,8 @@ app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)
 app.command("serve")(serve.serve)
 app.command("batch")(batch.batch)
-app.command("monitor")(monitor.monitor)
-app.command("report")(report.report)
+app.command("monitor")(monitoring.monitor)
+app.command("report")(monitoring.report)
 app.command("eval")(evaluation.evaluate)
 app.command("calibrate")(calibrate.calibrate)
 app.command("redteam")(redteam.redteam)
@@ -85,7 +82,6 @@ app.command("alert")(monitoring.alert)
 app.command("gate")(monitoring.gate)
 app.command("bisect")(bisect.bisect)
 app.command("schema")(schema.schema)
-app.command("migrate")(migrate.migrate)
 app.command("change")(monitoring.change)
 app.add_typer(review.app, name="review")
 app.add_typer(store.app, name="store")

@@ -1,25 +1,168 @@
-"""`evidencerails change`, `gate` and `alert`: the change log, the deployment gate, and telling what is wrong."""
+"""`evidencerails monitor`, `report`, `change`, `gate` and `alert`: how the stored reports do, and what follows."""
 
 from __future__ import annotations
 
 import getpass
 import json
+import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evidencerails.cli.errors import CliError
-from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
-from evidencerails.cli.terminal import say, visible
+from evidencerails.cli.common import (
+    CONFIG,
+    STORE,
+    CliError,
+    opened,
+    refuse_unwritable,
+    seconds_of,
+    settings_for,
+    write_text,
+)
+from evidencerails.cli.terminal import can_write, console, say
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
     from evidencerails.operations.store import Store
 
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+PLAIN_BLOCKS = " .:-=+*#@"
+"""For terminals without the others."""
+KEPT = ("reports", "rate", "unverified", "cost", "findings", "groups", "attribution", "retrieval", "worst")
 EXIT_ALARM = 1
 EXIT_TOO_FEW = 3
 JSON = typer.Option(False, "--json", help="Print JSON.")
+
+
+def monitor(
+    since: str = typer.Option("7d", "--since", metavar="TIME", help="How far back: 30m, 12h, 7d, 2w."),
+    every: float | None = typer.Option(
+        None, "--every", min=1.0, metavar="SECONDS", help="Show it again every so many seconds, until Ctrl-C."
+    ),
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """Rate, trend, error budget, CUSUM and the worst answers.
+
+    evidencerails monitor --since 24h
+
+    Exit code: 0 within the error budget or too few reports to say, 1 budget exhausted.
+    """
+    span_s, settings, out = seconds_of(since), settings_for(config, store), console()
+    from evidencerails.service.trends import trends
+
+    with opened(settings) as kept:
+        while True:
+            found = trends(kept, settings, time.time() - span_s)
+            if every is not None:
+                out.clear()
+            for line in summary_lines(found, blocks=BLOCKS if can_write(out.file, BLOCKS) else PLAIN_BLOCKS):  # type: ignore[arg-type]
+                out.print(line)
+            if every is None:
+                return 1 if found["view"].budget.state == "exhausted" else 0
+            time.sleep(every)
+
+
+def summary_lines(found: dict[str, Any], *, blocks: str = BLOCKS) -> Iterator[str]:
+    """What there is to know, line by line."""
+    rates = f"{found['rate']} hallucinated of those verified, {found['unverified']} unverified"
+    yield f"{found['reports']} reports, {rates}"
+    if found["trend"].bars:
+        yield f"trend        {sparkline([bar.height for bar in found['trend'].bars], blocks)}"
+    yield from (f"{name.lower():<22} {value}" for name, value in found["cost"])
+    yield from _watched(found["view"], found["wanted"])
+    for title, rows in found["findings"].items():
+        if rows:
+            yield f"{title.lower()}: " + ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in rows)
+    for row in found["worst"][:5]:
+        yield f"worst: {row['id']} {row['status']} score {row['hallucination_score']:.2f}"
+
+
+def _watched(view: Any, wanted: int) -> Iterator[str]:
+    budget, cusum = view.budget, view.cusum
+    if view.window.low is not None:
+        yield f"last {view.window.reports} reports: {view.window.low:.1%} to {view.window.high:.1%} hallucinated (95 %)"
+    yield (
+        f"error budget {budget.state.replace('_', ' ')}: {budget.spent:.1f} of {budget.allowed:.1f} spent over "
+        f"{budget.reports:.0f} reports"
+    )
+    for regression in view.regressions[-3:]:
+        named = ", ".join(visible(change.description, one_line=True) for change in regression.changes)
+        over = " (over)" if regression.is_over else ""
+        yield f"regression{over}: {regression.before:.3f} to {regression.after:.3f} after {named}"
+    if cusum.chart is None:
+        yield f"cusum: learns from the first {wanted} checked reports; there are {cusum.learnt}"
+        return
+    yield (
+        f"cusum: up {cusum.up:.2f} of {cusum.chart.threshold_up:.2f}, down {cusum.down:.2f} of "
+        f"{cusum.chart.threshold_down:.2f}, {len(cusum.shifts)} shifts found"
+    )
+    for shift in cusum.shifts[-3:]:
+        change = f"; change before it: {visible(shift.change.description, one_line=True)}" if shift.change else ""
+        began = time.strftime("%Y-%m-%d %H:%M", time.gmtime(shift.began_at))
+        yield f"shift {shift.direction} began {began}{change}"
+
+
+def sparkline(heights: list[float], blocks: str) -> str:
+    """A line of blocks, scaled to the highest."""
+    highest = max(heights, default=0.0) or 1.0
+    return "".join(blocks[round((len(blocks) - 1) * height / highest)] for height in heights)
+
+
+def report(
+    since: str = typer.Option("7d", "--since", metavar="TIME", help="How far back: 30m, 12h, 7d, 2w."),
+    html: Path | None = typer.Option(
+        None, "--html", metavar="FILE", help="Write one HTML page: no script, nothing loaded."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    config: Path | None = CONFIG,
+    store: str | None = STORE,
+) -> int:
+    """Rates, findings, scores, cost, error budget, shifts and the worst answers of the stored reports.
+
+    evidencerails report --since 7d --html report.html
+
+    Exit code: 0, or 2 for wrong usage.
+    """
+    begin, settings = time.time() - seconds_of(since), settings_for(config, store)
+    if html is not None:
+        refuse_unwritable(html)
+    from evidencerails.service.trends import trends
+
+    with opened(settings) as kept:
+        found = trends(kept, settings, begin)
+    if html is not None:
+        from evidencerails.service.templating import standalone
+
+        write_text(html, standalone("standalone.html", since=begin, until=time.time(), **found))
+        say(f"wrote {html}")
+    if as_json:
+        print(json.dumps(_plain(found), indent=2, default=str))
+    elif html is None:
+        for line in summary_lines(found):
+            print(line)
+    return 0
+
+
+def _plain(found: dict[str, Any]) -> dict[str, Any]:
+    view = found["view"]
+    return {
+        **{name: found[name] for name in KEPT},
+        "trend": [{"from": bar.label, "hallucinated": bar.value} for bar in found["trend"].bars],
+        "budget": {**view.budget._asdict(), "left": view.budget.left},
+        "cusum": view.cusum.chart._asdict() if view.cusum.chart else None,
+        "shifts": [
+            {**shift._asdict(), "change": shift.change._asdict() if shift.change else None}
+            for shift in view.cusum.shifts
+        ],
+        "regressions": [
+            {**one._asdict(), "changes": [change._asdict() for change in one.changes]} for one in view.regressions
+        ],
+    }
 
 
 def change(
@@ -65,14 +208,14 @@ def gate(as_json: bool = JSON, config: Path | None = CONFIG, store: str | None =
 
 
 def alert(
-    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what is wrong; tell nobody, keep nothing."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what is wrong; send and keep nothing."),
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
-    """Look for shifts, regressions, an exhausted budget and answers that failed the quality gate, and tell whoever is
-    to be told: log, webhook, mail.
+    """Look for shifts, regressions, an exhausted budget and answers that failed the quality gate, and send alerts: to
+    the log, a webhook, by mail.
 
-    Run it every few minutes, by cron for instance: one alert is told once, again after a day, and once it is over.
+    Run it every few minutes, by cron for instance: an alert is sent once, again after a day, and when it is over.
 
     Exit code: 0 all is well, 1 something is wrong, 2 wrong usage.
     """
@@ -83,8 +226,8 @@ def alert(
     with opened(settings) as kept:
         conditions = conditions_of(view_of(kept, settings.monitoring), settings.monitoring)
         if not dry_run:
-            for told in tell(kept, conditions, settings.monitoring.alerts):
-                print(f"{told.event}: {visible(told.message, one_line=True)}")
+            for sent in tell(kept, conditions, settings.monitoring.alerts):
+                print(f"{sent.event}: {visible(sent.message, one_line=True)}")
             _send(kept, settings)
     for condition in conditions:
         say(condition.message)

@@ -6,23 +6,38 @@ import asyncio
 import itertools
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from evidencerails.cli.check_input import refuse_unwritable
-from evidencerails.cli.errors import EXIT_UNVERIFIED, CliError
-from evidencerails.cli.progress import ProgressBar
-from evidencerails.cli.redteam_target import Attacked, documents_in, opened
-from evidencerails.cli.redteam_written import Written
-from evidencerails.cli.terminal import say
+from evidencerails.cli.check_input import text_of
+from evidencerails.cli.common import (
+    EXIT_UNVERIFIED,
+    CliError,
+    folder_of,
+    refuse_unwritable,
+    with_store,
+    write_json,
+    write_text,
+)
+from evidencerails.cli.terminal import ProgressBar, console, say
+from evidencerails.errors import EvidencerailsError
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
+    from evidencerails.config import GuardConfig
     from evidencerails.evaluation.redteam.attacks import Attack, Category
+    from evidencerails.evaluation.redteam.corpus import Document
     from evidencerails.evaluation.redteam.session import Run
+    from evidencerails.evaluation.redteam.targets import Target
+
 
 EXIT_BELOW = 1
+SUFFIXES = (".txt", ".md", ".rst", ".markdown", ".text")
+ALERT = "redteam"
+"""Key of the alert that a fall of the score opens."""
 
 
 def redteam(
@@ -92,7 +107,7 @@ def redteam(
         attacked = opened(config, app, ask=ask, store=store, history=history)  # anew: settings may have changed
         found = _run(attacked, documents_in(evidence, app), static_attacks, **options)
         written.take(found)
-        attacked.tell(found)
+        attacked.alert(found)
         return _exit_code(found, min_score, min_coverage)
 
     return _repeated(once, _seconds(schedule, runs), runs)
@@ -110,7 +125,7 @@ def _repeated(once: Callable[[], int], every_s: float | None, runs: int | None) 
 
 
 def _seconds(schedule: str | None, runs: int | None) -> float | None:
-    from evidencerails.cli.span import seconds_of
+    from evidencerails.cli.common import seconds_of
 
     if schedule is None and runs is not None:
         raise CliError("--runs needs --schedule, as in --schedule 12h --runs 10")
@@ -135,7 +150,7 @@ def _static(files: Sequence[Path], shipped: bool) -> list[Attack]:
 
 
 def _run(attacked: Attacked, documents: Any, static: Sequence[Attack], **options: Any) -> Run:
-    from evidencerails.cli.recording import quiet
+    from evidencerails.adapters.nemo_watch import quiet
     from evidencerails.evaluation.redteam.session import Plan, run
 
     progress = ProgressBar("attacking")
@@ -158,14 +173,222 @@ def _exit_code(run: Run, min_score: float | None, min_coverage: float) -> int:
         say("no attack got a verdict")
         return EXIT_UNVERIFIED
     if run.fall is not None:
-        say(run.fall.told())
+        say(run.fall.described())
         return EXIT_BELOW
     if min_score is not None and score < min_score:
         say(f"the robustness score {score:.3f} is below {min_score:g}")
         return EXIT_BELOW
     if run.data["coverage"]["value"] < min_coverage:
-        from evidencerails.evaluation.redteam.told import coverage_line
+        from evidencerails.evaluation.redteam.wording import coverage_line
 
         say(f"{coverage_line(run.data)}; --category names the ones you want, --min-coverage accepts fewer")
         return EXIT_UNVERIFIED
     return 0
+
+
+class Written(NamedTuple):
+    """The files that are wanted; None for each that is not."""
+
+    json: Path | None
+    html: Path | None
+    markdown: Path | None
+    suite: Path | None
+    """All attacks of the run."""
+    proposals: Path | None
+    """New attacks that got through are appended."""
+
+    @property
+    def files(self) -> tuple[Path | None, ...]:
+        """All of them."""
+        return tuple(self)
+
+    def take(self, run: Run) -> None:
+        """Write the files and print the table."""
+        from evidencerails.evaluation.redteam.suite import write_suite
+
+        if self.suite is not None:
+            write_suite(self.suite, [one.attack for one in run.results])
+        _write(run, self)
+        _print(run)
+        _propose(run, self.proposals)
+
+
+def _write(run: Run, files: Written) -> None:
+    if files.json is not None:
+        write_json(files.json, run.data)
+    if files.markdown is not None:
+        from evidencerails.evaluation.redteam.wording import markdown
+
+        write_text(files.markdown, markdown(run.data))
+    if files.html is not None:
+        from evidencerails.evaluation.redteam.wording import page
+
+        write_text(files.html, page(run.data))
+
+
+def _print(run: Run) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from evidencerails.evaluation.redteam.wording import TITLES, category_rows, dimension_rows, summary
+
+    out, table = console(), Table(show_edge=False, pad_edge=False)
+    expected = TITLES.index("expected behaviour")  # stands in the files: a terminal is too narrow for it
+    for place, title in enumerate(TITLES):
+        if place != expected:
+            table.add_column(title, no_wrap=True)
+    for row in category_rows(run.data):
+        table.add_row(*(Text(cell) for place, cell in enumerate(row) if place != expected))
+    out.print(table)
+    for name, score, n in dimension_rows(run.data):
+        out.print(Text(f"{name}: {score} (n = {n})"))
+    for line in summary(run.data):
+        out.print(Text(visible(line, one_line=True)))
+
+
+def _propose(run: Run, file: Path | None) -> None:
+    from evidencerails.evaluation.redteam import suite
+
+    failures = suite.new_failures(run.results)
+    if not failures:
+        return
+    if file is None:
+        say(f"{len(failures)} new attacks show a weakness; --propose FILE keeps them for your suite")
+        return
+    fresh = suite.propose(file, failures)
+    say(f"{fresh} new attacks proposed in {str(file)!r}: look at them, then add that file by --suite")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attacked:
+    """The target, with the settings that hold in it."""
+
+    target: Target
+    name: str
+    config: GuardConfig
+    settings: GuardConfig
+    """With the store that alerts go to, if there is one."""
+    change_log: Sequence[str] = ()
+
+    def alert(self, run: Run) -> None:
+        """Open, repeat or close the alert about the score, where the settings have a store."""
+        if self.settings.store is None:
+            return
+        from evidencerails.cli.monitoring import _send
+        from evidencerails.operations.monitoring.alerts import Condition, tell
+        from evidencerails.operations.store import Store
+
+        conditions = []
+        if run.fall is not None:
+            data = {"failing": [one["attack"] for one in run.data["failures"]], "target": self.name}
+            conditions.append(Condition(ALERT, run.fall.described(), data))
+        store = Store(self.settings.store, redaction=self.settings.redaction)
+        try:
+            for sent in tell(store, conditions, self.settings.monitoring.alerts, only=ALERT):
+                say(f"alert {sent.event}: {sent.message}")
+            _send(store, self.settings)
+        finally:
+            store.close()
+
+
+def documents_in(paths: Sequence[Path], app: Path | None) -> list[Document]:
+    """The evidence: files, the text files of folders, and the knowledge base of the app if nothing else is given.
+
+    Raises:
+        CliError: a path is not there, or a folder has no text file.
+    """
+    from evidencerails.evaluation.redteam.corpus import Document
+
+    given = list(paths) or ([app / "kb"] if app is not None and (app / "kb").is_dir() else [])
+    found = []
+    for path in given:
+        files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES) if path.is_dir() else [path]
+        if not files:
+            raise CliError(f"no text file in {str(path)!r}; expected one of {', '.join(SUFFIXES)}")
+        found += [Document(str(file), text_of(file)) for file in files]
+    return found
+
+
+def opened(
+    config: Path | None, app: Path | None, *, ask: bool | None, store: str | None, history: Path | None
+) -> Attacked:
+    """The target that is asked for.
+
+    Raises:
+        EvidencerailsError: the settings are not valid, or the app does not start.
+    """
+    attacked = _app(app, ask) if app is not None else _engine(config, ask)
+    settings = attacked.settings if store is None else with_store(attacked.settings, store)
+    return replace(attacked, settings=settings, change_log=_change_log(settings, history, attacked.name))
+
+
+def _engine(config: Path | None, ask: bool | None) -> Attacked:
+    from evidencerails.config import GuardConfig
+    from evidencerails.evaluation.methods import for_trial
+    from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget
+    from evidencerails.guard import Guard
+
+    settings = GuardConfig.load(config)
+    quiet = for_trial(settings)
+    guard = Guard(quiet, folder=folder_of(config))
+    target = EngineTarget(guard, checks=WITHOUT_SETTINGS if config is None else None)
+    if ask and not target.can_be_asked:
+        raise CliError("--ask needs a model: set llm.model and llm.base_url in the settings")
+    target.can_be_asked = target.can_be_asked and ask is not False
+    name = "the engine" if config is None else f"the engine with {config}"
+    return Attacked(target=target, name=name, config=quiet, settings=settings)
+
+
+def _app(folder: Path, ask: bool | None) -> Attacked:
+    from evidencerails.adapters.nemo_watch import quiet
+    from evidencerails.cli.installation import load_config, make_plugin_visible
+    from evidencerails.config import GuardConfig
+    from evidencerails.evaluation.methods import for_trial
+
+    make_plugin_visible()
+    loaded = load_config(folder)
+    settings = GuardConfig.load(dict((loaded.custom_data or {}).get("evidencerails") or {}))
+    has_model = any(model.type == "main" for model in loaded.models)
+    if ask and not has_model:
+        raise CliError(f"--ask needs a main model, and {str(folder)!r} has none")
+
+    async def start() -> Target:  # in an event loop: outside of one NeMo makes its own and leaves it open
+        return _started_app(folder, loaded, settings, ask=has_model and ask is not False)
+
+    try:
+        with quiet():
+            target = asyncio.run(start())
+    except EvidencerailsError as error:
+        raise CliError(str(error)) from None
+    except Exception as error:  # boundary to NeMo, the plugin and the user's own code
+        raise CliError(f"the app does not start: {type(error).__name__}: {error}") from None
+    return Attacked(target=target, name=f"the app {folder}", config=for_trial(settings), settings=settings)
+
+
+def _started_app(folder: Path, loaded: Any, settings: GuardConfig, *, ask: bool) -> Target:
+    from evidencerails.adapters.nemo_watch import started_for_trial
+    from evidencerails.cli.installation import load_config
+    from evidencerails.evaluation.redteam.live import AppTarget, Colang2Target
+
+    if loaded.colang_version == "1.0":
+        return AppTarget(started_for_trial(loaded), settings, ask=ask)
+    return Colang2Target(folder, loaded, settings, ask=ask, start=lambda place: started_for_trial(load_config(place)))
+
+
+def _change_log(settings: GuardConfig, history: Path | None, target: str) -> list[str]:
+    """Changes that people wrote down since the last run against the target."""
+    if settings.store is None or history is None:
+        return []
+    import datetime
+
+    from evidencerails.evaluation.redteam.history import entries, last_of
+    from evidencerails.operations.monitoring.changes import changes
+    from evidencerails.operations.store import Store
+
+    last = last_of(entries(history), target)
+    since = None if last is None else datetime.datetime.fromisoformat(last["date"]).timestamp()
+    store = Store(settings.store, redaction=settings.redaction)
+    try:
+        return [change.description for change in changes(store, since=since)]
+    finally:
+        store.close()

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
+import shlex
+import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from evidencerails.cli.editor import in_editor
-from evidencerails.cli.errors import CliError
-from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
-from evidencerails.cli.terminal import say
+from evidencerails.cli.common import CONFIG, STORE, CliError, opened, settings_for
+from evidencerails.cli.terminal import console, say
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
-    from evidencerails.operations.review.items import Verdict
+    from evidencerails.operations.review.items import Item, OpenItem, Verdict
+    from evidencerails.operations.review.package import Package
     from evidencerails.operations.review.queue import ReviewQueue
+
 
 EXIT_CONFLICT = 1
 """Somebody else has decided first."""
@@ -52,7 +58,6 @@ def list_(
 
     evidencerails review list
     """
-    from evidencerails.cli.review_view import print_items
     from evidencerails.operations.review.items import plain_item
 
     states = ("pending", "approved", "rejected", "edited", "expired", "unreleased", "all")
@@ -77,7 +82,6 @@ def list_(
 @app.command("show")
 def show(review_id: str = ID, as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
     """One review: the answer with what is wrong in it, its evidence, and what was decided."""
-    from evidencerails.cli.review_view import plain_open_item, print_open_item
 
     with _queue(config, store) as queue:
         found = queue.get(review_id)
@@ -145,8 +149,8 @@ def release(review_id: str = ID, as_json: bool = JSON, config: Path | None = CON
 
     It can be fetched again. Exit code: 0 done, 1 nobody has let it through, 2 wrong usage or the text was deleted.
     """
-    from evidencerails.cli.terminal import visible
     from evidencerails.operations.review.items import RELEASABLE
+    from evidencerails.text.visible import visible
 
     with _queue(config, store) as queue:
         item = queue.get(review_id).item
@@ -227,3 +231,115 @@ def _queue(config: Path | None, url: str | None) -> Iterator[ReviewQueue]:
         from evidencerails.operations.review.queue import ReviewQueue
 
         yield ReviewQueue(store)
+
+
+def print_items(items: Sequence[Item]) -> None:
+    """Print reviews as a table."""
+    from rich.table import Table
+
+    out = console()
+    if not items:
+        out.print("no reviews")
+        return
+    table = Table("id", "state", "tier", "risk", "stakes", "due", "reviewer")
+    for item in items:
+        due = _due(item)
+        table.add_row(
+            item.id[:12], item.state, item.tier, f"{item.risk:.2f}", item.stakes, due, visible(item.reviewer or "")
+        )
+    out.print(table)
+
+
+def print_open_item(found: OpenItem) -> None:
+    """Print one review for the person who decides it."""
+    from evidencerails.operations.store.clock import iso
+
+    out = console()
+    item = found.item
+    out.print(f"review {item.id}, version {item.version}: {item.state}, {item.tier}, due {_due(item)}")
+    confidence = found.package.confidence if found.package is not None else None
+    sure = "not measured" if confidence is None else f"{confidence:.2f}"
+    out.print(f"stakes {item.stakes}, confidence {sure}, risk {item.risk:.2f}, report {item.report_id or '-'}")
+    if found.package is None:
+        out.print("its texts were deleted by retention")
+    else:
+        _print_package(found.package, out)
+    if found.edited is not None:
+        _section(out, "released text", [found.edited])
+    if found.note is not None:
+        _section(out, "note", [found.note])
+    steps = [f"{iso(e.at)} {e.event}{f' by {e.actor}' if e.actor else ''}" for e in found.events]
+    _section(out, "history", steps)
+
+
+def plain_open_item(found: OpenItem) -> dict[str, Any]:
+    """One review as JSON-ready data."""
+    from evidencerails.operations.review.items import plain_item
+    from evidencerails.operations.store.clock import iso
+
+    return {
+        **plain_item(found.item),
+        "package": found.package.model_dump(mode="json") if found.package is not None else None,
+        "note": found.note,
+        "edited": found.edited,
+        "events": [{**event._asdict(), "at": iso(event.at)} for event in found.events],
+    }
+
+
+def _print_package(package: Package, out: Any) -> None:
+    if package.context.get("question"):
+        _section(out, "question", [str(package.context["question"])])
+    _section(out, "answer", [package.output])
+    claims = [f"{claim.label}: {claim.span.text}\n    {claim.reason}" for claim in package.flagged_claims]
+    shown = {claim.span for claim in package.flagged_claims}
+    others = [
+        f"{f.kind}: {f.span.text if f.span else ''}\n    {f.reason}" for f in package.findings if f.span not in shown
+    ]
+    _section(out, "flagged", [*claims, *others] or [f"{package.status}: {package.reason}"])
+    instead = [f"{s.source}: {s.text or '(take it out)'}" for s in package.suggestions]
+    _section(out, "suggested instead", instead)
+    left_out = [f"... and {package.evidence_left_out} more passages"] if package.evidence_left_out else []
+    _section(out, "evidence", [*(f"[{p.id}] {p.text}" for p in package.evidence), *left_out])
+
+
+def _section(out: Any, title: str, lines: Sequence[str]) -> None:
+    if not lines:
+        return
+    out.print(f"\n{title}")
+    for line in lines:
+        out.print("  " + visible(line).replace("\n", "\n  "))
+
+
+def _due(item: Item) -> str:
+    from evidencerails.operations.store.clock import iso
+
+    left_s = item.deadline_at - time.time()
+    if item.state != "pending":
+        return iso(item.deadline_at)
+    amount = abs(left_s)
+    size = (
+        f"{amount / 3600:.1f} h" if amount >= 3600 else f"{amount / 60:.0f} min" if amount >= 60 else f"{amount:.0f} s"
+    )
+    return f"in {size}" if left_s >= 0 else f"{size} overdue"
+
+
+def in_editor(text: str) -> str | None:
+    """The text as the user has saved it; None if it was left as it was.
+
+    Raises:
+        CliError: there is no editor, or it ended with an error.
+    """
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise CliError("no editor is set; set EDITOR, or give the text with --text or --file")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "answer.txt"
+        file.write_text(text, encoding="utf-8", errors="surrogatepass")
+        try:
+            done = subprocess.run([*shlex.split(editor), str(file)], check=False)
+        except OSError as error:
+            raise CliError(f"the editor {editor!r} cannot be run: {error.strerror}; set EDITOR") from None
+        if done.returncode != 0:
+            raise CliError(f"the editor {editor!r} ended with {done.returncode}; nothing was decided")
+        changed = file.read_text(encoding="utf-8", errors="surrogatepass")
+    return None if changed == text else changed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from evidencerails.cli.errors import CliError
+from evidencerails.cli.common import CONFIG, CliError
 from evidencerails.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 def serve(
-    config: Path | None = typer.Option(
-        None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
-    ),
+    config: Path | None = CONFIG,
     host: str | None = typer.Option(None, "--host", help="Address. Default: service.host, else 127.0.0.1."),
     port: int | None = typer.Option(None, "--port", "-p", help="Port; 0 takes a free one. Default: 8484."),
     keys_file: Path | None = typer.Option(

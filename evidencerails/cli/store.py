@@ -9,8 +9,7 @@ from typing import get_args
 
 import typer
 
-from evidencerails.cli.errors import CliError
-from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
+from evidencerails.cli.common import CONFIG, STORE, CliError, opened, settings_for
 from evidencerails.cli.terminal import say
 
 app = typer.Typer(no_args_is_help=True, help="The store of reports: status, export, retention, replay.")

@@ -1,38 +1,18 @@
-"""Text of others on a terminal: nothing in it may move the cursor, change colours, or reorder what is read."""
+"""How commands write to a terminal: consoles without markup, lines for people on standard error, progress."""
 
 from __future__ import annotations
 
-import re
 import sys
-from typing import TYPE_CHECKING, TextIO
+import time
+from typing import TYPE_CHECKING, Any, TextIO
+
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_HOSTILE = re.compile(
-    "["
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 (without tab and newline), DEL and C1: ANSI escapes begin here
-    "\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
-    "\ufff9-\ufffb"  # invisible characters and the bidirectional controls ("Trojan Source")
-    "\ud800-\udfff"  # lone surrogates cannot be written to any stream
-    "\U000e0000-\U000e0fff"  # tags
-    "]"
-)
-
-
-def visible(text: str, *, one_line: bool = False) -> str:
-    """The text with every control, invisible and bidirectional character spelled out, as in `\\x1b` or `\\u202e`.
-
-    Tabs and newlines stay, unless `one_line` turns each run of white space into one blank.
-    """
-    if one_line:
-        text = re.sub(r"[ \t\r\n]+", " ", text)
-    return _HOSTILE.sub(_spelled, text)
-
-
-def _spelled(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+NOTE_EVERY_S = 10.0
+"""Between two lines of progress where there is no terminal to redraw."""
 
 
 def console(stream: TextIO | None = None, *, width: int | None = None) -> Console:
@@ -64,3 +44,54 @@ def say(message: str) -> None:
     encoding = sys.stderr.encoding or "utf-8"
     sys.stdout.flush()  # so that both streams into one file keep their order
     print(line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
+
+
+class ProgressBar:
+    """How far a command is: a bar with the time left on a terminal, a line now and then elsewhere; on standard error.
+
+    Args:
+        title: what is being done; `stop` it in any case.
+    """
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._bar: Any = None
+
+    def start(self, total: int | None, before: int = 0) -> None:
+        """Show it; `total` is None where it is not known, `before` counts what was done in an earlier run."""
+        self._total, self._before, self._done = total, before, before
+        self._began = self._noted = time.monotonic()
+        if sys.stderr.isatty():
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn(self._title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=console(sys.stderr), transient=True)
+            self._task = self._bar.add_task(self._title, total=total, completed=before)
+            self._bar.start()
+
+    def step(self) -> None:
+        """One more is done."""
+        self.show(self._done + 1)
+
+    def show(self, done: int) -> None:
+        """So many are done in all."""
+        self._done, now = done, time.monotonic()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done)
+        elif now - self._noted >= NOTE_EVERY_S:
+            self._noted = now
+            say(progress_line(done, self._total, (done - self._before) / (now - self._began)))
+
+    def stop(self) -> None:
+        """Take it away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+def progress_line(done: int, total: int | None, rate: float) -> str:
+    """Progress in words, with `rate` a second and the time left."""
+    if total is None:
+        return f"{done} done, {rate:.1f} a second"
+    left_s = (total - done) / rate if rate else float("inf")
+    return f"{done} of {total} done ({100 * done / max(total, 1):.0f} %), {rate:.1f} a second, {left_s:.0f} s left"

@@ -1,7 +1,7 @@
 """Small insertions into a YAML file that leave every other character of it as it was.
 
 A YAML library that reads and writes again would reindent, requote and drop blank lines; users keep such files in git.
-The parser only tells where things stand; each insertion is checked by parsing the result.
+The parser only says where things stand; each insertion is checked by parsing the result.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ def features(row: Row) -> dict[str, float]:
 
 def _unseen(row: Row) -> float:
     said = {word.casefold() for word in words_of(row.response).content}
-    told = {word.casefold() for text in row.evidence for word in words_of(text).content}
-    return len(said - told) / len(said) if said else 0.0
+    known = {word.casefold() for text in row.evidence for word in words_of(text).content}
+    return len(said - known) / len(said) if said else 0.0
 
 
 def best_direction(labels: ArrayLike, values: ArrayLike) -> Floats:

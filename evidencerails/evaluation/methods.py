@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from evidencerails.adapters.nemo_watch import ACTS_ON_THE_WORLD
 from evidencerails.config import CHECKS, MEASURES, GuardConfig
 from evidencerails.errors import SettingsError
 from evidencerails.evaluation.outcomes import Part, Verdict
@@ -38,12 +39,17 @@ def known(methods: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(methods))
 
 
+def for_trial(config: GuardConfig) -> GuardConfig:
+    """The settings without what acts on the world: nothing is stored, reviewed or sent."""
+    fields = GuardConfig.model_fields
+    return config.model_copy(
+        update={name: fields[name].get_default(call_default_factory=True) for name in ACTS_ON_THE_WORLD}
+    )
+
+
 def for_evaluation(config: GuardConfig) -> GuardConfig:
-    """The settings without what acts on the world: nothing is stored, reviewed or traced; no measure rides along."""
-    quiet = {name: config.__class__.model_fields[name].get_default(call_default_factory=True)
-             for name in ("store", "escalation", "telemetry")}  # fmt: skip
-    scoring = config.scoring.model_copy(update={"measures": ()})
-    return config.model_copy(update={**quiet, "scoring": scoring})
+    """The same, and no measure rides along."""
+    return for_trial(config.model_copy(update={"scoring": config.scoring.model_copy(update={"measures": ()})}))
 
 
 def exchange_of(row: Row) -> Exchange:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from evidencerails.report import Status
 
 
 class Part(NamedTuple):
-    """What a method said about a stretch of the response."""
+    """What a method said about a part of the response."""
 
     start: int
     end: int
@@ -155,12 +156,7 @@ def _units(spans: Sequence[tuple[int, int]]) -> set[int]:
 
 
 def _words(response: str) -> list[tuple[int, int]]:
-    words, place = [], 0
-    for word in response.split():
-        start = response.index(word, place)
-        place = start + len(word)
-        words.append((start, place))
-    return words
+    return [word.span() for word in re.finditer(r"\S+", response)]
 
 
 def read_outcome(line: str) -> Outcome:

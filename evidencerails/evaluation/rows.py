@@ -19,7 +19,6 @@ class Row:
     """A labelled response."""
 
     id: str
-    dataset: str
     response: str
     hallucinated: bool | None
     """None: nobody judged it; such a row is counted and left out."""
@@ -30,7 +29,7 @@ class Row:
     """Rows about one text share it; resampling draws whole documents."""
     sentences: tuple[GoldSentence, ...] = ()
     spans: tuple[tuple[int, int], ...] | None = None
-    """Hallucinated stretches by character offsets; None where the data set has no spans, empty where there is none."""
+    """Hallucinated parts by character offsets; None where the data set has no spans, empty where there is none."""
     grade: float | None = None
     """A graded judgement, in the data set's own unit, turned so that higher is worse; for correlations."""
 
@@ -71,7 +70,7 @@ class Problems:
         """The counts by name."""
         return {name: value for name, value in vars(self).items() if isinstance(value, int)}
 
-    def told(self) -> str:
+    def described(self) -> str:
         """One line for people; empty if nothing was wrong."""
         words = {"malformed": "malformed", "unlabelled": "without label", "empty": "with an empty response",
                  "duplicates": "repeated", "renamed": "with an id used before (kept)"}  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from evidencerails import __version__
@@ -62,26 +62,13 @@ class RunFile:
         found = read_header(self.path)
         changed = [name for name in header if found.get(name) != header[name]]
         if changed:
-            told = ", ".join(f"{name} {found.get(name)!r} there, {header[name]!r} here" for name in changed)
-            raise RunFileError(
-                f"{str(self.path)!r} is the file of another run ({told}); give another file, or --fresh to start over"
-            )
-        self._drop_half_a_line()
+            values = ", ".join(f"{name} {found.get(name)!r} there, {header[name]!r} here" for name in changed)
+            remedy = "give another file, or --fresh to start over"
+            raise RunFileError(f"{str(self.path)!r} is the file of another run ({values}); {remedy}")
+        whole = self.path.read_bytes()  # a killed run may have been writing: what is behind the last line end is half
+        os.truncate(self.path, whole.rfind(b"\n") + 1)
         for outcome in outcomes_in(self.path):
             self.done.add(key_of(outcome.id, outcome.method))
-
-    def _drop_half_a_line(self) -> None:
-        """A killed run may have been writing: what stands behind the last line end is not an outcome."""
-        with self.path.open("rb+") as handle:
-            handle.seek(0, 2)
-            size = end = handle.tell()
-            while end > 0:
-                handle.seek(end - 1)
-                if handle.read(1) == b"\n":
-                    break
-                end -= 1
-            if end < size:
-                handle.truncate(end)
 
     def has(self, row_id: str, method: str) -> bool:
         """True if the outcome is there already."""
@@ -92,17 +79,11 @@ class RunFile:
         self._handle.write(outcome.line() + "\n")
         self._handle.flush()
 
-    def close(self) -> None:
-        """Close the file."""
-        self._handle.close()
-
     def __enter__(self) -> RunFile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def __exit__(self, *_: object) -> None:
+        self._handle.close()
 
 
 def key_of(row_id: str, method: str) -> int:
@@ -117,17 +98,14 @@ def read_header(path: Path) -> dict[str, Any]:
     Raises:
         RunFileError: there is none.
     """
+    remedy = "give a file that `eval --run` wrote"
     try:
         with path.open(encoding="utf-8") as lines:
             header = json.loads(lines.readline())
     except (OSError, ValueError) as error:
-        raise RunFileError(
-            f"cannot read the run {str(path)!r}: {error}; give the file that `eval --run` wrote"
-        ) from None
+        raise RunFileError(f"cannot read the run {str(path)!r}: {error}; {remedy}") from None
     if not isinstance(header, dict) or header.get("schema") != SCHEMA:
-        raise RunFileError(
-            f"{str(path)!r} is not the file of a run (schema {SCHEMA}); give one that `eval --run` wrote"
-        )
+        raise RunFileError(f"{str(path)!r} is not the file of a run (schema {SCHEMA}); {remedy}")
     return header
 
 

@@ -6,21 +6,75 @@ import asyncio
 import datetime
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from evidencerails import __version__
 from evidencerails.errors import InputError
+from evidencerails.evaluation import baselines
 from evidencerails.evaluation.columns import columns_of
 from evidencerails.evaluation.compare import comparison, said
 from evidencerails.evaluation.datasets import Dataset
-from evidencerails.evaluation.methods import for_evaluation, known
+from evidencerails.evaluation.methods import for_evaluation, known, verdict_of
+from evidencerails.evaluation.outcomes import Outcome, Verdict, outcome_of
 from evidencerails.evaluation.results import results_of
-from evidencerails.evaluation.runner import DEFAULT_CONCURRENCY, OnOutcome, run
+from evidencerails.evaluation.rows import Row
 from evidencerails.evaluation.runs import RunFile, header_of, outcomes_in, read_header
 from evidencerails.guard import Guard
+
+DEFAULT_CONCURRENCY = 4
+OnOutcome: TypeAlias = "Callable[[Outcome | None], None]"
+"""Called for each outcome; with None for one that was there already."""
+
+
+async def run(
+    guard: Guard,
+    methods: Sequence[str],
+    rows: Iterable[Row],
+    into: RunFile,
+    *,
+    concurrency: int = DEFAULT_CONCURRENCY,
+    on_outcome: OnOutcome = lambda outcome: None,
+) -> None:
+    """Evaluate every row with every method that the file has no outcome for.
+
+    Rows are taken from the iterator as there is room: no more than `concurrency` are held. Whatever a method raises
+    becomes an unverified outcome; a cancelled run leaves the finished outcomes in the file.
+    """
+    under_way: set[asyncio.Task[None]] = set()
+
+    async def one(row: Row, method: str) -> None:
+        outcome = await evaluated(guard, row, method)
+        into.add(outcome)
+        on_outcome(outcome)
+
+    try:
+        for row in rows:
+            for method in methods:
+                if into.has(row.id, method):
+                    on_outcome(None)
+                    continue
+                if len(under_way) >= concurrency:
+                    finished, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+                    for task in finished:
+                        task.result()  # an error in writing the file ends the run
+                under_way.add(asyncio.create_task(one(row, method)))
+        await asyncio.gather(*under_way)
+    finally:
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+
+async def evaluated(guard: Guard, row: Row, method: str) -> Outcome:
+    """The outcome of one method on one row."""
+    try:
+        verdict = await verdict_of(guard, method, row)
+    except Exception as error:  # boundary to inputs and providers: one bad row must not end the run
+        verdict = Verdict("unverified", None, f"failed: {type(error).__name__}: {error}"[:300], (), 0, 0, 0.0)
+    return outcome_of(row, method, verdict, baselines.features(row))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +110,9 @@ def evaluate(
     methods = known(plan.methods)
     total = sum(1 for _ in plan.dataset.rows(sample=plan.sample, seed=plan.seed))
     if not total:
-        raise InputError(f"{plan.dataset.name} has no row to evaluate: {plan.dataset.problems.told() or 'it is empty'}"
-                         + "".join(f"; {one}" for one in plan.dataset.problems.examples[:3]))  # fmt: skip
+        problems = plan.dataset.problems
+        reasons = "; ".join([problems.described() or "it is empty", *problems.examples[:3]])
+        raise InputError(f"{plan.dataset.name} has no row to evaluate: {reasons}")
     guard.config = for_evaluation(guard.config)
     header = header_of(plan.dataset.name, plan.dataset.fingerprint(), plan.sample, plan.seed, guard.config)
     with RunFile(plan.run_file, header, fresh=plan.fresh) as into:
@@ -77,7 +132,7 @@ def results_in(plan: Plan, methods: Sequence[str], rows: int) -> dict[str, Any]:
         "rows": rows,
         "sample": plan.sample,
         "seed": plan.seed,
-        "problems": problems.told(),
+        "problems": problems.described(),
         "problem_counts": problems.counts(),
         "problem_examples": list(problems.examples),
         "date": datetime.date.today().isoformat(),

@@ -17,9 +17,8 @@ import pytest
 from extras import needs
 
 from evidencerails import Guard
-from evidencerails.cli.batch import progress_line
+from evidencerails.cli.terminal import progress_line
 from evidencerails.operations.batch.output import Output, Result, lines_of
-from evidencerails.operations.batch.runner import Done
 
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 GOOD = {"response": "Rhenium melts at 3186 degrees Celsius.", "evidence": FACT}
@@ -238,10 +237,9 @@ def test_interrupted_by_hand_it_says_so_and_goes_on_later() -> None:
 
 
 def test_progress_has_rate_and_time_left() -> None:
-    done = Done(rows=50, skipped=0, rejected=2, seconds=10.0)
-    assert progress_line(done, 200, 100) == "150 of 200 rows (75 %), 5.0 rows/s, 10 s left, 2 rejected"
-    assert progress_line(done, None, 0) == "50 rows, 5.0 rows/s, 2 rejected"
-    assert progress_line(Done(0, 0, 0, 0.0), 10, 0) == "0 of 10 rows (0 %), 0.0 rows/s, inf s left, 0 rejected"
+    assert progress_line(150, 200, 5.0) == "150 of 200 done (75 %), 5.0 a second, 10 s left"
+    assert progress_line(50, None, 5.0) == "50 done, 5.0 a second"
+    assert progress_line(0, 10, 0.0) == "0 of 10 done (0 %), 0.0 a second, inf s left"
 
 
 def test_hostile_ids_stay_one_line() -> None:

@@ -25,14 +25,13 @@ SYSTEM = {"role": "system", "content": f"You are a chemist. Be brief. {FACT}"}
 @pytest.mark.parametrize(
     ("log", "code", "source"),
     [
-        ([SYSTEM, ASKED, RIGHT], 0, "messages"),
         ([SYSTEM, ASKED, WRONG], 1, "messages"),
         ([ASKED, CALL, TOOL, WRONG], 1, "elements"),
         ({"model": "m", "messages": [{"role": "system", "content": PARTS}, ASKED, WRONG]}, 1, "messages"),
         ([SYSTEM, ASKED, WRONG, ASKED, RIGHT, ASKED, CALL], 0, "messages"),
         ([{"role": "system", "content": "You are a chemist."}, ASKED, WRONG], 3, None),
     ],
-    ids=["right", "wrong", "tool", "object", "last answer", "no evidence"],
+    ids=["wrong", "tool", "object", "last answer", "no evidence"],
 )
 def test_the_last_answer_is_checked(capsys: Capture, log: Any, code: int, source: str | None) -> None:
     Path("log.json").write_text(json.dumps(log))
@@ -46,9 +45,7 @@ def test_the_last_answer_is_checked(capsys: Capture, log: Any, code: int, source
     ("text", "message"),
     [
         ("[]", "has no assistant message with a text"),
-        (json.dumps([SYSTEM, ASKED]), "has no assistant message with a text"),
         ("{}", "is no chat log; expected messages such as"),
-        ('["Hello"]', "is no chat log; expected messages such as"),
         ("Hello", "cannot read"),
         ('"Hello"', "holds a str; expected messages"),
     ],
@@ -58,9 +55,3 @@ def test_what_is_no_chat_log_is_named(capsys: Capture, text: str, message: str) 
     assert _exit_code(["check", "--chat", "log.json"]) == 2
     err = capsys.readouterr().err
     assert message in err and err.count("\n") == 1
-
-
-def test_the_answer_is_given_once(capsys: Capture) -> None:
-    Path("log.json").write_text(json.dumps([ASKED, RIGHT]))
-    assert _exit_code(["check", "--chat", "log.json", "--response", "x"]) == 2
-    assert "give the answer once" in capsys.readouterr().err

@@ -25,7 +25,7 @@ def download_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[N
 MODELS = "models:\n  - {type: main, engine: openai, model: gpt-4o-mini}\n"
 IMPORT = "import_paths: [evidencerails/plugin]\n"
 ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
-GROUNDING = "rails: {output: {flows: [check grounding]}}\n"
+GROUNDING = "rails:\n  output:\n    flows: [check grounding]\n"
 SOUND = MODELS + IMPORT + ALWAYS + GROUNDING
 
 DIALOG = """
@@ -65,52 +65,34 @@ def examined(evidencerails: Run, folder: Path, *options: str) -> tuple[int, list
 
 
 BOTH = "rails: {output: {flows: [self check hallucination, check grounding]}}\n"
-FIRING = {
-    "always": ({"config.yml": SOUND}, ["general", "ready answer (output rails only)", "check_async"]),
-    "dialog flow sets the flags": (
-        {"config.yml": MODELS + IMPORT + BOTH, "flows.co": DIALOG},
-        ["dialog", "ready answer (output rails only)", "check_async"] * 2,
-    ),
+WITH_MODEL = ["general", "ready answer (output rails only)", "check_async"]
+READY = WITH_MODEL[1:]
+OWN_FLOW = """
+define subflow mine
+  $bad = execute check_grounding
+  if $bad
+    bot refuse
+    stop
+
+define bot refuse
+  "No."
+"""
+FIRING: dict[str, tuple[dict[str, str], list[str]]] = {
+    "always": ({"config.yml": SOUND}, WITH_MODEL),
+    "dialog": ({"config.yml": MODELS + IMPORT + BOTH, "flows.co": DIALOG}, ["dialog", *READY] * 2),
     "single call": (
-        {
-            "config.yml": MODELS
-            + IMPORT
-            + "rails: {output: {flows: [check grounding]}, dialog: {single_call: {enabled: true}}}\n",
-            "flows.co": DIALOG,
-        },
-        ["dialog, single call", "ready answer (output rails only)", "check_async"],
+        {"config.yml": MODELS + IMPORT + GROUNDING + "  dialog: {single_call: {enabled: true}}\n", "flows.co": DIALOG},
+        ["dialog, single call", *READY],
     ),
-    "passthrough": (
-        {"config.yml": SOUND + "passthrough: true\n"},
-        ["passthrough", "ready answer (output rails only)", "check_async"],
-    ),
-    "streaming": (
-        {
-            "config.yml": MODELS
-            + IMPORT
-            + ALWAYS
-            + "rails: {output: {flows: [check grounding], streaming: {enabled: true, stream_first: false}}}\n"
-        },
-        ["general", "stream_async", "ready answer (output rails only)", "check_async"],
-    ),
-    "exceptions": (
-        {"config.yml": SOUND + "enable_rails_exceptions: true\n"},
-        ["general", "ready answer (output rails only)"],
-    ),
+    "passthrough": ({"config.yml": SOUND + "passthrough: true\n"}, ["passthrough", *READY]),
+    "streaming": ({"config.yml": SOUND + "    streaming: {enabled: true, stream_first: false}\n"},
+                  ["general", "stream_async", *READY]),
+    "exceptions": ({"config.yml": SOUND + "enable_rails_exceptions: true\n"}, WITH_MODEL[:2]),
     "colang 2": (COLANG_2, ["Colang 2.x", "Colang 2.x"]),
-    "own flow calls the action": (
-        {
-            "config.yml": MODELS + IMPORT + "rails: {output: {flows: [mine]}}\n",
-            "flows.co": "define subflow mine\n  $bad = execute check_grounding\n  if $bad\n    bot refuse\n    stop\n\n"
-            'define bot refuse\n  "No."\n',
-        },
-        ["general", "ready answer (output rails only)", "check_async"],
-    ),
-    "no model in the config": (
-        {"config.yml": "models: []\n" + IMPORT + ALWAYS + GROUNDING},
-        ["general", "ready answer (output rails only)", "check_async"],
-    ),
-}
+    "own flow": (
+        {"config.yml": MODELS + IMPORT + "rails: {output: {flows: [mine]}}\n", "f.co": OWN_FLOW}, WITH_MODEL),
+    "no model in the config": ({"config.yml": "models: []\n" + IMPORT + ALWAYS + GROUNDING}, WITH_MODEL),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("files", "modes"), FIRING.values(), ids=FIRING.keys())
@@ -132,97 +114,41 @@ REGISTERS = (
     "from nemoguardrails.actions import action\n\n\n@action()\nasync def fake():\n    return False\n\n\n"
     "def init(app):\n    app.register_action(fake, 'check_grounding')\n"
 )
-BROKEN = {
+NO_FLAG = MODELS + IMPORT + GROUNDING
+BROKEN: dict[str, tuple[dict[str, str], str, int]] = {
     "no import": ({"config.yml": MODELS + GROUNDING}, "no_import", 1),
     "no rail": ({"config.yml": MODELS + IMPORT}, "no_rail", 1),
-    "flag set nowhere": ({"config.yml": MODELS + IMPORT + GROUNDING}, "flag_set_nowhere", 1),
+    "flag set nowhere": ({"config.yml": NO_FLAG}, "flag_set_nowhere", 1),
     "flag of a rail that is not there": (
-        {"config.yml": MODELS + IMPORT + GROUNDING, "f.co": "define flow x\n  user y\n  $check_claims = True\n"},
-        "flag_without_rail",
-        1,
-    ),
+        {"config.yml": NO_FLAG, "f.co": "define flow x\n  user y\n  $check_claims = True\n"}, "flag_without_rail", 1),
     "misspelt flag": (
-        {"config.yml": MODELS + IMPORT + GROUNDING, "f.co": "define flow x\n  user y\n  $check_groundig = True\n"},
-        "flag_misspelt",
-        1,
-    ),
+        {"config.yml": NO_FLAG, "f.co": "define flow x\n  user y\n  $check_groundig = True\n"}, "flag_misspelt", 1),
     "flag not global in colang 2": (
-        {
-            "config.yml": COLANG_2["config.yml"].replace(ALWAYS, ""),
-            "main.co": COLANG_2["main.co"] + "\nflow ask for it\n  $check_grounding = True\n",
-        },
-        "flag_not_global",
-        1,
-    ),
+        {"config.yml": COLANG_2["config.yml"].replace(ALWAYS, ""),
+         "main.co": COLANG_2["main.co"] + "\nflow ask for it\n  $check_grounding = True\n"}, "flag_not_global", 1),
     "old prompts key": ({"config.yml": SOUND + "task_prompts: []\n"}, "dropped_key", 1),
-    "old exceptions key": (
-        {
-            "config.yml": MODELS
-            + IMPORT
-            + ALWAYS
-            + "rails: {config: {enable_rails_exceptions: true}, output: {flows: [check grounding]}}\n"
-        },
-        "dropped_key",
-        1,
-    ),
-    "misspelt key": (
-        {"config.yml": SOUND.replace("rails: {output: {", "rails: {outptu: {}, output: {")},
-        "dropped_key",
-        1,
-    ),
+    "misspelt key": ({"config.yml": SOUND + "  outptu: {}\n"}, "dropped_key", 1),
     "bad settings": ({"config.yml": SOUND.replace("always", "allways")}, "settings", 1),
-    "unknown decision": (
-        {"config.yml": SOUND.replace("always", "always, policies: [{when: {}, then: regenerated}]")},
-        "settings",
-        1,
-    ),
     "action registered over ours": ({"config.yml": SOUND, "config.py": REGISTERS}, "action_overridden", 1),
     "own action replaced": ({"config.yml": SOUND, "actions.py": REPLACES}, "own_action_replaced", 0),
     "own flow of our name": (
-        {"config.yml": SOUND, "f.co": "define subflow check grounding\n  $x = 1\n"},
-        "flow_overridden",
-        1,
-    ),
+        {"config.yml": SOUND, "f.co": "define subflow check grounding\n  $x = 1\n"}, "flow_overridden", 1),
     "message that skips rails": (
-        {"config.yml": SOUND, "f.co": 'define bot tell\n  "The answer is {{ answer }}."\n'},
-        "message_skips_rails",
-        0,
-    ),
-    "stream first": (
-        {"config.yml": SOUND.replace("[check grounding]", "[check grounding], streaming: {enabled: true}")},
-        "stream_first",
-        0,
-    ),
-    "two files with rails": (
-        {"config.yml": SOUND, "more.yml": "rails: {output: {flows: [check grounding]}}\n"},
-        "rails_twice",
-        0,
-    ),
+        {"config.yml": SOUND, "f.co": 'define bot tell\n  "The answer is {{ answer }}."\n'}, "message_skips_rails", 0),
+    "stream first": ({"config.yml": SOUND + "    streaming: {enabled: true}\n"}, "stream_first", 0),
+    "two files with rails": ({"config.yml": SOUND, "more.yml": GROUNDING}, "rails_twice", 0),
     "init of the app fails": (
-        {"config.yml": SOUND, "config.py": "def init(app):\n    raise ValueError('no database')\n"},
-        "does_not_start",
-        1,
-    ),
+        {"config.yml": SOUND, "config.py": "def init(app):\n    raise ValueError('no')\n"}, "does_not_start", 1),
     "tool input": (
-        {
-            "config.yml": SOUND.replace("rails: {output", "rails: {tool_input: {flows: [mine]}, output"),
-            "f.co": "define flow mine\n  $x = 1\n",
-        },
-        "tool_input",
-        0,
-    ),
+        {"config.yml": SOUND + "  tool_input: {flows: [mine]}\n", "f.co": "define flow mine\n  $x = 1\n"},
+        "tool_input", 0),
     "tool rail in colang 2": (
         {**COLANG_2, "config.yml": COLANG_2["config.yml"] + "rails: {tool_output: {flows: [check tool calls]}}\n"},
-        "no_tool_rails",
-        1,
-    ),
+        "no_tool_rails", 1),
     "colang 2 limits": (COLANG_2, "colang_2_limits", 0),
     "colang 2 without guardrails": (
-        {**COLANG_2, "main.co": COLANG_2["main.co"].replace("import guardrails\n", "")},
-        "no_guardrails",
-        1,
-    ),
-}
+        {**COLANG_2, "main.co": COLANG_2["main.co"].replace("import guardrails\n", "")}, "no_guardrails", 1),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("files", "problem", "code"), BROKEN.values(), ids=BROKEN.keys())
@@ -266,14 +192,6 @@ def test_a_policy_that_lets_everything_pass_is_named(evidencerails: Run, tmp_pat
     assert "found_but_allowed" in problems
 
 
-def test_a_policy_that_hides_nothing_still_counts_as_firing(evidencerails: Run, tmp_path: Path) -> None:
-    policy = "always, policies: [{when: {kind: unsupported_claim}, then: warn}]"
-    app = written(tmp_path / "app", {"config.yml": SOUND.replace("always", policy)})
-    code, rows, _ = examined(evidencerails, app)
-    assert code == 0
-    assert {row["planted"] for row in rows} == {"warned"}
-
-
 def test_the_table_names_flow_flag_and_mode(process: Run, tmp_path: Path) -> None:
     done = process("doctor", written(tmp_path / "app", {"config.yml": SOUND}))
     assert done.code == 0
@@ -313,9 +231,8 @@ rails: {tool_output: {flows: [check tool calls]}}
 """
 
 
-@pytest.mark.parametrize("more", ["", "enable_rails_exceptions: true\n", ALWAYS])
-def test_tool_rails_are_proven_with_calls(evidencerails: Run, tmp_path: Path, more: str) -> None:
-    folder = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + AGENT + more})
+def test_tool_rails_are_proven_with_calls(evidencerails: Run, tmp_path: Path) -> None:
+    folder = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + AGENT})
     code, rows, codes = examined(evidencerails, folder)
     assert (code, codes) == (0, set())
     assert [(row["flow"], row["clean"], row["fires"]) for row in rows] == [("check tool calls", "passed", True)]
@@ -328,6 +245,26 @@ def test_check_knowledge_is_proven_with_a_source_that_stands_in(evidencerails: R
     folder = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + settings + flow})
     code, rows, _ = examined(evidencerails, folder)
     assert code == 0 and {row["planted"] for row in rows} == {"blocked"}
+
+
+SCHEMA = "{activation: always, structure: {constrain: response_format, schema: {type: object, required: [a]}}}"
+
+
+@pytest.mark.parametrize(
+    ("flow", "settings", "effect"),
+    [
+        ("check structure", SCHEMA, "blocked"),
+        ("check structure", "{activation: always}", "blocked"),
+        ("check logic", "{activation: always}", "warned"),
+    ],
+)
+def test_rails_of_form_and_logic_fire_on_plants_of_their_own(
+    evidencerails: Run, tmp_path: Path, flow: str, settings: str, effect: str
+) -> None:
+    config = SOUND.replace("{activation: always}", settings).replace("check grounding", flow)
+    code, rows, _ = examined(evidencerails, written(tmp_path / "app", {"config.yml": config}))
+    assert code == 0
+    assert {(row["flow"], row["planted"], row["clean"]) for row in rows} == {(flow, effect, "passed")}
 
 
 UNMET = {
@@ -366,13 +303,6 @@ def test_a_config_with_all_that_its_rails_need_has_no_problem(evidencerails: Run
 KB = {"config.yml": SOUND, "kb/bridge.md": "# Bridge\n\nIt opened.\n"}
 OFFLINE = {
     "documents and no model": (KB, 1),
-    "documents and a model to download": (
-        {
-            **KB,
-            "config.yml": SOUND.replace(IMPORT, "  - {type: embeddings, engine: FastEmbed, model: other}\n" + IMPORT),
-        },
-        1,
-    ),
     "dialog": ({"config.yml": SOUND, "flows.co": DIALOG}, 1),
     "nothing to look up": ({"config.yml": SOUND}, 0),
     "a remote service": (
@@ -427,12 +357,6 @@ def test_flows_that_are_found_by_likeness_alone_each_prove_their_own_rail(eviden
     code, rows, _ = examined(evidencerails, written(tmp_path / "app", {"config.yml": config, "flows.co": THREE_FLAGS}))
     assert [row["why"] for row in rows if not row["fires"]] == []
     assert code == 0
-
-
-def test_a_missing_import_is_one_problem(evidencerails: Run, tmp_path: Path) -> None:
-    """Each of the plugin's actions was called overridden."""
-    _, _, problems = examined(evidencerails, written(tmp_path / "app", {"config.yml": MODELS + GROUNDING}))
-    assert "no_import" in problems and "action_overridden" not in problems
 
 
 @pytest.mark.parametrize(

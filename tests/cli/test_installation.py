@@ -37,15 +37,6 @@ def test_a_hidden_plugin_is_made_visible_and_its_line_is_told() -> None:
 
 
 @pytest.mark.usefixtures("hidden_plugin")
-def test_doctor_and_init_print_the_line(evidencerails: Run, tmp_path: Path) -> None:
-    app = tmp_path / "app"
-    app.mkdir()
-    (app / "config.yml").write_text(SOUND)
-    done = evidencerails("init", app, "--dry-run", "--flow", "self check hallucination")
-    assert done.code == 0 and "your app needs: export COLANGPATH=" in done.err
-
-
-@pytest.mark.usefixtures("hidden_plugin")
 def test_doctor_fails_an_install_that_import_paths_cannot_see(evidencerails: Run, tmp_path: Path) -> None:
     app = tmp_path / "app"
     app.mkdir()
@@ -53,12 +44,6 @@ def test_doctor_fails_an_install_that_import_paths_cannot_see(evidencerails: Run
     done = evidencerails("doctor", app)
     assert done.code == 1
     assert "[plugin_not_found]" in done.err and "run: export COLANGPATH=" in done.err
-
-
-def test_half_a_plugin_in_the_current_directory_hides_the_installed_one(tmp_path: Path) -> None:
-    """NeMo takes the first folder of that name, and looks in the current one first."""
-    (tmp_path / "evidencerails" / "plugin").mkdir(parents=True)
-    assert installation.resolved_plugin(tmp_path) == tmp_path / "evidencerails" / "plugin"
 
 
 def test_files_that_an_editable_install_has_not_copied_again_are_stale(

@@ -3,9 +3,10 @@ import io
 import pytest
 
 from evidencerails.cli.render import marked_answer, print_report
-from evidencerails.cli.terminal import console, visible
+from evidencerails.cli.terminal import console
 from evidencerails.exchange import Span
 from evidencerails.report import Claim, Quote, Report
+from evidencerails.text.visible import visible
 
 ANSWER = "Iron melts at 900 degrees. Iron is a metal."
 
@@ -27,13 +28,10 @@ def printed(report: Report, answer: str, **options: object) -> str:
     ("hostile", "shown"),
     [
         ("\x1b[31mred", "\\x1b[31mred"),
-        ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
         ("a\rb", "a\\x0db"),
-        ("a\x00b\x08", "a\\x00b\\x08"),
         ("\x9b2J", "\\x9b2J"),
         ("abc\u202egnp.exe", "abc\\u202egnp.exe"),
         ("zero\u200bwidth\ufeff", "zero\\u200bwidth\\ufeff"),
-        ("half \ud800 pair", "half \\ud800 pair"),
         ("tag \U000e0041", "tag \\U000e0041"),
         ("[bold]markup[/bold] :smile:", "[bold]markup[/bold] :smile:"),
         ("naïve 東京 🙂\ttab\nline", "naïve 東京 🙂\ttab\nline"),
@@ -57,17 +55,6 @@ def test_a_report_on_hostile_text_prints_no_control_character() -> None:
     text = printed(report_on(answer, evidence="\x1b]8;;http://evil\x07Iron melts at 1538."), answer)
     assert not [c for c in text if (ord(c) < 32 and c != "\n") or c in "\x7f\x9b\u202e"]
     assert "\\x1b[2J" in text and "[red]melts[/red]" in text and "\\u202e" in text and "\\x1b]8;;http://evil" in text
-
-
-def test_marks_stay_right_behind_escaped_characters() -> None:
-    answer = "\x1b\x1b Iron melts at 900 degrees. Yes."
-    assert marked_answer(report_on(answer), answer).plain == "\\x1b\\x1b Iron melts at ⟦900⟧ degrees. Yes."
-
-
-def test_a_redacted_report_shows_neither_answer_nor_evidence() -> None:
-    for redaction in ("hash", "drop"):
-        text = printed(report_on(ANSWER), ANSWER, redaction=redaction)
-        assert "900" not in text and "1538" not in text and "contradicted" in text
 
 
 def test_the_marks_survive_a_stream_without_unicode() -> None:

@@ -15,7 +15,6 @@ from evidencerails import Guard
 from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError, SettingsError
 from evidencerails.evaluation import calibration as c
-from evidencerails.evaluation import thresholds as t
 from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.runs import RunFile, header_of
 from evidencerails.measures.calibrated import calibrated, ensemble_score, log_odds
@@ -37,19 +36,12 @@ def test_the_temperature_of_overconfident_scores_is_found() -> None:
     assert c.fit_one("temperature", rows.labels, rows.scores).temperature == pytest.approx(3.0, rel=0.12)
 
 
-def test_platt_finds_slope_and_intercept() -> None:
-    rows = overconfident(4000)
-    shifted = 1 / (1 + np.exp(-(np.log(rows.scores / (1 - rows.scores)) - 2.0)))
-    how = c.fit_one("platt", rows.labels, shifted)
-    assert how.slope == pytest.approx(1 / 3, rel=0.12) and how.intercept == pytest.approx(2 / 3, rel=0.25)
-
-
 @pytest.mark.parametrize("kind", c.CALIBRATORS)
 def test_every_calibrator_lowers_the_error_and_keeps_the_order(kind: Any) -> None:
     rows = overconfident(1500)
     outside = c.split(rows, 0.3, seed=1)
-    fitted = c.fit_method("x", rows, outside, kind, seed=0)
-    assert fitted.settings is not None and fitted.told.startswith(kind)
+    fitted = c.fit_method("x", rows, outside, kind)
+    assert fitted.settings is not None and fitted.conclusion.startswith(kind)
     assert fitted.after["ece"]["value"] < fitted.before["ece"]["value"] * 0.7
     assert fitted.after["log_loss"]["value"] < fitted.before["log_loss"]["value"]
     values = [calibrated(score, fitted.settings) for score in np.linspace(0, 1, 101)]
@@ -68,9 +60,9 @@ def test_a_calibrator_that_is_worse_on_held_out_documents_is_refused() -> None:
     rows = overconfident(800, factor=1.0)
     outside = c.split(rows, 0.3, seed=0)
     scores = np.where(outside, rows.scores, 1 / (1 + np.exp(-5 * np.log(rows.scores / (1 - rows.scores)))))
-    fitted = c.fit_method("x", rows._replace(scores=scores), outside, "temperature", seed=0)
+    fitted = c.fit_method("x", rows._replace(scores=scores), outside, "temperature")
     assert fitted.settings is None
-    assert fitted.told == "refused: temperature is worse than the raw score on held-out documents"
+    assert fitted.conclusion == "refused: temperature is worse than the raw score on held-out documents"
 
 
 def test_documents_are_never_on_both_sides() -> None:
@@ -97,7 +89,7 @@ def test_an_ensemble_of_two_that_know_different_things_is_taken() -> None:
     rows = two_methods(1500, second_is_noise=False)
     fitted = c.fit_ensemble(["a", "b"], rows, c.split(rows, 0.3, 0), seed=0)
     assert isinstance(fitted.settings, EnsembleCalibration)
-    assert fitted.told.startswith("taken: log loss -")
+    assert fitted.conclusion.startswith("taken: log loss -")
     assert fitted.settings.weights["a"] == pytest.approx(fitted.settings.weights["b"], rel=0.35)
 
 
@@ -107,24 +99,24 @@ def test_an_ensemble_that_does_not_help_on_held_out_documents_is_refused() -> No
     scores = rows.scores.copy()
     scores[outside, 1] = 1 - scores[outside, 1]  # the second method turns round on new documents
     fitted = c.fit_ensemble(["a", "b"], rows._replace(scores=scores), outside, seed=0)
-    assert fitted.settings is None and fitted.told.startswith("refused: log loss +")
+    assert fitted.settings is None and fitted.conclusion.startswith("refused: log loss +")
 
 
 def test_thresholds_by_hand() -> None:
     labels = np.array([0, 0, 0, 1, 1, 1], dtype=bool)
     scores = np.array([0.1, 0.2, 0.6, 0.4, 0.7, 0.9])
     # between .2 and .4: one clean flagged (1/3), none leaks; between .6 and .7: none flagged, one leaks (1/3)
-    cheap_leak = t.cheapest(labels, scores, 1, 2)
+    cheap_leak = c.cheapest(labels, scores, 1, 2)
     assert cheap_leak.value == pytest.approx(0.3) and cheap_leak.leak_rate == 0
-    cheap_abstention = t.cheapest(labels, scores, 2, 1)
+    cheap_abstention = c.cheapest(labels, scores, 2, 1)
     assert cheap_abstention.value == pytest.approx(0.65) and cheap_abstention.false_abstention_rate == 0
-    assert t.for_recall(labels, scores, 1.0).value == pytest.approx(0.3)
-    assert t.for_recall(labels, scores, 0.6).value == pytest.approx(0.65)
-    assert t.for_precision(labels, scores, 1.0).value == pytest.approx(0.65)
+    assert c.for_recall(labels, scores, 1.0).value == pytest.approx(0.3)
+    assert c.for_recall(labels, scores, 0.6).value == pytest.approx(0.65)
+    assert c.for_precision(labels, scores, 1.0).value == pytest.approx(0.65)
     with pytest.raises(InputError, match=r"no threshold has a precision of 0\.9.*the best is 0\.75"):
-        t.for_precision(labels, np.array([0.1, 0.2, 0.9, 0.4, 0.7, 0.9]), 0.9)
+        c.for_precision(labels, np.array([0.1, 0.2, 0.9, 0.4, 0.7, 0.9]), 0.9)
     with pytest.raises(InputError, match="costs must not be negative"):
-        t.cheapest(labels, scores, 0, 0)
+        c.cheapest(labels, scores, 0, 0)
 
 
 def test_the_ensemble_speaks_only_where_all_parts_have_a_score() -> None:
@@ -234,19 +226,6 @@ def test_a_gate_needs_a_check(evidencerails: Run, tmp_path: Path) -> None:
     assert done.code == 2 and "only measures" in done.err
 
 
-def test_a_method_that_adds_nothing_leaves_no_ensemble_behind_unless_it_helps(
-    evidencerails: Run, tmp_path: Path
-) -> None:
-    run = made_up_run(tmp_path / "r.rows.jsonl", rows=800)
-    done = evidencerails("calibrate", "--run", run, "--out", tmp_path / "c.yml", "--json", tmp_path / "c.json")
-    assert done.code == 0, done.err
-    told = json.loads((tmp_path / "c.json").read_text())
-    ensemble = told["fitted"][-1]
-    helped = ensemble["after"]["log_loss"]["value"] < ensemble["before"]["log_loss"]["value"]
-    assert ("ensemble" in told["settings"]["calibration"]) == helped
-    assert ensemble["told"].startswith("taken" if helped else "refused")
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -258,12 +237,6 @@ def test_a_method_that_adds_nothing_leaves_no_ensemble_behind_unless_it_helps(
 def test_wrong_usage_exits_2(evidencerails: Run, tmp_path: Path, options: tuple[str, ...], told: str) -> None:
     done = evidencerails("calibrate", "--run", made_up_run(tmp_path / "r.rows.jsonl", rows=100), *options)
     assert done.code == 2 and told in done.err
-
-
-def test_a_file_that_is_no_run_is_told(evidencerails: Run, tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_text('{"id": 1}\n')
-    done = evidencerails("calibrate", "--run", tmp_path / "x.jsonl")
-    assert done.code == 2 and "is not the file of a run" in done.err
 
 
 def test_scores_that_are_calibrated_already_are_refused(evidencerails: Run, tmp_path: Path) -> None:

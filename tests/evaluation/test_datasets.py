@@ -32,7 +32,7 @@ def rows_of(name: str, folder: Path, **files: str) -> list[Row]:
         path.write_text(content, encoding="utf-8")
     dataset = Dataset.open(name, folder=folder)
     found = list(dataset.rows())
-    assert dataset.problems.told() == ""
+    assert dataset.problems.described() == ""
     return found
 
 
@@ -51,28 +51,6 @@ def test_halueval_qa(tmp_path: Path) -> None:
     assert labels(rows) == [("Arthur's Magazine", False), ("First for Women was started first.", True)]
     assert rows[0].evidence == (record["knowledge"],) and rows[0].prompt == record["question"]
     assert rows[0].document == rows[1].document
-
-
-def test_halueval_dialogue(tmp_path: Path) -> None:
-    record = {
-        "knowledge": "Iron Man is starring Robert Downey Jr..",
-        "dialogue_history": "[Human]: Do you like Iron Man [Assistant]: Sure do! ",
-        "right_response": "It stars Robert Downey Jr.",
-        "hallucinated_response": "It stars Chris Evans.",
-    }
-    rows = rows_of("halueval_dialogue", tmp_path, **{"dialogue_data.json": lines(record)})
-    assert labels(rows) == [("It stars Robert Downey Jr.", False), ("It stars Chris Evans.", True)]
-    assert rows[0].prompt == "User: Do you like Iron Man Assistant: Sure do!"
-
-
-def test_halueval_summarization(tmp_path: Path) -> None:
-    record = {
-        "document": "A dog bit a man.",
-        "right_summary": "Dog bites man.",
-        "hallucinated_summary": "Man bites dog.",
-    }
-    rows = rows_of("halueval_summarization", tmp_path, **{"summarization_data.json": lines(record)})
-    assert labels(rows) == [("Dog bites man.", False), ("Man bites dog.", True)]
 
 
 def test_halueval_general_under_both_field_names(tmp_path: Path) -> None:
@@ -351,13 +329,7 @@ def test_the_hub_forms_that_differ_from_the_files() -> None:
         {"id": "1", "query": "Q", "context": "C.", "output": "Bad text.",
          "hallucination_labels": '[{"start": 0, "end": 3, "text": "Bad"}]'}, "0",
     )  # fmt: skip
-    assert [row.spans for row in ragtruth] == [((0, 3),)]
-
-
-def test_a_set_that_is_not_on_the_hub_says_so() -> None:
-    needs("datasets")
-    with pytest.raises(InputError, match="frank is not on the hub"):
-        Dataset.open("frank", origin="hub")
+    assert ragtruth.spans == ((0, 3),)  # type: ignore[union-attr]
 
 
 def test_a_file_that_cannot_be_unpacked_to_its_end_is_told(tmp_path: Path) -> None:

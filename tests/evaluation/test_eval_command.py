@@ -94,14 +94,6 @@ def test_a_method_that_could_verify_nothing_exits_3_and_says_why(evidencerails: 
     assert metrics["f1"]["conservative"]["value"] == 0.0
 
 
-def test_rows_without_evidence_are_unverified_for_that_reason(evidencerails: Run, tmp_path: Path) -> None:
-    rows = [{**row, "evidence": []} for row in year_rows(4)]
-    done = evidencerails("eval", "-d", write_rows(tmp_path / "rows.jsonl", rows), "-m", "grounding,claims,nli")
-    assert done.code == 3
-    for method in ("grounding", "claims", "nli"):
-        assert f"{method} could verify no row: no_evidence" in done.err
-
-
 def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(evidencerails: Run, tmp_path: Path) -> None:
     """Nonsense rows are unverified: they leave the first column and count as wrong in the second."""
 
@@ -203,7 +195,7 @@ def test_the_page_stands_alone_and_escapes_what_it_shows(evidencerails: Run, tmp
     assert "<script" not in page and "<img" not in page and "\u202e" not in page
     assert "default-src 'none'" in page and not re.search(r'(?:src|href)="http|@import|url\(', page)
     assert page.count("<svg") == 3 + 2 * 2
-    for heading in ("Metrics", "Curves", "Confusion and cost", "Told wrong with most certainty", "All metrics"):
+    for heading in ("Metrics", "Curves", "Confusion and cost", "Judged wrongly with most certainty", "All metrics"):
         assert heading in page
     text = (tmp_path / "r.md").read_text()
     assert "| grounding | 7 | 0 |" in text and "| *length only* | 7 |" in text

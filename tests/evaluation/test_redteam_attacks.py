@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evidencerails.evaluation.redteam import on_guard
-from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, EXPECTED, Attack, right
+from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, KINDS, Attack, right
 from evidencerails.evaluation.redteam.corpus import Corpus, Document
 from evidencerails.evaluation.redteam.generation import GENERATORS, attacks_from
 from evidencerails.evaluation.redteam.live import with_citations
@@ -56,9 +56,9 @@ def test_a_percentage_stays_one() -> None:
 def test_every_category_has_attacks_with_false_and_true_answers(corpus: Corpus) -> None:
     made = attacks_from(corpus, 2)
     assert made.missing == {}
-    assert {attack.category for attack in made.attacks} == set(CATEGORIES) == set(GENERATORS) == set(EXPECTED)
+    assert {attack.category for attack in made.attacks} == set(CATEGORIES) == set(GENERATORS) == set(KINDS)
     for attack in made.attacks:
-        assert attack.expected == EXPECTED[attack.category]
+        assert attack.expected == KINDS[attack.category].expected
         assert any(probe.is_wrong for probe in attack.probes) and not all(probe.is_wrong for probe in attack.probes)
         assert attack.query and attack.evidence
     covered = {name for attack in made.attacks for probe in attack.probes for name in probe.dimensions}
@@ -69,12 +69,6 @@ def test_equal_evidence_and_seed_give_equal_attacks_and_another_seed_others(corp
     first, again, other = (attacks_from(corpus, 2, seed=seed).attacks for seed in (1, 1, 2))
     assert first == again
     assert {one.id for one in first} != {one.id for one in other}
-
-
-def test_true_answers_are_sentences_of_the_evidence_and_false_ones_are_not(corpus: Corpus) -> None:
-    for attack in attacks_from(corpus, 3, categories=["authority_impersonation", "scale_stress"]).attacks:
-        sources = " ".join(attack.evidence)
-        assert attack.true_statement in sources and attack.false_statement not in sources
 
 
 def test_a_category_without_material_is_named_and_not_made_up() -> None:
@@ -98,11 +92,6 @@ def test_a_swapped_value_is_that_of_another_subject_in_the_same_unit(corpus: Cor
         assert set(attack.false_statement.split()) <= set(sources.split())
         (value,) = set(attack.false_statement.split()) - set(first.answer.split())
         assert value in second.answer.split()
-
-
-def test_values_of_different_units_are_not_swapped() -> None:
-    text = "The Aquila pump weighs 18 kilograms.\n\nThe Halden bridge is 412 metres long."
-    assert attacks_from(Corpus.of([Document("a", text)]), 2, categories=["value_swap"]).attacks == []
 
 
 def test_poisoned_sources_hold_both_statements(corpus: Corpus) -> None:
@@ -136,23 +125,12 @@ def wrong_steps(text: str) -> int:
     return sum(operations[sign](int(a), int(b)) != int(c) for a, sign, b, c in steps)
 
 
-def test_chain_lengths_are_those_of_the_source(corpus: Corpus) -> None:
-    made = attacks_from(corpus, 4, categories=["compositional_chains"]).attacks
-    assert [attack.chain_length for attack in made] == [3, 5, 7, 10]
-
-
 @pytest.mark.parametrize("name", ["zero-width spaces", "soft hyphens", "bidirectional marks", "no-break spaces"])
 def test_hidden_characters_change_nothing_that_is_read(name: str) -> None:
     for change in on_guard.TRICKS[name]:
         dressed = change("The Halden bridge opened in 1932.")
         assert dressed != "The Halden bridge opened in 1932."
         assert clean(dressed) == "The Halden bridge opened in 1932."
-
-
-def test_every_disguise_keeps_the_false_words() -> None:
-    for for_false, for_true in on_guard.DISGUISES.values():
-        assert "Halden bridge opened in 1875" in for_false("The Halden bridge opened in 1875.")
-        assert "Halden bridge opened in 1932" in for_true("The Halden bridge opened in 1932.")
 
 
 def test_where_an_app_has_to_cite_each_statement_names_the_source_of_the_truth() -> None:

@@ -264,18 +264,6 @@ def test_an_input_rail_of_colang_2_that_stops_has_recognised_the_attack(
     assert found["categories"]["authority_impersonation"]["asked"] == 1
 
 
-def test_an_app_of_colang_2_without_the_plugin_lets_all_through(
-    evidencerails: Run, evidence: Path, tmp_path: Path
-) -> None:
-    colang = 'import core\n\nflow main\n  activate answer\n\nflow answer\n  user said something\n  bot say "Hm."\n'
-    app = colang_2_app(tmp_path, "http://127.0.0.1:9/v1", colang)
-    done = evidencerails("redteam", "--app", app, "-e", evidence, *QUICK, "--no-ask", "--json", tmp_path / "r.json")
-    assert done.code == 0, done.err
-    found = json.loads((tmp_path / "r.json").read_text())
-    assert found["score"]["value"] == 0.5 and found["counts"]["false_caught"] == 0
-    assert found["counts"]["true_passed"] == found["counts"]["true_planted"] == 2
-
-
 def test_rails_in_the_settings_of_colang_2_are_refused_with_the_remedy(evidencerails: Run, tmp_path: Path) -> None:
     colang = 'import core\n\nflow main\n  activate answer\n\nflow answer\n  user said something\n  bot say "Hm."\n'
     settings = "rails: {output: {flows: [self check output]}}\nprompts: [{task: self_check_output, content: x}]"
@@ -300,12 +288,6 @@ def test_rails_in_the_settings_of_colang_2_are_refused_with_the_remedy(evidencer
 def test_wrong_usage_exits_2_with_the_remedy(evidencerails: Run, options: tuple[str, ...], told: str) -> None:
     done = evidencerails("redteam", *options)
     assert done.code == 2 and told in done.err
-
-
-def test_an_empty_folder_says_what_is_read(evidencerails: Run, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    done = evidencerails("redteam", "-e", tmp_path / "empty")
-    assert done.code == 2 and ".md" in done.err
 
 
 def test_hostile_evidence_is_only_text_on_the_page(evidencerails: Run, tmp_path: Path) -> None:

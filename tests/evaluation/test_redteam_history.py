@@ -51,7 +51,7 @@ async def test_a_fall_is_told_with_the_categories_and_stays_an_alarm_until_the_s
     assert fallen is not None
     assert (fallen.baseline, fallen.score, fallen.degraded) == (1.0, 0.75, ("unicode_tricks",))
     assert (fallen.worse, fallen.better, fallen.p) == (2, 0, 0.5)
-    assert "fallen from 1.000 to 0.750; degraded: unicode_tricks" in fallen.told()
+    assert "fallen from 1.000 to 0.750; degraded: unicode_tricks" in fallen.described()
     assert (await ran(history, misses_tricks)).fall is not None
     assert (await ran(history)).fall is None
     assert [entry["alarm"] for entry in entries(history)] == [False, True, True, False]
@@ -81,12 +81,6 @@ async def test_a_new_document_is_aimed_at(tmp_path: Path) -> None:
     again = await ran(history, only_changes=True, documents=(BRIDGE, MILL))
     assert {one.attack.document for one in again.results} == {"mill"}
     assert again.data["run"]["changed"] == "documents mill"
-
-
-async def test_nothing_changed_and_only_changes_wanted_is_told(tmp_path: Path) -> None:
-    await ran(tmp_path / "h.jsonl")
-    with pytest.raises(InputError, match="nothing to attack with"):
-        await ran(tmp_path / "h.jsonl", only_changes=True)
 
 
 def test_changed_settings_call_for_the_attacks_that_they_bear_on() -> None:

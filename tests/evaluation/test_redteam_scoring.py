@@ -4,10 +4,10 @@ import pytest
 from redteam_targets import FixedTarget, knows_all
 
 from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe, right, wrong
-from evidencerails.evaluation.redteam.outcomes import Outcome, Verdict
-from evidencerails.evaluation.redteam.running import attack_all, shots_wanted
+from evidencerails.evaluation.redteam.outcomes import Verdict
 from evidencerails.evaluation.redteam.scoring import scores, wilson
-from evidencerails.evaluation.redteam.told import dimension_rows, markdown, summary
+from evidencerails.evaluation.redteam.targets import attack_all, shots_wanted
+from evidencerails.evaluation.redteam.wording import dimension_rows, markdown, summary
 
 
 def attack(number: int, category: Category = "scale_stress", **rest: object) -> Attack:
@@ -65,12 +65,6 @@ async def test_an_attack_that_no_check_can_notice_is_named_and_scores_like_a_gua
     assert alone["score"]["value"] is None and alone["coverage"]["value"] == 0.0
 
 
-async def test_answers_without_a_verdict_are_left_out_and_counted() -> None:
-    found = scores(await attack_all([attack(0)], FixedTarget(lambda a, p: "failed")))
-    assert found["score"]["value"] is None
-    assert found["counts"]["without_verdict"] == 3
-
-
 async def test_a_target_that_raises_is_an_outcome_of_that_answer_only() -> None:
     def rule(one: Attack, probe: Probe) -> Verdict:
         if probe.answer == "True 0.":
@@ -121,7 +115,3 @@ async def test_hostile_answers_cannot_write_tables_or_controls_into_the_report()
     row = next(line for line in text.splitlines() if line.startswith(f"| {one.id}"))
     assert row.replace("\\|", "").count("|") == 4
     assert any("no model was asked" in line for line in summary({**data, "run": run, "regression": None}))
-
-
-def test_an_outcome_of_nothing_is_no_verdict() -> None:
-    assert Outcome("failed").names_attack is None

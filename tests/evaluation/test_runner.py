@@ -16,8 +16,8 @@ from evidencerails import Guard
 from evidencerails.evaluation.methods import for_evaluation
 from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.rows import Row
-from evidencerails.evaluation.runner import run
 from evidencerails.evaluation.runs import RunFile, header_of
+from evidencerails.evaluation.session import run
 from evidencerails.testing import ReplayRequest, ReplayServer
 
 
@@ -35,7 +35,7 @@ async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(tmp
         for one in year_rows(12):
             taken += 1
             ahead = max(ahead, taken - done)
-            yield Row(id=one["id"], dataset="d", response=one["response"], hallucinated=one["hallucinated"],
+            yield Row(id=one["id"], response=one["response"], hallucinated=one["hallucinated"],
                       evidence=tuple(one["evidence"]))  # fmt: skip
 
     def note(_: Outcome | None) -> None:
@@ -56,7 +56,7 @@ async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(tmp
 
 def test_on_a_terminal_a_bar_shows_the_time_left() -> None:
     code = (
-        "import time; from evidencerails.cli.progress import ProgressBar; bar = ProgressBar('evaluating')\n"
+        "import time; from evidencerails.cli.terminal import ProgressBar; bar = ProgressBar('evaluating')\n"
         "bar.start(4)\nfor _ in range(3): time.sleep(0.2); bar.step()\n"
         "time.sleep(0.2); bar.stop()"
     )

@@ -6,12 +6,22 @@ github.com/google/BEGIN-dataset (*.tsv), github.com/amazon-science/RefChecker (b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evidencerails.errors import InputError
-from evidencerails.evaluation.datasets.reading import Record, converted, json_list, json_records, table, text, yes
+from evidencerails.evaluation.datasets.reading import (
+    Convert,
+    Record,
+    converted,
+    json_list,
+    json_records,
+    table,
+    text,
+    yes,
+)
 from evidencerails.evaluation.rows import Problems, Row
 
 
@@ -24,7 +34,6 @@ def halueval_pairs(task: str, evidence: str, question: str | None, answer: str) 
         return [
             Row(
                 id=f"{number}-{kind[0]}",
-                dataset=f"halueval_{task}",
                 response=text(record, f"{kind}_{answer}"),
                 hallucinated=kind == "hallucinated",
                 evidence=(source,),
@@ -42,18 +51,15 @@ def _without_tags(history: str) -> str:
     return history.replace("[Human]:", "User:").replace("[Assistant]:", "Assistant:").strip()
 
 
-def halueval_general(record: Record, number: str) -> list[Row]:
+def halueval_general(record: Record, number: str) -> Row:
     """A ChatGPT answer that people judged; there is no evidence. The field was renamed between releases."""
     label = record.get("hallucination", record.get("hallucination_label"))
-    return [
-        Row(
-            id=str(record.get("ID", number)),
-            dataset="halueval_general",
-            response=text(record, "chatgpt_response"),
-            hallucinated=None if label in (None, "") else yes(label),
-            prompt=text(record, "user_query"),
-        )
-    ]
+    return Row(
+        id=str(record.get("ID", number)),
+        response=text(record, "chatgpt_response"),
+        hallucinated=None if label in (None, "") else yes(label),
+        prompt=text(record, "user_query"),
+    )
 
 
 def truthfulqa(record: Record, number: str) -> list[Row]:
@@ -66,7 +72,6 @@ def truthfulqa(record: Record, number: str) -> list[Row]:
     return [
         Row(
             id=f"{number}-{'i' if wrong else 'c'}{place}",
-            dataset="truthfulqa",
             response=answer,
             hallucinated=wrong,
             prompt=question,
@@ -85,29 +90,26 @@ def _answers(record: Record, *names: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def begin(record: Record, number: str) -> list[Row]:
+def begin(record: Record, number: str) -> Row:
     """A turn of a dialogue system. Generic turns claim nothing about the knowledge: clean, as in TRUE (2204.04991)."""
     labels = {"fully attributable": False, "generic": False, "not fully attributable": True}
     label = text(record, "begin_label").strip().lower()
     if label not in labels:
         raise ValueError(f"begin_label is {label!r}; expected one of {', '.join(labels)}")
-    return [
-        Row(
-            id=number,
-            dataset="begin",
-            response=text(record, "response"),
-            hallucinated=labels[label],
-            evidence=(text(record, "knowledge"),),
-            prompt=text(record, "message"),
-        )
-    ]
+    return Row(
+        id=number,
+        response=text(record, "response"),
+        hallucinated=labels[label],
+        evidence=(text(record, "knowledge"),),
+        prompt=text(record, "message"),
+    )
 
 
 def read_begin(files: list[Path], problems: Problems) -> Iterator[Row]:
     """The rows of BEGIN's tables; a row's id is its file and its number in it."""
     for file in files:
         for row in converted(table(file, problems, "\t", quoted=False), begin, problems):
-            yield _with_id(row, f"{file.stem}-{row.id}")
+            yield replace(row, id=f"{file.stem}-{row.id}")
 
 
 def read_refchecker(files: list[Path], problems: Problems) -> Iterator[Row]:
@@ -137,7 +139,7 @@ def read_refchecker(files: list[Path], problems: Problems) -> Iterator[Row]:
         )
 
 
-def _refchecker(record: Record, number: str, model: str, contexts: dict[str, Record]) -> Iterable[Row]:
+def _refchecker(record: Record, number: str, model: str, contexts: dict[str, Record]) -> Row:
     identity = str(record.get("id", number))
     if identity not in contexts:
         raise ValueError(f"no context for id {identity}")
@@ -147,17 +149,14 @@ def _refchecker(record: Record, number: str, model: str, contexts: dict[str, Rec
         raise KeyError("..._response_kg")
     labels = [str(triplet.get("human_label")) for triplet in triplets]
     unknown = set(labels) - {"Entailment", "Neutral", "Contradiction"}
-    return [
-        Row(
-            id=f"{model}-{identity}",
-            dataset="refchecker",
-            response=text(record, "response"),
-            hallucinated=None if unknown else any(label != "Entailment" for label in labels),
-            evidence=tuple(_passages(context.get("context"))),
-            prompt=str(context.get("question") or ""),
-            grade=None if unknown or not labels else sum(label != "Entailment" for label in labels) / len(labels),
-        )
-    ]
+    return Row(
+        id=f"{model}-{identity}",
+        response=text(record, "response"),
+        hallucinated=None if unknown else any(label != "Entailment" for label in labels),
+        evidence=tuple(_passages(context.get("context"))),
+        prompt=str(context.get("question") or ""),
+        grade=None if unknown or not labels else sum(label != "Entailment" for label in labels) / len(labels),
+    )
 
 
 def _passages(context: Any) -> list[str]:
@@ -165,15 +164,7 @@ def _passages(context: Any) -> list[str]:
     return [item if isinstance(item, str) else text(item, "text", "passage_text", "content") for item in items]
 
 
-def _with_id(row: Row, identity: str) -> Row:
-    from dataclasses import replace
-
-    return replace(row, id=identity)
-
-
-def read_with(
-    convert: Callable[[Record, str], Iterable[Row]], kind: str = "json"
-) -> Callable[[list[Path], Problems], Iterator[Row]]:
+def read_with(convert: Convert, kind: str = "json") -> Callable[[list[Path], Problems], Iterator[Row]]:
     """A reader of files whose records become rows one by one; `kind` is `json` or `csv`."""
 
     def read(files: list[Path], problems: Problems) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""The project's own files, JSON lines, CSV or Parquet: `id, dataset, prompt?, evidence: [text], response,
+"""The project's own files, JSON lines, CSV or Parquet: `id, prompt?, evidence: [text], response,
 hallucinated: bool`, and optionally `sentences: [{text, supported | hallucinated | inaccuracy}]`, `samples: [text]`,
 `spans: [[start, end]]`, `document`. In a CSV cell a list is JSON.
 
@@ -7,7 +7,7 @@ A row of questions with `correct` and `incorrect` answers (texts joined by `; `)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ from evidencerails.operations.batch.rows import rows_of as table_rows
 def read_own(files: list[Path], problems: Problems) -> Iterator[Row]:
     """The rows of files in the project's own shape."""
     for file in files:
-        name = file.name.split(".")[0]
-        yield from converted(_records(file, problems), lambda r, n, name=name: rows_of(r, n, name), problems)  # type: ignore[misc]
+        yield from converted(_records(file, problems), rows_of, problems)
 
 
 def _records(file: Path, problems: Problems) -> Iterator[Placed]:
@@ -37,30 +36,27 @@ def _records(file: Path, problems: Problems) -> Iterator[Placed]:
             yield place, row.fields
 
 
-def rows_of(record: Record, number: str, name: str) -> Iterable[Row]:
+def rows_of(record: Record, number: str) -> Row | list[Row]:
     """The rows of one record.
 
     Raises:
         KeyError, TypeError, ValueError: a field is missing or has another shape.
     """
     if "response" not in record and "correct" in record and "incorrect" in record:
-        return _answers(record, number, name)
+        return _answers(record, number)
     sentences = tuple(_sentence(item) for item in record.get("sentences") or ())
-    return [
-        Row(
-            id=str(record.get("id", number)),
-            dataset=str(record.get("dataset") or name),
-            response=text(record, "response"),
-            hallucinated=_label(record, sentences),
-            evidence=_texts(record, "evidence"),
-            prompt=str(record.get("prompt") or ""),
-            samples=_texts(record, "samples"),
-            document=str(record.get("document") or ""),
-            sentences=sentences,
-            spans=_spans(record),
-            grade=_grade(record),
-        )
-    ]
+    return Row(
+        id=str(record.get("id", number)),
+        response=text(record, "response"),
+        hallucinated=_label(record, sentences),
+        evidence=_texts(record, "evidence"),
+        prompt=str(record.get("prompt") or ""),
+        samples=_texts(record, "samples"),
+        document=str(record.get("document") or ""),
+        sentences=sentences,
+        spans=_spans(record),
+        grade=_grade(record),
+    )
 
 
 def _label(record: Record, sentences: tuple[GoldSentence, ...]) -> bool | None:
@@ -108,12 +104,11 @@ def _grade(record: Record) -> float | None:
     return sum(map(float, inaccuracies)) / len(inaccuracies) if inaccuracies else None
 
 
-def _answers(record: Record, number: str, name: str) -> list[Row]:
+def _answers(record: Record, number: str) -> list[Row]:
     identity, question = str(record.get("id", number)), text(record, "prompt")
     return [
         Row(
             id=f"{identity}-{field[0]}{place}",
-            dataset=str(record.get("dataset") or name),
             response=answer,
             hallucinated=field == "incorrect",
             evidence=_texts(record, "evidence"),

@@ -18,8 +18,8 @@ from evidencerails.evaluation.rows import Problems, Row
 Record = Mapping[str, Any]
 Placed = tuple[str, Record]
 """A record and where it stands, as in `qa_data.json:17`."""
-Convert = Callable[[Record, str], Iterable[Row]]
-"""A record and its number in the file (an id where it has none) to its rows; raises where it cannot be read."""
+Convert = Callable[[Record, str], "Row | Iterable[Row]"]
+"""A record and its number in the file (an id where it has none) to its row or rows; raises where it cannot be read."""
 
 
 @contextmanager
@@ -102,10 +102,10 @@ def converted(records: Iterable[Placed], convert: Convert, problems: Problems) -
     """The rows of all records; a record that lacks something is counted, and the reading goes on."""
     for number, (place, record) in enumerate(records):
         try:
-            rows = list(convert(record, str(number)))
+            found = convert(record, str(number))
+            rows = [found] if isinstance(found, Row) else list(found)
         except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
-            told = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-            problems.note("malformed", place, told)
+            problems.note("malformed", place, f"lacks {error}" if isinstance(error, KeyError) else str(error))
             continue
         yield from rows
 

@@ -30,6 +30,8 @@ class Source(NamedTuple):
     where: str
     read: Read
     hub: Hub | None = None
+    beside: tuple[str, ...] = ()
+    """Patterns of files that are read beside the named ones where they are there."""
 
 
 _HALUEVAL = "https://github.com/RUCAIBox/HaluEval (folder data)"
@@ -98,6 +100,7 @@ SOURCES: dict[str, Source] = {
         "https://github.com/amazon-science/RefChecker (benchmark/human_annotations_v1 and what "
         "benchmark/data/download_data.sh writes)",
         answers.read_refchecker,
+        beside=("nq*.json", "msmarco*.json", "dolly*.json"),
     ),
     "faithbench": Source(
         ("batch_*.json",), "https://github.com/vectara/FaithBench (folder data_for_release)", summaries.read_faithbench
@@ -110,9 +113,6 @@ SOURCES: dict[str, Source] = {
 }
 """Every public data set; `HaluEval` and `QAGS` have an entry for each part."""
 
-EXTRA_FILES: dict[str, tuple[str, ...]] = {"refchecker": ("nq*.json", "msmarco*.json", "dolly*.json")}
-"""Files that are read beside the named ones where they are there."""
-
 
 def files_of(name: str, folder: Path) -> list[Path]:
     """The files of a data set in a folder, subfolders included; empty if one of its patterns matches nothing."""
@@ -120,5 +120,5 @@ def files_of(name: str, folder: Path) -> list[Path]:
     found = [sorted(folder.rglob(pattern)) for pattern in source.files]
     if not all(found):
         return []
-    extra = [file for pattern in EXTRA_FILES.get(name, ()) for file in sorted(folder.rglob(pattern))]
+    extra = [file for pattern in source.beside for file in sorted(folder.rglob(pattern))]
     return list(dict.fromkeys([file for group in found for file in group] + extra))

@@ -43,75 +43,63 @@ def _summeval_group(record: Record, number: str) -> list[Row]:
 
 
 def _summeval_row(identity: str, summary: str, article: str, mark: float, bad: bool) -> Row:
-    return Row(id=identity, dataset="summeval", response=summary, hallucinated=bad, evidence=(article,), grade=-mark)
+    return Row(id=identity, response=summary, hallucinated=bad, evidence=(article,), grade=-mark)
 
 
-def summedits(record: Record, number: str) -> list[Row]:
+def summedits(record: Record, number: str) -> Row:
     """An edited summary and its document; the label 1 means consistent."""
-    return [
-        Row(
-            id=str(record.get("id", number)),
-            dataset="summedits",
-            response=text(record, "summary"),
-            hallucinated=None if record.get("label") is None else not yes(record["label"]),
-            evidence=(text(record, "doc"),),
-        )
-    ]
+    return Row(
+        id=str(record.get("id", number)),
+        response=text(record, "summary"),
+        hallucinated=None if record.get("label") is None else not yes(record["label"]),
+        evidence=(text(record, "doc"),),
+    )
 
 
-def frank(record: Record, number: str) -> list[Row]:
+def frank(record: Record, number: str) -> Row:
     """A summary whose sentences three people judged: a sentence is clean where a majority found no error (`NoE`)."""
     votes = [list(one.values()) for one in record["summary_sentences_annotations"]]
     wrong = [sum("NoE" not in kinds for kinds in each) * 2 > len(each) for each in votes]
     sentences = tuple(GoldSentence(s, w) for s, w in zip(record["summary_sentences"], wrong, strict=True))
-    return [
-        Row(
-            id=f"{record.get('hash', number)}-{record.get('model_name', '')}",
-            dataset="frank",
-            response=text(record, "summary"),
-            hallucinated=any(wrong),
-            evidence=(text(record, "article"),),
-            sentences=sentences,
-            grade=sum(wrong) / len(wrong),
-        )
-    ]
+    return Row(
+        id=f"{record.get('hash', number)}-{record.get('model_name', '')}",
+        response=text(record, "summary"),
+        hallucinated=any(wrong),
+        evidence=(text(record, "article"),),
+        sentences=sentences,
+        grade=sum(wrong) / len(wrong),
+    )
 
 
-def qags(record: Record, number: str) -> list[Row]:
+def qags(record: Record, number: str) -> Row:
     """A summary whose sentences people judged (`yes` is supported); a sentence is clean where a majority says yes."""
     sentences = []
     for item in record["summary_sentences"]:
         said = [yes(one["response"]) for one in item["responses"]]
         sentences.append(GoldSentence(text(item, "sentence"), sum(said) * 2 <= len(said)))
-    return [
-        Row(
-            id=number,
-            dataset="qags",
-            response=" ".join(sentence.text for sentence in sentences),
-            hallucinated=any(sentence.hallucinated for sentence in sentences),
-            evidence=(text(record, "article"),),
-            sentences=tuple(sentences),
-            grade=sum(bool(s.hallucinated) for s in sentences) / len(sentences),
-        )
-    ]
+    return Row(
+        id=number,
+        response=" ".join(sentence.text for sentence in sentences),
+        hallucinated=any(sentence.hallucinated for sentence in sentences),
+        evidence=(text(record, "article"),),
+        sentences=tuple(sentences),
+        grade=sum(bool(s.hallucinated) for s in sentences) / len(sentences),
+    )
 
 
-def wikibio(record: Record, number: str) -> list[Row]:
+def wikibio(record: Record, number: str) -> Row:
     """A GPT-3 biography with its samples; the evidence is the true article."""
     marks = [INACCURACY[one] if isinstance(one, str) else float(one) for one in record["annotation"]]
     pairs = zip(record["gpt3_sentences"], marks, strict=True)
-    return [
-        Row(
-            id=str(record.get("wiki_bio_test_idx", number)),
-            dataset="wikibio",
-            response=text(record, "gpt3_text"),
-            hallucinated=any(marks),
-            evidence=(text(record, "wiki_bio_text"),),
-            samples=tuple(record.get("gpt3_text_samples") or ()),
-            sentences=tuple(GoldSentence(sentence, mark > 0) for sentence, mark in pairs),
-            grade=sum(marks) / len(marks),
-        )
-    ]
+    return Row(
+        id=str(record.get("wiki_bio_test_idx", number)),
+        response=text(record, "gpt3_text"),
+        hallucinated=any(marks),
+        evidence=(text(record, "wiki_bio_text"),),
+        samples=tuple(record.get("gpt3_text_samples") or ()),
+        sentences=tuple(GoldSentence(sentence, mark > 0) for sentence, mark in pairs),
+        grade=sum(marks) / len(marks),
+    )
 
 
 def read_ragtruth(files: list[Path], problems: Problems) -> Iterator[Row]:
@@ -125,18 +113,18 @@ def read_ragtruth(files: list[Path], problems: Problems) -> Iterator[Row]:
             yield from converted(json_lines(file, problems), lambda r, n: _ragtruth(r, n, sources), problems)
 
 
-def _ragtruth(record: Record, number: str, sources: dict[str, Record]) -> list[Row]:
+def _ragtruth(record: Record, number: str, sources: dict[str, Record]) -> Row:
     source = sources.get(str(record.get("source_id")))
     if source is None:
         raise ValueError(f"no source {record.get('source_id')!r} in source_info.jsonl")
-    return [ragtruth_row(record, number, source["source_info"], _labels(record["labels"]))]
+    return ragtruth_row(record, number, source["source_info"], _labels(record["labels"]))
 
 
-def ragtruth_hub(record: Record, number: str) -> list[Row]:
+def ragtruth_hub(record: Record, number: str) -> Row:
     """A row of the hub's processed copy (wandb/RAGTruth-processed): `context`, `output`, `hallucination_labels`."""
     plain = {**record, "response": text(record, "output")}
     labels = record["hallucination_labels"]
-    return [ragtruth_row(plain, number, text(record, "context"), _labels(labels))]
+    return ragtruth_row(plain, number, text(record, "context"), _labels(labels))
 
 
 def _labels(value: Any) -> list[dict[str, Any]]:
@@ -153,7 +141,6 @@ def ragtruth_row(record: Record, number: str, source: Any, labels: Iterable[dict
     question = source.get("question", "") if isinstance(source, dict) else ""
     return Row(
         id=str(record.get("id", number)),
-        dataset="ragtruth",
         response=response,
         hallucinated=bool(spans),
         evidence=(_source_text(source),),
@@ -178,27 +165,20 @@ def read_faithbench(files: list[Path], problems: Problems) -> Iterator[Row]:
         yield from converted(records, lambda r, n, name=file.stem: _faithbench(r, n, name), problems)  # type: ignore[misc]
 
 
-def _faithbench(record: Record, number: str, batch: str) -> list[Row]:
+def _faithbench(record: Record, number: str, batch: str) -> Row:
     """Hallucinated: an annotator marked a span as unwanted; benign and questionable spans alone do not count."""
     summary = text(record, "summary")
     unwanted = [
         a for a in record.get("annotations") or () if any(str(one).startswith("Unwanted") for one in a["label"])
     ]
     spans = {_span_in(summary, one) for one in unwanted}
-    return [
-        Row(
-            id=f"{batch}-{record.get('sample_id', number)}",
-            dataset="faithbench",
-            response=summary,
-            hallucinated=bool(unwanted),
-            evidence=(text(record, "source"),),
-            spans=tuple(sorted(span for span in spans if span)),
-        )
-    ]
-
-
-def _is_unwanted(label: Any) -> bool:
-    return str(label).startswith("Unwanted")
+    return Row(
+        id=f"{batch}-{record.get('sample_id', number)}",
+        response=summary,
+        hallucinated=bool(unwanted),
+        evidence=(text(record, "source"),),
+        spans=tuple(sorted(span for span in spans if span)),
+    )
 
 
 def _span_in(summary: str, annotation: Record) -> tuple[int, int] | None:

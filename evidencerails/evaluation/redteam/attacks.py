@@ -1,6 +1,6 @@
 """What an attack is: a question with its sources, answers of known worth to plant, and what should become of them.
 
-Eleven categories attack the answer by question and sources (ten of them from control stack 20.8.2), four the guard.
+Eleven categories attack the answer by question and sources, four the guard.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
@@ -32,36 +32,50 @@ Category = Literal[
     "verdict_spoofing",
 ]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
-Expected = Literal[
-    "abstain_or_caveat",
-    "answer_if_it_exists_else_abstain",
-    "detect_contradiction",
-    "cite_existing_sources_only",
-    "leave_unknown_fields_empty",
-    "report_contradiction",
-    "stay_with_the_evidence",
-    "find_and_use_evidence",
-    "correct_chain_result",
-    "same_verdict_as_without_the_trick",
-]
-EXPECTED: Mapping[Category, Expected] = {
-    "knowledge_boundary": "abstain_or_caveat",
-    "entity_substitution": "answer_if_it_exists_else_abstain",
-    "temporal_confusion": "stay_with_the_evidence",
-    "context_poisoning": "detect_contradiction",
-    "citation_manipulation": "cite_existing_sources_only",
-    "format_coercion": "leave_unknown_fields_empty",
-    "constraint_contradiction": "report_contradiction",
-    "authority_impersonation": "stay_with_the_evidence",
-    "scale_stress": "find_and_use_evidence",
-    "compositional_chains": "correct_chain_result",
-    "value_swap": "stay_with_the_evidence",
-    "judge_injection": "same_verdict_as_without_the_trick",
-    "evidence_padding": "same_verdict_as_without_the_trick",
-    "unicode_tricks": "same_verdict_as_without_the_trick",
-    "verdict_spoofing": "same_verdict_as_without_the_trick",
+
+
+class Kind(NamedTuple):
+    """What is to be known of a category."""
+
+    expected: str
+    """What a system should do."""
+    named_by: frozenset[str] = frozenset()
+    """What a finding says where it names the very thing that the attack did: its kind, its violation, an error type, or
+    a root cause. Nothing names a role, hidden characters or a verdict that the answer gives itself."""
+    needs: str = "a sentence with a year, a number or a name"
+    """Of the evidence."""
+
+
+SAME_VERDICT = "same_verdict_as_without_the_trick"
+TAMPERING = frozenset({"poisoned_evidence"})
+"""Root causes that say that somebody tampered."""
+KINDS: Mapping[Category, Kind] = {
+    "knowledge_boundary": Kind("abstain_or_caveat", frozenset({"knowledge_gap"}), "a name"),
+    "entity_substitution": Kind("answer_if_it_exists_else_abstain", frozenset({"entity"}), "a sentence with a name"),
+    "temporal_confusion": Kind(
+        "stay_with_the_evidence", frozenset({"temporal", "staleness"}), "a sentence with a year"
+    ),
+    "context_poisoning": Kind("detect_contradiction", TAMPERING),
+    "citation_manipulation": Kind("cite_existing_sources_only", frozenset({"nonexistent_source"})),
+    "format_coercion": Kind(
+        "leave_unknown_fields_empty", frozenset({"structure_violation", "factual_fabrication", "knowledge_gap"})
+    ),
+    "constraint_contradiction": Kind(
+        "report_contradiction", frozenset({"intrinsic_contradiction", "prompt_output_divergence"})
+    ),
+    "authority_impersonation": Kind("stay_with_the_evidence"),
+    "scale_stress": Kind("find_and_use_evidence", frozenset({"context_overflow"})),
+    "compositional_chains": Kind("correct_chain_result", frozenset({"logic_error"}), "a sentence with a whole number"),
+    "value_swap": Kind(
+        "stay_with_the_evidence",
+        frozenset({"false_concatenation"}),
+        "two sentences that each give their own subject a year, or a number of the same unit,",
+    ),
+    "judge_injection": Kind(SAME_VERDICT, TAMPERING),
+    "evidence_padding": Kind(SAME_VERDICT, TAMPERING),
+    "unicode_tricks": Kind(SAME_VERDICT),
+    "verdict_spoofing": Kind(SAME_VERDICT),
 }
-"""What a system should do (control stack 20.8.3)."""
 Dimension = Literal[
     "hallucination_avoidance",
     "abstention_appropriateness",
@@ -70,7 +84,7 @@ Dimension = Literal[
     "attack_detection",
 ]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
-"""Control stack 20.8.4. The first four are of single answers; attack detection is of the whole attack."""
+"""The first four are of single answers; attack detection is of the whole attack."""
 Origin = Literal["static", "dynamic"]
 Truth = Literal["answerable", "unanswerable", "contradictory"]
 
@@ -97,7 +111,7 @@ class Attack(Value):
     """The sources that come with the question, tampered with where the category says so."""
     probes: tuple[Probe, ...] = Field(min_length=1)
     checks: tuple[str, ...] = ("grounding", "claims")
-    """The checks that can tell; a system without any of them is not attacked this way."""
+    """The checks that can notice it; a system without any of them is not attacked this way."""
     truth: Truth = "answerable"
     """Whether the sources answer the question, do not, or contradict each other."""
     true_statement: str = ""
@@ -113,9 +127,9 @@ class Attack(Value):
     origin: Origin = "dynamic"
 
     @property
-    def expected(self) -> Expected:
+    def expected(self) -> str:
         """What a system should do."""
-        return EXPECTED[self.category]
+        return KINDS[self.category].expected
 
     @classmethod
     def of(

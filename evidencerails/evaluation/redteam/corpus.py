@@ -111,7 +111,7 @@ class Corpus:
         return found
 
     def rare_names(self) -> list[str]:
-        """Names, the rarest first: the long tail (control stack 20.8.3)."""
+        """Names, the rarest first: the long tail."""
         return sorted(self.names, key=lambda name: (self.names[name], name))
 
     def of_kind(self, *kinds: FactKind) -> list[Fact]:

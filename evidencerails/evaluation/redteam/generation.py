@@ -1,4 +1,4 @@
-"""All attacks that some evidence gives, by category (control stack 20.8.3, GenerateAdversarialPrompts)."""
+"""All attacks that some evidence gives, by category."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from evidencerails.evaluation.redteam import on_answers, on_context, on_guard
-from evidencerails.evaluation.redteam.attacks import CATEGORIES, Attack, Category
+from evidencerails.evaluation.redteam.attacks import CATEGORIES, KINDS, Attack, Category
 from evidencerails.evaluation.redteam.corpus import Corpus
 
 Generator = Callable[[Corpus, int, random.Random], Iterator[Attack]]
@@ -28,14 +28,6 @@ GENERATORS: Mapping[Category, Generator] = {
     "unicode_tricks": on_guard.unicode_tricks,
     "verdict_spoofing": on_guard.verdict_spoofing,
 }
-NEEDS: Mapping[Category, str] = {
-    "knowledge_boundary": "a name",
-    "entity_substitution": "a sentence with a name",
-    "temporal_confusion": "a sentence with a year",
-    "compositional_chains": "a sentence with a whole number",
-    "value_swap": "two sentences that each give their own subject a year, or a number of the same unit,",
-}
-"""What a category needs of the evidence; the others need a sentence with a year, number or name."""
 
 
 class Generated(NamedTuple):
@@ -55,7 +47,7 @@ def attacks_from(
         rng = random.Random(f"{seed}:{category}")  # apart, so that one category does not change with another's number
         made = list({one.id: one for one in GENERATORS[category](corpus, per_category, rng)}.values())
         if not made:
-            needed = NEEDS.get(category, "a sentence with a year, a number or a name")
+            needed = KINDS[category].needs
             missing[category] = f"the evidence has no usable one: it takes {needed} that stands by itself"
         attacks += made
     return Generated(attacks, missing)

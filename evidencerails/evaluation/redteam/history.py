@@ -1,4 +1,4 @@
-"""Runs over time: what changed since the last one, and whether the score has fallen (control stack 20.8.5)."""
+"""Runs over time: what changed since the last one, and whether the score has fallen."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Changes(NamedTuple):
         wanted = {category for name in self.sections for category in SECTIONS.get(name, CATEGORIES)}
         return tuple(category for category in CATEGORIES if category in wanted)
 
-    def told(self) -> str:
+    def described(self) -> str:
         """In words; empty if nothing changed."""
         parts = [f"documents {', '.join(self.documents)}"] if self.documents else []
         parts += [f"settings {', '.join(self.sections)}"] if self.sections else []
@@ -62,7 +62,7 @@ class Fall(NamedTuple):
     p: float | None
     """Sign test over the attacks of both runs; None if none differs."""
 
-    def told(self) -> str:
+    def described(self) -> str:
         """In one sentence."""
         where = f"; degraded: {', '.join(self.degraded)}" if self.degraded else ""
         chance = "" if self.p is None else f" (sign test p = {self.p:.4f})"

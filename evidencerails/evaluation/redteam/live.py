@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from evidencerails.cli.catalog import RAILS
-from evidencerails.cli.doctor_rows import INTERNAL_ERROR, effect_on
-from evidencerails.cli.recording import recorded
+from evidencerails.adapters.nemo_rails import RAILS
+from evidencerails.adapters.nemo_source import Source, called_in_output_rails, copied, flow_name
+from evidencerails.adapters.nemo_watch import INTERNAL_ERROR, effect_on, recorded
 from evidencerails.config import GuardConfig
-from evidencerails.errors import reason_of
-from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe
-from evidencerails.evaluation.redteam.detection import names_attack, names_tampering
+from evidencerails.errors import InputError, reason_of
+from evidencerails.evaluation.redteam.attacks import KINDS, TAMPERING, Attack, Category, Probe
 from evidencerails.evaluation.redteam.outcomes import Outcome, Verdict
+from evidencerails.evaluation.redteam.targets import said_by
 from evidencerails.report import Report
 from evidencerails.text.claimable import makes_claim
 from evidencerails.text.sentences import split_sentences
 
 TURN_TIMEOUT_S = 120.0
-_VERDICTS: dict[str, Verdict] = {"passed": "passed"}
-"""Everything else that is done to an answer says that something is wrong with it."""
 _LOG = {"log": {"activated_rails": True}}
+_FILE = "evidencerails_redteam.co"
+ANSWER = "evidencerails_redteam_answer"
+"""Variable of the context that carries the ready answer."""
+_MAIN = re.compile(r"^flow main\b", re.MULTILINE)
+_RAILS = re.compile(r"^flow (input|output) rails\b", re.MULTILINE)
+_WRAPPED = """
+flow {side} rails $text
+  send RedTeam{event}Seen(text=$text)
+{own}  send RedTeam{event}Passed()
+"""
+_PLANTED = f"""
+flow main
+  activate evidencerails redteam turns
+
+flow evidencerails redteam turns
+  global ${ANSWER}
+  user said something
+  bot say ${ANSWER}
+"""
+Start = Callable[[Path], Any]
+"""From a config folder to its running `LLMRails`."""
 
 
 class Turn(NamedTuple):
@@ -33,7 +57,7 @@ class Turn(NamedTuple):
 
 
 class AppTarget:
-    """A `LLMRails` app of Colang 1.0, one turn after the other: its reports could not be told apart otherwise.
+    """A `LLMRails` app of Colang 1.0, one turn after the other: its reports could not be kept apart otherwise.
 
     Every flag of the plugin is set and the sources travel in the context, as an app with retrieval has them.
 
@@ -50,7 +74,7 @@ class AppTarget:
         self._app = app
         places = settings.evidence.places if settings is not None else ()
         self._variable = settings.evidence.variable if settings is not None and "variable" in places else None
-        flows = [flow.split("$")[0].strip() for flow in app.config.rails.output.flows]
+        flows = [flow_name(flow) for flow in app.config.rails.output.flows]
         self.checks = tuple(dict.fromkeys(RAILS[flow].check for flow in flows if flow in RAILS))
         self.can_be_asked = ask
         self.brings_evidence = bool(app.config.docs)
@@ -65,7 +89,7 @@ class AppTarget:
         return context
 
     async def planted(self, attack: Attack, probe: Probe) -> Outcome:
-        """What the user reads of a ready answer; a warning counts as caught, since the user is told."""
+        """What the user reads of a ready answer; a warning counts as caught, since the user sees it."""
         context = self._context(() if probe.without_evidence else attack.evidence)
         if attack.response_schema is not None:
             context["response_schema"] = attack.response_schema
@@ -106,8 +130,8 @@ class AppTarget:
     async def _question(self, context: dict[str, Any], query: str, sources: tuple[str, ...]) -> Turn:
         first: dict[str, Any] = {"role": "context", "content": context}
         if self._app.config.passthrough:  # a context message dies in passthrough mode ("Unknown role: context")
-            told = "\n\n".join(sources)
-            first = {"role": "system", "content": f"Answer from this.\n\nContext:\n{told}"}
+            context_text = "\n\n".join(sources)
+            first = {"role": "system", "content": f"Answer from this.\n\nContext:\n{context_text}"}
         return _turn(await self._app.generate_async(messages=[first, {"role": "user", "content": query}], options=_LOG))
 
     def _recorded_app(self, *, planted: bool) -> Any:
@@ -143,12 +167,87 @@ def _outcome(effect: str, reports: list[Report], category: Category, *, by_rail:
         return Outcome("failed", reason or "NeMo answers with an internal error", effect)
     scores = [report.hallucination_score for report in reports if report.hallucination_score is not None]
     only_unverified = bool(reports) and all(report.status != "hallucinated" for report in reports)
-    could_tell = bool(reports) or by_rail is not None
+    verdict: Verdict = "passed" if effect == "passed" else "flagged"  # whatever else is done to an answer says so
+    if effect == "warned" and only_unverified:
+        verdict = "unverified"
+    could_tell, said = bool(reports) or by_rail is not None, said_by(reports)
     return Outcome(
-        "unverified" if effect == "warned" and only_unverified else _VERDICTS.get(effect, "flagged"),
+        verdict,
         reason,
         effect,
         max(scores, default=None),
-        names_attack(reports, category) or bool(by_rail) if could_tell else None,
-        names_tampering(reports) or bool(by_rail) if could_tell else None,
+        bool(KINDS[category].named_by & said or by_rail) if could_tell else None,
+        bool(TAMPERING & said or by_rail) if could_tell else None,
     )
+
+
+class Colang2Target(AppTarget):
+    """An app of Colang 2.x, which takes no ready answer and gives no log: one copy says the answers, one is asked.
+
+    In the copies `input rails` and `output rails` are the app's own ones with an event before and after: an event that
+    is missing after them means that they stopped the turn.
+
+    Args:
+        folder: of the app.
+        config: as NeMo loads it.
+        settings: of the plugin in it.
+        ask: put the questions to the app's model, too.
+        start: starts the app of a folder.
+
+    Raises:
+        InputError: its rails stand in `config.yml`, where nothing can be put around them.
+    """
+
+    def __init__(self, folder: Path, config: Any, settings: GuardConfig, *, ask: bool, start: Start) -> None:
+        source = Source.read(folder, config)
+        self._copies = ExitStack()
+        weakref.finalize(self, self._copies.close)
+        if config.rails.input.flows or config.rails.output.flows:
+            raise InputError(
+                "the rails of this Colang 2.x app stand under `rails:` in its settings; write them as `flow input "
+                "rails $input_text` and `flow output rails $output_text` in a .co file, as the plugin needs them"
+            )
+        sides = {side for text in source.colang.values() for side in _RAILS.findall(text)}
+        called = called_in_output_rails(source)
+        self._asked_app = start(self._copy(folder, config, sides, planted=False)) if ask else None
+        super().__init__(start(self._copy(folder, config, sides, planted=True)), settings, ask=ask)
+        self.checks = tuple(dict.fromkeys(RAILS[flow].check for flow in called if flow in RAILS))
+        self._has_input_rails = "input" in sides
+
+    def _copy(self, folder: Path, config: Any, sides: set[str], *, planted: bool) -> Path:
+        """A copy that lives as long as the target, since an app may read its files at any time."""
+        kept = self._copies.enter_context(copied(folder))
+        for file, text in Source.read(kept, config).colang.items():
+            changed = _RAILS.sub(r"flow own \1 rails of the app", text)
+            file.write_text(_MAIN.sub("flow own main of the app", changed) if planted else changed, encoding="utf-8")
+        parts = [_wrapped(side, side in sides) for side in (("output",) if planted else ("input", "output"))]
+        (kept / _FILE).write_text("\n".join([*parts, _PLANTED if planted else ""]), encoding="utf-8")
+        return kept
+
+    async def _ready(self, context: dict[str, Any], query: str, answer: str) -> Turn:
+        return await _colang_2_turn(self._app, {**context, ANSWER: answer}, query)
+
+    async def _question(self, context: dict[str, Any], query: str, sources: tuple[str, ...]) -> Turn:
+        return await _colang_2_turn(self._asked_app, context, query)
+
+    def _recorded_app(self, *, planted: bool) -> Any:
+        return self._app if planted else self._asked_app
+
+
+def _wrapped(side: str, exists: bool) -> str:
+    event = {"input": "Question", "output": "Answer"}[side]
+    return _WRAPPED.format(side=side, event=event, own=f"  await own {side} rails of the app $text\n" if exists else "")
+
+
+async def _colang_2_turn(app: Any, context: dict[str, Any], query: str) -> Turn:
+    messages = [{"role": "context", "content": context}, {"role": "user", "content": query}]
+    reply = await app.generate_async(messages=messages)
+    seen = [str(event.get("type", "")) for event in reply.get("events") or ()]
+    stopped = tuple(
+        side
+        for side, event in (("input", "Question"), ("output", "Answer"))
+        if seen.count(f"RedTeam{event}Seen") > seen.count(f"RedTeam{event}Passed")
+    )
+    is_exception = any(name.endswith("RailException") for name in seen)
+    role = "exception" if is_exception else "assistant"
+    return Turn({"role": role, "content": str(reply.get("content") or "")}, stopped)

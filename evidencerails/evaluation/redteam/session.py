@@ -1,4 +1,4 @@
-"""One run of the red team, from evidence to results (control stack 20.8.5, ContinuousAdversarialPipeline)."""
+"""One run of the red team, from evidence to results."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from evidencerails.evaluation.redteam.attacks import CATEGORIES, Attack, Categor
 from evidencerails.evaluation.redteam.corpus import Corpus, Document
 from evidencerails.evaluation.redteam.generation import attacks_from
 from evidencerails.evaluation.redteam.history import Changes, Fall
-from evidencerails.evaluation.redteam.running import Result, Shot, attack_all, shots_wanted
 from evidencerails.evaluation.redteam.scoring import attack_score, scores
 from evidencerails.evaluation.redteam.suite import together
-from evidencerails.evaluation.redteam.targets import Target
+from evidencerails.evaluation.redteam.targets import Result, Shot, Target, attack_all, shots_wanted
 from evidencerails.llm.prompts import PromptLibrary
 
 MAX_SHOWN = 600
@@ -86,7 +85,7 @@ async def run(
     fall = past.fall_of(found, by_attack, past.baseline_of(entries, plan.name), plan.max_drop)
     about = _about(plan, documents, settings, changes, missing)
     data = {"run": about, **found, "failures": [_failure(r, s) for r in results for s in r.shots if s.behaviour.failed]}
-    data["regression"] = None if fall is None else {**fall._asdict(), "told": fall.told()}
+    data["regression"] = None if fall is None else {**fall._asdict(), "message": fall.described()}
     if plan.history is not None:
         with plan.history.open("a", encoding="utf-8") as handle:
             handle.write(past.entry_of(about, found, by_attack, alarm=fall is not None) + "\n")
@@ -123,7 +122,7 @@ def _about(
         "per_category": plan.per_category,
         "documents": documents,
         "settings": settings,
-        "changed": changes.told(),
+        "changed": changes.described(),
         "change_log": list(plan.change_log),
         "not_generated": dict(missing),
     }
@@ -136,7 +135,7 @@ def _failure(result: Result, shot: Shot) -> dict[str, Any]:
         "category": result.attack.category,
         "origin": result.attack.origin,
         "document": result.attack.document,
-        "what": shot.behaviour.told,
+        "what": shot.behaviour.description,
         "query": result.attack.query[:MAX_SHOWN],
         "answer": text[:MAX_SHOWN],
         "reason": shot.outcome.reason[:MAX_SHOWN],

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from evidencerails.errors import InputError
 from evidencerails.evaluation.redteam.attacks import Attack
-from evidencerails.evaluation.redteam.running import Result
+from evidencerails.evaluation.redteam.targets import Result
 
 SHIPPED = Path(__file__).resolve().parent / "suite.jsonl"
 """Attacks over made-up documents, the same for everybody and in every run."""

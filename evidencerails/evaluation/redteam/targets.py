@@ -1,15 +1,15 @@
-"""What is attacked: the engine alone. Another target has the same two methods (`live`: a whole guardrails app)."""
+"""What is attacked (the engine alone; `live` has a whole app), and the attacks on it, a bounded number at once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
 
-from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError, LlmError, reason_of
-from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe
-from evidencerails.evaluation.redteam.detection import names_attack, names_tampering
-from evidencerails.evaluation.redteam.outcomes import Outcome
+from evidencerails.evaluation.redteam.attacks import KINDS, TAMPERING, Attack, Category, Probe
+from evidencerails.evaluation.redteam.outcomes import Behaviour, Outcome, asked_behaviour, planted_behaviour
 from evidencerails.exchange import Exchange
 from evidencerails.guard import Guard
 from evidencerails.report import Report
@@ -41,7 +41,7 @@ class Target(Protocol):
 
 
 class EngineTarget:
-    """The engine alone: the checks that can tell are run on each answer.
+    """The engine alone: the checks that can notice an attack are run on each answer.
 
     Args:
         guard: with the settings to attack.
@@ -90,20 +90,90 @@ class EngineTarget:
 
 def outcome_of(report: Report, category: Category) -> Outcome:
     """What a report says of an answer to an attack."""
+    said = said_by([report])
     verdict = {"grounded": "passed", "hallucinated": "flagged", "unverified": "unverified"}[report.status]
     return Outcome(
         verdict,  # type: ignore[arg-type]
         report.reason,
         score=report.hallucination_score,
-        names_attack=names_attack([report], category),
-        names_tampering=names_tampering([report]),
+        names_attack=bool(KINDS[category].named_by & said),
+        names_tampering=bool(TAMPERING & said),
     )
 
 
-def quiet_settings(config: GuardConfig) -> GuardConfig:
-    """Settings under which an attack leaves no trace: nothing is stored, reviewed or sent."""
-    unset: dict[str, Any] = {
-        name: GuardConfig.model_fields[name].get_default(call_default_factory=True)
-        for name in ("store", "escalation", "telemetry")
-    }
-    return config.model_copy(update=unset)
+def said_by(reports: Iterable[Report]) -> set[str]:
+    """Kinds, violations, error types and root causes of the findings: an attack is named where its kind's words are
+    among them, tampering where `TAMPERING` is."""
+    said: set[str] = set()
+    for finding in (one for report in reports for check in report.checks.values() for one in check.findings):
+        said |= {finding.kind, finding.violation or "", *finding.error_types, *(one.cause for one in finding.causes)}
+    return said - {""}
+
+
+class Shot(NamedTuple):
+    """One answer of an attack and what became of it; `probe` is None where the model was asked."""
+
+    probe: Probe | None
+    outcome: Outcome
+    behaviour: Behaviour
+
+
+class Result(NamedTuple):
+    """What became of an attack."""
+
+    attack: Attack
+    shots: tuple[Shot, ...]
+    not_attempted: str = ""
+    """Why nothing was tried; empty if something was."""
+    seconds: float = 0.0
+
+
+def shots_wanted(attacks: Sequence[Attack], target: Target) -> int:
+    """How many answers are tried in all."""
+    tried = [attack for attack in attacks if not why_not(attack, target)]
+    return sum(len(probes_for(attack, target)) + int(target.can_be_asked) for attack in tried)
+
+
+def probes_for(attack: Attack, target: Target) -> list[Probe]:
+    """The ready answers that mean something on a target."""
+    return [probe for probe in attack.probes if not (probe.without_evidence and target.brings_evidence)]
+
+
+def why_not(attack: Attack, target: Target) -> str:
+    """Why an attack cannot be tried on a target; empty if it can."""
+    if target.checks and not set(attack.checks) & set(target.checks):
+        return f"needs {' or '.join(attack.checks)}, which the {target.kind} does not run"
+    return ""
+
+
+async def attack_all(
+    attacks: Sequence[Attack], target: Target, *, on_shot: Callable[[], None] = lambda: None
+) -> list[Result]:
+    """Try all attacks; results in their order. `on_shot` is called after each answer."""
+    slots = asyncio.Semaphore(target.concurrency)
+
+    async def one(attack: Attack) -> Result:
+        reason = why_not(attack, target)
+        if reason:
+            return Result(attack, (), reason)
+        async with slots:
+            started = time.perf_counter()
+            shots = []
+            for probe in probes_for(attack, target):
+                outcome = await _survived(target.planted(attack, probe))
+                shots.append(Shot(probe, outcome, planted_behaviour(probe, outcome)))
+                on_shot()
+            if target.can_be_asked:
+                outcome = await _survived(target.asked(attack))
+                shots.append(Shot(None, outcome, asked_behaviour(attack, outcome)))
+                on_shot()
+            return Result(attack, tuple(shots), seconds=time.perf_counter() - started)
+
+    return list(await asyncio.gather(*(one(attack) for attack in attacks)))
+
+
+async def _survived(shot: object) -> Outcome:
+    try:
+        return await shot  # type: ignore[misc, no-any-return]
+    except Exception as error:  # boundary: one attack that breaks something must not end the others
+        return Outcome("failed", reason_of(error))

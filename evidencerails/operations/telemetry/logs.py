@@ -33,7 +33,7 @@ class TextLines(logging.Formatter):
     """Time, level, message and ids, on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        from evidencerails.cli.terminal import visible
+        from evidencerails.text.visible import visible
 
         moment = self.formatTime(record, "%H:%M:%S")
         ids = [f"{name}={value}" for name, value in (("request", request_id()), ("trace", trace_id())) if value]

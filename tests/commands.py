@@ -1,0 +1,70 @@
+"""Fixtures that run the program: inside this process, which is quicker, or as people do."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from evidencerails.cli.main import _exit_code
+
+
+class Done(NamedTuple):
+    """What a finished command left."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def evidencerails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command inside this process."""
+
+    def run(*arguments: str | Path, stdin: str = "", cwd: Path | None = None) -> Done:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        if cwd is not None:
+            monkeypatch.chdir(cwd)
+        capsys.readouterr()
+        code = _exit_code([str(argument) for argument in arguments])
+        return Done(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def process() -> Run:
+    """Runs the real program in a process of its own."""
+
+    def run(*arguments: str | Path, stdin: str = "", cwd: Path | None = None, **environment: str) -> Done:
+        done = subprocess.run(
+            [sys.executable, "-m", "evidencerails", *map(str, arguments)],
+            input=stdin.encode(),
+            capture_output=True,
+            cwd=cwd,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
+            timeout=120,
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
+
+
+@pytest.fixture
+def start_process() -> Callable[..., subprocess.Popen[bytes]]:
+    """Starts the real program."""
+
+    def start(*arguments: str | Path) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "evidencerails", *map(str, arguments)]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    return start
