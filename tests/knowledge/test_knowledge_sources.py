@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from evidencerails.checks.knowledge.base import Answer, KnowledgeSource, Lookup, folded, plain
+from evidencerails.checks.knowledge.functions import TextSource
 from evidencerails.checks.knowledge.sources import make_source
-from evidencerails.checks.knowledge.texts import TextSource
 from evidencerails.errors import KnowledgeError, SettingsError
+from evidencerails.settings.addresses import AddressError
 from evidencerails.settings.knowledge import SourceSettings
 
 USERS = ("usr_1001", "usr_1002", "usr_2050")
@@ -99,13 +100,6 @@ def _jsonl(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def _sqlite(database: Path) -> dict[str, dict[str, Any]]:
-    return {
-        "users": {"kind": "sqlite", "path": str(database), "table": "users", "field": "user id"},
-        "papers": {"kind": "sqlite", "path": str(database), "table": "papers"},
-    }
-
-
 def _sqlalchemy(database: Path) -> dict[str, dict[str, Any]]:
     url = f"sqlite:///{database}"
     return {
@@ -114,9 +108,9 @@ def _sqlalchemy(database: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-@pytest.fixture(params=["csv", "jsonl", "sqlite", "sqlalchemy"])
+@pytest.fixture(params=["csv", "jsonl", "sqlalchemy"])
 def tables(request: pytest.FixtureRequest, tmp_path: Path, database: Path) -> dict[str, dict[str, Any]]:
-    made = {"csv": _csv, "jsonl": _jsonl, "sqlite": _sqlite, "sqlalchemy": _sqlalchemy}[request.param]
+    made = {"csv": _csv, "jsonl": _jsonl, "sqlalchemy": _sqlalchemy}[request.param]
     return made(tmp_path if request.param in ("csv", "jsonl") else database)
 
 
@@ -186,38 +180,43 @@ def test_names_of_tables_and_columns_are_quoted(tmp_path: Path) -> None:
         connection.execute(f"CREATE TABLE {quoted[table]} ({quoted[column]} TEXT)")
         connection.execute(f"INSERT INTO {quoted[table]} VALUES ('a1')")
         connection.commit()
-    for settings in ({"kind": "sqlite", "path": str(file)}, {"kind": "sqlalchemy", "url": f"sqlite:///{file}"}):
-        source = source_of(**settings, table=table, field=column)
-        assert [found(source, value(v)) for v in ("a1", "a2")] == [True, False]
-        assert asyncio.run(source.near(value("a11x"))) == ()
+    source = source_of(kind="sqlalchemy", url=f"sqlite:///{file}", table=table, field=column)
+    assert [found(source, value(v)) for v in ("a1", "a2")] == [True, False]
+    assert asyncio.run(source.near(value("a11x"))) == ()
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reason"),
     [
-        ({"table": "user"}, "no table 'user'; its tables: "),
-        ({"table": "users; DROP TABLE users"}, "no table"),
+        ({"table": "user"}, "no_table"),
+        ({"table": "users; DROP TABLE users"}, "no_table"),
         ({"field": "id"}, "no column 'id'; its columns: user id, number"),
-        ({"path": "nowhere.db"}, "there is no file"),
-        ({"path": __file__}, "cannot read"),
+        ({"url": f"sqlite:///{__file__}"}, "not a database"),
     ],
 )
-def test_a_sqlite_source_that_cannot_work_is_a_settings_error(
-    database: Path, change: dict[str, str], told: str
+def test_a_table_that_is_not_there_is_no_answer(database: Path, change: dict[str, str], reason: str) -> None:
+    with pytest.raises(Exception, match=reason):
+        ask(source_of(**{**_sqlalchemy(database)["users"], **change}), value("usr_1001"))
+
+
+def test_a_file_that_is_not_there_is_a_settings_error_and_a_relative_one_lies_beside_the_settings(
+    database: Path,
 ) -> None:
-    with pytest.raises(SettingsError, match=told):
-        source_of(**{**_sqlite(database)["users"], **change})
+    with pytest.raises(SettingsError, match="there is no file"):
+        source_of(kind="sqlalchemy", url="sqlite:///nowhere.db", table="users")
+    settings = SourceSettings(kind="sqlalchemy", url=f"sqlite:///{database.name}", table="users", field="user id")
+    assert found(make_source("s", settings, [database.parent]), value("usr_1001")) is True
 
 
 def test_a_sqlite_file_is_never_written(database: Path) -> None:
     before = database.read_bytes()
-    users = source_of(**_sqlite(database)["users"])
+    users = source_of(**_sqlalchemy(database)["users"])
     assert found(users, value("usr_1001'; DELETE FROM users; --")) is False
     assert database.read_bytes() == before
 
 
 def test_full_text_tables_are_searched_as_texts(database: Path) -> None:
-    notes = source_of(kind="sqlite", path=str(database), table="notes", field="body")
+    notes = source_of(kind="sqlalchemy", url=f"sqlite:///{database}", table="notes", field="body")
     assert [
         found(notes, value(v, is_folded=True)) for v in ("Atorvastatin", "rosuvastatin", "statin", "Zolmitrex")
     ] == [
@@ -228,15 +227,6 @@ def test_full_text_tables_are_searched_as_texts(database: Path) -> None:
     ]
     for hostile in ('" OR title : "Drugs', "NEAR(", "a AND", "body:*", ""):
         assert found(notes, value(hostile, is_folded=True)) is False
-
-
-def test_a_database_that_is_down_does_not_keep_the_app_from_starting(tmp_path: Path) -> None:
-    source = source_of(kind="sqlalchemy", url=f"sqlite:///{tmp_path}/missing/none.db", table="t")
-    with pytest.raises(Exception, match="unable to open"):
-        ask(source, value("x"))
-    source = source_of(kind="sqlalchemy", url=f"sqlite:///{tmp_path}/empty.db", table="t")
-    with pytest.raises(KnowledgeError, match="no_table"):
-        ask(source, value("x"))
 
 
 def test_a_url_with_a_password_stays_out_of_the_message() -> None:
@@ -440,7 +430,7 @@ def test_private_addresses_are_refused_unless_allowed(monkeypatch: pytest.Monkey
     hosts = Path("/etc/hosts").read_text(encoding="utf-8")
     own_name = next((line.split()[1] for line in hosts.splitlines() if line and not line.startswith("#")), "localhost")
     if own_name != "localhost":  # a name that leads to a private address is found out when it is asked
-        with pytest.raises(KnowledgeError, match="private_address"):
+        with pytest.raises(AddressError, match="not public"):
             ask(source_of(kind="http", url=f"http://{own_name}/u/{{value}}"), value("a1"))
 
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.knowledge.base import Lookup, Verdict, folded
 from evidencerails.checks.knowledge.entities import MAX_ENTITIES, Entity, Kind
-from evidencerails.checks.knowledge.nearness import nearness
 from evidencerails.errors import DID_YOU_MEAN, EvidencerailsError
 from evidencerails.exchange import Exchange, Span
 from evidencerails.report import SEVERITIES, CheckResult, CheckStatus, Finding, Quote
@@ -213,7 +212,9 @@ def _finding(mention: Mention, verdict: Verdict, check: str, version: str) -> Fi
 def near_quote(source: str, near: str, text: str) -> Quote:
     """What a source has instead, as evidence: reports that leave the app carry it only where they may carry evidence.
     Its score is how alike the two are."""
-    alike = nearness(Lookup(text=text), near) / 100
+    from rapidfuzz import fuzz
+
+    alike = fuzz.ratio(folded(text), folded(near)) / 100
     return Quote(passage_id=source, source=f"knowledge:{source}", span=Span.of(near, 0, len(near)), score=alike)
 
 
