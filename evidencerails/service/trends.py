@@ -20,7 +20,7 @@ from evidencerails.service import views
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
     from evidencerails.operations.store import Store
-    from evidencerails.operations.store.queries import FindingGroup, GroupBy, Point, Summary
+    from evidencerails.operations.store.queries import Count, FindingGroup, GroupBy, Summary
     from evidencerails.settings.monitoring import WhenExhausted
 
 MAX_ROWS = 20_000
@@ -66,17 +66,17 @@ def trends(store: Store, config: GuardConfig, since: float) -> dict[str, Any]:
         "rate": views.share(sum(row.status == "hallucinated" for row in verified), len(verified)),
         "unverified": views.share(len(rows) - len(verified), len(rows)),
         "trend": views.chart(
-            [(views.moment(p.start), *_rate(p)) for p in points],
+            [(views.moment(p.value), *_rate(p)) for p in points],
             "share",
             threshold=(allowed, f"error budget {allowed:.0%}"),
         ),
         "mean_scores": views.chart(
-            [(views.moment(p.start), p.mean_score, f"{p.mean_score:.3f}") for p in points if p.mean_score is not None],
+            [(views.moment(p.value), p.mean_score, f"{p.mean_score:.3f}") for p in points if p.mean_score is not None],
             "score",
         ),
         "gauge": views.gauge(view.budget.spent, view.budget.allowed),
-        "trend_markers": _markers([p.start for p in points], view.changes),
-        "mean_markers": _markers([p.start for p in points if p.mean_score is not None], view.changes),
+        "trend_markers": _markers([p.value for p in points], view.changes),
+        "mean_markers": _markers([p.value for p in points if p.mean_score is not None], view.changes),
         "faithfulness": views.chart(_histogram(rows, "faithfulness"), "count"),
         "scores": views.chart(_histogram(rows, "hallucination_score"), "count"),
         "attribution": _attribution(rows),
@@ -97,7 +97,7 @@ def _plain_settings(settings: WhenExhausted | None) -> dict[str, Any]:
     return settings.model_dump(exclude_none=True) if settings is not None else {}
 
 
-def _rate(point: Point) -> tuple[float, str]:
+def _rate(point: Count) -> tuple[float, str]:
     """Share of hallucinated answers among those verified, as height and in words."""
     verified = point.reports - point.unverified
     return (point.hallucinated / verified if verified else 0.0), views.share(point.hallucinated, verified)

@@ -67,8 +67,8 @@ class SourceSettings(Section):
     fields: dict[str, str] = Field(default_factory=dict)
     """Columns for the parts of an entity, such as `{author: authors, year: year, title: title}` for papers."""
     url: SecretStr | None = None
-    """Of `sqlalchemy`: a database URL; an SQLite file is looked for as `path` is, and only read. Of `http`: an address with
-    `{value}` where the value belongs."""
+    """Of `sqlalchemy`: a database URL; an SQLite file is looked for as `path` is, and only read. Of `http`: an address
+    with `{value}` where the value belongs."""
     results: str | None = None
     """Of `http`: dotted path to the matches in the JSON answer; unset: the answer itself."""
     missing_status: tuple[int, ...] = ()

@@ -16,7 +16,7 @@ from evidencerails.operations.review.package import Package, package_of
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
 from evidencerails.operations.store.engine import writing
-from evidencerails.operations.store.retention import delete_reviews_before, drop_review_texts_before
+from evidencerails.operations.store.writes import delete_reviews_before, drop_review_texts_before
 from evidencerails.report import Review
 from evidencerails.settings.store import StoreSettings
 

@@ -287,7 +287,7 @@ def test_two_services_replay_one_spool_without_doubles(sqlite_url: str) -> None:
 
 def test_the_clock_does_not_follow_a_jump(caplog: pytest.LogCaptureFixture) -> None:
     wall, monotonic = [1000.0], [0.0]
-    clock = SteadyClock(wall=lambda: wall[0], monotonic=lambda: monotonic[0], settle_s=600)
+    clock = SteadyClock(wall=lambda: wall[0], monotonic=lambda: monotonic[0])
 
     def passes(seconds: float, jump: float = 0.0) -> float:
         wall[0] += seconds + jump

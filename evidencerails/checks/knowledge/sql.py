@@ -1,5 +1,5 @@
-"""Source of kind `sqlalchemy`: a table behind any SQLAlchemy URL (extra `sql`). An SQLite file is opened for reading only,
-and its full-text tables (FTS5) are searched as texts.
+"""Source of kind `sqlalchemy`: a table behind any SQLAlchemy URL (extra `sql`). An SQLite file is only read, and its
+full-text tables (FTS5) are searched as texts.
 
 Statements are built from the reflected table, so table and column names are quoted by SQLAlchemy for that database, and
 what is looked up is a bound parameter.

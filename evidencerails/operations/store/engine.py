@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evidencerails")
 
-HEAD = "0003"
+HEAD = "0001"
 """The newest migration; a test compares it with the folder's."""
 MIGRATION, ALERTS = 0, 1
 _LOCKS = 0x6772_6F75_6E64  # any number that no other program locks in that database

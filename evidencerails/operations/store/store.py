@@ -127,7 +127,7 @@ class Store:
         Raises:
             StoreError: the database did not take them.
         """
-        from evidencerails.operations.store.insert import insert_records
+        from evidencerails.operations.store.writes import insert_records
 
         self._reopen_if_gone()
         engine = self.engine
@@ -168,7 +168,7 @@ class Store:
         Raises:
             StoreError: the database does not answer, or it looks as if the clock were wrong.
         """
-        from evidencerails.operations.store.retention import delete_reports_before
+        from evidencerails.operations.store.writes import delete_reports_before
 
         if self.settings.keep_days is None:
             return 0
