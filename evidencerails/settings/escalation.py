@@ -51,7 +51,7 @@ class WebhookSettings(Section):
     url: str
     """`https://...`; plain `http` only with `allow_private`."""
     secret_env: str
-    """Environment variable with the secret that signs the call (HMAC-SHA256)."""
+    """Environment variable with the secret that signs the call, in base64."""
     allow_private: bool = False
     """Let it go to addresses that are not public: loopback, private and link-local networks."""
     timeout_s: float = Field(default=5.0, gt=0)

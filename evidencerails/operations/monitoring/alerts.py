@@ -17,9 +17,10 @@ from evidencerails.errors import SettingsError
 from evidencerails.operations.monitoring.budget import CONSEQUENCES
 from evidencerails.operations.monitoring.monitor import HOUR_S, GateFailures, View
 from evidencerails.operations.monitoring.regressions import Regression
+from evidencerails.operations.review.webhook import add_notice
 from evidencerails.operations.store.clock import iso
 from evidencerails.operations.store.engine import ALERTS, one_at_a_time, reading, writing
-from evidencerails.operations.store.models import AlertRow, NoticeRow
+from evidencerails.operations.store.models import AlertRow
 from evidencerails.operations.store.records import as_json
 from evidencerails.settings.environment import variable
 from evidencerails.settings.monitoring import AlertSettings, EmailSettings, MonitoringSettings
@@ -155,8 +156,7 @@ def tell(
             for one in told:
                 data = next((c.data for c in conditions if c.key == one.key), {})
                 body = {"event": f"alert.{one.event}", "alert": one.key, "message": one.message, "at": iso(now), **data}
-                notice = {"subject": SUBJECT + one.key, "body": as_json(body), "state": "waiting", "attempts": 0}
-                connection.execute(insert(NoticeRow), {**notice, "next_at": now})
+                add_notice(connection, SUBJECT + one.key, body, now)
     for one in told:
         log.log(
             logging.INFO if one.event == "recovered" else logging.WARNING,

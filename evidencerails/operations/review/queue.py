@@ -25,8 +25,9 @@ from evidencerails.operations.review.items import (
     content_hash,
 )
 from evidencerails.operations.review.package import Package
+from evidencerails.operations.review.webhook import add_notice
 from evidencerails.operations.store.engine import reading, writing
-from evidencerails.operations.store.models import NoticeRow, ReviewEventRow, ReviewRow
+from evidencerails.operations.store.models import ReviewEventRow, ReviewRow
 from evidencerails.operations.store.records import as_json, plain_name
 from evidencerails.operations.store.store import new_id
 from evidencerails.report import ReviewTier
@@ -99,7 +100,7 @@ class ReviewQueue:
             _note(connection, review_id, now, "submitted", None, 1)
             if self._tells:
                 body = {key: row[key] for key in ("id", "tier", "risk", "stakes", "report_id", "deadline_at")}
-                _add_notice(connection, review_id, {"event": "review.submitted", **body}, now)
+                add_notice(connection, review_id, {"event": "review.submitted", **body}, now)
         return self.get(review_id).item
 
     def get(self, review_id: str) -> OpenItem:
@@ -301,8 +302,3 @@ def _text(stored: str | None) -> str | None:
 def _note(connection: Connection, review_id: str, at: float, event: str, actor: str | None, version: int) -> None:
     row = {"review_id": review_id, "at": at, "event": event, "actor": actor, "version": version}
     connection.execute(insert(ReviewEventRow), row)
-
-
-def _add_notice(connection: Connection, subject: str, body: dict[str, Any], now: float) -> None:
-    row = {"subject": subject, "body": as_json(body), "state": "waiting", "attempts": 0, "next_at": now}
-    connection.execute(insert(NoticeRow), row)
