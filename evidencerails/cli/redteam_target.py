@@ -40,7 +40,7 @@ class Attacked:
         if self.settings.store is None:
             return
         from evidencerails.cli.monitoring import _send
-        from evidencerails.operations.monitoring.alerts import Condition, tell
+        from evidencerails.operations.monitoring.alerts import Condition, notify
         from evidencerails.operations.store import Store
 
         conditions = []
@@ -49,7 +49,7 @@ class Attacked:
             conditions.append(Condition(ALERT, run.fall.told(), data))
         store = Store(self.settings.store, redaction=self.settings.redaction)
         try:
-            for told in tell(store, conditions, self.settings.monitoring.alerts, only=ALERT):
+            for told in notify(store, conditions, self.settings.monitoring.alerts, only=ALERT):
                 say(f"alert {told.event}: {told.message}")
             _send(store, self.settings)
         finally:

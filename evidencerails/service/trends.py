@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.operations.monitoring.budget import CONSEQUENCES
 from evidencerails.operations.monitoring.changes import Change
-from evidencerails.operations.monitoring.monitor import View, retrieval_correlation, view_of
-from evidencerails.operations.monitoring.shifts import Charted
+from evidencerails.operations.monitoring.charts import Charted
+from evidencerails.operations.monitoring.monitor import CONSEQUENCES, View, retrieval_correlation, view_of
 from evidencerails.operations.store import queries
 from evidencerails.operations.store.records import ATTRIBUTION
 from evidencerails.service import views

@@ -16,7 +16,7 @@ from made import exchange, grounded, report
 
 from evidencerails.cli.main import _exit_code
 from evidencerails.errors import InputError
-from evidencerails.operations.monitoring.alerts import conditions_of, open_alerts, tell
+from evidencerails.operations.monitoring.alerts import conditions_of, notify, open_alerts
 from evidencerails.operations.monitoring.changes import add_change, changes
 from evidencerails.operations.monitoring.monitor import view_of
 from evidencerails.operations.store import Store
@@ -141,7 +141,7 @@ def test_an_alert_is_told_once_then_again_and_then_over(
     settings = AlertSettings(repeat_h=1)
 
     def look() -> list[tuple[str, str]]:
-        return [(t.event, t.key) for t in tell(store, conditions_of(view_of(store, SETTINGS), SETTINGS), settings)]
+        return [(t.event, t.key) for t in notify(store, conditions_of(view_of(store, SETTINGS), SETTINGS), settings)]
 
     assert look() == [("opened", "shift")]
     assert look() == []
@@ -159,7 +159,7 @@ def test_two_monitors_tell_once(store: Store, passing: list[float]) -> None:
     put(store, passing, 0.45, 60, seed=1)
     found = conditions_of(view_of(store, SETTINGS), SETTINGS)
     told: list[Any] = []
-    threads = [threading.Thread(target=lambda: told.extend(tell(store, found, AlertSettings()))) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: told.extend(notify(store, found, AlertSettings()))) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -229,7 +229,7 @@ def test_mail_goes_to_a_server(store: Store) -> None:
             "to": ["b@example.com"],
             "starttls": False,
         }
-        tell(store, [Condition("shift", "it has risen", {})], AlertSettings.model_validate({"email": mail}))
+        notify(store, [Condition("shift", "it has risen", {})], AlertSettings.model_validate({"email": mail}))
         server.shutdown()
     whole = b"".join(lines)
     assert b"Subject: evidencerails: shift opened" in whole and b"it has risen" in whole and b"b@example.com" in whole
@@ -239,7 +239,7 @@ def test_a_mail_server_that_is_away_is_logged(store: Store, caplog: pytest.LogCa
     from evidencerails.operations.monitoring.alerts import Condition
 
     mail = {"host": "127.0.0.1", "port": 9, "sender": "a@example.com", "to": ["b@example.com"], "starttls": False}
-    assert tell(store, [Condition("shift", "it has risen", {})], AlertSettings.model_validate({"email": mail}))
+    assert notify(store, [Condition("shift", "it has risen", {})], AlertSettings.model_validate({"email": mail}))
     assert "the mail about shift could not be sent: ConnectionRefusedError" in caplog.text
 
 

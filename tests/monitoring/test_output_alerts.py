@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from evidencerails import Guard
 from evidencerails.cli.main import _exit_code
-from evidencerails.operations.monitoring.alerts import conditions_of, open_alerts, tell
+from evidencerails.operations.monitoring.alerts import conditions_of, notify, open_alerts
 from evidencerails.operations.monitoring.monitor import view_of
 from evidencerails.operations.store import Store
 from evidencerails.operations.store.clock import SteadyClock
@@ -52,7 +52,7 @@ def put(store: Store, passing: list[float], score: float, passed: bool | None) -
 
 
 def look(store: Store) -> list[tuple[str, str]]:
-    told = tell(store, conditions_of(view_of(store, SETTINGS), SETTINGS), SETTINGS.alerts)
+    told = notify(store, conditions_of(view_of(store, SETTINGS), SETTINGS), SETTINGS.alerts)
     assert all(one.key == "quality_gate" for one in told)
     return [(one.event, one.message) for one in told]
 
