@@ -49,8 +49,8 @@ class Attacked:
             conditions.append(Condition(ALERT, run.fall.told(), data))
         store = Store(self.settings.store, redaction=self.settings.redaction)
         try:
-            for told in notify(store, conditions, self.settings.monitoring.alerts, only=ALERT):
-                say(f"alert {told.event}: {told.message}")
+            for sent in notify(store, conditions, self.settings.monitoring.alerts, only=ALERT):
+                say(f"alert {sent.event}: {sent.message}")
             _send(store, self.settings)
         finally:
             store.close()

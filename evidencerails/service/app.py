@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evidencerails import __version__
 from evidencerails.errors import MissingExtraError
 from evidencerails.guard import Guard
-from evidencerails.operations.telemetry.context import request_id
+from evidencerails.operations.telemetry.logs import request_id
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from evidencerails.errors import EvidencerailsError, place_of
-from evidencerails.operations.telemetry.context import request_id
+from evidencerails.operations.telemetry.logs import request_id
 from evidencerails.service.bodies import BatchItem
 from evidencerails.service.limits import Gate
 from evidencerails.service.problems import Problem, problem_body

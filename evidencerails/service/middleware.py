@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.errors import place_of
-from evidencerails.operations.telemetry.context import request_context
+from evidencerails.operations.telemetry.logs import request_context
 from evidencerails.service.problems import problem_body
 
 if TYPE_CHECKING:

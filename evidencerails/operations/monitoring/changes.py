@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import json
+import math
 import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -131,7 +132,7 @@ def regressions(
 
 def least_increase(before: Sequence[float], after: Sequence[float]) -> float:
     """Lower end of the 95% interval of the difference of two means (Welch, normal approximation); two or more each."""
-    error = (statistics.variance(before) / len(before) + statistics.variance(after) / len(after)) ** 0.5
+    error = math.sqrt(statistics.variance(before) / len(before) + statistics.variance(after) / len(after))
     return statistics.fmean(after) - statistics.fmean(before) - Z_95 * error
 
 

@@ -17,7 +17,7 @@ from evidencerails.operations.store.models import FindingRow, ReportRow
 from evidencerails.operations.store.records import plain_name
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine, Row
+    from sqlalchemy import Engine
 
 MAX_PAGE = 1000
 
@@ -192,7 +192,7 @@ def sample_rates(engine: Engine, where: Filter = EVERYTHING) -> list[tuple[str, 
     return [(status, rate, count) for status, rate, count in rows]
 
 
-def _rows(engine: Engine, query: Any) -> Sequence[Row[Any]]:
+def _rows(engine: Engine, query: Any) -> Sequence[Any]:
     with reading(engine) as connection:
         return connection.execute(query).all()
 
@@ -202,7 +202,7 @@ def _number(engine: Engine, query: Any) -> int:
     return int(rows[0][0] or 0) if rows else 0
 
 
-def _pages(engine: Engine, columns: Sequence[Any], where: Filter, after_seq: int) -> Iterator[Row[Any]]:
+def _pages(engine: Engine, columns: Sequence[Any], where: Filter, after_seq: int) -> Iterator[Any]:
     """Rows in the order of arrival; the first column is `seq`."""
     while True:
         page = _filtered(select(*columns), where).where(ReportRow.seq > after_seq).order_by(ReportRow.seq)
@@ -213,7 +213,7 @@ def _pages(engine: Engine, columns: Sequence[Any], where: Filter, after_seq: int
         after_seq = rows[-1][0]
 
 
-def _kept(row: Row[Any]) -> Kept:
+def _kept(row: Any) -> Kept:
     *summary, redaction, sample_rate, body = row
     return Kept(Summary(*summary), redaction, sample_rate, json.loads(body))
 
