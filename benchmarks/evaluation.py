@@ -21,7 +21,7 @@ from tables import publish
 
 from evidencerails import Guard
 from evidencerails.evaluation.datasets import Dataset
-from evidencerails.evaluation.report.wording import told
+from evidencerails.evaluation.report.wording import shown as worded
 from evidencerails.evaluation.session import Plan, evaluate
 
 HERE = Path(__file__).resolve().parent
@@ -80,9 +80,11 @@ def table(all_results: dict[str, dict[str, Any]]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("data set", "method", *(SHOWN.get(name, name) for name in shown))]
     for name, results in all_results.items():
         for method, found in results["methods"].items():
-            rows.append((name, method, *(told(key, found.get(key), interval=key != "latency_ms_p50") for key in shown)))
+            rows.append(
+                (name, method, *(worded(key, found.get(key), interval=key != "latency_ms_p50") for key in shown))
+            )
         for baseline, found in results["baselines"].items():
-            rows.append((name, f"*{BASELINES[baseline]}*", *(told(key, found.get(key)) for key in shown)))
+            rows.append((name, f"*{BASELINES[baseline]}*", *(worded(key, found.get(key)) for key in shown)))
     return rows
 
 
@@ -94,7 +96,7 @@ def check() -> int:
         return 2
     now = entry_of(results_of(ROWS, tuple(before["methods"]), None), "smoke")
     for method, found in now["methods"].items():
-        print(f"{method}: F1 {told('f1', found['f1'])}, recorded {told('f1', before['methods'][method]['f1'])}")
+        print(f"{method}: F1 {worded('f1', found['f1'])}, recorded {worded('f1', before['methods'][method]['f1'])}")
     fall = fall_of(now, before)
     if fall:
         print(f"evaluation: {fall}", file=sys.stderr)

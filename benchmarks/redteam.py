@@ -18,7 +18,7 @@ from evidencerails.evaluation.redteam.running import attack_all
 from evidencerails.evaluation.redteam.scoring import scores
 from evidencerails.evaluation.redteam.suite import SHIPPED, read_suite
 from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget
-from evidencerails.evaluation.redteam.told import dimension_rows, score_told
+from evidencerails.evaluation.redteam.wording import dimension_rows, score_shown
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
 
 def _cells(one: dict[str, Any]) -> tuple[str, str, str]:
     caught = f"{one['false_caught']} of {one['false_planted']}"
-    return score_told(one), caught, f"{one['true_passed']} of {one['true_planted']}"
+    return score_shown(one), caught, f"{one['true_passed']} of {one['true_planted']}"
 
 
 if __name__ == "__main__":

@@ -212,7 +212,7 @@ def default_decisions() -> str:
 
 def rails_table() -> str:
     """Flow, flag, action, check, message and exception of each rail."""
-    from evidencerails.cli.catalog import RAILS
+    from evidencerails.adapters.nemo_rails import RAILS
 
     rows = ["| flow | flag | action | check | blocked: the user reads | exception |", "|---|---|---|---|---|---|"]
     for rail in RAILS.values():

@@ -36,7 +36,7 @@ from evidencerails.settings.monitoring import MonitoringSettings
 from evidencerails.settings.nli import NliSettings
 from evidencerails.settings.policies import CHECKS, FINDERS, Rule, When
 from evidencerails.settings.problems import nearest, problems
-from evidencerails.settings.reading import APP_KEYS, read_settings
+from evidencerails.settings.reading import read_settings
 from evidencerails.settings.scoring import (
     DEFAULT_MEASURE_WEIGHTS,
     MEASURES,
@@ -54,13 +54,11 @@ from evidencerails.settings.telemetry import TelemetrySettings
 from evidencerails.settings.tools import ToolsSettings
 
 __all__ = [
-    "APP_KEYS",
     "CHECKS",
     "DEFAULT_MEASURE_WEIGHTS",
     "FINDERS",
     "MAX_SAMPLES",
     "MEASURES",
-    "SCHEMA_VERSION",
     "Activation",
     "BudgetSettings",
     "CacheSettings",
@@ -86,8 +84,6 @@ __all__ = [
     "read_settings",
 ]
 
-SCHEMA_VERSION = 1
-"""Of these settings; raised when a key moves, and `evidencerails migrate` moves it."""
 OnUnverified = Literal["allow", "warn", "escalate", "block", "raise"]
 Activation = Literal["per_response", "always", "shadow"]
 
@@ -95,8 +91,6 @@ Activation = Literal["per_response", "always", "shadow"]
 class GuardConfig(Section):
     """All settings, validated."""
 
-    schema_version: Literal[1] = 1
-    """Version of this schema."""
     activation: Activation = "per_response"
     """Run where a flow sets the flag, on every answer, or off the path without ever changing one."""
     on_unverified: OnUnverified = "warn"
@@ -148,14 +142,6 @@ class GuardConfig(Section):
         if then is not None and then.tiers is not None and self.escalation is None:
             raise ValueError("monitoring.budget.when_exhausted.tiers needs `escalation`: there is no review queue")
         return self
-
-    @field_validator("schema_version", mode="before")
-    @classmethod
-    def _is_this_version(cls, value: Any) -> Any:
-        if isinstance(value, int) and not isinstance(value, bool) and value != SCHEMA_VERSION:
-            remedy = "upgrade evidencerails" if value > SCHEMA_VERSION else "run: evidencerails migrate PATH --write"
-            raise ValueError(f"this version of evidencerails reads version {SCHEMA_VERSION}; {remedy}")
-        return value
 
     @field_validator("checks")
     @classmethod

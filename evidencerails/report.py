@@ -318,7 +318,7 @@ class Report(Value):
 
     def _repr_html_(self) -> str:
         """How a notebook shows the report: marked words, claims, evidence."""
-        from evidencerails.cli.page import notebook_view
+        from evidencerails.report_page import notebook_view
 
         return notebook_view(self)
 

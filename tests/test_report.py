@@ -9,9 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from evidencerails import Report
-from evidencerails.cli.render import words_of
 from evidencerails.exchange import Span
 from evidencerails.report import MAX_PLAIN_BYTES, CheckResult, Claim, Finding, NliScores, Quote, text_hash
+from evidencerails.report_page import words_of
 
 RESPONSE = "The tower stands in Berlin."
 SECRET = "The tower stands in Paris, says the secret memo."

@@ -18,9 +18,9 @@ from evidencerails.adapters.nemo_flags import FLAGS
 from evidencerails.adapters.nemo_hold import hold_no_events
 from evidencerails.adapters.nemo_install import FLOWS, broken_action_files, is_our_action
 from evidencerails.adapters.nemo_plugin import NemoPlugin, attach
+from evidencerails.adapters.nemo_rails import TOOL_FLOW
 from evidencerails.adapters.nemo_stream import watch_streams
 from evidencerails.adapters.nemo_tools import (
-    TOOL_FLOW,
     TOOL_RAIL_OF_COLANG_2,
     TOOL_RAIL_REMEDY,
     forget_earlier_calls,

@@ -15,6 +15,7 @@ from evidencerails.adapters.nemo import REPORT_VARIABLE, stakes_in
 from evidencerails.adapters.nemo_log import log_report, log_shadow
 from evidencerails.adapters.nemo_outcome import SHADOW, Verdict, not_run, verdict_of
 from evidencerails.adapters.nemo_plugin import NemoPlugin, Rail, plugin_of
+from evidencerails.adapters.nemo_rails import TOOL_FLOW
 from evidencerails.adapters.nemo_turn import Turn
 from evidencerails.errors import EvidencerailsError, InputError, place_of, reason_of
 from evidencerails.exchange import Exchange
@@ -23,7 +24,7 @@ from evidencerails.tool_calls import as_tool_calls, as_tools
 
 log = logging.getLogger("evidencerails")
 
-TOOL_FLOW = "check tool calls"
+
 CHECK_TOOL_CALLS = Rail(TOOL_FLOW, ("tools",))
 TOOL_RAIL_OF_COLANG_2 = f"rails.tool_output lists {TOOL_FLOW!r}, but NeMo runs no tool rails in Colang 2.x"
 TOOL_RAIL_REMEDY = f"take it out there and write `await {TOOL_FLOW} $calls` in the flow that makes the calls"

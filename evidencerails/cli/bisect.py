@@ -14,7 +14,8 @@ import typer
 from evidencerails.cli.errors import EXIT_UNVERIFIED, CliError
 from evidencerails.cli.span import seconds_of
 from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
-from evidencerails.cli.terminal import say, visible
+from evidencerails.cli.terminal import say
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from evidencerails.exchange import Exchange
@@ -164,7 +165,7 @@ class _App:
 
     async def report(self, question: Exchange, guard: Guard) -> Report:
         """What the app's own rails say of its answer; if none of them ran, what its settings say of it."""
-        from evidencerails.cli.recording import recorded
+        from evidencerails.adapters.nemo_watch import recorded
         from evidencerails.report import Report
 
         chunks = "\n\n".join(passage.text for passage in question.evidence)

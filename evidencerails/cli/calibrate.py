@@ -49,9 +49,9 @@ def calibrate(
     """
     from evidencerails.evaluation.fitting import Wanted, as_yaml
     from evidencerails.evaluation.fitting import calibrate as fit
-    from evidencerails.evaluation.metrics import scipy_stats, sklearn_metrics
+    from evidencerails.evaluation.metrics import library
 
-    sklearn_metrics(), scipy_stats()
+    library("sklearn"), library("scipy")
     for file in (out, json_file, html):
         if file is not None:
             refuse_unwritable(file)
@@ -73,7 +73,7 @@ def calibrate(
     if json_file is not None:
         json_file.write_text(json.dumps(_plain(found), indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if html is not None:
-        from evidencerails.evaluation.report.calibration_page import calibration_page
+        from evidencerails.evaluation.report.page import calibration_page
 
         html.write_text(calibration_page(found), encoding="utf-8")
     _print(found)
@@ -103,15 +103,15 @@ def _print(found: Calibration) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from evidencerails.evaluation.report.calibration_page import SHOWN, threshold_row
-    from evidencerails.evaluation.report.wording import SHORT, told
+    from evidencerails.evaluation.report.page import QUALITY, quality_names, threshold_row
+    from evidencerails.evaluation.report.wording import shown
 
     quality = Table(show_edge=False, pad_edge=False)
-    for name in ("method", "held out", *(SHORT.get(name, name.replace("_", " ")) for name in SHOWN), "what came of it"):
+    for name in ("method", "held out", *quality_names(), "what came of it"):
         quality.add_column(name)
     for one in found.fitted:
-        for word, side, what in (("before", one.before, ""), ("after", one.after, one.told)):
-            cells = (told(name, side[name], interval=False) for name in SHOWN)
+        for word, side, what in (("before", one.before, ""), ("after", one.after, one.conclusion)):
+            cells = (shown(name, side[name], interval=False) for name in QUALITY)
             quality.add_row(Text(one.name if word == "before" else ""), word, *cells, Text(what))
     thresholds = Table(show_edge=False, pad_edge=False)
     for name in ("threshold of", "value", "false abstention", "leak", "precision"):

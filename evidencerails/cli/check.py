@@ -187,31 +187,30 @@ def _prepared(
 def _checked(guard: Guard, exchange: Exchange) -> Report:
     import asyncio
 
-    from evidencerails.cli.recording import quiet
+    from evidencerails.adapters.nemo_watch import quiet
 
     with quiet():  # what fails inside a check is the reason of the report
         return asyncio.run(guard.check_exchange(exchange))
 
 
 def _print(report: Report, answer: str, redaction: Redaction, debug_claims: bool) -> None:
-    from evidencerails.cli.render import print_report
+    from evidencerails.cli.render import extraction_of, print_extraction, print_report
     from evidencerails.cli.terminal import console
 
     out = console()
     if debug_claims:
-        from evidencerails.cli.extraction import extraction_of, print_extraction
-
         print_extraction(extraction_of(report, answer, redaction), out)
     print_report(report, answer, redaction=redaction, to=out)
 
 
 def _write_page(file: Path, report: Report, answer: str, settings: GuardConfig, debug_claims: bool) -> None:
-    from evidencerails.cli.page import page
+    from evidencerails.cli.render import extraction_of
+    from evidencerails.report_page import page
 
     hides_evidence = "evidence" in settings.expose.model_fields_set and not settings.expose.evidence
-    text = page(
-        report, answer, redaction=settings.redaction, expose_evidence=not hides_evidence, debug_claims=debug_claims
-    )
+    redaction = settings.redaction
+    extraction = extraction_of(report, answer, redaction) if debug_claims else None
+    text = page(report, answer, redaction=redaction, expose_evidence=not hides_evidence, extraction=extraction)
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:

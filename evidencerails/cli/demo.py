@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from evidencerails.cli.errors import CliError
-from evidencerails.cli.terminal import console, say, visible
+from evidencerails.cli.terminal import console, say
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,7 +80,7 @@ def demo(
     The model is a local stand-in that speaks the OpenAI protocol and says what the script tells it; NeMo Guardrails,
     the rail and the verdicts are the real ones.
     """
-    from evidencerails.cli.recording import quiet
+    from evidencerails.adapters.nemo_watch import quiet
 
     started = time.perf_counter()
     home = os.getcwd()
@@ -119,8 +120,8 @@ class Played(NamedTuple):
 
 
 async def _play() -> list[Played]:
+    from evidencerails.adapters.nemo_watch import recorded
     from evidencerails.cli.installation import make_plugin_visible
-    from evidencerails.cli.recording import recorded
     from evidencerails.testing import ReplayServer
 
     make_plugin_visible()

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from evidencerails.cli.errors import CliError
-from evidencerails.cli.terminal import console, say, visible
+from evidencerails.cli.terminal import console, say
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
-    from evidencerails.cli.doctor_rows import Row
-    from evidencerails.cli.doctor_source import Problem, Source
+    from evidencerails.adapters.nemo_source import Source
+    from evidencerails.cli.doctor_probe import Row
+    from evidencerails.cli.doctor_problems import Problem
+    from evidencerails.config import GuardConfig
 
 EXIT_FIRES = 0
 EXIT_DOES_NOT_FIRE = 1
@@ -41,7 +44,7 @@ def doctor(
 
     Exit code: 0 all fire, 1 one does not, 2 wrong usage.
     """
-    from evidencerails.cli.recording import quiet
+    from evidencerails.adapters.nemo_watch import quiet
 
     if not folder.is_dir():
         raise CliError(f"no folder {str(folder)!r}; give the folder that holds your config.yml")
@@ -63,82 +66,70 @@ def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row],
     Raises:
         CliError: NeMo cannot load the config.
     """
-    from evidencerails.adapters.nemo_install import import_path_problem
-    from evidencerails.cli.doctor_needs import unmet_needs
-    from evidencerails.cli.doctor_probe import copied
-    from evidencerails.cli.doctor_source import Problem, Source
-    from evidencerails.cli.doctor_static import langchain_limits, static_problems
-    from evidencerails.cli.installation import load_config, make_plugin_visible, stale_files
+    from evidencerails.adapters.nemo_source import Source, copied
+    from evidencerails.cli.doctor_problems import Problem, langchain_limits, static_problems
+    from evidencerails.cli.installation import load_config
+    from evidencerails.config import GuardConfig
+    from evidencerails.errors import SettingsError
 
-    problems: list[Problem] = []
-    line = make_plugin_visible()
-    if line:
-        problems.append(
-            Problem("error", "plugin_not_found", "NeMo does not find `evidencerails/plugin`", f"run: {line}")
-        )
-    half = import_path_problem()
-    if half:
-        problems.append(Problem("error", "half_a_plugin", half, "run the app from a folder of its own"))
-    stale = stale_files()
-    if stale:
-        shown = ", ".join(stale[:3])
-        problems.append(
-            Problem(
-                "error", "stale_plugin", f"the installed plugin is older than this package: {shown}", "install again"
-            )
-        )
+    problems = _installation_problems()
     with copied(folder) as copy:
         source = Source.read(copy, load_config(copy))
-        settings, refused = _settings(source)
-        if refused is not None:
+        try:
+            settings = GuardConfig.load(source.config.custom_data.get("evidencerails") or {})
+        except SettingsError as error:
+            refused = Problem("error", "settings", str(error), "the app refuses to start with these settings")
             return [], [*problems, refused]
         problems += langchain_limits(folder)
-        problems += static_problems(source, settings.activation, flags_in_app=flags_in_app)
-        problems += unmet_needs(source, settings)
+        problems += static_problems(source, settings, flags_in_app=flags_in_app)
         rows, found = asyncio.run(_probe(source, settings, live=live))
     return rows, [*problems, *found, *_let_through(rows, settings)]
 
 
-def _let_through(rows: Sequence[Row], settings: Any) -> list[Problem]:
+def _installation_problems() -> list[Problem]:
+    from evidencerails.adapters.nemo_install import import_path_problem
+    from evidencerails.cli.doctor_problems import Problem
+    from evidencerails.cli.installation import make_plugin_visible, stale_files
+
+    problems = []
+    if line := make_plugin_visible():
+        message = "NeMo does not find `evidencerails/plugin`"
+        problems.append(Problem("error", "plugin_not_found", message, f"run: {line}"))
+    if half := import_path_problem():
+        problems.append(Problem("error", "half_a_plugin", half, "run the app from a folder of its own"))
+    if stale := stale_files():
+        message = f"the installed plugin is older than this package: {', '.join(stale[:3])}"
+        problems.append(Problem("error", "stale_plugin", message, "install again"))
+    return problems
+
+
+def _let_through(rows: Sequence[Row], settings: GuardConfig) -> list[Problem]:
     """What a rail finds and the settings let pass: as configured, and yet worth saying."""
-    from evidencerails.cli.doctor_source import Problem
+    from evidencerails.cli.doctor_problems import Problem
 
     flows = ", ".join(dict.fromkeys(row.flow for row in rows if row.fires and row.planted.effect == "passed"))
     if not flows:
         return []
     if settings.activation == "shadow":
-        return [Problem("note", "shadow", f"{flows}: what is found is only recorded (activation: shadow)", "")]
+        return [Problem("note", "shadow", f"{flows}: what is found is only recorded (activation: shadow)")]
     message = f"{flows}: the planted hallucination was found, and your policies let it pass"
     return [Problem("warning", "found_but_allowed", message, "see `policies:` under custom_data.evidencerails")]
 
 
-def _settings(source: Source) -> tuple[Any, Problem | None]:
-    from evidencerails.cli.doctor_source import Problem
-    from evidencerails.config import GuardConfig
-    from evidencerails.errors import SettingsError
-
-    try:
-        return GuardConfig.load(source.config.custom_data.get("evidencerails") or {}), None
-    except SettingsError as error:
-        return None, Problem("error", "settings", str(error), "the app refuses to start with these settings")
-
-
-async def _probe(source: Source, settings: Any, *, live: bool) -> tuple[list[Row], list[Problem]]:
-    from evidencerails.cli import doctor_standin as standin
-    from evidencerails.cli.doctor_actions import action_problems
+async def _probe(source: Source, settings: GuardConfig, *, live: bool) -> tuple[list[Row], list[Problem]]:
+    from evidencerails.cli import doctor_plants as plants
     from evidencerails.cli.doctor_probe import Prober
-    from evidencerails.cli.doctor_source import Problem
+    from evidencerails.cli.doctor_problems import Problem, action_problems
     from evidencerails.testing import ReplayServer
 
     try:
         with ReplayServer() as server:
-            stand_in = None if live else standin.StandIn(server)
-            plants = (
-                (standin.LIVE_HALLUCINATION, standin.LIVE_CLEAN) if live else (standin.HALLUCINATION, standin.CLEAN)
-            )
-            if not live:
-                standin.stand_in_for_models(source.config, server.base_url)
-            prober = Prober(source, settings, stand_in, plants)
+            if live:
+                prober = Prober(source, settings, None, (plants.LIVE_HALLUCINATION, plants.LIVE_CLEAN))
+            else:
+                plants.stand_in_for_models(source.config, server.base_url)
+                stand_in = plants.StandIn(server)
+                prober = Prober(source, settings, stand_in, (plants.HALLUCINATION, plants.CLEAN))
             problems = action_problems(source)
             if source.is_colang_2:
                 return await prober.rows_of_colang_2(server.base_url), problems

@@ -13,8 +13,7 @@ import typer
 
 from evidencerails.cli.check_input import refuse_unwritable
 from evidencerails.cli.errors import EXIT_UNVERIFIED, CliError
-from evidencerails.cli.progress import ProgressBar
-from evidencerails.cli.terminal import console, say
+from evidencerails.cli.terminal import ProgressBar, console, say
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -104,14 +103,14 @@ def _plan(dataset: str, data: Path, origin: str, method: list[str], run_file: Pa
 
 
 def _evaluated(plan: Plan, config: Path | None) -> dict[str, Any]:
-    from evidencerails.cli.recording import quiet
+    from evidencerails.adapters.nemo_watch import quiet
     from evidencerails.config import GuardConfig
     from evidencerails.evaluation.methods import for_evaluation
-    from evidencerails.evaluation.metrics import scipy_stats, sklearn_metrics
+    from evidencerails.evaluation.metrics import library
     from evidencerails.evaluation.session import evaluate
     from evidencerails.guard import Guard
 
-    sklearn_metrics(), scipy_stats()  # missing packages are told now, not after the run
+    library("sklearn"), library("scipy")  # missing packages are told now, not after the run
     guard = Guard(for_evaluation(GuardConfig.load(config)))  # before it is made: a guard opens its store at once
     progress = ProgressBar("evaluating")
 
@@ -133,12 +132,11 @@ def _write(
     if json_file is not None:
         json_file.write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if markdown is not None:
-        from evidencerails.evaluation.report.markdown import markdown as as_markdown
+        from evidencerails.evaluation.report.wording import markdown as as_markdown
 
         markdown.write_text(as_markdown(results), encoding="utf-8")
     if html is not None:
-        from evidencerails.evaluation.report.page import page
-        from evidencerails.evaluation.report.worst import worst_items
+        from evidencerails.evaluation.report.page import page, worst_items
         from evidencerails.evaluation.runs import outcomes_in
 
         rows = plan.dataset.rows(sample=plan.sample, seed=plan.seed)
@@ -151,8 +149,8 @@ def _print(results: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from evidencerails.evaluation.report.markdown import about, compared
-    from evidencerails.evaluation.report.wording import BASELINE_NAMES, SHORT, conservative, told
+    from evidencerails.evaluation.report.wording import BASELINE_NAMES, SHORT, about, compared, conservative
+    from evidencerails.evaluation.report.wording import shown as in_words
 
     shown = ("n", "unverified", "f1", "balanced_accuracy", "auroc", "ece", "latency_ms_p50")
     table = Table(show_edge=False, pad_edge=False)
@@ -160,12 +158,12 @@ def _print(results: dict[str, Any]) -> None:
     for name in shown:
         table.add_column(SHORT.get(name, name), justify="right", no_wrap=True)
     for method, found in results["methods"].items():
-        table.add_row(Text(method), *(_cell(name, told(name, found.get(name))) for name in shown))
+        table.add_row(Text(method), *(_cell(name, in_words(name, found.get(name))) for name in shown))
         if any("conservative" in metric for metric in found.values()):
             second = (_cell(name, conservative(name, found.get(name))) for name in shown)
             table.add_row(Text("  unverified as wrong", style="dim"), *second)
     for baseline, found in results["baselines"].items():
-        cells = (_cell(name, told(name, found.get(name))) for name in shown)
+        cells = (_cell(name, in_words(name, found.get(name))) for name in shown)
         table.add_row(Text(BASELINE_NAMES[baseline], style="dim"), *cells)
     out = console()
     out.print(Text(f"{results['run']['dataset']}: {about(results)}"))

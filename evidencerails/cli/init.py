@@ -8,9 +8,10 @@ from pathlib import Path
 
 import typer
 
-from evidencerails.cli.catalog import RAILS
+from evidencerails.adapters.nemo_rails import RAILS
 from evidencerails.cli.errors import CliError
-from evidencerails.cli.terminal import say, visible
+from evidencerails.cli.terminal import say
+from evidencerails.text.visible import visible
 
 ACTIVATIONS = ("per_response", "always", "shadow")
 _FLOWS = ", ".join(RAILS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
@@ -13,10 +12,12 @@ from typing import Any
 import yaml
 
 from evidencerails.adapters.nemo_evidence import instructions_of, marked_context, statements
-from evidencerails.cli.catalog import IMPORT_PATH, IMPORT_STATEMENT, RAILS, variables_set
+from evidencerails.adapters.nemo_install import IMPORT_PATH
+from evidencerails.adapters.nemo_rails import IMPORT_STATEMENT, RAILS
+from evidencerails.adapters.nemo_source import config_files, read_exact, variables_set
 from evidencerails.cli.embeddings_needed import EMBEDDINGS, can_download, missing_embeddings
 from evidencerails.cli.errors import CliError
-from evidencerails.cli.init_record import Changes, read_exact
+from evidencerails.cli.init_record import Changes
 from evidencerails.cli.installation import load_config, make_plugin_visible
 from evidencerails.cli.terminal import say
 from evidencerails.cli.yaml_edit import CannotEdit, add_item, set_default
@@ -50,15 +51,6 @@ def plan(folder: Path, *, flows: Sequence[str] = (), activation: str | None = No
     if changes:
         _prove_that_it_loads(folder, {**texts, **new}, chosen)
     return changes
-
-
-def config_files(folder: Path) -> list[Path]:
-    """The YAML and Colang files of a config folder in the order in which NeMo reads them."""
-    found = []
-    for root, _, files in os.walk(folder, followlinks=True):
-        inside_kb = os.path.relpath(root, folder).split(os.sep)[0].startswith("kb")
-        found += [Path(root) / f for f in files if f.endswith((".yml", ".yaml", ".co")) and not inside_kb]
-    return found
 
 
 def _default_flows(config: Any, texts: dict[Path, str]) -> list[str]:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from evidencerails.adapters.nemo_source import read_exact
 from evidencerails.cli.errors import CliError
 
 RECORD = ".evidencerails-init.json"
@@ -14,18 +15,6 @@ RECORD = ".evidencerails-init.json"
 
 Changes = dict[Path, tuple["str | None", "str | None"]]
 """file -> text before and after; None where the file is not there."""
-
-
-def read_exact(file: Path) -> str:
-    """The file's text with its line ends as they are.
-
-    Raises:
-        CliError: it is not UTF-8.
-    """
-    try:
-        return file.read_bytes().decode("utf-8")
-    except UnicodeDecodeError:
-        raise CliError(f"{str(file)!r} is not UTF-8 text; NeMo cannot read it either") from None
 
 
 def write(folder: Path, changes: Changes) -> None:

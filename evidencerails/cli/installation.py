@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from evidencerails.cli.catalog import IMPORT_PATH
+from evidencerails.adapters.nemo_install import IMPORT_PATH
 from evidencerails.cli.errors import CliError
 from evidencerails.settings.paths import PACKAGE, plugin_folder
 

@@ -19,7 +19,6 @@ from evidencerails.cli import (
     demo,
     doctor,
     init,
-    migrate,
     monitor,
     monitoring,
     redteam,
@@ -85,7 +84,6 @@ app.command("alert")(monitoring.alert)
 app.command("gate")(monitoring.gate)
 app.command("bisect")(bisect.bisect)
 app.command("schema")(schema.schema)
-app.command("migrate")(migrate.migrate)
 app.command("change")(monitoring.change)
 app.add_typer(review.app, name="review")
 app.add_typer(store.app, name="store")

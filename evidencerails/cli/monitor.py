@@ -11,7 +11,8 @@ import typer
 
 from evidencerails.cli.span import seconds_of
 from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
-from evidencerails.cli.terminal import can_write, console, visible
+from evidencerails.cli.terminal import can_write, console
+from evidencerails.text.visible import visible
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 PLAIN_BLOCKS = " .:-=+*#@"

@@ -11,7 +11,8 @@ import typer
 
 from evidencerails.cli.errors import CliError
 from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
-from evidencerails.cli.terminal import say, visible
+from evidencerails.cli.terminal import say
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig

@@ -13,10 +13,9 @@ import typer
 
 from evidencerails.cli.check_input import refuse_unwritable
 from evidencerails.cli.errors import EXIT_UNVERIFIED, CliError
-from evidencerails.cli.progress import ProgressBar
 from evidencerails.cli.redteam_target import Attacked, documents_in, opened
 from evidencerails.cli.redteam_written import Written
-from evidencerails.cli.terminal import say
+from evidencerails.cli.terminal import ProgressBar, say
 
 if TYPE_CHECKING:
     from evidencerails.evaluation.redteam.attacks import Attack, Category
@@ -135,7 +134,7 @@ def _static(files: Sequence[Path], shipped: bool) -> list[Attack]:
 
 
 def _run(attacked: Attacked, documents: Any, static: Sequence[Attack], **options: Any) -> Run:
-    from evidencerails.cli.recording import quiet
+    from evidencerails.adapters.nemo_watch import quiet
     from evidencerails.evaluation.redteam.session import Plan, run
 
     progress = ProgressBar("attacking")
@@ -164,7 +163,7 @@ def _exit_code(run: Run, min_score: float | None, min_coverage: float) -> int:
         say(f"the robustness score {score:.3f} is below {min_score:g}")
         return EXIT_BELOW
     if run.data["coverage"]["value"] < min_coverage:
-        from evidencerails.evaluation.redteam.told import coverage_line
+        from evidencerails.evaluation.redteam.wording import coverage_line
 
         say(f"{coverage_line(run.data)}; --category names the ones you want, --min-coverage accepts fewer")
         return EXIT_UNVERIFIED

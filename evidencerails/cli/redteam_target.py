@@ -104,8 +104,8 @@ def _engine(config: Path | None, ask: bool | None) -> Attacked:
 
 
 def _app(folder: Path, ask: bool | None) -> Attacked:
+    from evidencerails.adapters.nemo_watch import quiet
     from evidencerails.cli.installation import load_config, make_plugin_visible
-    from evidencerails.cli.recording import quiet
     from evidencerails.config import GuardConfig
     from evidencerails.evaluation.redteam.targets import quiet_settings
 
@@ -141,14 +141,13 @@ def _started_app(folder: Path, loaded: Any, settings: GuardConfig, *, ask: bool)
 
 def _rails(loaded: Any) -> Any:
     """The running app, which keeps no records: an attack leaves no trace in them."""
-    from evidencerails.cli.doctor_rows import started
+    from evidencerails.adapters.nemo_watch import started
 
     given = dict((loaded.custom_data or {}).get("evidencerails") or {})
     for name in ("store", "escalation", "telemetry"):
         given.pop(name, None)
     loaded.custom_data = {**(loaded.custom_data or {}), "evidencerails": given}
-    with started(loaded) as rails:
-        return rails
+    return started(loaded)
 
 
 def _with_store(settings: GuardConfig, url: str | None) -> GuardConfig:

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from evidencerails.cli.terminal import console, say, visible
+from evidencerails.cli.terminal import console, say
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from evidencerails.evaluation.redteam.session import Run
@@ -43,11 +44,11 @@ def _write(run: Run, files: Written) -> None:
     if files.json is not None:
         files.json.write_text(json.dumps(run.data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if files.markdown is not None:
-        from evidencerails.evaluation.redteam.told import markdown
+        from evidencerails.evaluation.redteam.wording import markdown
 
         files.markdown.write_text(markdown(run.data), encoding="utf-8")
     if files.html is not None:
-        from evidencerails.evaluation.redteam.page import page
+        from evidencerails.evaluation.redteam.wording import page
 
         files.html.write_text(page(run.data), encoding="utf-8")
 
@@ -56,7 +57,7 @@ def _print(run: Run) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from evidencerails.evaluation.redteam.told import TITLES, category_rows, dimension_rows, summary
+    from evidencerails.evaluation.redteam.wording import TITLES, category_rows, dimension_rows, summary
 
     out, table = console(), Table(show_edge=False, pad_edge=False)
     expected = TITLES.index("expected behaviour")  # stands in the files: a terminal is too narrow for it

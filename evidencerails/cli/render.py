@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evidencerails.cli.terminal import can_write, console, visible
+from evidencerails.cli.terminal import can_write, console, say
+from evidencerails.exchange import Span
 from evidencerails.report import text_hash
+from evidencerails.report_page import marks
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -25,30 +27,8 @@ LABEL_STYLES = {
     "absent": "yellow",
     "unevaluatable": "dim",
 }
-MARKED = ("contradicted", "absent", "partially_supported")
 MAX_SHOWN = 400
 """Characters of a claim or quote in the table; the JSON report has all of them."""
-MOST_WORDS = 0.6
-"""If more of a claim's words than this share are missing from its evidence, marking single words says nothing."""
-SHORTEST_MARKED = 4
-"""Shorter words without a digit are mostly articles, particles and auxiliaries."""
-_WORD = re.compile(r"\w+(?:[.,'’:/-]\w+)*")
-
-
-class Mark(NamedTuple):
-    """A stretch of the answer to mark, by character offsets."""
-
-    start: int
-    end: int
-    label: str
-    """Why: the label of a claim, or the kind of a finding."""
-    claim: int = 0
-    """Number of the claim in the report, from 1; 0 for a finding that belongs to none."""
-
-    @property
-    def style(self) -> str:
-        """Its look on a terminal."""
-        return LABEL_STYLES.get(self.label, "bold red")
 
 
 def print_report(
@@ -89,63 +69,12 @@ def marked_answer(report: Report, answer: str, *, brackets: tuple[str, str] = ("
     out, place = Text(), 0
     for mark in marks(report, answer):
         out.append(visible(answer[place : mark.start]))
-        out.append(brackets[0] + visible(answer[mark.start : mark.end]) + brackets[1], style=mark.style)
+        out.append(
+            brackets[0] + visible(answer[mark.start : mark.end]) + brackets[1],
+            style=LABEL_STYLES.get(mark.label, "bold red"),
+        )
         place = mark.end
     out.append(visible(answer[place:]))
-    return out
-
-
-def marks(report: Report, answer: str) -> list[Mark]:
-    """The offending words of an answer in order, none in two marks."""
-    return _disjoint(_marks(report, answer))
-
-
-def words_of(report: Report) -> str:
-    """The answer as far as a report holds it, each word in its place; an ellipsis where words are missing."""
-    spans = [claim.span for claim in report.claims]
-    spans += [finding.span for finding in report.findings if finding.span is not None]
-    answer = ["\0"] * max((span.end for span in spans), default=0)
-    for span in spans:
-        answer[span.start : span.end] = span.text
-    return re.sub("\0+", lambda gap: "…".center(len(gap[0])) if len(gap[0]) > 2 else " " * len(gap[0]), "".join(answer))
-
-
-def _marks(report: Report, answer: str) -> Iterable[Mark]:
-    for number, claim in enumerate(report.claims, start=1):
-        if claim.label in MARKED:
-            yield from _marks_in_claim(claim, number, answer)
-    for finding in report.findings:
-        if finding.span is not None and finding.kind != "unsupported_claim":
-            yield Mark(finding.span.start, finding.span.end, finding.kind)
-
-
-def _marks_in_claim(claim: Claim, number: int, answer: str) -> list[Mark]:
-    """The words of a claim that its evidence lacks; the whole claim if there are none, or mostly such words."""
-    label, span = claim.label, claim.span
-    known = {word.casefold() for quote in claim.evidence for word in _WORD.findall(quote.span.text)}
-    words = list(_WORD.finditer(answer, span.start, span.end))
-    unknown = [word for word in words if word.group().casefold() not in known and _says_something(word.group())]
-    if not unknown or len(unknown) > MOST_WORDS * len(words):
-        return [Mark(span.start, span.end, label, number)]
-    return [Mark(word.start(), word.end(), label, number) for word in unknown]
-
-
-def _says_something(word: str) -> bool:
-    return len(word) >= SHORTEST_MARKED or any(character.isdigit() for character in word)
-
-
-def _disjoint(found: Iterable[Mark]) -> list[Mark]:
-    """The marks in order, without what an earlier one covers; those of one claim with a blank between are joined."""
-    out: list[Mark] = []
-    for mark in sorted(found):
-        last = out[-1] if out else None
-        if last and mark.start <= last.end + 1 and (mark.label, mark.claim) == (last.label, last.claim):
-            out[-1] = last._replace(end=max(mark.end, last.end))
-        elif last and mark.start < last.end:
-            if mark.end > last.end:
-                out.append(mark._replace(start=last.end))
-        else:
-            out.append(mark)
     return out
 
 
@@ -221,3 +150,88 @@ def _outcome(report: Report, redaction: Redaction) -> list[Text]:
 def _why(finding: Finding, redaction: Redaction) -> str:
     parts = [shown(finding.reason, redaction), *(_quoted(quote, redaction) for quote in finding.evidence[:2])]
     return " | ".join(part for part in parts if part)
+
+
+# What `--debug-claims` shows.
+NO_CLAIM = "makes no claim: a question, a greeting, a refusal, a heading, or the lead-in of a list"
+NOT_ALIGNED = "the model's, and not in the answer: no sentence says it, or it has another number or name"
+LEFT_OUT = "sentences that the model made no claim of were extracted by the rules"
+
+
+class ExtractedRow(NamedTuple):
+    """One claim, ready to show."""
+
+    text: str
+    span: str
+    """First and last offset and the words there."""
+    sentence: str
+    extractor: str
+
+
+class DroppedRow(NamedTuple):
+    """What did not become a claim, ready to show."""
+
+    text: str
+    reason: str
+
+
+class ShownExtraction(NamedTuple):
+    """All of it."""
+
+    claims: list[ExtractedRow]
+    dropped: list[DroppedRow]
+    notes: list[str]
+
+
+def extraction_of(report: Report, answer: str, redaction: Redaction) -> ShownExtraction:
+    """The extraction behind a report of the check `claims`, its texts harmless or redacted."""
+    details = report.checks["claims"].details
+    extracted = details.get("extracted", [])
+    claims = [
+        ExtractedRow(
+            shown(claim["text"], redaction),
+            f"{claim['span'][0]}:{claim['span'][1]} {shown(answer[slice(*claim['span'])], redaction)}",
+            shown(answer[slice(*claim["sentence"])], redaction),
+            claim["extractor"],
+        )
+        for claim in extracted
+    ]
+    dropped = [DroppedRow(shown(text, redaction), NOT_ALIGNED) for text in details.get("dropped_claims", [])]
+    silent = [DroppedRow(shown(span.text, redaction), NO_CLAIM) for span in _silent(answer, extracted)]
+    return ShownExtraction(claims, dropped + silent, _notes(details))
+
+
+def _silent(answer: str, extracted: Sequence[dict[str, Any]]) -> list[Span]:
+    """The sentences of which nothing became a claim."""
+    from evidencerails.text.sentences import split_sentences
+
+    told = [claim["sentence"] for claim in extracted]
+    return [span for span in split_sentences(answer) if not any(a < span.end and span.start < b for a, b in told)]
+
+
+def _notes(details: dict[str, Any]) -> list[str]:
+    left_out = details.get("uncovered_sentences", 0)
+    failures = [f"extraction by the model failed: {shown(reason)}" for reason in details.get("extraction_failures", [])]
+    return ([f"{left_out} {LEFT_OUT}"] if left_out else []) + failures
+
+
+def print_extraction(extraction: ShownExtraction, out: Console) -> None:
+    """Print the extraction; what went wrong in it goes to standard error."""
+    _table(out, ("extracted claim", "span", "sentence", "extractor"), extraction.claims)
+    if extraction.dropped:
+        _table(out, ("no claim", "reason"), extraction.dropped)
+    for note in extraction.notes:
+        say(note)
+
+
+def _table(out: Console, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(show_edge=False, pad_edge=False, expand=True)
+    for name in columns:
+        table.add_column(name, ratio=None if name == "extractor" else 1, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    out.print(table)
+    out.print()

@@ -145,8 +145,8 @@ def release(review_id: str = ID, as_json: bool = JSON, config: Path | None = CON
 
     It can be fetched again. Exit code: 0 done, 1 nobody has let it through, 2 wrong usage or the text was deleted.
     """
-    from evidencerails.cli.terminal import visible
     from evidencerails.operations.review.items import RELEASABLE
+    from evidencerails.text.visible import visible
 
     with _queue(config, store) as queue:
         item = queue.get(review_id).item

@@ -6,10 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from evidencerails.cli.terminal import console, visible
+from evidencerails.cli.terminal import console
 from evidencerails.operations.review.items import Item, OpenItem, plain_item
 from evidencerails.operations.review.package import Package
 from evidencerails.operations.store.clock import iso
+from evidencerails.text.visible import visible
 
 
 def print_items(items: Sequence[Item]) -> None:

@@ -1,38 +1,14 @@
-"""Text of others on a terminal: nothing in it may move the cursor, change colours, or reorder what is read."""
+"""How commands write to a terminal: consoles without markup, lines for people on standard error, progress."""
 
 from __future__ import annotations
 
-import re
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-_HOSTILE = re.compile(
-    "["
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 (without tab and newline), DEL and C1: ANSI escapes begin here
-    "\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
-    "\ufff9-\ufffb"  # invisible characters and the bidirectional controls ("Trojan Source")
-    "\ud800-\udfff"  # lone surrogates cannot be written to any stream
-    "\U000e0000-\U000e0fff"  # tags
-    "]"
-)
-
-
-def visible(text: str, *, one_line: bool = False) -> str:
-    """The text with every control, invisible and bidirectional character spelled out, as in `\\x1b` or `\\u202e`.
-
-    Tabs and newlines stay, unless `one_line` turns each run of white space into one blank.
-    """
-    if one_line:
-        text = re.sub(r"[ \t\r\n]+", " ", text)
-    return _HOSTILE.sub(_spelled, text)
-
-
-def _spelled(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def console(stream: TextIO | None = None, *, width: int | None = None) -> Console:
@@ -64,3 +40,42 @@ def say(message: str) -> None:
     encoding = sys.stderr.encoding or "utf-8"
     sys.stdout.flush()  # so that both streams into one file keep their order
     print(line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
+
+
+class ProgressBar:
+    """The bar of one command; `stop` it in any case.
+
+    Args:
+        title: what is being done.
+    """
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._bar: Any = None
+        self._task: Any = None
+        self._total = self._steps = 0
+
+    def start(self, total: int) -> None:
+        """Show it."""
+        self._total, self._steps = total, 0
+        if sys.stderr.isatty():
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn(self._title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=console(sys.stderr))
+            self._task = self._bar.add_task(self._title, total=total)
+            self._bar.start()
+
+    def step(self, *, told: bool = True) -> None:
+        """One more is done; `told` False for one that was done before."""
+        self._steps += 1
+        if self._bar is not None:
+            self._bar.advance(self._task)
+        elif told and self._steps * 10 // self._total > (self._steps - 1) * 10 // self._total:
+            say(f"{self._steps} of {self._total}")
+
+    def stop(self) -> None:
+        """Take it away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None

@@ -10,18 +10,21 @@ its strength cross-validated; it is refused where the best single method is as g
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, get_args
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evidencerails.errors import InputError
 from evidencerails.evaluation import metrics
-from evidencerails.evaluation.metrics import Bools, Floats, Interval
-from evidencerails.evaluation.resampling import ratio_interval
+from evidencerails.evaluation.bootstrap import interval, intervals, of_metric, of_ratio
+from evidencerails.evaluation.metrics import Bools, Floats
 from evidencerails.measures.calibrated import CLIP, calibrated, ensemble_score, log_odds
 from evidencerails.settings.calibration import CalibratorName, EnsembleCalibration, MethodCalibration
 
+Predict: TypeAlias = "Callable[[Floats], Floats]"
+"""From scores to probabilities."""
 CALIBRATORS: tuple[CalibratorName, ...] = get_args(CalibratorName)
 FOLDS = 5
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)
@@ -39,7 +42,7 @@ class Rows(NamedTuple):
     scores: Floats
     groups: Floats
 
-    def at(self, chosen: Bools) -> Rows:
+    def at(self, chosen: NDArray[Any]) -> Rows:
         """Some of the rows."""
         return Rows(self.labels[chosen], self.scores[chosen], self.groups[chosen])
 
@@ -50,7 +53,7 @@ class Fitted(NamedTuple):
     name: str
     settings: MethodCalibration | EnsembleCalibration | None
     """None where it was refused."""
-    told: str
+    conclusion: str
     """Why it was taken or refused, in words."""
     before: dict[str, Any]
     """Held-out log loss, Brier score and ECE of what it is compared with: the raw score, or the best single method."""
@@ -82,13 +85,8 @@ def _share(group: float, seed: int) -> float:
     return int.from_bytes(digest, "big") / 2**48
 
 
-def log_loss(labels: Bools, probabilities: Floats) -> float:
-    """Mean negative log probability of the label; probabilities are kept `CLIP` away from 0 and 1."""
-    return float(row_losses(labels, probabilities).mean())
-
-
 def row_losses(labels: Bools, probabilities: Floats) -> Floats:
-    """The log loss of each row."""
+    """The log loss of each row; probabilities are kept `CLIP` away from 0 and 1."""
     bounded = np.clip(probabilities, CLIP, 1 - CLIP)
     losses: Floats = -np.where(labels, np.log(bounded), np.log(1 - bounded))
     return losses
@@ -123,7 +121,7 @@ def _temperature(labels: Bools, scores: Floats) -> MethodCalibration:
     raw = odds(scores)
 
     def loss(log_temperature: float) -> float:
-        return log_loss(labels, 1 / (1 + np.exp(-raw / np.exp(log_temperature))))
+        return float(row_losses(labels, 1 / (1 + np.exp(-raw / np.exp(log_temperature)))).mean())
 
     found = minimize_scalar(loss, bounds=(np.log(0.05), np.log(20.0)), method="bounded")
     return MethodCalibration(method="temperature", temperature=round(float(np.exp(found.x)), 6))
@@ -153,72 +151,65 @@ def _isotonic(labels: Bools, scores: Floats) -> MethodCalibration:
     return MethodCalibration(method="isotonic", scores=tuple(distinct), probabilities=tuple(distinct.values()))
 
 
-def folds(groups: Floats, seed: int) -> Floats:
-    """The fold of each row; rows of one document share it."""
-    documents, index = np.unique(groups, return_inverse=True)
-    numbers = np.random.default_rng(seed).permutation(len(documents)) % min(FOLDS, len(documents))
-    return numbers[index].astype(np.float64)
+def cross_validated(fit: Callable[[Rows], Predict], rows: Rows) -> float:
+    """Mean log loss over folds of documents; infinite where the fit fails in one."""
+    from sklearn.model_selection import GroupKFold
 
-
-def cross_validated(kind: CalibratorName, rows: Rows, seed: int) -> float:
-    """Mean log loss over the folds; infinite where it cannot be fitted in one."""
-    parts, losses = folds(rows.groups, seed), []
-    for part in np.unique(parts):
-        inside = rows.at(parts != part)
-        outside = rows.at(parts == part)
+    parts = min(FOLDS, np.unique(rows.groups).size)
+    losses = []
+    for inside, outside in GroupKFold(parts).split(rows.scores, groups=rows.groups) if parts > 1 else ():
         try:
-            how = fit_one(kind, inside.labels, inside.scores)
+            predict = fit(rows.at(inside))
         except (InputError, ValueError):  # scikit-learn raises ValueError for a fold of one class
             return float("inf")
-        losses.append(log_loss(outside.labels, applied(how, outside.scores)))
-    return float(np.mean(losses))
+        losses.append(row_losses(rows.labels[outside], predict(rows.scores[outside])).mean())
+    return float(np.mean(losses)) if losses else float("inf")
 
 
-def fit_method(name: str, rows: Rows, outside: Bools, kind: CalibratorName | None, seed: int) -> Fitted:
+def _predictor(how: MethodCalibration) -> Predict:
+    return lambda scores: applied(how, scores)
+
+
+def fit_method(name: str, rows: Rows, outside: Bools, kind: CalibratorName | None) -> Fitted:
     """The calibrator of a method: of `kind`, or of the one that cross-validates best."""
     train, held = rows.at(~outside), rows.at(outside)
-    losses = {one: cross_validated(one, train, seed) for one in ((kind,) if kind else CALIBRATORS)}
+    losses = {
+        one: cross_validated(lambda part, one=one: _predictor(fit_one(one, part.labels, part.scores)), train)  # type: ignore[misc]
+        for one in ((kind,) if kind else CALIBRATORS)
+    }
     best = min(losses, key=lambda one: losses[one])
-    before = quality(held.labels, held.scores, held.groups)
-    bins = bins_of(held.labels, held.scores)
     if not np.isfinite(losses[best]):
-        return Fitted(name, None, "refused: its scores do not rise with hallucinations", before, before, bins, bins)
+        return _fitted(
+            name, None, "refused: its scores do not rise with hallucinations", held, held.scores, held.scores
+        )
     how = fit_one(best, train.labels, train.scores)
-    after_scores = applied(how, held.scores)
-    after = quality(held.labels, after_scores, held.groups)
-    if any(after[name]["value"] > before[name]["value"] for name in ("log_loss", "brier")):
-        told = f"refused: {best} is worse than the raw score on held-out documents"
-        return Fitted(name, None, told, before, after, bins, bins_of(held.labels, after_scores))
-    return Fitted(
-        name, how, f"{best}, chosen on training documents", before, after, bins, bins_of(held.labels, after_scores)
-    )
+    found = _fitted(name, how, f"{best}, chosen on training documents", held, held.scores, applied(how, held.scores))
+    if any(found.after[metric]["value"] > found.before[metric]["value"] for metric in ("log_loss", "brier")):
+        conclusion = f"refused: {best} is worse than the raw score on held-out documents"
+        return found._replace(settings=None, conclusion=conclusion)
+    return found
 
 
 def fit_ensemble(names: Sequence[str], rows: Rows, outside: Bools, seed: int) -> Fitted:
     """Weights over calibrated scores, a column a method; compared with the best method on held-out documents."""
     train, held = rows.at(~outside), rows.at(outside)
-    singles = [log_loss(train.labels, train.scores[:, place]) for place in range(len(names))]
-    best = int(np.argmin(singles))
-    strength = min(STRENGTHS, key=lambda one: _ensemble_loss(train, one, seed))
+    best = min(range(len(names)), key=lambda place: row_losses(train.labels, train.scores[:, place]).mean())
+
+    def predictor(part: Rows, strength: float) -> Predict:
+        how = _ensemble(names, part, strength)
+        return lambda scores: ensemble_scores(how, names, scores)
+
+    strength = min(STRENGTHS, key=lambda one: cross_validated(lambda part: predictor(part, one), train))
     how = _ensemble(names, train, strength)
-    together = ensemble_scores(how, names, held.scores)
-    single = held.scores[:, best]
-    before, after = (quality(held.labels, one, held.groups) for one in (single, together))
-    change = ratio_interval(row_losses(held.labels, together) - row_losses(held.labels, single),
-                          np.ones(held.labels.size), groups=held.groups, seed=seed)  # fmt: skip
-    told = (
-        f"log loss {_signed(change)} against {names[best]} alone on held-out documents"
-        if change.value is not None
-        else "no held-out rows"
+    together, single = ensemble_scores(how, names, held.scores), held.scores[:, best]
+    gain = row_losses(held.labels, together) - row_losses(held.labels, single)
+    change = interval(of_ratio(gain, np.ones(gain.size)), groups=held.groups, seed=seed)
+    is_better = change.value is not None and change.value < 0
+    conclusion = (
+        f"{'taken' if is_better else 'refused'}: log loss {change.value:+.4f} [{change.low:+.4f}, {change.high:+.4f}] "
+        f"against {names[best]} alone on held-out documents"
     )
-    settings = how if change.value is not None and change.value < 0 else None
-    word = "taken" if settings else "refused"
-    bins = [bins_of(held.labels, one) for one in (single, together)]
-    return Fitted("ensemble", settings, f"{word}: {told}", before, after, bins[0], bins[1])
-
-
-def _signed(change: Interval) -> str:
-    return f"{change.value:+.4f} [{change.low:+.4f}, {change.high:+.4f}]"
+    return _fitted("ensemble", how if is_better else None, conclusion, held, single, together)
 
 
 def _ensemble(names: Sequence[str], rows: Rows, strength: float) -> EnsembleCalibration:
@@ -235,29 +226,27 @@ def ensemble_scores(how: EnsembleCalibration, names: Sequence[str], scores: Floa
     return np.array([float("nan") if one is None else one for one in found])
 
 
-def _ensemble_loss(rows: Rows, strength: float, seed: int) -> float:
-    parts, losses = folds(rows.groups, seed), []
-    names = [str(place) for place in range(rows.scores.shape[1])]
-    for part in np.unique(parts):
-        inside, outside = rows.at(parts != part), rows.at(parts == part)
-        if inside.labels.all() or not inside.labels.any():
-            return float("inf")
-        how = _ensemble(names, inside, strength)
-        losses.append(log_loss(outside.labels, ensemble_scores(how, names, outside.scores)))
-    return float(np.mean(losses))
+def _fitted(
+    name: str,
+    settings: MethodCalibration | EnsembleCalibration | None,
+    conclusion: str,
+    held: Rows,
+    before: Floats,
+    after: Floats,
+) -> Fitted:
+    sides = [(quality(held.labels, one, held.groups), bins_of(held.labels, one)) for one in (before, after)]
+    return Fitted(name, settings, conclusion, sides[0][0], sides[1][0], sides[0][1], sides[1][1])
 
 
 def quality(labels: Bools, probabilities: Floats, groups: Floats) -> dict[str, Any]:
     """Log loss, Brier score, ECE and AUROC with their intervals."""
-    losses = ratio_interval(row_losses(labels, probabilities), np.ones(labels.size), groups=groups)
-    found: Mapping[str, Interval] = {
-        "log_loss": losses,
-        **{
-            name: metrics.bootstrap_interval(labels, probabilities, name, groups=groups.tolist())
-            for name in ("brier", "ece", "auroc")
-        },
+    estimates = {
+        "log_loss": of_ratio(row_losses(labels, probabilities), np.ones(labels.size)),
+        "brier": of_metric(metrics.brier, labels, probabilities),
+        "ece": of_metric(metrics.ece, labels, probabilities),
+        "auroc": of_metric(metrics.auroc, labels, probabilities),
     }
-    return {name: one.as_dict() for name, one in found.items()}
+    return {name: one.as_dict() for name, one in intervals(estimates, groups=groups).items()}
 
 
 def bins_of(labels: Bools, probabilities: Floats) -> list[dict[str, float]]:

@@ -1,10 +1,10 @@
-"""The outcomes of one method as arrays: numbers only, so that a hundred thousand rows take a few megabytes."""
+"""The outcomes of one method as columns of numbers, so that a hundred thousand rows take a few megabytes."""
 
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 
 import numpy as np
@@ -13,88 +13,87 @@ from evidencerails.evaluation.metrics import Bools, Floats
 from evidencerails.evaluation.outcomes import Outcome, Overlap
 
 WORST_KEPT = 20
-_NAN = float("nan")
+_STATUS = {"hallucinated": 1.0, "grounded": 0.0}
+"""Any other status is unverified: -1."""
 
 
-def _floats() -> array[float]:
-    return array("d")
+class Table:
+    """Columns of numbers that grow row by row; a missing value is NaN."""
+
+    def __init__(self, *names: str) -> None:
+        self._columns = {name: array("d") for name in names}
+        self.rows = 0
+
+    def add(self, **values: float | None) -> None:
+        """Add a row; a column that is new has NaN above it, one that is not named gets NaN."""
+        for name in values.keys() - self._columns.keys():
+            self._columns[name] = array("d", [float("nan")] * self.rows)
+        for name, column in self._columns.items():
+            value = values.get(name)
+            column.append(float("nan") if value is None else value)
+        self.rows += 1
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._columns
+
+    def __getitem__(self, name: str) -> Floats:
+        column = self._columns[name]
+        return np.frombuffer(column, dtype=np.float64) if len(column) else np.empty(0)
+
+    def flags(self, name: str) -> Bools:
+        """A column of truth values."""
+        return self[name] == 1  # type: ignore[no-any-return]
 
 
-def _bytes() -> array[int]:
-    return array("b")
+def _units() -> Table:
+    """Claims or sentences: label, score, flag, and the number of the row's document."""
+    return Table("label", "score", "flag", "group")
 
 
-@dataclass
-class Units:
-    """Claims or sentences of all rows: label, score (NaN if missing), flag, and the number of the row's document."""
-
-    labels: array[int] = field(default_factory=_bytes)
-    scores: array[float] = field(default_factory=_floats)
-    flags: array[int] = field(default_factory=_bytes)
-    groups: array[float] = field(default_factory=_floats)
-
-    def add(self, label: bool, score: float | None, flag: bool, group: int) -> None:
-        """Add one."""
-        self.labels.append(label)
-        self.scores.append(_NAN if score is None else score)
-        self.flags.append(flag)
-        self.groups.append(group)
-
-
-@dataclass
 class Columns:
     """All that the metrics read of one method."""
 
-    labels: array[int] = field(default_factory=_bytes)
-    statuses: array[int] = field(default_factory=_bytes)
-    """1 flagged, 0 passed, -1 unverified."""
-    scores: array[float] = field(default_factory=_floats)
-    grades: array[float] = field(default_factory=_floats)
-    latencies_ms: array[float] = field(default_factory=_floats)
-    llm_calls: array[float] = field(default_factory=_floats)
-    tokens: array[float] = field(default_factory=_floats)
-    groups: array[float] = field(default_factory=_floats)
-    baselines: dict[str, array[float]] = field(default_factory=dict)
-    parts: Units = field(default_factory=Units)
-    """Claims; their label is the response's."""
-    gold_parts: Units = field(default_factory=Units)
-    """Claims of rows with spans; their label is whether they touch one."""
-    sentences: Units = field(default_factory=Units)
-    lost_sentences: int = 0
-    overlaps: dict[str, list[tuple[int, Overlap]]] = field(default_factory=lambda: {"characters": [], "words": []})
-    reasons: dict[str, int] = field(default_factory=dict)
-    """Why rows are unverified, by the code of the reason."""
-    worst: list[tuple[float, str]] = field(default_factory=list)
-    """Rows told wrong, with how wrong (1 is certain and wrong); a heap of the worst."""
+    def __init__(self) -> None:
+        self.responses = Table("label", "status", "score", "grade", "latency_ms", "llm_calls", "tokens", "group")
+        self.baselines = Table()
+        self.claims = _units()
+        """Their label is the response's."""
+        self.gold_claims = _units()
+        """Claims of rows with spans; their label is whether they touch one."""
+        self.sentences = _units()
+        self.lost_sentences = 0
+        self.overlaps: dict[str, list[tuple[int, Overlap]]] = {"characters": [], "words": []}
+        self.reasons: Counter[str] = Counter()
+        """Why rows are unverified, by the code of the reason."""
+        self.worst: list[tuple[float, str]] = []
+        """Rows judged wrongly, with how wrong (1 is certain and wrong); a heap of the worst."""
 
     def add(self, outcome: Outcome, group: int) -> None:
         """Add one outcome; `group` is the number of its document."""
-        self.labels.append(outcome.hallucinated)
-        self.statuses.append({"hallucinated": 1, "grounded": 0}.get(outcome.status, -1))
-        self.scores.append(_NAN if outcome.score is None else outcome.score)
-        self.grades.append(float(outcome.hallucinated) if outcome.grade is None else outcome.grade)
-        self.latencies_ms.append(outcome.latency_ms)
-        self.llm_calls.append(outcome.llm_calls)
-        self.tokens.append(outcome.tokens)
-        self.groups.append(group)
-        for name in {*outcome.baselines, *self.baselines}:
-            if name not in self.baselines:
-                self.baselines[name] = array("d", [_NAN] * (len(self.labels) - 1))
-            self.baselines[name].append(outcome.baselines.get(name, _NAN))
+        self.responses.add(
+            label=outcome.hallucinated,
+            status=_STATUS.get(outcome.status, -1.0),
+            score=outcome.score,
+            grade=float(outcome.hallucinated) if outcome.grade is None else outcome.grade,
+            latency_ms=outcome.latency_ms,
+            llm_calls=outcome.llm_calls,
+            tokens=outcome.tokens,
+            group=group,
+        )
+        self.baselines.add(**outcome.baselines)
         if outcome.status == "unverified":
-            code = outcome.reason.split(":")[0] or "no reason given"
-            self.reasons[code] = self.reasons.get(code, 0) + 1
+            self.reasons[outcome.reason.split(":")[0] or "no reason given"] += 1
         else:
             self._add_units(outcome, group)
             self._note_wrong(outcome)
 
     def _add_units(self, outcome: Outcome, group: int) -> None:
         for place, (_, _, score, flag) in enumerate(outcome.parts):
-            self.parts.add(outcome.hallucinated, score, flag, group)
+            self.claims.add(label=outcome.hallucinated, score=score, flag=flag, group=group)
             if outcome.gold_parts is not None:
-                self.gold_parts.add(outcome.gold_parts[place], score, flag, group)
+                self.gold_claims.add(label=outcome.gold_parts[place], score=score, flag=flag, group=group)
         for label, score, flag in outcome.sentences:
-            self.sentences.add(label, score, flag, group)
+            self.sentences.add(label=label, score=score, flag=flag, group=group)
         self.lost_sentences += outcome.lost_sentences
         for name, overlap in (("characters", outcome.characters), ("words", outcome.words)):
             if overlap is not None:
@@ -113,24 +112,17 @@ class Columns:
     @property
     def truth(self) -> Bools:
         """Labels of all rows."""
-        return np.frombuffer(self.labels, dtype=np.int8).astype(np.bool_)
+        return self.responses.flags("label")
 
     @property
     def verified(self) -> Bools:
         """Rows that the method said something about."""
-        found: Bools = np.frombuffer(self.statuses, dtype=np.int8) >= 0
-        return found
+        return self.responses["status"] >= 0
 
     @property
     def flagged(self) -> Bools:
         """Rows that the method flags."""
-        found: Bools = np.frombuffer(self.statuses, dtype=np.int8) == 1
-        return found
-
-
-def floats(column: array[float]) -> Floats:
-    """A column as an array."""
-    return np.frombuffer(column, dtype=np.float64) if len(column) else np.empty(0)
+        return self.responses.flags("status")
 
 
 def columns_of(outcomes: Iterable[Outcome]) -> dict[str, Columns]:

@@ -76,11 +76,14 @@ def calibrate(run: Path, methods: Sequence[str], wanted: Wanted) -> Calibration:
     names = list(methods) or list(found)
     rows = {name: _rows(found[name]) for name in names}
     outside = {name: split(rows[name], wanted.held_out, wanted.seed) for name in names}
-    fitted = [fit_method(name, rows[name], outside[name], wanted.kind, wanted.seed) for name in names]
+    fitted = [fit_method(name, rows[name], outside[name], wanted.kind) for name in names]
     kept = {one.name: one.settings for one in fitted if isinstance(one.settings, MethodCalibration)}
     scores = {name: _calibrated(rows[name].scores, kept.get(name)) for name in names}
     if len(names) > 1:
-        fitted.append(_ensemble(names, found, kept, wanted))
+        common = _together(names, found, kept)
+        if common is None:
+            raise InputError("no row was verified by all methods; calibrate them one by one with --method")
+        fitted.append(fit_ensemble(names, common, split(common, wanted.held_out, wanted.seed), wanted.seed))
     ensemble = next((one.settings for one in fitted if isinstance(one.settings, EnsembleCalibration)), None)
     chosen = {name: _threshold(rows[name]._replace(scores=scores[name]), outside[name], wanted) for name in names}
     settings = _settings(fitted, header, len(next(iter(rows.values())).labels))
@@ -137,21 +140,19 @@ def _calibrated(scores: Floats, how: MethodCalibration | None) -> Floats:
     return scores if how is None else applied(how, scores)
 
 
-def _ensemble(
-    names: Sequence[str], found: Mapping[str, list[Outcome]], kept: Mapping[str, MethodCalibration], wanted: Wanted
-) -> Fitted:
-    """The ensemble over the rows that every method verified."""
+def _together(
+    names: Sequence[str], found: Mapping[str, list[Outcome]], kept: Mapping[str, MethodCalibration]
+) -> Rows | None:
+    """The rows that every method verified, a column of calibrated scores for each; None if there is none."""
     by_row = [{one.id: one for one in found[name]} for name in names]
-    common = [row for row in by_row[0] if all(row in other for other in by_row)]
+    common = [row for row in by_row[0] if all(row in other for other in by_row)] if by_row else []
     if not common:
-        raise InputError("no row was verified by all methods; calibrate them one by one with --method")
-    firsts = [by_row[0][row] for row in common]
+        return None
     columns = [
         _calibrated(np.array([by[row].score for row in common], dtype=np.float64), kept.get(name))
         for name, by in zip(names, by_row, strict=True)
     ]
-    rows = Rows(_rows(firsts).labels, np.stack(columns, axis=1), _groups(firsts))
-    return fit_ensemble(names, rows, split(rows, wanted.held_out, wanted.seed), wanted.seed)
+    return _rows([by_row[0][row] for row in common])._replace(scores=np.stack(columns, axis=1))
 
 
 def _report_rows(
@@ -163,16 +164,10 @@ def _report_rows(
     """The score that a report would have, for the rows that all verified: the ensemble's, else the highest of the
     checks; None if there is no check."""
     wanted = [name for name in names if ensemble is not None or name in CHECKS]
-    by_row = [{one.id: one for one in found[name]} for name in wanted]
-    common = [row for row in by_row[0] if all(row in other for other in by_row)] if by_row else []
-    if not common:
+    rows = _together(wanted, found, kept)
+    if rows is None:
         return None
-    columns = [
-        _calibrated(np.array([by[row].score for row in common], dtype=np.float64), kept.get(name))
-        for name, by in zip(wanted, by_row, strict=True)
-    ]
-    scores = ensemble_scores(ensemble, wanted, np.stack(columns, axis=1)) if ensemble else np.max(columns, axis=0)
-    return _rows([by_row[0][row] for row in common])._replace(scores=scores)
+    return rows._replace(scores=ensemble_scores(ensemble, wanted, rows.scores) if ensemble else rows.scores.max(axis=1))
 
 
 def _threshold(rows: Rows, outside: Bools, wanted: Wanted) -> dict[str, Any]:

@@ -2,101 +2,98 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evidencerails.evaluation import metrics
-from evidencerails.evaluation.columns import Columns, Units, floats
-from evidencerails.evaluation.metrics import Bools, Floats, Interval, UndefinedMetricError
-from evidencerails.evaluation.outcomes import Overlap
-from evidencerails.evaluation.resampling import (
-    joint_intervals,
-    ratio_interval,
-    ratio_intervals,
-    ratio_of_ratios_interval,
-)
+from evidencerails.evaluation.bootstrap import Estimate, intervals, of_metric, of_ratio, of_ratio_of_ratios
+from evidencerails.evaluation.columns import Columns, Table
+from evidencerails.evaluation.metrics import Bools, Floats, UndefinedMetricError
 
 Metrics = dict[str, dict[str, Any]]
-Table = NDArray[Any]
+FLAG_METRICS: Mapping[str, Callable[..., float]] = {
+    "precision": metrics.precision,
+    "recall": metrics.recall,
+    "f1": metrics.f1,
+    "balanced_accuracy": metrics.balanced_accuracy,
+}
 
 
-def _arrays(units: Units) -> tuple[Bools, Floats, Bools, Floats]:
-    labels = np.frombuffer(units.labels, dtype=np.int8).astype(np.bool_) if len(units.labels) else np.empty(0, np.bool_)
-    flags = np.frombuffer(units.flags, dtype=np.int8).astype(np.bool_) if len(units.flags) else np.empty(0, np.bool_)
-    return labels, floats(units.scores), flags, floats(units.groups)
+def measured(estimates: Mapping[str, Estimate], groups: Floats, seed: int, **options: Any) -> Metrics:
+    """The estimates with their intervals, ready for JSON."""
+    found = intervals(estimates, groups=groups, seed=seed, **options)
+    return {name: one.as_dict() for name, one in found.items()}
 
 
-def claim_metrics(columns: Columns, *, seed: int = 0) -> Metrics:
+def flag_estimates(labels: Bools, flags: Bools, prefix: str = "") -> dict[str, Estimate]:
+    """Precision, recall, F1 and balanced accuracy."""
+    values = flags.astype(np.float64)
+    return {prefix + name: of_metric(metric, labels, values) for name, metric in FLAG_METRICS.items()}
+
+
+def count(value: int) -> dict[str, Any]:
+    """A number of rows as a metric."""
+    return {"value": value, "low": value, "high": value}
+
+
+def claim_metrics(columns: Columns, seed: int) -> Metrics:
     """Flagging rates of claims by their response's label, which needs nobody to label claims (ChainCheck's proxy).
 
-    `factual_accuracy_rate` (control stack 20.6.4) is the share of claims that the method calls correct;
-    `claim_auroc` ranks claims by the response's label. With spans, `claim_f1` and its parts count a claim as
-    hallucinated where it touches one.
+    `factual_accuracy_rate` is the share of claims that the method calls correct; `claim_auroc` ranks claims by the
+    response's label. With spans, `claim_f1` and its parts count a claim as hallucinated where it touches one.
     """
-    labels, scores, flags, groups = _arrays(columns.parts)
-    if not labels.size:
+    claims = columns.claims
+    if not claims.rows:
         return {}
-    ones = np.ones(labels.size)
-    found = {
-        "claims": Interval(float(labels.size), float(labels.size), float(labels.size)),
-        **ratio_intervals(
-            {
-                "claim_clean_flagging_rate": (flags & ~labels, ~labels, "no claim of a clean response"),
-                "claim_hallucinated_flagging_rate": (flags & labels, labels, "no claim of a hallucinated response"),
-                "factual_accuracy_rate": (~flags, ones, "no claim"),
-            },
-            groups=groups,
-            seed=seed,
-        ),
-        "claim_discrimination_ratio": ratio_of_ratios_interval(
-            (flags & labels, labels), (flags & ~labels, ~labels), groups=groups, seed=seed
-        ),
+    labels, flags, groups = claims.flags("label"), claims.flags("flag"), claims["group"]
+    on_bad, on_clean = (flags & labels, labels), (flags & ~labels, ~labels)
+    rates = {
+        "claim_clean_flagging_rate": of_ratio(*on_clean, "no claim of a clean response"),
+        "claim_hallucinated_flagging_rate": of_ratio(*on_bad, "no claim of a hallucinated response"),
+        "factual_accuracy_rate": of_ratio(~flags, np.ones(claims.rows)),
+        "claim_discrimination_ratio": of_ratio_of_ratios(on_bad, on_clean),
     }
-    scored = np.isfinite(scores)
-    wanted = {"claim_auroc": (metrics.auroc, scores[scored])}
-    found.update(joint_intervals(wanted, labels[scored], groups=groups[scored], seed=seed))
-    return {**{name: one.as_dict() for name, one in found.items()}, **_gold_claims(columns, seed)}
-
-
-def _gold_claims(columns: Columns, seed: int) -> Metrics:
-    labels, _, flags, groups = _arrays(columns.gold_parts)
-    if not labels.size:
-        return {}
-    found = _flag_intervals("claim", labels, flags, groups, seed)
-    right = ratio_interval(~labels, np.ones(labels.size), groups=groups, seed=seed).as_dict()
-    return {**found, "factual_accuracy_rate_gold": right}
-
-
-def _flag_intervals(prefix: str, labels: Bools, flags: Bools, groups: Floats, seed: int) -> Metrics:
-    wanted = {
-        name: (getattr(metrics, name), flags.astype(np.float64))
-        for name in ("precision", "recall", "f1", "balanced_accuracy")
-    }
-    intervals = joint_intervals(wanted, labels, groups=groups, seed=seed)
-    return {f"{prefix}_{name}": one.as_dict() for name, one in intervals.items()}
-
-
-def sentence_metrics(columns: Columns, *, seed: int = 0) -> Metrics:
-    """Metrics over judged sentences; `sentence_auprc_factual` finds the clean ones (SelfCheckGPT's Factual)."""
-    labels, scores, flags, groups = _arrays(columns.sentences)
-    if not labels.size:
-        return {}
-    found = _flag_intervals("sentence", labels, flags, groups, seed)
-    scored = np.isfinite(scores)
-    truth, values, documents = labels[scored], scores[scored], groups[scored]
-    wanted = {"sentence_auroc": (metrics.auroc, values), "sentence_auprc": (metrics.auprc, values)}
-    intervals = joint_intervals(wanted, truth, groups=documents, seed=seed)
-    intervals |= joint_intervals(
-        {"sentence_auprc_factual": (metrics.auprc, -values)}, ~truth, groups=documents, seed=seed
-    )
-    found.update((name, one.as_dict()) for name, one in intervals.items())
-    found["sentences"] = Interval(float(labels.size), float(labels.size), float(labels.size)).as_dict()
+    found = {"claims": count(claims.rows), **measured(rates, groups, seed)}
+    found |= _ranking(claims, {"claim_auroc": (metrics.auroc, 1)}, seed)
+    gold = columns.gold_claims
+    if gold.rows:
+        labels = gold.flags("label")
+        estimates = flag_estimates(labels, gold.flags("flag"), "claim_")
+        estimates["factual_accuracy_rate_gold"] = of_ratio(~labels, np.ones(gold.rows))
+        found |= measured(estimates, gold["group"], seed)
     return found
 
 
-def span_metrics(columns: Columns, *, seed: int = 0) -> Metrics:
+def sentence_metrics(columns: Columns, seed: int) -> Metrics:
+    """Metrics over judged sentences; `sentence_auprc_factual` finds the clean ones (SelfCheckGPT's Factual)."""
+    sentences = columns.sentences
+    if not sentences.rows:
+        return {}
+    flags = flag_estimates(sentences.flags("label"), sentences.flags("flag"), "sentence_")
+    ranked = {"sentence_auroc": (metrics.auroc, 1), "sentence_auprc": (metrics.auprc, 1),
+              "sentence_auprc_factual": (metrics.auprc, -1)}  # fmt: skip
+    return {
+        **measured(flags, sentences["group"], seed),
+        **_ranking(sentences, ranked, seed),
+        "sentences": count(sentences.rows),
+    }
+
+
+def _ranking(units: Table, wanted: Mapping[str, tuple[Callable[..., float], int]], seed: int) -> Metrics:
+    """Metrics of the scored units; with the sign -1 the clean ones are to be found, by low scores."""
+    scored = np.isfinite(units["score"])
+    labels, scores = units.flags("label")[scored], units["score"][scored]
+    estimates = {
+        name: of_metric(metric, labels if sign > 0 else ~labels, sign * scores)
+        for name, (metric, sign) in wanted.items()
+    }
+    return measured(estimates, units["group"][scored], seed)
+
+
+def span_metrics(columns: Columns, seed: int) -> Metrics:
     """Precision, recall and F1 of hallucinated characters and words, pooled over the responses that have spans."""
     found: Metrics = {}
     for unit, rows in columns.overlaps.items():
@@ -105,48 +102,33 @@ def span_metrics(columns: Columns, *, seed: int = 0) -> Metrics:
         groups = np.array([group for group, _ in rows])
         hit, wrong, missed = (np.array([one[place] for _, one in rows], dtype=np.float64) for place in range(3))
         ratios = {
-            "precision": (hit, hit + wrong, "no span was marked"),
-            "recall": (hit, hit + missed, "no response has a hallucinated span"),
-            "f1": (2 * hit, 2 * hit + wrong + missed, "no span anywhere"),
+            f"span_{unit}_precision": of_ratio(hit, hit + wrong, "no span was marked"),
+            f"span_{unit}_recall": of_ratio(hit, hit + missed, "no response has a hallucinated span"),
+            f"span_{unit}_f1": of_ratio(2 * hit, 2 * hit + wrong + missed, "no span anywhere"),
         }
-        for name, interval in ratio_intervals(ratios, groups=groups, seed=seed).items():
-            found[f"span_{unit}_{name}"] = interval.as_dict()
+        found |= measured(ratios, groups, seed)
     return found
 
 
-def overlap_f1(overlap: Overlap) -> float:
-    """F1 of one overlap.
+def correlation(name: str, title: str) -> Callable[[NDArray[Any]], float]:
+    """A correlation of scipy.stats over the two columns of a table, in [-1, 1]."""
 
-    Raises:
-        UndefinedMetricError: nothing is marked on either side.
-    """
-    if not any(overlap):
-        raise UndefinedMetricError("no span on either side")
-    return 2 * overlap.found / (2 * overlap.found + overlap.wrong + overlap.missed)
+    def statistic(table: NDArray[Any]) -> float:
+        if len(table) < 2 or np.ptp(table[:, 0]) == 0 or np.ptp(table[:, 1]) == 0:
+            raise UndefinedMetricError(f"{title} is undefined: scores or grades are all equal")
+        return float(getattr(metrics.library("scipy.stats"), name)(table[:, 0], table[:, 1])[0])
 
-
-def _varied(table: Table, name: str) -> tuple[Floats, Floats]:
-    if len(table) < 2 or np.ptp(table[:, 0]) == 0 or np.ptp(table[:, 1]) == 0:
-        raise UndefinedMetricError(f"{name} is undefined: scores or grades are all equal")
-    return table[:, 0], table[:, 1]
+    return statistic
 
 
-def pearson(table: Table) -> float:
-    """Pearson's correlation of two columns, in [-1, 1]."""
-    return float(metrics.scipy_stats().pearsonr(*_varied(table, "Pearson's r"))[0])
+CORRELATIONS = {
+    "pearson": correlation("pearsonr", "Pearson's r"),
+    "spearman": correlation("spearmanr", "Spearman's rho"),
+    "kendall": correlation("kendalltau", "Kendall's tau"),
+}
 
 
-def spearman(table: Table) -> float:
-    """Spearman's rank correlation of two columns, in [-1, 1]."""
-    return float(metrics.scipy_stats().spearmanr(*_varied(table, "Spearman's rho"))[0])
-
-
-def kendall(table: Table) -> float:
-    """Kendall's tau-b of two columns, in [-1, 1]."""
-    return float(metrics.scipy_stats().kendalltau(*_varied(table, "Kendall's tau"))[0])
-
-
-def risk_coverage_area(table: Table) -> float:
+def risk_coverage_area(table: NDArray[Any]) -> float:
     """Mean error rate over all coverages, the least certain rows left out first (AURC, Geifman 2017); 0 is best.
 
     Columns: label, flag, score. Certainty is the distance of the score from a half; ties share their mean risk.

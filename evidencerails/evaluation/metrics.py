@@ -1,14 +1,13 @@
 """Metrics of a detector: labels are true for hallucinated, scores are higher the more speaks for a hallucination.
 
-Point values come from scikit-learn and SciPy where they have them. `bootstrap_interval` puts an interval on each; for
-the metrics named here it is vectorised (`resampling`).
-
-A metric that has no value for the rows at hand (AUROC of one class) raises `UndefinedMetricError`; a `NaN` among the
-scores is a mistake of the caller and raises `ValueError`. Neither ever becomes a number.
+Values come from scikit-learn where it has the metric; `bootstrap_interval` puts an interval on each. A metric without a
+value for the rows at hand (AUROC of one class) raises `UndefinedMetricError`; a `NaN` among the scores is a mistake of
+the caller and raises `ValueError`. Neither ever becomes a number.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -53,30 +52,17 @@ class Bin(NamedTuple):
     share_hallucinated: float
 
 
-def sklearn_metrics() -> Any:
-    """The module `sklearn.metrics`.
+def library(name: str) -> Any:
+    """A module of scikit-learn or SciPy, such as `sklearn.metrics`.
 
     Raises:
-        MissingExtraError: scikit-learn is not installed.
+        MissingExtraError: it is not installed.
     """
     try:
-        import sklearn.metrics
+        return importlib.import_module(name)
     except ImportError:
-        raise MissingExtraError("evaluation", "scikit-learn", "eval") from None
-    return sklearn.metrics
-
-
-def scipy_stats() -> Any:
-    """The module `scipy.stats`.
-
-    Raises:
-        MissingExtraError: SciPy is not installed.
-    """
-    try:
-        import scipy.stats
-    except ImportError:
-        raise MissingExtraError("evaluation", "scipy", "eval") from None
-    return scipy.stats
+        package = {"sklearn": "scikit-learn"}.get(name.split(".")[0], name.split(".")[0])
+        raise MissingExtraError("evaluation", package, "eval") from None
 
 
 def checked(labels: ArrayLike, scores: ArrayLike, *, probabilities: bool = False) -> tuple[Bools, Floats]:
@@ -109,31 +95,23 @@ def _both_classes(labels: Bools, name: str) -> None:
 
 
 def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Probability that a hallucinated row scores above a clean one, ties counting half; constant scores give 0.5.
-
-    Raises:
-        UndefinedMetricError: only one class is there.
-    """
+    """Probability that a hallucinated row scores above a clean one, ties counting half; constant scores give 0.5."""
     truth, values = checked(labels, scores)
     _both_classes(truth, "AUROC")
-    return float(sklearn_metrics().roc_auc_score(truth, values))
+    return float(library("sklearn.metrics").roc_auc_score(truth, values))
 
 
 def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Average precision: precision at each distinct score weighted by the recall it adds; chance is the base rate.
-
-    Raises:
-        UndefinedMetricError: only one class is there.
-    """
+    """Average precision: precision at each distinct score weighted by the recall it adds; chance is the base rate."""
     truth, values = checked(labels, scores)
     _both_classes(truth, "AUPRC")
-    return float(sklearn_metrics().average_precision_score(truth, values))
+    return float(library("sklearn.metrics").average_precision_score(truth, values))
 
 
 def brier(labels: ArrayLike, probabilities: ArrayLike) -> float:
     """Mean squared distance of probability and outcome, in [0, 1]; 0 is perfect, 0.25 is what a constant 0.5 gets."""
     truth, values = checked(labels, probabilities, probabilities=True)
-    return float(sklearn_metrics().brier_score_loss(truth, values, pos_label=True))
+    return float(library("sklearn.metrics").brier_score_loss(truth, values, pos_label=True))
 
 
 def ece(labels: ArrayLike, probabilities: ArrayLike, bins: int = DEFAULT_BINS, *, binning: Binning = "width") -> float:
@@ -195,57 +173,45 @@ class Confusion(NamedTuple):
 
 def confusion(labels: ArrayLike, flagged: ArrayLike) -> Confusion:
     """Counts of flagged and passed rows by their label."""
+    truth, flags = _flags(labels, flagged)
+    tn, fp, fn, tp = library("sklearn.metrics").confusion_matrix(truth, flags, labels=[False, True]).ravel()
+    return Confusion(int(tp), int(fp), int(fn), int(tn))
+
+
+def _flags(labels: ArrayLike, flagged: ArrayLike) -> tuple[Bools, Bools]:
     truth, said = checked(labels, np.asarray(flagged, dtype=np.float64))
-    hit = said >= 0.5
-    return Confusion(int((truth & hit).sum()), int((~truth & hit).sum()), int((truth & ~hit).sum()),
-                     int((~truth & ~hit).sum()))  # fmt: skip
+    return truth, said >= 0.5
 
 
 def precision(labels: ArrayLike, flagged: ArrayLike) -> float:
-    """Share of flagged rows that are hallucinated.
-
-    Raises:
-        UndefinedMetricError: nothing is flagged.
-    """
-    counts = confusion(labels, flagged)
-    if counts.tp + counts.fp == 0:
+    """Share of flagged rows that are hallucinated; undefined where nothing is flagged."""
+    truth, flags = _flags(labels, flagged)
+    if not flags.any():
         raise UndefinedMetricError("precision is undefined: no row was flagged")
-    return counts.tp / (counts.tp + counts.fp)
+    return float(library("sklearn.metrics").precision_score(truth, flags))
 
 
 def recall(labels: ArrayLike, flagged: ArrayLike) -> float:
-    """Share of hallucinated rows that are flagged.
-
-    Raises:
-        UndefinedMetricError: no row is hallucinated.
-    """
-    counts = confusion(labels, flagged)
-    if counts.tp + counts.fn == 0:
+    """Share of hallucinated rows that are flagged; undefined where no row is hallucinated."""
+    truth, flags = _flags(labels, flagged)
+    if not truth.any():
         raise UndefinedMetricError("recall is undefined: no row is hallucinated")
-    return counts.tp / (counts.tp + counts.fn)
+    return float(library("sklearn.metrics").recall_score(truth, flags))
 
 
 def f1(labels: ArrayLike, flagged: ArrayLike) -> float:
-    """Harmonic mean of precision and recall, 2 TP / (2 TP + FP + FN); 0 where nothing is flagged.
-
-    Raises:
-        UndefinedMetricError: no row is hallucinated.
-    """
-    counts = confusion(labels, flagged)
-    if counts.tp + counts.fn == 0:
+    """Harmonic mean of precision and recall; 0 where nothing is flagged, undefined where no row is hallucinated."""
+    truth, flags = _flags(labels, flagged)
+    if not truth.any():
         raise UndefinedMetricError("F1 is undefined: no row is hallucinated")
-    return 2 * counts.tp / (2 * counts.tp + counts.fp + counts.fn)
+    return float(library("sklearn.metrics").f1_score(truth, flags))
 
 
 def balanced_accuracy(labels: ArrayLike, flagged: ArrayLike) -> float:
-    """Mean of the shares of both classes that are told right; 0.5 is chance.
-
-    Raises:
-        UndefinedMetricError: only one class is there.
-    """
-    truth, said = checked(labels, np.asarray(flagged, dtype=np.float64))
+    """Mean of the shares of both classes that are judged rightly; 0.5 is chance."""
+    truth, flags = _flags(labels, flagged)
     _both_classes(truth, "balanced accuracy")
-    return float(sklearn_metrics().balanced_accuracy_score(truth, said >= 0.5))
+    return float(library("sklearn.metrics").balanced_accuracy_score(truth, flags))
 
 
 def bootstrap_interval(
@@ -269,15 +235,20 @@ def bootstrap_interval(
         An interval whose value is None, with the reason, where the metric is undefined. Resamples in which it is
         undefined are left out; with fewer than half left, the ends are None and the reason says so.
     """
-    from evidencerails.evaluation.resampling import interval
+    from evidencerails.evaluation import bootstrap
 
-    function = metric
-    if isinstance(metric, str):
-        if metric not in INTERVAL_METRICS:
-            raise ValueError(f"unknown metric {metric!r}; available: {', '.join(INTERVAL_METRICS)}")
-        function = globals()[metric]
-    return interval(function, labels, scores, groups=groups, resamples=resamples, confidence=confidence, seed=seed)  # type: ignore[arg-type]
+    if isinstance(metric, str) and metric not in INTERVAL_METRICS:
+        raise ValueError(f"unknown metric {metric!r}; available: {', '.join(INTERVAL_METRICS)}")
+    function = globals()[metric] if isinstance(metric, str) else metric
+    try:
+        truth, values = checked(labels, scores)
+    except UndefinedMetricError as error:
+        return Interval(None, reason=str(error))
+    if groups is not None and len(groups) != truth.size:
+        raise ValueError(f"groups must have one entry a row, got {len(groups)} for {truth.size} rows")
+    estimate = bootstrap.of_metric(function, truth, values)
+    return bootstrap.interval(estimate, groups=groups, resamples=resamples, confidence=confidence, seed=seed)
 
 
 INTERVAL_METRICS = ("auroc", "auprc", "brier", "ece", "precision", "recall", "f1", "balanced_accuracy")
-"""Metrics with a vectorised bootstrap."""
+"""Metrics that have a name here."""

@@ -2,7 +2,7 @@
 
 A metric is `{value, low, high}`, a 95 % bootstrap interval over documents; where it is undefined the value is null and
 `reason` says why. The values count the rows that the method said something about. `conservative`, where it stands,
-counts every unverified row as told wrong: as passed if hallucinated, as flagged with certainty if clean.
+counts every unverified row as wrong: as passed if hallucinated, as flagged with certainty if clean.
 """
 
 from __future__ import annotations
@@ -12,17 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from evidencerails.evaluation import baselines, levels, metrics
-from evidencerails.evaluation.columns import Columns, floats
-from evidencerails.evaluation.curves import curves_of
+from evidencerails.evaluation import baselines, metrics
+from evidencerails.evaluation.bootstrap import SLOW_RESAMPLES, Estimate, interval, of_metric, of_ratio, of_rows
+from evidencerails.evaluation.columns import Columns
+from evidencerails.evaluation.levels import (
+    CORRELATIONS,
+    Metrics,
+    claim_metrics,
+    count,
+    flag_estimates,
+    measured,
+    risk_coverage_area,
+    sentence_metrics,
+    span_metrics,
+)
 from evidencerails.evaluation.metrics import Bools, Floats, Interval
-from evidencerails.evaluation.resampling import joint_intervals, ratio_intervals, statistic_interval
 
-Metrics = dict[str, dict[str, Any]]
-SLOW_RESAMPLES = 200
-"""For statistics that have no vectorised form: correlations, percentiles, the area under the risk-coverage curve."""
-_FLAG_METRICS = {"precision": metrics.precision, "recall": metrics.recall, "f1": metrics.f1,
-                 "balanced_accuracy": metrics.balanced_accuracy}  # fmt: skip
+MOST_POINTS = 200
+"""Of a curve in the results."""
+SCORE_BINS, LATENCY_BINS = 20, 30
 _SCORE_METRICS = {"auroc": metrics.auroc, "auprc": metrics.auprc, "brier": metrics.brier, "ece": metrics.ece,
                   "ece_mass": metrics.ece_by_mass}  # fmt: skip
 
@@ -39,147 +47,147 @@ def results_of(columns: Mapping[str, Columns], *, seed: int = 0) -> dict[str, An
 
 def method_metrics(columns: Columns, *, seed: int = 0) -> Metrics:
     """All metrics of one method."""
-    truth, verified = columns.truth, columns.verified
-    unverified = int((~verified).sum())
-    found: Metrics = {
-        "n": _count(truth.size),
-        "unverified": _count(unverified),
+    return {
+        "n": count(columns.responses.rows),
+        "unverified": count(int((~columns.verified).sum())),
         **_response_level(columns, seed),
         **_cost(columns, seed),
         **_abstention(columns, seed),
         **_correlations(columns, seed),
-        **levels.claim_metrics(columns, seed=seed),
-        **levels.sentence_metrics(columns, seed=seed),
-        **levels.span_metrics(columns, seed=seed),
+        **claim_metrics(columns, seed),
+        **sentence_metrics(columns, seed),
+        **span_metrics(columns, seed),
     }
-    return found
-
-
-def _count(value: int) -> dict[str, Any]:
-    return {"value": value, "low": value, "high": value}
 
 
 def _response_level(columns: Columns, seed: int) -> Metrics:
     truth, verified, flagged = columns.truth, columns.verified, columns.flagged
-    scores, groups = floats(columns.scores), floats(columns.groups)
-    seen = _intervals(truth[verified], flagged[verified], scores[verified], groups[verified], seed)
-    found = {name: one.as_dict() for name, one in seen.items()}
-    if verified.all():
-        return found
-    wrong_flags = np.where(verified, flagged, ~truth)
-    wrong_scores = np.where(verified, scores, np.where(truth, 0.0, 1.0))
-    for name, one in _intervals(truth, wrong_flags, wrong_scores, groups, seed).items():
-        found[name]["conservative"] = one.as_dict()
+    scores, groups = columns.responses["score"], columns.responses["group"]
+    found = measured(_estimates(truth[verified], flagged[verified], scores[verified]), groups[verified], seed)
+    if not verified.all():
+        wrong_flags = np.where(verified, flagged, ~truth)
+        wrong_scores = np.where(verified, scores, np.where(truth, 0.0, 1.0))
+        for name, one in measured(_estimates(truth, wrong_flags, wrong_scores), groups, seed).items():
+            found[name]["conservative"] = one
     return found
 
 
-def _intervals(truth: Bools, flagged: Bools, scores: Floats, groups: Floats, seed: int) -> dict[str, Interval]:
-    flags = flagged.astype(np.float64)
-    wanted: dict[str, tuple[Any, Floats]] = {name: (metric, flags) for name, metric in _FLAG_METRICS.items()}
+def _estimates(truth: Bools, flagged: Bools, scores: Floats) -> dict[str, Estimate]:
+    found = flag_estimates(truth, flagged)
     missing = int((~np.isfinite(scores)).sum())
-    if not missing:
-        wanted.update((name, (metric, scores)) for name, metric in _SCORE_METRICS.items())
-    found = joint_intervals(wanted, truth, groups=groups, seed=seed)
-    if missing:
-        reason = f"{missing} verified rows have no score"
-        found.update((name, Interval(None, reason=reason)) for name in _SCORE_METRICS)
+    for name, metric in _SCORE_METRICS.items():
+        if missing:
+            found[name] = of_ratio(truth, np.zeros(truth.size), f"{missing} verified rows have no score")
+        else:
+            found[name] = of_metric(metric, truth, scores)
     return found
 
 
 def _cost(columns: Columns, seed: int) -> Metrics:
-    latencies, groups = floats(columns.latencies_ms), floats(columns.groups)
-    ones = np.ones(latencies.size)
-    found = {
-        f"latency_ms_p{share}": statistic_interval(
-            lambda table, share=share: float(np.percentile(table[:, 0], share)),  # type: ignore[misc]
-            latencies[:, None], resamples=SLOW_RESAMPLES, seed=seed,
-        )
-        for share in (50, 95)
-    }  # fmt: skip
-    means = {
-        "llm_calls": (floats(columns.llm_calls), ones, "no rows"),
-        "tokens": (floats(columns.tokens), ones, "no rows"),
-    }
-    found.update(ratio_intervals(means, groups=groups, seed=seed))
-    return {name: one.as_dict() for name, one in found.items()}
+    responses = columns.responses
+    latencies = responses["latency_ms"][:, None]
+    found = {}
+    for share in (50, 95):
+        estimate = of_rows(lambda table, share=share: float(np.percentile(table[:, 0], share)), latencies)  # type: ignore[misc]
+        found[f"latency_ms_p{share}"] = interval(estimate, resamples=SLOW_RESAMPLES, seed=seed).as_dict()
+    ones = np.ones(responses.rows)
+    means = {name: of_ratio(responses[name], ones, "no rows") for name in ("llm_calls", "tokens")}
+    return {**found, **measured(means, responses["group"], seed)}
 
 
 def _abstention(columns: Columns, seed: int) -> Metrics:
-    """Coverage, the risk of what is covered, and what showing only grounded answers costs (control stack 20.3.4).
+    """Coverage, the risk of what is covered, and what showing only grounded answers costs.
 
     `false_abstention_rate`: clean responses that would not be shown (flagged or unverified). `leak_rate`: hallucinated
     ones that would be. `abstention_precision`: unverified rows that are hallucinated, so that abstaining was right.
     """
     truth, verified, flagged = columns.truth, columns.verified, columns.flagged
-    groups = floats(columns.groups)
+    scores, groups = columns.responses["score"], columns.responses["group"]
     passed = verified & ~flagged
-    wrong = verified & (flagged != truth)
     ratios = {
-        "coverage": (verified, np.ones(truth.size), "no rows"),
-        "selective_risk": (wrong, verified, "no verified row"),
-        "false_abstention_rate": (~truth & ~passed, ~truth, "no clean row"),
-        "leak_rate": (truth & passed, truth, "no hallucinated row"),
-        "abstention_precision": (truth & ~verified, ~verified, "no unverified row"),
+        "coverage": of_ratio(verified, np.ones(truth.size), "no rows"),
+        "selective_risk": of_ratio(verified & (flagged != truth), verified, "no verified row"),
+        "false_abstention_rate": of_ratio(~truth & ~passed, ~truth, "no clean row"),
+        "leak_rate": of_ratio(truth & passed, truth, "no hallucinated row"),
+        "abstention_precision": of_ratio(truth & ~verified, ~verified, "no unverified row"),
     }
-    found = {name: one.as_dict() for name, one in ratio_intervals(ratios, groups=groups, seed=seed).items()}
-    scored = verified & np.isfinite(floats(columns.scores))
-    table = np.stack([truth[scored], flagged[scored], floats(columns.scores)[scored]], axis=1).astype(np.float64)
-    area = statistic_interval(levels.risk_coverage_area, table, groups=groups[scored], resamples=SLOW_RESAMPLES)
-    found["risk_coverage_area"] = area.as_dict()
-    return found
+    scored = verified & np.isfinite(scores)
+    area = of_rows(risk_coverage_area, np.stack([truth[scored], flagged[scored], scores[scored]], axis=1))
+    slow = measured({"risk_coverage_area": area}, groups[scored], seed, resamples=SLOW_RESAMPLES)
+    return {**measured(ratios, groups, seed), **slow}
 
 
 def _correlations(columns: Columns, seed: int) -> Metrics:
     """Of the score with the data set's grade, or with the label where there is none."""
-    scores, grades = floats(columns.scores), floats(columns.grades)
-    scored = columns.verified & np.isfinite(scores)
-    table, groups = np.stack([scores[scored], grades[scored]], axis=1), floats(columns.groups)[scored]
-    return {
-        name: statistic_interval(statistic, table, groups=groups, resamples=SLOW_RESAMPLES, seed=seed).as_dict()
-        for name, statistic in (("pearson", levels.pearson), ("spearman", levels.spearman), ("kendall", levels.kendall))
-    }
+    responses = columns.responses
+    scored = columns.verified & np.isfinite(responses["score"])
+    table = np.stack([responses["score"][scored], responses["grade"][scored]], axis=1)
+    estimates = {name: of_rows(statistic, table) for name, statistic in CORRELATIONS.items()}
+    return measured(estimates, responses["group"][scored], seed, resamples=SLOW_RESAMPLES)
 
 
 def baseline_metrics(columns: Columns, *, seed: int = 0) -> dict[str, Metrics]:
     """Metrics of the baselines over all rows of a run."""
-    truth, groups = columns.truth, floats(columns.groups)
+    truth, groups = columns.truth, columns.responses["group"]
     found: dict[str, Metrics] = {}
     for name in baselines.NAMES:
         if name == "everything_flagged":
             values, flags = np.ones(truth.size), np.ones(truth.size, dtype=np.bool_)
         else:
-            seen = floats(columns.baselines[name]) if name in columns.baselines else np.empty(0)
+            seen = columns.baselines[name] if name in columns.baselines else np.empty(0)
             if not seen.size or not np.isfinite(seen).all():
                 reason = Interval(None, reason="rows without evidence").as_dict()
                 found[name] = dict.fromkeys(("f1", "balanced_accuracy", "auroc", "auprc"), reason)
                 continue
             values = baselines.best_direction(truth, seen) if name == "length" else seen
             flags = baselines.best_flags(truth, values)
-        wanted: dict[str, tuple[Any, Floats]] = {k: (m, flags.astype(np.float64)) for k, m in _FLAG_METRICS.items()}
-        wanted.update({"auroc": (metrics.auroc, values), "auprc": (metrics.auprc, values)})
-        intervals = joint_intervals(wanted, truth, groups=groups, seed=seed)
-        found[name] = {"n": _count(truth.size), **{metric: one.as_dict() for metric, one in intervals.items()}}
+        estimates = flag_estimates(truth, flags)
+        estimates |= {kind: of_metric(_SCORE_METRICS[kind], truth, values) for kind in ("auroc", "auprc")}
+        found[name] = {"n": count(truth.size), **measured(estimates, groups, seed)}
     return found
 
 
 def details_of(columns: Columns) -> dict[str, Any]:
-    """What the report draws: curves, counts, reasons, and the rows told wrong with most certainty."""
-    verified = columns.verified
-    counts = {"unverified": dict(sorted(columns.reasons.items(), key=lambda item: -item[1]))}
+    """What the report draws: curves, counts, reasons, and the rows judged wrongly with most certainty."""
+    truth, verified = columns.truth, columns.verified
+    counts: dict[str, Any] = {"unverified": dict(columns.reasons.most_common())}
     if verified.any():
-        confusion = metrics.confusion(columns.truth[verified], columns.flagged[verified])
-        counts["confusion"] = confusion._asdict()
+        counts["confusion"] = metrics.confusion(truth[verified], columns.flagged[verified])._asdict()
+    latencies = columns.responses["latency_ms"]
+    highest = float(np.percentile(latencies, 99)) if latencies.size else 0.0
+    latency_counts, edges = np.histogram(latencies, bins=LATENCY_BINS, range=(0.0, highest or 1.0))
     return {
         **counts,
-        **curves_of(columns.truth[verified], floats(columns.scores)[verified]),
-        "latency": _histogram(floats(columns.latencies_ms)),
+        **_curves(truth[verified], columns.responses["score"][verified]),
+        "latency": {"edges": edges.round(3).tolist(), "counts": latency_counts.tolist()},
         "lost_sentences": columns.lost_sentences,
         "worst": [{"id": row, "certainty": round(how, 4)} for how, row in sorted(columns.worst, reverse=True)],
     }
 
 
-def _histogram(values: Floats, bins: int = 30) -> dict[str, list[float]]:
-    if not values.size:
-        return {"edges": [], "counts": []}
-    counts, edges = np.histogram(values, bins=bins, range=(0.0, float(np.percentile(values, 99)) or 1.0))
-    return {"edges": [round(float(edge), 3) for edge in edges], "counts": [int(count) for count in counts]}
+def _curves(labels: Bools, scores: Floats) -> dict[str, Any]:
+    """ROC, precision-recall, reliability and histograms of scores by label; empty where there is nothing to draw."""
+    scored = np.isfinite(scores)
+    truth, values = labels[scored], scores[scored]
+    if not truth.size:
+        return {"roc": [], "pr": [], "reliability": [], "histogram": {}}
+    curves: dict[str, Any] = {"roc": [], "pr": []}
+    if truth.any() and not truth.all():
+        false_rate, true_rate, _ = metrics.library("sklearn.metrics").roc_curve(truth, values)
+        precision, recall, _ = metrics.library("sklearn.metrics").precision_recall_curve(truth, values)
+        curves = {"roc": _thinned(false_rate, true_rate), "pr": _thinned(recall[::-1], precision[::-1])}
+    edges = np.linspace(0.0, 1.0, SCORE_BINS + 1)
+    return {
+        **curves,
+        "reliability": [one._asdict() for one in metrics.reliability(truth, values)],
+        "histogram": {
+            "hallucinated": np.histogram(values[truth], bins=edges)[0].tolist(),
+            "clean": np.histogram(values[~truth], bins=edges)[0].tolist(),
+        },
+    }
+
+
+def _thinned(xs: Floats, ys: Floats) -> list[tuple[float, float]]:
+    """At most `MOST_POINTS` points of a curve."""
+    chosen = np.unique(np.linspace(0, len(xs) - 1, min(len(xs), MOST_POINTS)).round().astype(int))
+    return [(round(float(xs[place]), 5), round(float(ys[place]), 5)) for place in chosen]

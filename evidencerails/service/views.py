@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from evidencerails.cli.render import marks
-from evidencerails.cli.terminal import visible
+from evidencerails.report_page import marks
+from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from evidencerails.operations.store.queries import Summary

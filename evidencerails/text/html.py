@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from evidencerails.text.visible import all_visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+FOLDER = Path(__file__).resolve().parent
+
 
 def templates_of(folder: Path) -> Environment:
-    """The templates of a folder; all that is put into them is escaped.
+    """The templates of a folder, and the base of standalone pages; all that is put into them is escaped.
 
     Raises:
         jinja2.UndefinedError: on rendering, if a template names a value that was not given.
@@ -18,9 +24,22 @@ def templates_of(folder: Path) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(folder),
+        loader=FileSystemLoader([folder, FOLDER]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def standalone_page(template: Path, style: Path, **values: Any) -> str:
+    """A page with its style inside, which its content security policy allows by hash: no script, no request.
+
+    The values are data: escaped, with control and bidirectional characters spelled out; only `Markup` stays as it is.
+    """
+    from markupsafe import Markup
+
+    css = style.read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    page = templates_of(template.parent).get_template(template.name)
+    return page.render(style=Markup(css), style_hash=digest, **all_visible(values))

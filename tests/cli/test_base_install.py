@@ -30,7 +30,6 @@ ARGUMENTS = {
     "alert": [],
     "gate": [],
     "bisect": ["rows.jsonl", "a.yml", "b.yml"],
-    "migrate": ["nowhere"],
     "schema": [],
     "change": ["new prompt"],
     "review list": [],

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from evidencerails import Guard
-from evidencerails.cli.page import page
+from evidencerails.report_page import page
 
 Run = Callable[..., Any]
 

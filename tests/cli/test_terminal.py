@@ -3,9 +3,10 @@ import io
 import pytest
 
 from evidencerails.cli.render import marked_answer, print_report
-from evidencerails.cli.terminal import console, visible
+from evidencerails.cli.terminal import console
 from evidencerails.exchange import Span
 from evidencerails.report import Claim, Quote, Report
+from evidencerails.text.visible import visible
 
 ANSWER = "Iron melts at 900 degrees. Iron is a metal."
 

@@ -48,8 +48,8 @@ def test_platt_finds_slope_and_intercept() -> None:
 def test_every_calibrator_lowers_the_error_and_keeps_the_order(kind: Any) -> None:
     rows = overconfident(1500)
     outside = c.split(rows, 0.3, seed=1)
-    fitted = c.fit_method("x", rows, outside, kind, seed=0)
-    assert fitted.settings is not None and fitted.told.startswith(kind)
+    fitted = c.fit_method("x", rows, outside, kind)
+    assert fitted.settings is not None and fitted.conclusion.startswith(kind)
     assert fitted.after["ece"]["value"] < fitted.before["ece"]["value"] * 0.7
     assert fitted.after["log_loss"]["value"] < fitted.before["log_loss"]["value"]
     values = [calibrated(score, fitted.settings) for score in np.linspace(0, 1, 101)]
@@ -68,9 +68,9 @@ def test_a_calibrator_that_is_worse_on_held_out_documents_is_refused() -> None:
     rows = overconfident(800, factor=1.0)
     outside = c.split(rows, 0.3, seed=0)
     scores = np.where(outside, rows.scores, 1 / (1 + np.exp(-5 * np.log(rows.scores / (1 - rows.scores)))))
-    fitted = c.fit_method("x", rows._replace(scores=scores), outside, "temperature", seed=0)
+    fitted = c.fit_method("x", rows._replace(scores=scores), outside, "temperature")
     assert fitted.settings is None
-    assert fitted.told == "refused: temperature is worse than the raw score on held-out documents"
+    assert fitted.conclusion == "refused: temperature is worse than the raw score on held-out documents"
 
 
 def test_documents_are_never_on_both_sides() -> None:
@@ -97,7 +97,7 @@ def test_an_ensemble_of_two_that_know_different_things_is_taken() -> None:
     rows = two_methods(1500, second_is_noise=False)
     fitted = c.fit_ensemble(["a", "b"], rows, c.split(rows, 0.3, 0), seed=0)
     assert isinstance(fitted.settings, EnsembleCalibration)
-    assert fitted.told.startswith("taken: log loss -")
+    assert fitted.conclusion.startswith("taken: log loss -")
     assert fitted.settings.weights["a"] == pytest.approx(fitted.settings.weights["b"], rel=0.35)
 
 
@@ -107,7 +107,7 @@ def test_an_ensemble_that_does_not_help_on_held_out_documents_is_refused() -> No
     scores = rows.scores.copy()
     scores[outside, 1] = 1 - scores[outside, 1]  # the second method turns round on new documents
     fitted = c.fit_ensemble(["a", "b"], rows._replace(scores=scores), outside, seed=0)
-    assert fitted.settings is None and fitted.told.startswith("refused: log loss +")
+    assert fitted.settings is None and fitted.conclusion.startswith("refused: log loss +")
 
 
 def test_thresholds_by_hand() -> None:
@@ -244,7 +244,7 @@ def test_a_method_that_adds_nothing_leaves_no_ensemble_behind_unless_it_helps(
     ensemble = told["fitted"][-1]
     helped = ensemble["after"]["log_loss"]["value"] < ensemble["before"]["log_loss"]["value"]
     assert ("ensemble" in told["settings"]["calibration"]) == helped
-    assert ensemble["told"].startswith("taken" if helped else "refused")
+    assert ensemble["conclusion"].startswith("taken" if helped else "refused")
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,7 @@ def test_the_page_stands_alone_and_escapes_what_it_shows(evidencerails: Run, tmp
     assert "<script" not in page and "<img" not in page and "\u202e" not in page
     assert "default-src 'none'" in page and not re.search(r'(?:src|href)="http|@import|url\(', page)
     assert page.count("<svg") == 3 + 2 * 2
-    for heading in ("Metrics", "Curves", "Confusion and cost", "Told wrong with most certainty", "All metrics"):
+    for heading in ("Metrics", "Curves", "Confusion and cost", "Judged wrongly with most certainty", "All metrics"):
         assert heading in page
     text = (tmp_path / "r.md").read_text()
     assert "| grounding | 7 | 0 |" in text and "| *length only* | 7 |" in text

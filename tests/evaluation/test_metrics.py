@@ -1,17 +1,14 @@
-"""Against values worked by hand, and against scikit-learn (1.9) on random and awkward inputs."""
+"""Against values worked by hand and those of other programs."""
 
 import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn import metrics as sk
 
 from evidencerails.errors import MissingExtraError
 from evidencerails.evaluation import metrics as m
-from evidencerails.evaluation.resampling import weight_blocks
-from evidencerails.evaluation.weighted import WEIGHTED
+from evidencerails.evaluation.bootstrap import of_metric, weight_blocks
+from evidencerails.evaluation.compare import delong
 
 # By hand: bad scores .9 .4, clean .4 .1; pairs .9>.4, .9>.1, .4=.4 (half), .4>.1 -> 3.5 of 4.
 LABELS, SCORES = [1, 1, 0, 0], [0.9, 0.4, 0.4, 0.1]
@@ -21,20 +18,9 @@ def test_auroc_counts_ties_half() -> None:
     assert m.auroc(LABELS, SCORES) == 3.5 / 4
 
 
-@pytest.mark.parametrize("value", [0.0, 0.3, 1.0])
-def test_constant_scores_are_chance_and_not_perfect(value: float) -> None:
-    assert m.auroc([1, 0, 1, 0, 0], [value] * 5) == 0.5
-    assert m.auprc([1, 0, 1, 0, 0], [value] * 5) == pytest.approx(0.4)
-
-
 def test_auprc_by_hand() -> None:
     # .9 first: precision 1, recall 1/2; then the tie of two: precision 2/3, recall 1. 1/2 * 1 + 1/2 * 2/3.
     assert m.auprc(LABELS, SCORES) == pytest.approx(0.5 + 1 / 3)
-
-
-def test_ece_counts_probabilities_of_one() -> None:
-    assert m.ece([0] * 10, [1.0] * 10) == 1.0
-    assert m.ece([1] * 10, [1.0] * 10) == 0.0
 
 
 def test_ece_by_hand() -> None:
@@ -42,27 +28,13 @@ def test_ece_by_hand() -> None:
     assert m.ece([0, 1, 0], [0.05, 0.8, 0.8]) == pytest.approx(0.05 / 3 + 0.3 * 2 / 3)
 
 
-def test_ece_by_mass_splits_into_equal_numbers() -> None:
-    bins = m.reliability([0, 0, 1, 1], [0.01, 0.02, 0.03, 0.04], 2, binning="mass")
-    assert [one.rows for one in bins] == [2, 2]
-    assert [one.share_hallucinated for one in bins] == [0.0, 1.0]
-
-
-def test_ece_of_equal_probabilities_by_mass_is_one_bin() -> None:
-    assert m.ece([1, 0], [0.5, 0.5], binning="mass") == 0.0
-
-
 def test_two_values_by_mass_are_two_bins_however_many_rows_have_them() -> None:
     # eight 0.0 of which all are hallucinated, two 1.0 that are clean: as wrong as can be
     assert m.ece([1] * 8 + [0] * 2, [0.0] * 8 + [1.0] * 2, binning="mass") == 1.0
 
 
-def test_borders_belong_to_the_bin_above_and_one_to_the_last() -> None:
+def test_bounds_belong_to_the_bin_above_and_one_to_the_last() -> None:
     assert [one.rows for one in m.reliability([0, 0, 0, 1], [0.0, 0.1, 0.3, 1.0])] == [1, 1, 1, 1]
-
-
-def test_brier_by_hand() -> None:
-    assert m.brier([1, 0], [0.8, 0.4]) == pytest.approx((0.04 + 0.16) / 2)
 
 
 def test_threshold_metrics_by_hand() -> None:
@@ -112,33 +84,17 @@ def test_a_probability_out_of_range_is_an_error() -> None:
         m.ece([1, 0], [0.2, 0.5], bins=0)
 
 
-@given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0, 1e-12])), min_size=2, max_size=60))
-@settings(max_examples=150, deadline=None)
-def test_as_scikit_learn_with_ties_and_extremes(rows: list[tuple[bool, float]]) -> None:
-    labels, scores = [row[0] for row in rows], [row[1] for row in rows]
-    assert m.brier(labels, scores) == pytest.approx(sk.brier_score_loss(labels, scores, pos_label=True))
-    if len(set(labels)) == 2:
-        assert m.auroc(labels, scores) == pytest.approx(sk.roc_auc_score(labels, scores))
-        assert m.auprc(labels, scores) == pytest.approx(sk.average_precision_score(labels, scores))
-        flagged = np.array(scores) >= 0.5
-        assert m.f1(labels, flagged) == pytest.approx(sk.f1_score(labels, flagged, zero_division=0))
-
-
-# Left out: ece_by_mass, whose bins stay those of the whole sample, so that one resample differs a little.
-@pytest.mark.parametrize(
-    "metric", [one for one in WEIGHTED if one is not m.ece_by_mass], ids=lambda metric: metric.__name__
-)
-def test_each_resample_of_the_fast_bootstrap_is_the_metric_itself(metric: object) -> None:
+@pytest.mark.parametrize("name", m.INTERVAL_METRICS)
+def test_each_resample_of_the_fast_bootstrap_is_the_metric_itself(name: str) -> None:
+    metric = getattr(m, name)
     generator = np.random.default_rng(3)
     labels = generator.random(40) < 0.4
     scores = np.round(generator.random(40), 1)  # many ties
-    if metric in (m.precision, m.recall, m.f1, m.balanced_accuracy):
-        scores = (scores >= 0.5).astype(float)
     weights = next(weight_blocks(40, None, 25, seed=5))
-    fast = WEIGHTED[metric](labels, scores)(weights)  # type: ignore[index]
+    fast = of_metric(metric, labels, scores).of_weights(weights)
     for row, value in zip(weights, fast, strict=True):
         chosen = np.repeat(np.arange(40), row.astype(int))
-        assert value == pytest.approx(metric(labels[chosen], scores[chosen]))  # type: ignore[operator]
+        assert value == pytest.approx(metric(labels[chosen], scores[chosen]))
 
 
 def test_the_interval_covers_and_is_reproducible() -> None:
@@ -182,10 +138,44 @@ def test_an_unknown_metric_names_the_known_ones() -> None:
         m.bootstrap_interval([1, 0], [0.1, 0.2], "auc")
 
 
-@pytest.mark.parametrize(
-    ("module", "function"), [("sklearn.metrics", m.sklearn_metrics), ("scipy.stats", m.scipy_stats)]
-)
-def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, module: str, function: object) -> None:
+@pytest.mark.parametrize("module", ["sklearn.metrics", "scipy.stats"])
+def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)  # as Python marks a module that cannot be imported
     with pytest.raises(MissingExtraError, match=r'pip install "evidencerails\[eval\]"'):
-        function()  # type: ignore[operator]
+        m.library(module)
+
+
+def test_delongs_test_by_hand() -> None:
+    """Hallucinated 2, 4 and clean 1, 3 by the first score: 3 of 4 pairs right; by the second all are.
+
+    Placements of the hallucinated rows: first 0.5 and 1, second 1 and 1; of the clean ones: first 1 and 0.5, second 1
+    and 1. Their differences 0.5 and 0 have variance 0.125, so the difference 0.25 has 0.125 / 2 + 0.125 / 2 = 0.125.
+    """
+    found = delong([1, 1, 0, 0], [2, 4, 1, 3], [3, 4, 1, 2])
+    assert found.difference == pytest.approx(0.25)
+    assert found.standard_error == pytest.approx(0.125**0.5)
+
+
+LABELS_14 = [1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+FIRST = [0.9, 0.8, 0.7, 0.4, 0.6, 0.3, 0.5, 0.4, 0.2, 0.1, 0.3, 0.6, 0.2, 0.1]
+SECOND = [0.6, 0.9, 0.3, 0.5, 0.2, 0.4, 0.7, 0.4, 0.3, 0.8, 0.1, 0.5, 0.6, 0.2]
+
+
+def test_delongs_test_as_r_s_proc() -> None:
+    """`roc.test(..., method = "delong", paired = TRUE)` of pROC 1.18.0 on these columns."""
+    found = delong(LABELS_14, FIRST, SECOND)
+    assert found.z == pytest.approx(-1.92537655699414, rel=1e-12)
+    assert found.p == pytest.approx(0.0541822662438208, rel=1e-12)
+    assert delong(LABELS_14, FIRST, FIRST)[1:] == (0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "first", "second", "told"),
+    [
+        ([1, 0, 0], [1, 0, 0], [0, 1, 0], "two rows of each label"),
+        ([1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], "the same on all rows"),  # 1 against 0, without any spread
+    ],
+)
+def test_what_has_no_test_is_said(labels: list[int], first: list[float], second: list[float], told: str) -> None:
+    with pytest.raises(m.UndefinedMetricError, match=told):
+        delong(labels, first, second)

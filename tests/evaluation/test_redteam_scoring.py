@@ -7,7 +7,7 @@ from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe, ri
 from evidencerails.evaluation.redteam.outcomes import Outcome, Verdict
 from evidencerails.evaluation.redteam.running import attack_all, shots_wanted
 from evidencerails.evaluation.redteam.scoring import scores, wilson
-from evidencerails.evaluation.redteam.told import dimension_rows, markdown, summary
+from evidencerails.evaluation.redteam.wording import dimension_rows, markdown, summary
 
 
 def attack(number: int, category: Category = "scale_stress", **rest: object) -> Attack:

@@ -11,7 +11,7 @@ import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, script, user
 
 from evidencerails.adapters.nemo_flags import FLAGS, is_asked_for, is_set, unread_flags
-from evidencerails.cli.catalog import RAILS
+from evidencerails.adapters.nemo_rails import RAILS
 from evidencerails.testing import ReplayServer
 
 ON = [True, 1, "true", "True ", "YES", "on", "1", "maybe", "ja", ["x"], {"a": 1}, np.zeros(3)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NamedTuple
 
-from evidencerails.cli.catalog import RAILS
-from evidencerails.cli.doctor_rows import INTERNAL_ERROR, effect_on
-from evidencerails.cli.recording import recorded
+from evidencerails.adapters.nemo_rails import RAILS
+from evidencerails.adapters.nemo_source import flow_name
+from evidencerails.adapters.nemo_watch import INTERNAL_ERROR, effect_on, recorded
 from evidencerails.config import GuardConfig
 from evidencerails.errors import reason_of
 from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe
@@ -50,7 +50,7 @@ class AppTarget:
         self._app = app
         places = settings.evidence.places if settings is not None else ()
         self._variable = settings.evidence.variable if settings is not None and "variable" in places else None
-        flows = [flow.split("$")[0].strip() for flow in app.config.rails.output.flows]
+        flows = [flow_name(flow) for flow in app.config.rails.output.flows]
         self.checks = tuple(dict.fromkeys(RAILS[flow].check for flow in flows if flow in RAILS))
         self.can_be_asked = ask
         self.brings_evidence = bool(app.config.docs)

@@ -7,16 +7,14 @@ own ones with an event before and after: an event that is missing after them mea
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from evidencerails.cli.catalog import RAILS
-from evidencerails.cli.doctor_probe import NOT_COPIED
-from evidencerails.cli.doctor_source import Source, called_in_output_rails
+from evidencerails.adapters.nemo_rails import RAILS
+from evidencerails.adapters.nemo_source import Source, called_in_output_rails, copied
 from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError
 from evidencerails.evaluation.redteam.live import AppTarget, Turn
@@ -60,6 +58,8 @@ class Colang2Target(AppTarget):
 
     def __init__(self, folder: Path, config: Any, settings: GuardConfig, *, ask: bool, start: Start) -> None:
         source = Source.read(folder, config)
+        self._copies = ExitStack()
+        weakref.finalize(self, self._copies.close)
         if config.rails.input.flows or config.rails.output.flows:
             raise InputError(
                 "the rails of this Colang 2.x app stand under `rails:` in its settings; write them as `flow input "
@@ -74,9 +74,7 @@ class Colang2Target(AppTarget):
 
     def _copy(self, folder: Path, config: Any, sides: set[str], *, planted: bool) -> Path:
         """A copy that lives as long as the target, since an app may read its files at any time."""
-        place = Path(tempfile.mkdtemp(prefix="evidencerails-redteam-"))
-        weakref.finalize(self, shutil.rmtree, place, True)
-        kept = Path(shutil.copytree(folder, place / "config", ignore=NOT_COPIED))
+        kept = self._copies.enter_context(copied(folder))
         for file, text in Source.read(kept, config).colang.items():
             changed = _RAILS.sub(r"flow own \1 rails of the app", text)
             file.write_text(_MAIN.sub("flow own main of the app", changed) if planted else changed, encoding="utf-8")

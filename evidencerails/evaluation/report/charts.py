@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 Point = tuple[float, float]
 WIDTH, HEIGHT = 320, 260
 LEFT, RIGHT, TOP, BOTTOM = 46, 20, 14, 40
@@ -69,26 +71,26 @@ class Plot:
             path = " ".join(f"{x},{y}" for x, y in map(self.place, points))
             self._marks.append(f'<polyline class="line {kind}" points="{path}"/>')
 
-    def dot(self, point: Point, kind: str, radius: float, told: str) -> None:
+    def dot(self, point: Point, kind: str, radius: float, label: str) -> None:
         """A dot that says something when pointed at."""
         x, y = self.place(point)
         self._marks.append(
-            f'<circle class="dot {kind}" cx="{x}" cy="{y}" r="{radius:.1f}"><title>{escape(told)}</title></circle>'
+            f'<circle class="dot {kind}" cx="{x}" cy="{y}" r="{radius:.1f}"><title>{escape(label)}</title></circle>'
         )
 
-    def bar(self, left: float, right: float, top: float, kind: str, told: str, bottom: float = 0.0) -> None:
+    def bar(self, left: float, right: float, top: float, kind: str, label: str, bottom: float = 0.0) -> None:
         """A bar from `bottom` to `top`."""
         x0, y0 = self.place((left, top))
         x1, y1 = self.place((right, bottom))
         if y1 > y0:
             self._marks.append(
                 f'<rect class="bar {kind}" x="{x0}" y="{y0}" width="{max(0.5, x1 - x0 - 0.5):.1f}" '
-                f'height="{y1 - y0:.1f}"><title>{escape(told)}</title></rect>'
+                f'height="{y1 - y0:.1f}"><title>{escape(label)}</title></rect>'
             )
 
-    def svg(self) -> str:
+    def svg(self) -> Markup:
         """The plot as an element."""
-        return (
+        return Markup(  # every text in it is escaped
             f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(self.title, quote=True)}">'
             f"{self._frame()}{''.join(self._marks)}</svg>"
         )
@@ -115,7 +117,7 @@ class Plot:
         return "".join(parts)
 
 
-def curves(title: str, x: str, y: str, series: Sequence[Series], *, chance: Sequence[Point] = ()) -> str:
+def curves(title: str, x: str, y: str, series: Sequence[Series], *, chance: Sequence[Point] = ()) -> Markup:
     """Lines over the unit square, such as ROC curves; `chance` is drawn dashed."""
     plot = Plot(title, unit(x), unit(y))
     plot.line(chance, "chance")
@@ -124,7 +126,7 @@ def curves(title: str, x: str, y: str, series: Sequence[Series], *, chance: Sequ
     return plot.svg()
 
 
-def reliability(title: str, groups: Sequence[tuple[str, Sequence[dict[str, float]]]]) -> str:
+def reliability(title: str, groups: Sequence[tuple[str, Sequence[dict[str, float]]]]) -> Markup:
     """Observed share over stated probability; a dot's area grows with its rows."""
     plot = Plot(title, unit("stated probability"), unit("share hallucinated"))
     plot.line([(0, 0), (1, 1)], "chance")
@@ -133,25 +135,25 @@ def reliability(title: str, groups: Sequence[tuple[str, Sequence[dict[str, float
         points = [(one["mean_probability"], one["share_hallucinated"]) for one in bins]
         plot.line(points, f"s{number % SERIES}")
         for point, one in zip(points, bins, strict=True):
-            told = f"{name}: stated {point[0]:.2f}, observed {point[1]:.2f}, {one['rows']} rows"
-            plot.dot(point, f"s{number % SERIES}", 2 + 4 * (one["rows"] / most) ** 0.5, told)
+            label = f"{name}: stated {point[0]:.2f}, observed {point[1]:.2f}, {one['rows']} rows"
+            plot.dot(point, f"s{number % SERIES}", 2 + 4 * (one["rows"] / most) ** 0.5, label)
     return plot.svg()
 
 
-def score_histogram(title: str, hallucinated: Sequence[int], clean: Sequence[int]) -> str:
+def score_histogram(title: str, hallucinated: Sequence[int], clean: Sequence[int]) -> Markup:
     """Scores of hallucinated rows above, of clean ones stacked on top of them."""
     totals = [a + b for a, b in zip(hallucinated, clean, strict=True)]
     plot = Plot(title, unit("score"), counted("rows", max(totals, default=1)))
     width = 1 / max(1, len(totals))
     for place, (bad, total) in enumerate(zip(hallucinated, totals, strict=True)):
         left, right = place * width, (place + 1) * width
-        told = f"{left:.2f} to {right:.2f}: {bad} hallucinated, {total - bad} clean"
-        plot.bar(left, right, bad, "bad", told)
-        plot.bar(left, right, total, "good", told, bottom=bad)
+        label = f"{left:.2f} to {right:.2f}: {bad} hallucinated, {total - bad} clean"
+        plot.bar(left, right, bad, "bad", label)
+        plot.bar(left, right, total, "good", label, bottom=bad)
     return plot.svg()
 
 
-def value_histogram(title: str, name: str, edges: Sequence[float], counts: Sequence[int]) -> str:
+def value_histogram(title: str, name: str, edges: Sequence[float], counts: Sequence[int]) -> Markup:
     """Counts between edges."""
     plot = Plot(title, counted(name, edges[-1] if edges else 1), counted("rows", max(counts, default=1)))
     for left, right, count in zip(edges, edges[1:], counts, strict=False):

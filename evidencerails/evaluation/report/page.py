@@ -2,54 +2,85 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from evidencerails.cli.terminal import visible
+from markupsafe import Markup
+
+from evidencerails.evaluation.calibration import Fitted
+from evidencerails.evaluation.fitting import Calibration
+from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.report import charts
-from evidencerails.evaluation.report.markdown import about, compared
-from evidencerails.evaluation.report.wording import BASELINE_NAMES, MAIN, SHORT, conservative, number, told, undefined
-from evidencerails.evaluation.report.worst import Item
-from evidencerails.text.html import templates_of
+from evidencerails.evaluation.report.wording import (
+    BASELINE_NAMES,
+    MAIN,
+    SHORT,
+    about,
+    compared,
+    conservative,
+    number,
+    shown,
+    undefined,
+)
+from evidencerails.evaluation.rows import Row
+from evidencerails.text.html import standalone_page
 
 FOLDER = Path(__file__).resolve().parent
+STYLE = FOLDER / "page.css"
+QUALITY = ("log_loss", "brier", "ece", "auroc")
+"""Metrics of a calibration that are shown."""
+
+
+SHOWN_PER_METHOD = 10
+MOST_EVIDENCE_CHARS = 1500
+
+
+class Item(NamedTuple):
+    """One row judged wrongly."""
+
+    method: str
+    id: str
+    said: str
+    label: str
+    score: float | None
+    reason: str
+    prompt: str
+    pieces: list[tuple[str, str]]
+    """Parts of the response and what they are: `flagged`, `read`, or nothing."""
+    evidence: list[str]
 
 
 def page(results: Mapping[str, Any], worst: Sequence[Item] = ()) -> str:
-    """The page. Texts of others are data: escaped, with control and bidirectional characters spelled out."""
-    from markupsafe import Markup
-
-    environment = templates_of(FOLDER)
-    style = (FOLDER / "page.css").read_text(encoding="utf-8")
-    return environment.get_template("page.html.j2").render(
-        run=_harmless(results["run"]),
-        about=visible(about(results)),
+    """The page of an evaluation, with the rows judged wrongly with most certainty."""
+    return standalone_page(
+        FOLDER / "page.html.j2",
+        STYLE,
+        run=results["run"],
+        about=about(results),
         main=MAIN,
         short=SHORT,
         rows=_rows(results),
-        reasons=[visible(line) for line in _reasons(results)],
-        comparisons=[visible(compared(one)) for one in results.get("comparisons", ())],
+        reasons=_reasons(results),
+        comparisons=[compared(one) for one in results.get("comparisons", ())],
         methods=list(results["methods"]),
-        plots=[{"title": title, "svg": Markup(svg)} for title, svg in _plots(results)],
+        plots=_plots(results),
         confusion=_confusion(results),
-        worst=[_harmless(item._asdict()) for item in worst],
+        worst=worst,
         everything=_everything(results),
-        style=Markup(style),
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
     )
 
 
 def _cells(metrics: Mapping[str, Any], *, second: bool = False) -> list[tuple[str, str]]:
     """Value and interval of each metric of the first table."""
-    cells = []
-    for name in MAIN:
-        shown = conservative(name, metrics.get(name)) if second else told(name, metrics.get(name))
-        value, _, interval = shown.partition(" ")
-        cells.append((value, interval))
-    return cells
+    how = conservative if second else shown
+    return [_parts(how(name, metrics.get(name))) for name in MAIN]
+
+
+def _parts(words: str) -> tuple[str, str]:
+    value, _, interval = words.partition(" ")
+    return value, interval
 
 
 def _rows(results: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -57,8 +88,7 @@ def _rows(results: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, metrics in results["methods"].items():
         rows.append({"kind": "method", "name": name, "cells": _cells(metrics)})
         if any("conservative" in metric for metric in metrics.values()):
-            told_wrong = {"kind": "second", "name": "unverified as wrong", "cells": _cells(metrics, second=True)}
-            rows.append(told_wrong)
+            rows.append({"kind": "second", "name": "unverified as wrong", "cells": _cells(metrics, second=True)})
     for name, metrics in results["baselines"].items():
         rows.append({"kind": "baseline", "name": BASELINE_NAMES[name], "cells": _cells(metrics)})
     return rows
@@ -74,24 +104,21 @@ def _reasons(results: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _plots(results: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _plots(results: Mapping[str, Any]) -> list[tuple[str, Markup]]:
+    """Title and drawing of each plot."""
     details = results["details"]
     groups = [(name, found["reliability"]) for name, found in details.items()]
-    roc = [charts.Series(name, found["roc"]) for name, found in details.items()]
-    pr = [charts.Series(name, found["pr"]) for name, found in details.items()]
+    roc, pr = ([charts.Series(name, found[kind]) for name, found in details.items()] for kind in ("roc", "pr"))
     plots = [
         ("ROC", charts.curves("ROC curves", "false positive rate", "true positive rate", roc, chance=[(0, 0), (1, 1)])),
         ("Precision and recall", charts.curves("Precision-recall curves", "recall", "precision", pr)),
         ("Reliability", charts.reliability("Reliability diagram", groups)),
     ]
     for name, found in details.items():
-        if found["histogram"]:
-            svg = charts.score_histogram(
-                f"Scores of {name}", found["histogram"]["hallucinated"], found["histogram"]["clean"]
-            )
-            plots.append((f"Scores: {name}", svg))
-        latency = found["latency"]
-        title = f"Latency: {name}"
+        if bars := found["histogram"]:
+            title = f"Scores: {name}"
+            plots.append((title, charts.score_histogram(title, bars["hallucinated"], bars["clean"])))
+        title, latency = f"Latency: {name}", found["latency"]
         plots.append((title, charts.value_histogram(title, "milliseconds", latency["edges"], latency["counts"])))
     return plots
 
@@ -101,25 +128,100 @@ def _confusion(results: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, found in results["details"].items():
         metrics = results["methods"][name]
         counts = found.get("confusion") or dict.fromkeys(("tp", "fp", "fn", "tn"), 0)
-        cost = {"calls": told("llm_calls", metrics["llm_calls"], interval=False),
-                "tokens": told("tokens", metrics["tokens"], interval=False)}  # fmt: skip
+        cost = {key: shown(metric, metrics[metric], interval=False)
+                for key, metric in (("calls", "llm_calls"), ("tokens", "tokens"))}  # fmt: skip
         rows.append({"name": name, **counts, **cost, "unverified": number("n", metrics["unverified"]["value"])})
     return rows
 
 
 def _everything(results: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str, str, str]]]]:
     return [
-        (name, [(key, told(key, one), conservative(key, one), one.get("reason", "")) for key, one in metrics.items()])
+        (name, [(key, shown(key, one), conservative(key, one), one.get("reason", "")) for key, one in metrics.items()])
         for name, metrics in results["methods"].items()
     ]
 
 
-def _harmless(value: Any) -> Any:
-    """Plain data with every text made visible: escaping alone lets bidirectional controls through."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, Mapping):
-        return {key: _harmless(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return tuple(_harmless(item) for item in value)
-    return [_harmless(item) for item in value] if isinstance(value, list) else value
+def worst_items(details: Mapping[str, Any], outcomes: Iterable[Outcome], rows: Iterable[Row]) -> list[Item]:
+    """The worst rows of each method, worst first; one pass over the outcomes and one over the rows."""
+    wanted = {
+        (method, one["id"]): place
+        for method, found in details.items()
+        for place, one in enumerate(found["worst"][:SHOWN_PER_METHOD])
+    }
+    said = {(one.method, one.id): one for one in outcomes if (one.method, one.id) in wanted}
+    ids = {row_id for _, row_id in wanted}
+    texts = {row.id: row for row in rows if row.id in ids}
+    keys = [key for key in wanted if key in said and key[1] in texts]
+    return [
+        _item(said[key], texts[key[1]])
+        for key in sorted(keys, key=lambda key: (list(details).index(key[0]), wanted[key]))
+    ]
+
+
+def _item(outcome: Outcome, row: Row) -> Item:
+    left = MOST_EVIDENCE_CHARS
+    shown = []
+    for passage in row.evidence:
+        if left > 0:
+            shown.append(passage if len(passage) <= left else passage[:left] + " …")
+            left -= len(passage)
+    return Item(
+        method=outcome.method,
+        id=row.id,
+        said=outcome.status,
+        label="hallucinated" if row.hallucinated else "clean",
+        score=outcome.score,
+        reason=outcome.reason,
+        prompt=row.prompt[:MOST_EVIDENCE_CHARS],
+        pieces=pieces_of(row.response, outcome),
+        evidence=shown,
+    )
+
+
+def pieces_of(response: str, outcome: Outcome) -> list[tuple[str, str]]:
+    """The response cut at the bounds of its claims; where claims overlap, a flagged one wins."""
+    bounds = sorted({0, len(response), *(end for part in outcome.parts for end in part[:2] if end <= len(response))})
+    pieces: list[tuple[str, str]] = []
+    for start, end in pairwise(bounds):
+        inside = [part for part in outcome.parts if part[0] <= start and end <= part[1]]
+        kind = "flagged" if any(part[3] for part in inside) else "read" if inside else ""
+        if pieces and pieces[-1][1] == kind:
+            pieces[-1] = (pieces[-1][0] + response[start:end], kind)
+        else:
+            pieces.append((response[start:end], kind))
+    return pieces
+
+
+def calibration_page(calibration: Calibration) -> str:
+    """A calibration: reliability before and after, on documents it was not fitted on."""
+    fitted_on = calibration.settings["calibration"]["fitted_on"]
+    return standalone_page(
+        FOLDER / "calibration.html.j2",
+        STYLE,
+        about=f"Fitted on {fitted_on}; {calibration.held_out_rows} of the rows were held out.",
+        names=quality_names(),
+        fitted=[(one.name, one.conclusion, _before_and_after(one)) for one in calibration.fitted],
+        plots=[(one.name, _reliability(one)) for one in calibration.fitted],
+        thresholds=[threshold_row(name, found["held_out"]) for name, found in calibration.thresholds.items()],
+    )
+
+
+def quality_names() -> list[str]:
+    """Titles of the metrics of a calibration."""
+    return [SHORT.get(name, name.replace("_", " ")) for name in QUALITY]
+
+
+def _before_and_after(fitted: Fitted) -> list[tuple[str, str]]:
+    return [_parts(shown(name, side[name])) for name in QUALITY for side in (fitted.before, fitted.after)]
+
+
+def _reliability(fitted: Fitted) -> Markup:
+    groups = [("before", fitted.bins_before), ("after", fitted.bins_after)]
+    return charts.reliability(f"Reliability of {fitted.name} before and after", groups)
+
+
+def threshold_row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
+    """A threshold in words: value, false abstention rate, leak rate, precision."""
+    precision = "-" if found["precision"] is None else f"{found['precision']:.3f}"
+    rates = (f"{found['value']:.4f}", f"{found['false_abstention_rate']:.3f}", f"{found['leak_rate']:.3f}")
+    return (name, *rates, precision)

@@ -1,8 +1,9 @@
-"""Numbers in words for people: one way of writing a value and its interval, for the page, Markdown and the terminal."""
+"""A run in words: one way of writing a value and its interval, for the page, the terminal and Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 MAIN = ("n", "unverified", "f1", "precision", "recall", "balanced_accuracy", "auroc", "auprc", "brier", "ece",
@@ -29,7 +30,7 @@ def number(name: str, value: float | None) -> str:
     return f"{value:.2f}" if name in ("llm_calls", "claim_discrimination_ratio") else f"{value:.3f}"
 
 
-def told(name: str, metric: Mapping[str, Any] | None, *, interval: bool = True) -> str:
+def shown(name: str, metric: Mapping[str, Any] | None, *, interval: bool = True) -> str:
     """A metric with its interval, as in `0.812 [0.78, 0.84]`."""
     if metric is None or metric.get("value") is None:
         return "-"
@@ -43,7 +44,7 @@ def told(name: str, metric: Mapping[str, Any] | None, *, interval: bool = True) 
 def conservative(name: str, metric: Mapping[str, Any] | None) -> str:
     """The conservative value of a metric, unverified rows counted as wrong; empty if there are none."""
     second = (metric or {}).get("conservative")
-    return told(name, second) if second else ""
+    return shown(name, second) if second else ""
 
 
 def undefined(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -53,3 +54,74 @@ def undefined(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
         if metric.get("value") is None and metric.get("reason"):
             reasons.setdefault(metric["reason"], []).append(SHORT.get(name, name))
     return [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
+
+
+def markdown(results: Mapping[str, Any]) -> str:
+    """The whole report."""
+    return "\n".join(_lines(results)) + "\n"
+
+
+def _lines(results: Mapping[str, Any]) -> Iterator[str]:
+    run = results["run"]
+    yield f"# Evaluation on {escaped(run['dataset'])}"
+    yield ""
+    yield about(results)
+    yield ""
+    yield from table(results)
+    for name, metrics in results["methods"].items():
+        lines = undefined(metrics)
+        unverified = results["details"].get(name, {}).get("unverified") or {}
+        if unverified:
+            lines.append("unverified: " + ", ".join(f"{count} {reason}" for reason, count in unverified.items()))
+        yield from ("", f"`{name}`", *(f"- {escaped(line)}" for line in lines)) if lines else ()
+    for comparison in results.get("comparisons", ()):
+        yield ""
+        yield escaped(compared(comparison))
+
+
+def about(results: Mapping[str, Any]) -> str:
+    """One line: rows, problems, date, machine, seed."""
+    run = results["run"]
+    parts = [f"{run['rows']} rows", run["problems"], run["date"], run["machine"], f"evidencerails {run['version']}"]
+    sample = f"sample of {run['sample']}, seed {run['seed']}" if run.get("sample") else ""
+    return "; ".join(part for part in (*parts, sample, "95 % bootstrap intervals over documents") if part) + "."
+
+
+def table(results: Mapping[str, Any]) -> Iterator[str]:
+    """The first table: methods, then baselines."""
+    yield "| method | " + " | ".join(SHORT.get(name, name) for name in MAIN) + " |"
+    yield "|---" * (len(MAIN) + 1) + "|"
+    for method, metrics in results["methods"].items():
+        yield f"| {escaped(method)} | " + " | ".join(shown(name, metrics.get(name)) for name in MAIN) + " |"
+        if any("conservative" in metric for metric in metrics.values()):
+            cells = (conservative(name, metrics.get(name)) or "-" for name in MAIN)
+            yield f"| {escaped(method)}, unverified counted as wrong | " + " | ".join(cells) + " |"
+    for baseline, metrics in results["baselines"].items():
+        yield f"| *{BASELINE_NAMES[baseline]}* | " + " | ".join(shown(name, metrics.get(name)) for name in MAIN) + " |"
+
+
+def compared(comparison: Mapping[str, Any]) -> str:
+    """A comparison in one sentence."""
+    differences = ", ".join(
+        f"{SHORT.get(name, name)} {metric['value']:+.3f} [{metric['low']:+.3f}, {metric['high']:+.3f}]"
+        for name, metric in comparison["differences"].items()
+        if metric["value"] is not None and metric["low"] is not None
+    )
+    p = comparison["p_mcnemar"]
+    chance = "no row differs" if p is None else f"McNemar {_p(p)}"
+    if comparison["p_delong"] is not None:
+        chance += f"; AUROC: DeLong {_p(comparison['p_delong'])}, rows taken as independent"
+    return (
+        f"{comparison['second']} against {comparison['first']} on {comparison['rows']} common rows: {differences}; "
+        f"right only here {comparison['only_second_right']}, only there {comparison['only_first_right']} ({chance})"
+    )
+
+
+def _p(p: float) -> str:
+    return f"p = {p:.4f}" if p >= 0.0001 else "p < 0.0001"
+
+
+def escaped(text: str) -> str:
+    """A text of others inside Markdown: no table, link or HTML of its own."""
+    text = re.sub(r"([\\|\[\]*_`])", r"\\\1", text)
+    return " ".join(text.replace("<", "&lt;").replace(">", "&gt;").split())

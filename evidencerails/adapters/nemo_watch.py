@@ -1,4 +1,4 @@
-"""Watching an app that runs inside a command: its reports, without its noise."""
+"""Watching a guardrails app that runs inside a command: its reports and what the user sees, without its noise."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 from evidencerails.report import Report
 
 SHADOW_TIMEOUT_S = 60.0
+INTERNAL_ERROR = "an internal error has occurred"
+"""NeMo answers so when anything in a turn raised."""
 
 
 @contextmanager
@@ -56,3 +58,23 @@ def recorded(app: Any) -> Iterator[list[Report]]:
         plugin.wait_for_shadow(SHADOW_TIMEOUT_S)
     finally:
         guard.check_exchange = check  # type: ignore[method-assign]
+
+
+def started(config: Any) -> Any:
+    """The running app of a config; raises whatever NeMo, the plugin or the user's own code raises at the start."""
+    from nemoguardrails import LLMRails
+
+    return LLMRails(config)  # in this thread: in another one NeMo makes an event loop that nobody closes
+
+
+def effect_on(answer: str, shown: Any) -> str:
+    """What became of an answer on its way to the user: `passed`, `warned`, `blocked`, `raised` or `failed`."""
+    message = shown if isinstance(shown, dict) else {"role": "assistant", "content": str(shown)}
+    if message.get("role") == "exception":
+        return "raised"
+    text = str(message.get("content") or "").strip()
+    if INTERNAL_ERROR in text:
+        return "failed"
+    if "blocked" in message or answer not in text:
+        return "blocked" if message.get("blocked", "Blocked").startswith("Blocked") else "failed"
+    return "passed" if text == answer else "warned"

@@ -1,4 +1,8 @@
-"""The stand-in for the user's LLM: it writes a planted hallucination, or a clean answer, over real HTTP."""
+"""What the doctor plants: answers of known worth, and what stands in for the user's models, sources and schema.
+
+Which answer fits the user's own schema, and which values their sources know, cannot be known here: what is proven is
+that the rail runs and that its verdict holds.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ MARK = "EVIDENCERAILS-DOCTOR"
 """Begins the prompts that stand in for those of the dialog tasks, so that the stand-in knows what it is asked."""
 DIALOG_TASKS = ("generate_user_intent", "generate_next_steps", "generate_intent_steps_message")
 MODEL = "evidencerails-doctor"
+KNOWN_ID = "GD-1001"
+TOOL = {"name": "evidencerails_doctor_ping", "parameters": {"type": "object", "properties": {}}}
 
 
 class Plant(NamedTuple):
@@ -25,22 +31,14 @@ class Plant(NamedTuple):
 
 
 # Each answer cites its source, since `check citations` would find fault with any other; no other rail reads the mark.
-_QUESTION = "When did the Halden bridge open?"
-_EVIDENCE = "The Halden bridge opened in 1932. It is 412 metres long and carries two railway tracks."
 HALLUCINATION = Plant(
-    question=_QUESTION,
-    evidence=_EVIDENCE,
+    question="When did the Halden bridge open?",
+    evidence="The Halden bridge opened in 1932. It is 412 metres long and carries two railway tracks.",
     answer="The Halden bridge opened in 1875 [1].",
-    others=(
-        "The Halden bridge opened in 1911.",
-        "The Halden bridge opened in 1954.",
-        "The Halden bridge opened in 1839.",
-    ),
+    others=tuple(f"The Halden bridge opened in {year}." for year in (1911, 1954, 1839)),
     is_hallucination=True,
 )
-CLEAN = Plant(
-    question=_QUESTION,
-    evidence=_EVIDENCE,
+CLEAN = HALLUCINATION._replace(
     answer="The Halden bridge opened in 1932 [1].",
     others=("The Halden bridge opened in 1932.",),
     is_hallucination=False,
@@ -53,10 +51,51 @@ LIVE_HALLUCINATION = Plant(
     is_hallucination=True,
 )
 LIVE_CLEAN = LIVE_HALLUCINATION._replace(answer="The capital of France is Paris [1].", is_hallucination=False)
+SPECIAL_PLANTS: dict[str, tuple[Plant, Plant]] = {
+    "check knowledge": (
+        HALLUCINATION._replace(answer="The bridge has the register number GD-9999."),
+        CLEAN._replace(answer=f"The bridge has the register number {KNOWN_ID}."),
+    ),
+    "check structure": (
+        HALLUCINATION._replace(answer='{"opened": "in spring"}'),
+        CLEAN._replace(answer='{"opened": 1932}'),
+    ),
+    "check logic": (
+        HALLUCINATION._replace(answer="Both tracks together are 2 * 412 = 825 metres long."),
+        CLEAN._replace(answer="Both tracks together are 2 * 412 = 824 metres long."),
+    ),
+}
+"""A false and a true answer for the rails that a wrong year tells nothing."""
+SPECIAL_SETTINGS: dict[str, dict[str, Any]] = {
+    "check knowledge": {
+        "knowledge": {
+            "sources": {"doctor": {"kind": "callable", "function": "evidencerails.cli.doctor_plants:is_known"}},
+            "entities": {"doctor": {"sources": ["doctor"], "pattern": r"\bGD-\d{4}\b", "severity": "critical"}},
+        },
+    },
+    "check structure": {
+        "structure": {
+            "schema": {"type": "object", "properties": {"opened": {"type": "integer"}}, "required": ["opened"]},
+        },
+    },
+}
+
+
+def is_known(value: str) -> bool:
+    """Stands in for the user's sources."""
+    return value == KNOWN_ID
+
+
+def stand_in_for_settings(config: Any, flow: str) -> None:
+    """Put the sources or the schema of the plants in the place of the user's; changes the loaded config."""
+    own = SPECIAL_SETTINGS.get(flow)
+    if own is not None:
+        settings = dict(config.custom_data.get("evidencerails") or {})
+        config.custom_data = {**config.custom_data, "evidencerails": {**settings, **own}}
 
 
 class StandIn:
-    """Plays the user's models, one planted turn after the other."""
+    """Plays the user's models over real HTTP, one planted turn after the other."""
 
     def __init__(self, server: ReplayServer) -> None:
         self.server = server

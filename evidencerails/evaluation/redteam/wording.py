@@ -1,13 +1,18 @@
-"""Results in words: Markdown for a pull request, and the rows that the terminal and the page show."""
+"""Results of the red team in words: the rows of its tables, Markdown for a pull request, one HTML page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from evidencerails.cli.terminal import visible
-from evidencerails.evaluation.report.markdown import _cell as cell
+from evidencerails.evaluation.report.page import STYLE
+from evidencerails.evaluation.report.wording import escaped as cell
+from evidencerails.text.html import standalone_page
+from evidencerails.text.visible import visible
 
+BAR_WIDTH = 160
+"""Of a score of 1, in pixels."""
 TITLES = ("category", "expected behaviour", "score", "false answers caught", "true answers passed", "questions")
 
 
@@ -17,7 +22,7 @@ def wanted(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: one for name, one in data["categories"].items() if one["attacks"] or name in missing}
 
 
-def score_told(one: Mapping[str, Any]) -> str:
+def score_shown(one: Mapping[str, Any]) -> str:
     """A score with its interval; why there is none."""
     if one["value"] is None:
         return "not attempted"
@@ -32,7 +37,7 @@ def category_rows(data: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         yield (
             name.replace("_", " "),
             one["expected"].replace("_", " "),
-            score_told(one),
+            score_shown(one),
             _share(one["false_caught"], one["false_planted"], one["false_unverified"]),
             _share(one["true_passed"], one["true_planted"], one["true_unverified"]),
             asked,
@@ -48,9 +53,9 @@ def _share(hits: int, total: int, unverified: int) -> str:
 def dimension_rows(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """A row a dimension: name, score, over how many."""
     for name, one in data["dimensions"].items():
-        yield name.replace("_", " "), score_told(one), str(one["n"])
+        yield name.replace("_", " "), score_shown(one), str(one["n"])
         if "tampering" in one:
-            yield "attack detection, called tampering", score_told(one["tampering"]), str(one["tampering"]["n"])
+            yield "attack detection, called tampering", score_shown(one["tampering"]), str(one["tampering"]["n"])
 
 
 def summary(data: Mapping[str, Any]) -> Iterator[str]:
@@ -58,7 +63,7 @@ def summary(data: Mapping[str, Any]) -> Iterator[str]:
     run, counts = data["run"], data["counts"]
     tried = sum(one["attempted"] for one in data["categories"].values())
     yield (
-        f"robustness score {score_told(data['score'])} over {tried} attacks on {run['target']} (1 is best; flagging "
+        f"robustness score {score_shown(data['score'])} over {tried} attacks on {run['target']} (1 is best; flagging "
         "everything, or nothing, has 0.50)"
     )
     yield coverage_line(data)
@@ -119,3 +124,19 @@ def _table(titles: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator
     yield "| " + " | ".join(titles) + " |"
     yield "|---" * len(titles) + "|"
     yield from ("| " + " | ".join(map(cell, row)) + " |" for row in rows)
+
+
+def page(data: Mapping[str, Any]) -> str:
+    """The page, which stands alone: no script, no request."""
+    rows = zip(category_rows(data), wanted(data).values(), strict=True)
+    return standalone_page(
+        Path(__file__).resolve().parent / "page.html.j2",
+        STYLE,
+        run=data["run"],
+        score=score_shown(data["score"]),
+        lines=list(summary(data)),
+        titles=TITLES,
+        categories=[{"cells": row, "bar": round((one["value"] or 0) * BAR_WIDTH)} for row, one in rows],
+        dimensions=list(dimension_rows(data)),
+        failures=data["failures"],
+    )

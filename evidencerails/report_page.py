@@ -1,0 +1,142 @@
+"""A report for people: the marked words of its answer, one HTML page that stands alone, a notebook's view."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from evidencerails.text.html import FOLDER, standalone_page, templates_of
+from evidencerails.text.visible import all_visible, visible
+
+if TYPE_CHECKING:
+    from evidencerails.report import Claim, Redaction, Report
+
+ABOUT = {
+    "supported": "The evidence says so.",
+    "partially_supported": "The evidence says a part of it.",
+    "contradicted": "The evidence says otherwise.",
+    "absent": "The evidence does not say it.",
+    "unevaluatable": "It could not be checked.",
+}
+MARKED = ("contradicted", "absent", "partially_supported")
+MOST_WORDS = 0.6
+"""If more of a claim's words than this share are missing from its evidence, marking single words says nothing."""
+SHORTEST_MARKED = 4
+"""Shorter words without a digit are mostly articles, particles and auxiliaries."""
+_WORD = re.compile(r"\w+(?:[.,'’:/-]\w+)*")
+
+
+class Mark(NamedTuple):
+    """Words of the answer to mark, by character offsets."""
+
+    start: int
+    end: int
+    label: str
+    """Why: the label of a claim, or the kind of a finding."""
+    claim: int = 0
+    """Number of the claim in the report, from 1; 0 for a finding that belongs to none."""
+
+
+class Piece(NamedTuple):
+    """A part of the answer; `label` is empty for words that nothing is wrong with."""
+
+    text: str
+    label: str = ""
+    claim: int = 0
+
+
+def page(
+    report: Report,
+    answer: str,
+    *,
+    redaction: Redaction = "off",
+    expose_evidence: bool = True,
+    extraction: Any = None,
+) -> str:
+    """The report as one HTML page.
+
+    Args:
+        redaction: replaces answer and evidence text by hashes, or leaves it out.
+        expose_evidence: without it no words of the evidence are in the page.
+        extraction: what was extracted as a claim, to be shown too: `claims`, `dropped` and `notes`.
+    """
+    return standalone_page(
+        FOLDER / "report.html.j2",
+        FOLDER / "report.css",
+        report=report.plain(max_bytes=2**62, redaction=redaction, expose_evidence=expose_evidence),
+        pieces=pieces_of(report, answer) if redaction == "off" else [],
+        redaction=redaction,
+        evidence_hidden=not expose_evidence,
+        extraction=extraction,
+        about=ABOUT,
+    )
+
+
+def notebook_view(report: Report) -> str:
+    """The report as a part of a notebook's page: marked words, claims and evidence, escaped, without a style sheet.
+
+    A report does not hold its answer: what stands between its claims is shown as an ellipsis.
+    """
+    plain = all_visible(report.plain(max_bytes=2**62))
+    template = templates_of(FOLDER).get_template("notebook.html.j2")
+    return template.render(report=plain, pieces=pieces_of(report, words_of(report)))
+
+
+def pieces_of(report: Report, answer: str) -> list[Piece]:
+    """The answer cut at its marked words, its texts made harmless."""
+    pieces, place = [], 0
+    for mark in marks(report, answer):
+        pieces.append(Piece(visible(answer[place : mark.start])))
+        pieces.append(Piece(visible(answer[mark.start : mark.end]), mark.label, mark.claim))
+        place = mark.end
+    return [piece for piece in (*pieces, Piece(visible(answer[place:]))) if piece.text]
+
+
+def words_of(report: Report) -> str:
+    """The answer as far as a report holds it, each word in its place; an ellipsis where words are missing."""
+    spans = [claim.span for claim in report.claims]
+    spans += [finding.span for finding in report.findings if finding.span is not None]
+    answer = ["\0"] * max((span.end for span in spans), default=0)
+    for span in spans:
+        answer[span.start : span.end] = span.text
+    return re.sub("\0+", lambda gap: "…".center(len(gap[0])) if len(gap[0]) > 2 else " " * len(gap[0]), "".join(answer))
+
+
+def marks(report: Report, answer: str) -> list[Mark]:
+    """The offending words of an answer in order, none in two marks; neighbours of one claim are joined."""
+    out: list[Mark] = []
+    for mark in sorted(_marks(report, answer)):
+        last = out[-1] if out else None
+        if last and mark.start <= last.end + 1 and (mark.label, mark.claim) == (last.label, last.claim):
+            out[-1] = last._replace(end=max(mark.end, last.end))
+        elif last and mark.start < last.end:
+            if mark.end > last.end:
+                out.append(mark._replace(start=last.end))
+        else:
+            out.append(mark)
+    return out
+
+
+def _marks(report: Report, answer: str) -> Iterable[Mark]:
+    for number, claim in enumerate(report.claims, start=1):
+        if claim.label in MARKED:
+            yield from _marks_in_claim(claim, number, answer)
+    for finding in report.findings:
+        if finding.span is not None and finding.kind != "unsupported_claim":
+            yield Mark(finding.span.start, finding.span.end, finding.kind)
+
+
+def _marks_in_claim(claim: Claim, number: int, answer: str) -> list[Mark]:
+    """The words of a claim that its evidence lacks; the whole claim if there are none, or mostly such words."""
+    label, span = claim.label, claim.span
+    known = {word.casefold() for quote in claim.evidence for word in _WORD.findall(quote.span.text)}
+    words = list(_WORD.finditer(answer, span.start, span.end))
+    unknown = [word for word in words if word.group().casefold() not in known and _says_something(word.group())]
+    if not unknown or len(unknown) > MOST_WORDS * len(words):
+        return [Mark(span.start, span.end, label, number)]
+    return [Mark(word.start(), word.end(), label, number) for word in unknown]
+
+
+def _says_something(word: str) -> bool:
+    return len(word) >= SHORTEST_MARKED or any(character.isdigit() for character in word)
