@@ -36,7 +36,7 @@ def create_app(guard: Guard) -> FastAPI:
     from evidencerails.service.keys import KeyRing
     from evidencerails.service.limits import RateLimit
     from evidencerails.service.middleware import Envelope
-    from evidencerails.service.sessions import Sessions
+    from evidencerails.service.visitor import Sessions
 
     settings = guard.config.service
     metrics = ServiceMetrics()

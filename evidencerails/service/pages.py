@@ -12,12 +12,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.datastructures import UploadFile
 
 from evidencerails.exchange import Exchange
+from evidencerails.report_page import ABOUT
 from evidencerails.service import views
 from evidencerails.service.api import read_store
 from evidencerails.service.checking import unless_gone
 from evidencerails.service.problems import Problem
-from evidencerails.service.sessions import COOKIE
-from evidencerails.service.visitor import Visitor, form_of, set_cookie
+from evidencerails.service.visitor import COOKIE, Visitor, form_of, set_cookie
 
 router = APIRouter(include_in_schema=False)
 STATIC = {"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
@@ -73,7 +73,7 @@ async def check_page(request: Request) -> HTMLResponse:
 
 
 def _no_report() -> dict[str, Any]:
-    return {"report": None, "pieces": [], "about": views.ABOUT}
+    return {"report": None, "pieces": [], "about": ABOUT}
 
 
 @router.post("/")
@@ -94,8 +94,7 @@ async def checked_page(request: Request) -> HTMLResponse:
         return visitor.page(
             request, "check.html", status=problem.status_code, given=given, problem=problem.message, **_no_report()
         )
-    report = views.report_of(plain)
-    shown = {"report": views.harmless(plain), "pieces": views.pieces(report, given["response"]), "about": views.ABOUT}
+    shown = {"report": plain, "pieces": views.pieces(plain, given["response"]), "about": ABOUT}
     return visitor.page(request, "check.html", given=given, problem="", **shown)
 
 
@@ -123,8 +122,8 @@ async def history_page(request: Request) -> HTMLResponse:
     cursor = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else None
     rows = await _read(request, lambda engine: queries.history(engine, where, limit=PAGE_ROWS, before_seq=cursor))
     following = rows[-1].seq if len(rows) == PAGE_ROWS else None
-    shown = [views.harmless(row._asdict()) for row in rows]
-    return visitor.page(request, "history.html", rows=shown, asked=views.harmless(asked), following=following)
+    shown = [row._asdict() for row in rows]
+    return visitor.page(request, "history.html", rows=shown, asked=asked, following=following)
 
 
 @router.get("/reports/{report_id}")
@@ -142,11 +141,11 @@ async def report_page(request: Request, report_id: str) -> HTMLResponse:
     return visitor.page(
         request,
         "report.html",
-        report=views.harmless(plain),
-        pieces=views.pieces(views.report_of(plain), answer) if is_whole else [],
-        about=views.ABOUT,
-        summary=views.harmless(kept.summary._asdict()),
-        question=views.harmless(kept.body.get("question") or ""),
+        report=plain,
+        pieces=views.pieces(plain, answer) if is_whole else [],
+        about=ABOUT,
+        summary=kept.summary._asdict(),
+        question=kept.body.get("question") or "",
         redaction=kept.redaction,
     )
 
@@ -174,5 +173,5 @@ async def problem_page(request: Request, problem: Problem) -> Response:
     if problem.status_code == 303:
         return RedirectResponse("/login", status_code=303)
     return Visitor(request).page(
-        request, "problem.html", status=problem.status_code, message=views.harmless(problem.message), code=problem.code
+        request, "problem.html", status=problem.status_code, message=problem.message, code=problem.code
     )

@@ -15,6 +15,7 @@ from evidencerails.operations.monitoring.monitor import CONSEQUENCES, View, retr
 from evidencerails.operations.store import queries
 from evidencerails.operations.store.records import ATTRIBUTION
 from evidencerails.service import views
+from evidencerails.text.visible import all_visible
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 20_000
 """Reports that scores, latency and cost are of."""
-STRETCHES = 48
-"""Bars of the trend."""
+BARS = 48
+"""Of the trend."""
 WORST = 10
 MAX_CLAIMS = 5
 """Shown of each of the worst."""
@@ -47,19 +48,19 @@ GROUPS: tuple[tuple[str, GroupBy], ...] = (
 
 
 def trends(store: Store, config: GuardConfig, since: float) -> dict[str, Any]:
-    """All of it for the templates, from `since` (seconds since 1970) until now. Blocking.
+    """All of it for templates and terminals, its texts made visible, from `since` (seconds since 1970) on. Blocking.
 
     Raises:
         StoreError: the database cannot be read.
     """
     engine, where = store.engine, queries.Filter(since=since)
-    points = queries.trend(engine, where, step_s=max(1.0, (time.time() - since) / STRETCHES))
+    points = queries.trend(engine, where, step_s=max(1.0, (time.time() - since) / BARS))
     rows = list(islice(queries.summaries(engine, where), MAX_ROWS))
     verified = [row for row in rows if row.status != "unverified"]
     view = view_of(store, config.monitoring)
     reports = queries.count(engine, where)
     allowed = config.monitoring.budget.max_share
-    return {
+    found: dict[str, Any] = {
         "reports": reports,
         "is_cut": len(rows) == MAX_ROWS,
         "rate": views.share(sum(row.status == "hallucinated" for row in verified), len(verified)),
@@ -87,9 +88,10 @@ def trends(store: Store, config: GuardConfig, since: float) -> dict[str, Any]:
         "consequences": CONSEQUENCES,
         "when_exhausted": _plain_settings(config.monitoring.budget.when_exhausted),
         "wanted": config.monitoring.cusum.baseline_size,
-        "view": _harmless_view(view),
+        "view": view,
         **_drawn(view),
     }
+    return all_visible(found)  # type: ignore[no-any-return]
 
 
 def _plain_settings(settings: WhenExhausted | None) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def _rate(point: Count) -> tuple[float, str]:
 
 
 def _markers(starts: Sequence[float], changes: Sequence[Change]) -> list[tuple[float, str]]:
-    """Where changes stand among bars of equal width that begin at `starts`; stretches without a report have no bar."""
+    """Where changes stand among bars of equal width that begin at `starts`; intervals without a report have no bar."""
     if not starts:
         return []
     width, found = (views.CHART_WIDTH - views.CHART_LEFT) / len(starts), []
@@ -111,7 +113,7 @@ def _markers(starts: Sequence[float], changes: Sequence[Change]) -> list[tuple[f
         place = bisect.bisect_right(starts, change.at)
         if place:
             x = views.CHART_LEFT + place * width
-            found.append((round(min(views.CHART_WIDTH - 1.0, x), 1), views.harmless(change.description)))
+            found.append((round(min(views.CHART_WIDTH - 1.0, x), 1), change.description))
     return found
 
 
@@ -142,7 +144,7 @@ def _by_quality(rows: Sequence[Summary]) -> list[tuple[str, int, str, str]]:
 def _group(engine: Any, by: GroupBy, where: Any) -> list[tuple[str, int, str]]:
     return [
         (
-            views.harmless(count.value or "not named"),
+            count.value or "not named",
             count.reports,
             views.share(count.hallucinated, count.reports - count.unverified),
         )
@@ -159,27 +161,11 @@ def _worst(engine: Any, row: Summary) -> dict[str, Any]:
         for claim in claims
         if claim["label"] != "supported"
     ]
-    plain: dict[str, Any] = views.harmless({**row._asdict(), "claims": flagged[:MAX_CLAIMS]})
-    return plain
+    return {**row._asdict(), "claims": flagged[:MAX_CLAIMS]}
 
 
 def _histogram(rows: Sequence[Summary], column: str) -> list[tuple[str, float, str]]:
     return views.histogram([value for row in rows if (value := getattr(row, column)) is not None])
-
-
-def _harmless_change(change: Change) -> Change:
-    return change._replace(description=views.harmless(change.description), author=views.harmless(change.author))
-
-
-def _harmless_view(view: View) -> View:
-    """The view with the words of people made visible."""
-    shifts = tuple(s._replace(change=_harmless_change(s.change)) if s.change else s for s in view.cusum.shifts)
-    told = tuple(r._replace(changes=tuple(map(_harmless_change, r.changes))) for r in view.regressions)
-    return view._replace(
-        cusum=view.cusum._replace(shifts=shifts),
-        changes=tuple(map(_harmless_change, view.changes)),
-        regressions=told,
-    )
 
 
 def _drawn(view: View) -> dict[str, Any]:
@@ -205,7 +191,7 @@ def _drawn(view: View) -> dict[str, Any]:
     marked = [c for c in view.changes if begin <= c.at <= end]
     return {
         "lines": {"up": line(up), "down": line(down)},
-        "markers": [(x_of(c.at), views.harmless(c.description)) for c in marked],
+        "markers": [(x_of(c.at), c.description) for c in marked],
         "ticks": [(y_of(part * high / 1.1), f"{100 * part * high / 1.1:.0f} %") for part in (0.0, 0.5, 1.0)],
         "span": (views.moment(begin), views.moment(end)),
         "threshold_y": y_of(1.0),
