@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from evidencerails.errors import EvidencerailsError, place_of
+from evidencerails.operations.batch.runner import plain
 from evidencerails.operations.telemetry.logs import request_id
 from evidencerails.service.bodies import BatchItem
 from evidencerails.service.limits import Gate
@@ -34,7 +35,6 @@ HEARTBEAT_S = 15.0
 """Seconds of silence after which a stream sends a comment, so that proxies keep it open."""
 CLIENT_GONE = 499
 """What nginx logs for a caller who left; nobody receives it."""
-ANY_SIZE = 2**62
 
 
 class Checker:
@@ -136,17 +136,11 @@ class Checker:
         except (asyncio.TimeoutError, TimeoutError):
             raise Problem(504, "timeout", f"the check took longer than {self._timeout_s:g} seconds") from None
         self._metrics.record(report)
-        return self.plain(report)
+        return plain(self.guard.config, report)
 
     async def _in_turn(self, exchange: Exchange, tell: Any) -> Report:
         async with self.gate.work():
             return await self.guard.check_exchange(exchange, on_check=tell)
-
-    def plain(self, report: Report) -> dict[str, Any]:
-        """The report as it leaves the service: the caller sent the evidence, so its words are in it unless hidden."""
-        config = self.guard.config
-        hides = "evidence" in config.expose.model_fields_set and not config.expose.evidence
-        return report.plain(max_bytes=ANY_SIZE, redaction=config.redaction, expose_evidence=not hides)
 
     def _plain_check(self, result: CheckResult) -> dict[str, Any]:
         """A check that has ended, without texts: they stand in the report."""

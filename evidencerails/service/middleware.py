@@ -86,19 +86,15 @@ class Envelope:
 
     async def _body(self, request: _Request, receive: Receive) -> bytes | None:
         """The whole body; None if the request was refused or its sender is gone."""
-        limit = self._settings.max_body_bytes
+        limit, timeout_s = self._settings.max_body_bytes, self._settings.body_timeout_s
         declared = request.header(b"content-length")
-        if declared.isdigit() and int(declared) > limit:
-            await request.refuse(413, "too_large", f"the body has {declared} bytes; at most {limit}")
-            return None
         try:
-            body = await asyncio.wait_for(_collected(receive, limit), self._settings.body_timeout_s)
+            is_too_large = declared.isdigit() and int(declared) > limit
+            body = None if is_too_large else await asyncio.wait_for(_collected(receive, limit), timeout_s)
         except (asyncio.TimeoutError, TimeoutError):
-            await request.refuse(
-                408, "too_slow", f"the body did not arrive within {self._settings.body_timeout_s:g} seconds"
-            )
+            await request.refuse(408, "too_slow", f"the body did not arrive within {timeout_s:g} seconds")
             return None
-        if body is not None and len(body) > limit:
+        if is_too_large or (body is not None and len(body) > limit):
             await request.refuse(413, "too_large", f"the body is longer than {limit} bytes")
             return None
         return body

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
@@ -120,7 +119,7 @@ async def history_page(request: Request) -> HTMLResponse:
     where = queries.Filter(status=status, flow=flow, agent=agent, model=model)
     before = request.query_params.get("before", "")
     cursor = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else None
-    rows = await _read(request, lambda engine: queries.history(engine, where, limit=PAGE_ROWS, before_seq=cursor))
+    rows = await read_store(request, lambda engine: queries.history(engine, where, limit=PAGE_ROWS, before_seq=cursor))
     following = rows[-1].seq if len(rows) == PAGE_ROWS else None
     shown = [row._asdict() for row in rows]
     return visitor.page(request, "history.html", rows=shown, asked=asked, following=following)
@@ -133,7 +132,7 @@ async def report_page(request: Request, report_id: str) -> HTMLResponse:
 
     visitor = Visitor(request)
     visitor.require("read")
-    kept = await _read(request, lambda engine: queries.report(engine, report_id))
+    kept = await read_store(request, lambda engine: queries.report(engine, report_id))
     if kept is None:
         raise Problem(404, "no_such_report", "There is no report of this id; it may have been deleted by its age.")
     plain, answer = kept.body["report"], kept.body.get("response")
@@ -142,7 +141,7 @@ async def report_page(request: Request, report_id: str) -> HTMLResponse:
         request,
         "report.html",
         report=plain,
-        pieces=views.pieces(plain, answer) if is_whole else [],
+        pieces=views.pieces(plain, str(answer)) if is_whole else [],
         about=ABOUT,
         summary=kept.summary._asdict(),
         question=kept.body.get("question") or "",
@@ -160,12 +159,8 @@ async def trends_page(request: Request) -> HTMLResponse:
     asked = request.query_params.get("days", "7")
     days = int(asked) if asked in map(str, DAYS) else 7
     guard = request.app.state.guard
-    shown = await _read(request, lambda _: trends(guard.store, guard.config, time.time() - days * 86_400))
+    shown = await read_store(request, lambda _: trends(guard.store, guard.config, time.time() - days * 86_400))
     return visitor.page(request, "trends.html", days=days, choices=DAYS, **shown)
-
-
-async def _read(request: Request, read: Callable[[Any], Any]) -> Any:
-    return await read_store(request, read)
 
 
 async def problem_page(request: Request, problem: Problem) -> Response:

@@ -15,8 +15,8 @@ from itsdangerous import BadData, Signer, URLSafeTimedSerializer
 from starlette.formparsers import MultiPartException
 
 from evidencerails.errors import SettingsError
-from evidencerails.service.access import Caller
-from evidencerails.service.keys import PERMISSIONS, Permission
+from evidencerails.service.access import LOCAL, Caller
+from evidencerails.service.keys import Permission
 from evidencerails.service.problems import Problem
 from evidencerails.service.templating import render
 from evidencerails.settings.environment import variable
@@ -93,11 +93,7 @@ class Visitor:
         self.is_new = not self.has_keys and not self.sessions.is_valid(self.cookie)
         if self.is_new:
             self.cookie = self.sessions.cookie_of(None)
-        self.caller: Caller | None = None
-        if not self.has_keys:
-            self.caller = Caller("local", PERMISSIONS["admin"], is_local=True)
-        elif key is not None:
-            self.caller = Caller(key.name, PERMISSIONS[key.role])
+        self.caller = Caller.of(key) if key is not None else None if self.has_keys else LOCAL
         state.rate.take(f"page {key.name if key else request.client.host if request.client else '-'}")
 
     def require(self, permission: Permission) -> Caller:

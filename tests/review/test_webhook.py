@@ -87,7 +87,7 @@ def notifier(store: Store, url: str, monkeypatch: pytest.MonkeyPatch, **more: An
 
 
 def submit(store: Store) -> str:
-    queue = ReviewQueue(store, tells=True)
+    queue = ReviewQueue(store, notifies=True)
     package = package_of(report(), exchange())
     return queue.submit(package, tier="synchronous", risk=0.55, stakes="medium", within_s=60).id
 

@@ -1,7 +1,7 @@
-"""Factual fabrication: papers, statutes, drugs, symbols and ids that a response names must exist (four types, type 1).
+"""Factual fabrication: papers, ids and other things that a response names must exist.
 
-Not everything is looked up (control stack 20.4.4): only what the evidence left open, is severe enough, and is stated as
-a fact. A miss in a complete source is a finding; a look-up that fails leaves the response unverified.
+Not everything is looked up: only what the evidence left open, is severe enough, and is stated as a fact. A miss in a
+complete source is a finding; a look-up that fails leaves the response unverified.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class _Chosen(NamedTuple):
 
 
 async def _chosen(found: _Found, exchange: Exchange, context: CheckContext) -> _Chosen:
-    """The mentions to look up: severe enough, stated, and left open by the evidence (control stack 20.4.4)."""
+    """The mentions to look up: severe enough, stated, and left open by the evidence."""
     least = SEVERITIES.index(context.config.knowledge.min_severity)
     left_out: Counter[str] = Counter()
     chosen: list[Mention] = []

@@ -109,7 +109,7 @@ def case_of(fields: dict[str, Any]) -> Case:
     Raises:
         InputError: a field has a shape that cannot be read.
     """
-    from evidencerails.operations.batch.exchanges import exchange_of
+    from evidencerails.operations.batch.runner import exchange_of
 
     label = fields.get("hallucinated")
     if label is not None and not isinstance(label, bool):

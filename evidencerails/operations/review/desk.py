@@ -61,7 +61,7 @@ class ReviewDesk:
                     from evidencerails.operations.review.queue import ReviewQueue
                 except ModuleNotFoundError:
                     raise MissingExtraError("the review queue", "sqlalchemy", "store") from None
-                self._queue = ReviewQueue(self.store, tells=self.notifier is not None)
+                self._queue = ReviewQueue(self.store, notifies=self.notifier is not None)
             return self._queue
 
     @property

@@ -54,12 +54,12 @@ class ReviewQueue:
 
     Args:
         store: whose database holds the queue.
-        tells: whether somebody is to be told of new items; a notice is stored with each.
+        notifies: whether a webhook is called for new items; a notice is stored with each.
     """
 
-    def __init__(self, store: Store, *, tells: bool = False) -> None:
+    def __init__(self, store: Store, *, notifies: bool = False) -> None:
         self._store = store
-        self._tells = tells
+        self._notifies = notifies
 
     @property
     def _engine(self) -> Engine:
@@ -98,7 +98,7 @@ class ReviewQueue:
         with writing(self._engine) as connection:
             connection.execute(insert(ReviewRow), row)
             _note(connection, review_id, now, "submitted", None, 1)
-            if self._tells:
+            if self._notifies:
                 body = {key: row[key] for key in ("id", "tier", "risk", "stakes", "report_id", "deadline_at")}
                 add_notice(connection, review_id, {"event": "review.submitted", **body}, now)
         return self.get(review_id).item
@@ -116,9 +116,8 @@ class ReviewQueue:
             if row is None:
                 raise _no_such(found)
             *fields, package, note, edited = row
-            query_events = select(*(getattr(ReviewEventRow, name) for name in Event._fields))
             events = connection.execute(
-                query_events.where(ReviewEventRow.review_id == found).order_by(ReviewEventRow.id)
+                select(*_EVENT).where(ReviewEventRow.review_id == found).order_by(ReviewEventRow.id)
             )
             return OpenItem(
                 Item(*fields),
@@ -215,7 +214,7 @@ class ReviewQueue:
         now = self._clock.now()
         with writing(self._engine) as connection:
             found = _find(connection, review_id)
-            wanted = _version(connection, found) if version is None else version
+            wanted = _item(connection, found).version if version is None else version
             # The condition decides, not the look before it: PostgreSQL lets two transactions look at once.
             done = connection.execute(
                 update(ReviewRow)
@@ -233,13 +232,6 @@ def _item(connection: Connection, review_id: str) -> Item:
     if row is None:
         raise _no_such(review_id)
     return Item(*row)
-
-
-def _version(connection: Connection, review_id: str) -> int:
-    found = connection.execute(select(ReviewRow.version).where(ReviewRow.id == review_id)).scalar_one_or_none()
-    if found is None:
-        raise _no_such(review_id)
-    return int(found)
 
 
 def _no_such(review_id: str) -> ReviewError:

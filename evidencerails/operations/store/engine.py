@@ -82,13 +82,8 @@ def writing(engine: Engine) -> Iterator[Connection]:
     Raises:
         StoreError: the database is locked, full or gone; `retryable` tells whether another try can help.
     """
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        with engine.connect().execution_options(evidencerails_writes=True) as connection, connection.begin():
-            yield connection
-    except SQLAlchemyError as error:
-        raise as_store_error(error, engine.url) from error
+    with _connected(engine, writes=True) as connection, connection.begin():
+        yield connection
 
 
 @contextmanager
@@ -98,10 +93,16 @@ def reading(engine: Engine) -> Iterator[Connection]:
     Raises:
         StoreError: the database cannot be read.
     """
+    with _connected(engine, writes=False) as connection:
+        yield connection
+
+
+@contextmanager
+def _connected(engine: Engine, *, writes: bool) -> Iterator[Connection]:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        with engine.connect() as connection:
+        with engine.connect().execution_options(evidencerails_writes=writes) as connection:
             yield connection
     except SQLAlchemyError as error:
         raise as_store_error(error, engine.url) from error
