@@ -18,7 +18,7 @@ from evidencerails.cli.store_place import CONFIG, STORE, opened, settings_for
 from evidencerails.cli.terminal import say
 
 if TYPE_CHECKING:
-    from evidencerails.operations.review.items import Verdict
+    from evidencerails.operations.review.package import Verdict
     from evidencerails.operations.review.queue import ReviewQueue
 
 EXIT_CONFLICT = 1
@@ -53,7 +53,7 @@ def list_(
     evidencerails review list
     """
     from evidencerails.cli.review_view import print_items
-    from evidencerails.operations.review.items import plain_item
+    from evidencerails.operations.review.package import plain_item
 
     states = ("pending", "approved", "rejected", "edited", "expired", "unreleased", "all")
     if state not in states:
@@ -145,7 +145,7 @@ def release(review_id: str = ID, as_json: bool = JSON, config: Path | None = CON
 
     It can be fetched again. Exit code: 0 done, 1 nobody has let it through, 2 wrong usage or the text was deleted.
     """
-    from evidencerails.operations.review.items import RELEASABLE
+    from evidencerails.operations.review.package import RELEASABLE
     from evidencerails.text.visible import visible
 
     with _queue(config, store) as queue:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evidencerails.cli.terminal import console
-from evidencerails.operations.review.items import Item, OpenItem, plain_item
-from evidencerails.operations.review.package import Package
+from evidencerails.operations.review.package import Item, OpenItem, Package, plain_item
 from evidencerails.operations.store.clock import iso
 from evidencerails.text.visible import visible
 

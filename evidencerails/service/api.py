@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from evidencerails import __version__
 from evidencerails.errors import ReviewError, StoreError
-from evidencerails.operations.review.items import RELEASABLE
+from evidencerails.operations.review.package import RELEASABLE
 from evidencerails.report import Decision, Status
 from evidencerails.service.access import may
 from evidencerails.service.bodies import BatchBody, CheckBody

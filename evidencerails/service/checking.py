@@ -43,7 +43,7 @@ class Checker:
     def __init__(self, guard: Guard, metrics: ServiceMetrics) -> None:
         settings = guard.config.service
         self.guard = guard
-        self.gate = Gate(running=settings.max_running, waiting=settings.max_waiting)
+        self.gate = Gate(running=settings.max_concurrency, waiting=settings.max_waiting)
         self.not_ready = "the model is being loaded"
         """Why no check can succeed yet; empty once the model is there."""
         self._timeout_s = settings.check_timeout_s
@@ -106,11 +106,11 @@ class Checker:
                 await task
 
     async def _fill(self, events: Events, exchange: Exchange) -> None:
-        def tell(result: CheckResult) -> None:
+        def on_check(result: CheckResult) -> None:
             events.put_nowait(("check", self._plain_check(result)))
 
         try:
-            events.put_nowait(("report", await self._checked(exchange, tell)))
+            events.put_nowait(("report", await self._checked(exchange, on_check)))
         except Problem as problem:
             events.put_nowait(("error", problem_body(problem.code, problem.message, request_id())))
         except Exception as error:  # the headers are sent: the failure must be an event, or it would be lost
@@ -130,17 +130,17 @@ class Checker:
             log.error("item %d of a batch failed: %s", place, place_of(error))
             return {**identity, "error": {"code": "internal_error", "message": "the service failed"}}
 
-    async def _checked(self, exchange: Exchange, tell: Any = None) -> dict[str, Any]:
+    async def _checked(self, exchange: Exchange, on_check: Any = None) -> dict[str, Any]:
         try:
-            report = await asyncio.wait_for(self._in_turn(exchange, tell), self._timeout_s)
+            report = await asyncio.wait_for(self._in_turn(exchange, on_check), self._timeout_s)
         except (asyncio.TimeoutError, TimeoutError):
             raise Problem(504, "timeout", f"the check took longer than {self._timeout_s:g} seconds") from None
         self._metrics.record(report)
         return plain(self.guard.config, report)
 
-    async def _in_turn(self, exchange: Exchange, tell: Any) -> Report:
+    async def _in_turn(self, exchange: Exchange, on_check: Any) -> Report:
         async with self.gate.work():
-            return await self.guard.check_exchange(exchange, on_check=tell)
+            return await self.guard.check_exchange(exchange, on_check=on_check)
 
     def _plain_check(self, result: CheckResult) -> dict[str, Any]:
         """A check that has ended, without texts: they stand in the report."""

@@ -42,7 +42,7 @@ SECURITY_HEADERS = {
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 Observe = Callable[[str, str, int, float], None]
-"""Told method, route, status and seconds of each request."""
+"""Called with method, route, status and seconds of each request."""
 
 
 class Envelope:
@@ -101,7 +101,9 @@ class Envelope:
 
     def _note(self, request: _Request, scope: Scope) -> None:
         seconds = time.perf_counter() - request.started
-        route = getattr(scope.get("route"), "path", "other")  # the pattern: paths of strangers stay out of labels
+        route = getattr(
+            scope.get("route"), "path", "other"
+        )  # the pattern: paths that a caller makes up stay out of labels
         self._observe(scope["method"], route, request.status, seconds)
         caller = scope.get("state", {}).get("caller", "-")
         level = logging.DEBUG if route in ("/healthz", "/readyz", "/metrics") else logging.INFO

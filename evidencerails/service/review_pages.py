@@ -74,7 +74,7 @@ async def decide(request: Request, review_id: str) -> Response:
     reviewer = str(form.get("reviewer", "")).strip() if caller.is_local else caller.name
     text = str(form.get("text", "")).replace("\r\n", "\n") if verdict == "edited" else None
     if not (version.isascii() and version.isdigit() and len(version) < 10):
-        raise Problem(400, "unreadable", "the form does not name the version that was looked at")
+        raise Problem(400, "unreadable", "the form does not name the version that was shown")
     try:
         await read_store(
             request,

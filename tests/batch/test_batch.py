@@ -136,7 +136,7 @@ def test_bad_cells_spoil_their_own_row_alone() -> None:
     ("arguments", "words"),
     [
         (["missing.jsonl", "out.jsonl"], "No such file"),
-        (["in.xlsx", "out.jsonl"], "cannot tell the format"),
+        (["in.xlsx", "out.jsonl"], "unknown format"),
         (["in.jsonl", "nowhere/out.jsonl"], "cannot write"),
         (["in.jsonl", "out.jsonl", "--map", "evidance=x"], "did you mean 'evidence'"),
         (["in.jsonl", "out.jsonl", "--engine", "spark"], "choose local or ray"),

@@ -98,6 +98,4 @@ def test_a_killed_worker_costs_time_but_no_row() -> None:
     )
     assert [line["id"] for line in lines] == [f"r{n}" for n in range(ROWS)]
     assert [line["report"]["status"] for line in lines] == ["hallucinated", "grounded"] * (ROWS // 2)
-    assert [
-        line["row"] for line in map(json.loads, Path("out.rejected.jsonl").read_text(encoding="ascii").splitlines())
-    ] == [ROWS + 1]
+    assert [line["row"] for line in rejected] == [ROWS + 1]

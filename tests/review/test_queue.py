@@ -11,8 +11,7 @@ import pytest
 from made import ANSWER, exchange, report
 
 from evidencerails.errors import ReviewConflictError, ReviewError
-from evidencerails.operations.review.items import Item
-from evidencerails.operations.review.package import Package, package_of
+from evidencerails.operations.review.package import Item, Package, package_of
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
 from evidencerails.operations.store.engine import writing

@@ -106,7 +106,7 @@ def test_items_of_a_batch_count(serve: Callable[..., Service]) -> None:
 
 
 async def test_five_hundred_at_once_are_answered_or_told_to_come_back(serve: Callable[..., Service]) -> None:
-    running = serve({"service": {"max_running": 16, "max_waiting": 200, "requests_per_minute": 100_000}})
+    running = serve({"service": {"max_concurrency": 16, "max_waiting": 200, "requests_per_minute": 100_000}})
     limits = httpx.Limits(max_connections=500)
     async with httpx.AsyncClient(base_url=running.url, timeout=120, limits=limits, trust_env=False) as client:
 
@@ -187,7 +187,7 @@ def test_heads_that_ask_for_another_protocol_come_in_pieces_or_never_end(serve: 
 
 
 def test_work_of_a_caller_who_left_is_stopped(serve: Callable[..., Service]) -> None:
-    running = serve({"service": {"max_running": 1}})
+    running = serve({"service": {"max_concurrency": 1}})
     body = json.dumps(LONG).encode()
     for path in (b"/v1/check", b"/v1/stream"):
         gone = connect(running)

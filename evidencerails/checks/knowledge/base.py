@@ -61,7 +61,7 @@ class Verdict(NamedTuple):
     """The source that decided; empty if none did."""
     record: str = ""
     near: tuple[str, ...] = ()
-    """What the source has that resembles a refuted value, the most alike first."""
+    """What the source has that resembles a refuted value, the most similar first."""
 
 
 class KnowledgeSource(Protocol):
@@ -74,7 +74,7 @@ class KnowledgeSource(Protocol):
     """True if what it does not have does not exist."""
 
     async def lookup(self, lookup: Lookup) -> Answer | None:
-        """Is it there? None if this source cannot tell. May raise; whatever it raises means "no answer"."""
+        """Is it there? None if this source does not know. May raise; whatever it raises means "no answer"."""
         ...
 
     async def near(self, lookup: Lookup) -> tuple[str, ...]:
@@ -119,10 +119,10 @@ def shown(record: Any) -> str:
 
 
 def nearest_of(text: str, values: Iterable[str], *, is_text: bool = False) -> tuple[str, ...]:
-    """At most three values that resemble a text, the most alike first; itself is left out.
+    """At most three values that resemble a text, the most similar first; itself is left out.
 
     Args:
-        is_text: the values are texts, which count by the part of them that is most alike.
+        is_text: the values are texts, of which the most similar part counts.
     """
     from rapidfuzz import fuzz, process
 
@@ -140,7 +140,7 @@ def part_columns(fields: Mapping[str, str], field: str | None) -> dict[str, str]
 
 
 def known_parts(lookup: Lookup, fields: Mapping[str, str]) -> dict[str, str]:
-    """The parts that these fields can tell; empty if a year would be all."""
+    """The parts that these fields hold; empty if a year would be all."""
     parts = {name: value for name, value in lookup.parts if name in fields and value}
     return parts if set(parts) - {"year"} else {}
 

@@ -108,7 +108,7 @@ class KnowledgeCheck:
 class _Found(NamedTuple):
     mentions: list[Mention]
     is_cut: bool
-    """True if there are more than are looked at."""
+    """True if there are more than are looked up."""
 
 
 def mentions(response: str, kinds: Sequence[Kind]) -> _Found:
@@ -211,11 +211,11 @@ def _finding(mention: Mention, verdict: Verdict, check: str, version: str) -> Fi
 
 def near_quote(source: str, near: str, text: str) -> Quote:
     """What a source has instead, as evidence: reports that leave the app carry it only where they may carry evidence.
-    Its score is how alike the two are."""
+    Its score is their similarity."""
     from rapidfuzz import fuzz
 
-    alike = fuzz.ratio(folded(text), folded(near)) / 100
-    return Quote(passage_id=source, source=f"knowledge:{source}", span=Span.of(near, 0, len(near)), score=alike)
+    similarity = fuzz.ratio(folded(text), folded(near)) / 100
+    return Quote(passage_id=source, source=f"knowledge:{source}", span=Span.of(near, 0, len(near)), score=similarity)
 
 
 def _status(
@@ -228,7 +228,7 @@ def _status(
     if unknown:
         return "unverified", f"unverifiable_entities: {len(unknown)} of {len(verdicts)}; the first: {unknown[0].reason}"
     if found.is_cut:
-        return "unverified", f"too_many_entities: only {MAX_ENTITIES} of a kind are looked at"
+        return "unverified", f"too_many_entities: only {MAX_ENTITIES} of a kind are looked up"
     return "grounded", "all entities found" if verdicts else "no_entities"
 
 

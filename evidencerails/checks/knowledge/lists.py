@@ -111,7 +111,7 @@ class _Records:
                     self._words[name][word].add(place)
 
     def find(self, lookup: Lookup) -> Answer | None:
-        """Is it there? None if the records lack the columns that would tell."""
+        """Is it there? None if the records lack the columns for it."""
         parts = known_parts(lookup, self._fields)
         if parts:
             place = next((p for p in self._with_words(parts) if fits(self._rows[p], parts, self._fields)), None)
@@ -151,11 +151,11 @@ class _Records:
             known = list(islice(self._words[name], MAX_COMPARED)) if name != "year" else []
             for word in _words(value) if known else ():
                 if word in self._words[name]:
-                    alike = [word]
+                    similar = [word]
                 else:
                     found = process.extract(word, known, scorer=fuzz.ratio, score_cutoff=MIN_NEARNESS, limit=MAX_NEAR)
-                    alike = [other for other, _, _ in found]
-                places.update(place for other in alike for place in self._words[name][other])
+                    similar = [other for other, _, _ in found]
+                places.update(place for other in similar for place in self._words[name][other])
         return sorted(places)[:MAX_SHARING]
 
 

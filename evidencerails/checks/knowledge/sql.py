@@ -42,7 +42,7 @@ MAX_SEARCHED = 20_000
 
 
 class SqlSource:
-    """A table of a database. It is looked at when it is first asked, so the app starts while the database is down.
+    """A table of a database. It is inspected when it is first asked, so the app starts while the database is down.
 
     Args:
         folders: where the relative path of an SQLite file is looked for, in this order.
@@ -127,9 +127,9 @@ class SqlSource:
         wanted = " ".join(parts.values()) or lookup.text
         first = next(iter(parts.values()), lookup.text)
         query = select(*columns).limit(MAX_SEARCHED)
-        alike = query.where(cast(columns[0], String).istartswith(first[:3], autoescape=True))
+        similar = query.where(cast(columns[0], String).istartswith(first[:3], autoescape=True))
         with self._engine.connect() as connection:
-            for statement in (query,) if self._is_full_text else (alike, query):
+            for statement in (query,) if self._is_full_text else (similar, query):
                 rows = connection.execute(statement)
                 values = (" ".join(plain(value) for value in row) for row in rows)
                 near = nearest_of(wanted, values, is_text=self._is_full_text)

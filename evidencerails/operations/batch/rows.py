@@ -46,12 +46,12 @@ def format_of(name: str, given: str | None = None) -> Format:
     """The format of a file, by its name unless it is given.
 
     Raises:
-        InputError: the name does not tell.
+        InputError: the name has no known ending.
     """
     by_name: Format | None = "jsonl" if name == STDIN else FORMATS.get(Path(name).suffix.lower())
     wanted = by_name if given is None else FORMATS.get(f".{given}")
     if wanted is None:
-        raise InputError(f"cannot tell the format of {name!r}; name it *.jsonl, *.csv or *.parquet, or give --format")
+        raise InputError(f"unknown format of {name!r}; name it *.jsonl, *.csv or *.parquet, or give --format")
     return wanted
 
 
@@ -70,7 +70,7 @@ def rows_of(name: str, form: Format) -> Iterator[Row]:
 
 
 def row_count(name: str, form: Format) -> int | None:
-    """How many rows there are, for the time left; None if only reading would tell."""
+    """How many rows there are, for the time left; None if only reading would show it."""
     if name == STDIN:
         return None
     if form == "parquet":

@@ -141,9 +141,9 @@ def fingerprint_of(config: GuardConfig, names: Mapping[str, str], source: str) -
 
 
 async def run_job(
-    rows: Iterable[Row], engine: Engine, output: Output, tell: Callable[[Done], None] = lambda done: None
+    rows: Iterable[Row], engine: Engine, output: Output, on_done: Callable[[Done], None] = lambda done: None
 ) -> Done:
-    """Check what is not done yet and write it; `tell` hears of each row.
+    """Check what is not done yet and write it; `on_done` is called for each row.
 
     Raises:
         InputError: a row that is done was another one then.
@@ -167,5 +167,5 @@ async def run_job(
     async for result in engine.results(upcoming()):
         output.write(result)
         done = Done(done.rows + 1, done.skipped, done.rejected + (result.report is None), time.monotonic() - started)
-        tell(done)
+        on_done(done)
     return done._replace(seconds=time.monotonic() - started)

@@ -108,7 +108,7 @@ def _regressed(regression: Regression, worst: list[str]) -> Condition:
     first, *others = regression.changes
     named = ", ".join(repr(change.description) for change in regression.changes)
     message = f"the hallucination score rose from {regression.before:.3f} to {regression.after:.3f} after {named}"
-    steps = ["take the change back, or look at the worst answers since"]
+    steps = ["revert the change, or inspect the worst answers since"]
     if others:
         steps.append("find the one of them that did it: `evidencerails bisect`")
     return Condition(f"regression-{first.id}", message, {"worst": worst, "recommended": steps})

@@ -89,7 +89,7 @@ def nearest_change(known: Sequence[Change], began_seq: int, alarm_seq: int | Non
 
 
 class Regression(NamedTuple):
-    """One change, or several with too few reports between them to be told apart, after which scores rose."""
+    """One change, or several with too few reports between them to distinguish, after which scores rose."""
 
     changes: tuple[Change, ...]
     before: float
@@ -124,7 +124,7 @@ def regressions(
         if min(len(before), len(after)) < settings.min_reports:
             continue
         low, high = statistics.fmean(before), statistics.fmean(after)
-        if high - low > settings.rise and least_increase(before, after) > 0.0:
+        if high - low > settings.min_increase and least_increase(before, after) > 0.0:
             now = statistics.fmean(scores[max(since, len(scores) - settings.window) :])
             found.append(Regression(tuple(group), low, high, now - low <= (high - low) / 2.0))
     return tuple(found)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HOUR_S = 3600.0
 MAX_REPORTS = 50_000
-"""Newest reports that charts and windows are of: any store can be looked at in a second or two and some 50 MB."""
+"""Newest reports that charts and windows are of: any store can be read in a second or two and some 50 MB."""
 MIN_PAIRS = 20
 """Pairs below which a correlation says nothing."""
 BREAKDOWNS: tuple[queries.GroupBy, ...] = ("flow", "agent", "model", "stakes")
@@ -30,7 +30,7 @@ BudgetState = Literal["ok", "exhausted", "too_few_reports"]
 CONSEQUENCES = (
     "freeze deployments that could raise the risk: `evidencerails gate` exits with 1",
     "keep more reports, tighten thresholds, send more answers to people: `monitoring.budget.when_exhausted` does it",
-    "look at the worst outputs: `evidencerails monitor`",
+    "inspect the worst outputs: `evidencerails monitor`",
 )
 """What an exhausted budget asks for."""
 
@@ -107,7 +107,7 @@ class View(NamedTuple):
 
 
 def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MAX_REPORTS) -> View:
-    """Look at the store: the newest `max_reports`, and the oldest ones that the chart learns from.
+    """What the store holds: the newest `max_reports`, and the oldest ones that the chart learns from.
 
     Raises:
         StoreError: it cannot be read.

@@ -94,8 +94,8 @@ class BudgetWatch:
             try:
                 self.look()
             except StoreError as error:
-                log.warning("evidencerails: the error budget cannot be looked at: %s", error)
-            self._ends.wait(self._settings.budget.look_every_s)
+                log.warning("evidencerails: the error budget cannot be read: %s", error)
+            self._ends.wait(self._settings.budget.poll_interval_s)
 
 
 def _store(settings: StoreSettings | None, then: WhenExhausted) -> StoreSettings | None:

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import insert, select, update
 
 from evidencerails.errors import ReviewConflictError, ReviewError
-from evidencerails.operations.review.items import (
+from evidencerails.operations.review.package import (
     RELEASABLE,
     VERDICTS,
     Event,
     Item,
     OpenItem,
+    Package,
     Released,
     Verdict,
     content_hash,
 )
-from evidencerails.operations.review.package import Package
 from evidencerails.operations.review.webhook import add_notice
 from evidencerails.operations.store.engine import reading, writing
 from evidencerails.operations.store.models import ReviewEventRow, ReviewRow
@@ -215,7 +215,7 @@ class ReviewQueue:
         with writing(self._engine) as connection:
             found = _find(connection, review_id)
             wanted = _item(connection, found).version if version is None else version
-            # The condition decides, not the look before it: PostgreSQL lets two transactions look at once.
+            # The condition decides, not the query before it: PostgreSQL lets two transactions read at once.
             done = connection.execute(
                 update(ReviewRow)
                 .where(ReviewRow.id == found, ReviewRow.version == wanted, ReviewRow.state == "pending")

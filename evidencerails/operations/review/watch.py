@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evidencerails.errors import StoreError
 
 if TYPE_CHECKING:
-    from evidencerails.operations.review.items import Item
+    from evidencerails.operations.review.package import Item
     from evidencerails.operations.review.queue import ReviewQueue
 
 log = logging.getLogger("evidencerails")

@@ -13,7 +13,7 @@ log = logging.getLogger("evidencerails")
 MAX_DRIFT_S = 2.0
 """Difference of wall and monotonic clock that is taken over at once: what NTP corrects in steps."""
 SETTLE_S = 600.0
-"""How long a jump must last to be believed: a suspended machine, a clock that was set right."""
+"""How long a jump must last to be taken over: a suspended machine, a clock that was set right."""
 
 
 class SteadyClock:

@@ -80,7 +80,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction that writes. SQLite takes the write lock at its begin, so that it waits instead of failing later.
 
     Raises:
-        StoreError: the database is locked, full or gone; `retryable` tells whether another try can help.
+        StoreError: the database is locked, full or gone; `retryable` says whether another try can help.
     """
     with _connected(engine, writes=True) as connection, connection.begin():
         yield connection

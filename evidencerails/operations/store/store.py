@@ -61,7 +61,12 @@ class Store:
         self._address = self.settings.address
         self._engine: Engine | None = None
         self._lock = threading.Lock()
-        self.file = _file(self._address)
+        try:
+            from evidencerails.operations.store.engine import sqlite_file
+
+            self.file = sqlite_file(self._address)
+        except ModuleNotFoundError:
+            raise MissingExtraError("the store", "sqlalchemy", "store") from None
         self._opened: tuple[int, int] | None = None
         self.spool = Spool(_spool_folder(self.settings, self.file), self.settings.spool_max_mb * 1e6)
         self._writer = Writer(
@@ -222,15 +227,6 @@ class Store:
 def new_id() -> str:
     """A fresh id of a report or a review."""
     return uuid.uuid4().hex
-
-
-def _file(address: str) -> Path | None:
-    try:
-        from evidencerails.operations.store.engine import sqlite_file
-
-        return sqlite_file(address)
-    except ModuleNotFoundError:
-        raise MissingExtraError("the store", "sqlalchemy", "store") from None
 
 
 def _spool_folder(settings: StoreSettings, file: Path | None) -> Path:
