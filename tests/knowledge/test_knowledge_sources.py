@@ -9,11 +9,11 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from stub import Received, Stub, serving
 
 from evidencerails.checks.knowledge.base import Answer, KnowledgeSource, Lookup, folded
 from evidencerails.checks.knowledge.functions import TextSource
@@ -308,34 +308,19 @@ def test_a_function_is_found_by_its_import_path() -> None:
 
 
 @contextmanager
-def endpoint(answers: dict[str, tuple[int, str]], *, delay_s: float = 0.0) -> Iterator[tuple[str, list[str]]]:
-    """A real server; the paths it was asked for are kept."""
-    asked: list[str] = []
+def endpoint(answers: dict[str, tuple[int, str]], *, delay_s: float = 0.0) -> Iterator[tuple[str, Stub]]:
+    """An endpoint that answers by path."""
     gate = threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            gate.wait(delay_s)
-            status, body = answers.get(self.path, (404, ""))
-            self.send_response(status)
-            if status in (301, 302, 307):
-                self.send_header("Location", body)
-            self.end_headers()
-            self.wfile.write(body.encode())
+    def answer(request: Received) -> tuple[int, str]:
+        gate.wait(delay_s)
+        return answers.get(request.path, (404, ""))
 
-        def log_message(self, *_: Any) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", asked
-    finally:
-        gate.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(answer) as stub:
+        try:
+            yield stub.url, stub
+        finally:
+            gate.set()
 
 
 def http(url: str, **settings: Any) -> KnowledgeSource:
@@ -376,7 +361,7 @@ def test_redirects_are_not_followed() -> None:
     ):
         with pytest.raises(KnowledgeError, match="bad_status: 302"):
             ask(http(url + "/u/{value}"), value("a1"))
-        assert seen == []
+        assert seen.requests == []
 
 
 def test_a_value_cannot_leave_its_place_in_the_address() -> None:
@@ -397,7 +382,7 @@ def test_a_value_cannot_leave_its_place_in_the_address() -> None:
         for dots in (".", ".."):
             with pytest.raises(KnowledgeError, match="bad_value"):
                 ask(source, value(dots))
-        assert all(path.startswith("/u/") and "/" not in path[3:] and "?" not in path for path in asked)
+        assert all(path.startswith("/u/") and "/" not in path[3:] and "?" not in path for path, _, _ in asked.requests)
 
 
 def test_a_slow_endpoint_ends_in_time() -> None:

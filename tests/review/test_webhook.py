@@ -7,12 +7,12 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from made import exchange, report
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+from stub import Received, Stub, serving
 
 from evidencerails.errors import SettingsError
 from evidencerails.operations.review.package import package_of
@@ -31,41 +31,24 @@ SECRET = "whsec_" + base64.b64encode(b"s3cret" * 5).decode()
 class Receiver:
     """A receiver of calls; it answers with the given status codes, the last one for ever."""
 
-    def __init__(self) -> None:
+    def __init__(self, stub: Stub) -> None:
         self.answers = [200]
-        self.calls: list[tuple[bytes, dict[str, str]]] = []
-        receiver = self
+        self.url = stub.url
+        self._stub = stub
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.calls.append((body, dict(self.headers)))
-                code = receiver.answers.pop(0) if len(receiver.answers) > 1 else receiver.answers[0]
-                self.send_response(code)
-                if code in (301, 307):
-                    self.send_header("Location", f"{receiver.url}/elsewhere")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+    @property
+    def calls(self) -> list[tuple[bytes, dict[str, str]]]:
+        return [(request.body, request.headers) for request in self._stub.requests]
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    running = Receiver()
-    yield running
-    running.close()
+    def answer(_: Received) -> tuple[int, str]:
+        return running.answers.pop(0) if len(running.answers) > 1 else running.answers[0], "/elsewhere"
+
+    with serving(answer) as stub:
+        running = Receiver(stub)
+        yield running
 
 
 @pytest.fixture
