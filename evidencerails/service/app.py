@@ -30,7 +30,7 @@ def create_app(guard: Guard) -> FastAPI:
     except ImportError:
         raise MissingExtraError("the service", "fastapi", "service") from None
     from evidencerails.operations.telemetry.prometheus import ServiceMetrics
-    from evidencerails.service import api, pages, review_pages
+    from evidencerails.service import api, pages
     from evidencerails.service.access import with_keys_described
     from evidencerails.service.checking import Checker
     from evidencerails.service.keys import KeyRing
@@ -68,7 +68,6 @@ def create_app(guard: Guard) -> FastAPI:
     app.include_router(api.router)
     app.include_router(api.probes)
     app.include_router(pages.router)
-    app.include_router(review_pages.router)
     describe = app.openapi
     app.openapi = lambda: with_keys_described(describe())  # type: ignore[method-assign]  # FastAPI's own way to add
     _answer_failures(app)
