@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from tables import publish
 
-from evidencerails.operations.monitoring.run_length import average_run_length, empirical, shifted, threshold_for
+from evidencerails.operations.monitoring.charts import average_run_length, empirical, shifted, threshold_for
 
 SEED = 20_261_121
 ARL0 = 500.0

@@ -19,6 +19,7 @@ import argparse
 import csv
 import json
 import random
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,7 +29,16 @@ from tables import publish
 
 from evidencerails import Guard
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "examples"))
+import entity_extractors
+
 HAND_WRITTEN = Path(__file__).with_name("fabrication_cases.jsonl")
+EXTRACTORS: dict[str, dict[str, Any]] = {
+    "drugs": {"function": entity_extractors.drugs, "match": "folded", "severity": "critical"},
+    "statutes": {"function": entity_extractors.statutes, "match": "folded"},
+    "tickers": {"function": entity_extractors.tickers},
+}
+"""Kinds that are not shipped but stand among the examples."""
 CASES_OF_A_TEMPLATE = 6
 STARTS = (
     "Bar Cor Del Fen Gal Hol Jan Kel Lor Mar Nor Pel Quin Ros Sal Tor Ul Ver Wen Yar Zim Brin Dros Stav Tremb"
@@ -294,7 +304,10 @@ def settings(known: dict[str, list[dict[str, str]]], folder: Path) -> dict[str, 
     sources["papers"]["fields"] = fields
     return {
         "checks": ["knowledge"],
-        "knowledge": {"sources": sources, "entities": {kind: {"sources": [kind]} for kind in known}},
+        "knowledge": {
+            "sources": sources,
+            "entities": {kind: {"sources": [kind], **EXTRACTORS.get(kind, {})} for kind in known},
+        },
     }
 
 

@@ -26,7 +26,7 @@ custom_data:
   evidencerails:
     on_unverified: block
     tools:
-      sources: {customers: {kind: sqlite, path: "DATABASE", table: customers, field: id}}
+      sources: {customers: {kind: sqlalchemy, url: "sqlite:///DATABASE", table: customers, field: id}}
       resolvers: {customer_id: {source: customers}}
 """
 TOOL = {

@@ -55,6 +55,11 @@ close_all_accounts({})
   held back: I have not done that: the call I was about to make did not pass its checks.
   unknown_tool: /0/name: there is no tool 'close_all_accounts'
 """,
+    "entity_extractors.py": """\
+drugs ['zolmitrexan']
+statutes ['Section 12 of the Data Protection Act 2018']
+tickers ['AAPL', 'BRK.B']
+""",
     "add_to_app.py": "without the rail: It opened in 1875.\nwith the rail:    I don't know the answer to that.\n",
     "rag_chat.py": f"""\
 user: How long is the Halden bridge?

@@ -83,7 +83,7 @@ def batch(
 
 
 def _names(columns: list[str]) -> dict[str, str]:
-    from evidencerails.operations.batch.exchanges import FIELDS
+    from evidencerails.operations.batch.runner import FIELDS
     from evidencerails.settings.problems import nearest
 
     names = {}

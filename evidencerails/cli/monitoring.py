@@ -219,14 +219,14 @@ def alert(
 
     Exit code: 0 all is well, 1 something is wrong, 2 wrong usage.
     """
-    from evidencerails.operations.monitoring.alerts import conditions_of, tell
+    from evidencerails.operations.monitoring.alerts import conditions_of, notify
     from evidencerails.operations.monitoring.monitor import view_of
 
     settings = settings_for(config, store)
     with opened(settings) as kept:
         conditions = conditions_of(view_of(kept, settings.monitoring), settings.monitoring)
         if not dry_run:
-            for sent in tell(kept, conditions, settings.monitoring.alerts):
+            for sent in notify(kept, conditions, settings.monitoring.alerts):
                 print(f"{sent.event}: {visible(sent.message, one_line=True)}")
             _send(kept, settings)
     for condition in conditions:

@@ -275,7 +275,7 @@ class Attacked:
         if self.settings.store is None:
             return
         from evidencerails.cli.monitoring import _send
-        from evidencerails.operations.monitoring.alerts import Condition, tell
+        from evidencerails.operations.monitoring.alerts import Condition, notify
         from evidencerails.operations.store import Store
 
         conditions = []
@@ -284,7 +284,7 @@ class Attacked:
             conditions.append(Condition(ALERT, run.fall.described(), data))
         store = Store(self.settings.store, redaction=self.settings.redaction)
         try:
-            for sent in tell(store, conditions, self.settings.monitoring.alerts, only=ALERT):
+            for sent in notify(store, conditions, self.settings.monitoring.alerts, only=ALERT):
                 say(f"alert {sent.event}: {sent.message}")
             _send(store, self.settings)
         finally:

@@ -22,8 +22,7 @@ from evidencerails.cli.terminal import console, say
 from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
-    from evidencerails.operations.review.items import Item, OpenItem, Verdict
-    from evidencerails.operations.review.package import Package
+    from evidencerails.operations.review.package import Item, OpenItem, Package, Verdict
     from evidencerails.operations.review.queue import ReviewQueue
 
 
@@ -58,7 +57,7 @@ def list_(
 
     evidencerails review list
     """
-    from evidencerails.operations.review.items import plain_item
+    from evidencerails.operations.review.package import plain_item
 
     states = ("pending", "approved", "rejected", "edited", "expired", "unreleased", "all")
     if state not in states:
@@ -149,7 +148,7 @@ def release(review_id: str = ID, as_json: bool = JSON, config: Path | None = CON
 
     It can be fetched again. Exit code: 0 done, 1 nobody has let it through, 2 wrong usage or the text was deleted.
     """
-    from evidencerails.operations.review.items import RELEASABLE
+    from evidencerails.operations.review.package import RELEASABLE
     from evidencerails.text.visible import visible
 
     with _queue(config, store) as queue:
@@ -274,7 +273,7 @@ def print_open_item(found: OpenItem) -> None:
 
 def plain_open_item(found: OpenItem) -> dict[str, Any]:
     """One review as JSON-ready data."""
-    from evidencerails.operations.review.items import plain_item
+    from evidencerails.operations.review.package import plain_item
     from evidencerails.operations.store.clock import iso
 
     return {

@@ -80,7 +80,7 @@ def purge(
     store: str | None = STORE,
 ) -> int:
     """Delete reports older than `store.keep_days`, and reviews as `escalation.keep_days` and `redaction` say."""
-    from evidencerails.operations.review.retention import tidy_reviews
+    from evidencerails.operations.review.desk import tidy_reviews
 
     settings = settings_for(config, store)
     with opened(settings) as kept:

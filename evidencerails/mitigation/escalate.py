@@ -24,7 +24,7 @@ from evidencerails.report import DECISIONS, Decision, Report, Review, ReviewStat
 
 if TYPE_CHECKING:
     from evidencerails.operations.review.desk import ReviewDesk
-    from evidencerails.operations.review.items import Item, Released
+    from evidencerails.operations.review.package import Item, Released
 
 log = logging.getLogger("evidencerails")
 

@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 
 from evidencerails.service.keys import PERMISSIONS, Permission
 from evidencerails.service.problems import Problem
+from evidencerails.settings.service import ApiKey
 
 MAX_KEY_CHARACTERS = 512
 
@@ -29,6 +30,14 @@ class Caller:
     is_local: bool = False
     """True where the service has no keys: whoever reaches the loopback address may do all."""
 
+    @classmethod
+    def of(cls, key: ApiKey) -> Caller:
+        """The holder of a key."""
+        return cls(key.name, PERMISSIONS[key.role])
+
+
+LOCAL = Caller("local", PERMISSIONS["admin"], is_local=True)
+
 
 def presented_key(request: Request) -> str | None:
     """The key that a request carries in `Authorization: Bearer` or `X-API-Key`."""
@@ -47,7 +56,7 @@ def caller_of(request: Request) -> Caller:
     address = request.client.host if request.client else "unknown"
     if not state.keys:
         _count(request, f"address {address}")
-        return Caller("local", PERMISSIONS["admin"], is_local=True)
+        return LOCAL
     presented = presented_key(request)
     key = state.keys.find(presented) if presented else None
     if key is None:
@@ -59,7 +68,7 @@ def caller_of(request: Request) -> Caller:
             headers={"WWW-Authenticate": 'Bearer realm="evidencerails"'},
         )
     _count(request, f"key {key.name}")
-    return Caller(key.name, PERMISSIONS[key.role])
+    return Caller.of(key)
 
 
 def _count(request: Request, bucket: str) -> None:

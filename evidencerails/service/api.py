@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from evidencerails import __version__
 from evidencerails.errors import ReviewError, StoreError
-from evidencerails.operations.review.items import RELEASABLE
+from evidencerails.operations.review.package import RELEASABLE
 from evidencerails.report import Decision, Status
 from evidencerails.service.access import may
 from evidencerails.service.bodies import BatchBody, CheckBody
@@ -24,54 +24,44 @@ T = TypeVar("T")
 
 MAX_SEQ = 2**63 - 1
 """Of a row; databases hold no larger number."""
-FAILURE = {
-    "content": {
-        "application/json": {
-            "example": {"error": {"code": "busy", "message": "128 requests are under way", "request_id": "5f0c"}}
-        }
+REPORT_EXAMPLE = {"status": "hallucinated", "decision": "block", "hallucination_score": 0.97}
+
+
+def _described(kind: str, example: Any, descriptions: dict[int, str]) -> dict[int | str, dict[str, Any]]:
+    """What OpenAPI says of answers, by their status."""
+    content = {kind: {"example": example}}
+    return {status: {"description": text, "content": content} for status, text in descriptions.items()}
+
+
+def _failures(descriptions: dict[int, str]) -> dict[int | str, dict[str, Any]]:
+    error = {"code": "busy", "message": "128 requests are under way", "request_id": "5f0c"}
+    return _described("application/json", {"error": error}, descriptions)
+
+
+FAILURES = _failures(
+    {
+        400: "Not UTF-8, not JSON, or nested too deep.",
+        401: "No API key, or an unknown one.",
+        403: "The key's role does not allow it.",
+        413: "The body is too large.",
+        422: "A field is missing, unknown or has a shape that cannot be read.",
+        429: "Too much at once; `Retry-After` says when to try again.",
     }
-}
-FAILURES: dict[int | str, dict[str, Any]] = {
-    400: {"description": "Not UTF-8, not JSON, or nested too deep.", **FAILURE},
-    401: {"description": "No API key, or an unknown one.", **FAILURE},
-    403: {"description": "The key's role does not allow it.", **FAILURE},
-    413: {"description": "The body is too large.", **FAILURE},
-    422: {"description": "A field is missing, unknown or has a shape that cannot be read.", **FAILURE},
-    429: {"description": "Too much at once; `Retry-After` says when to try again.", **FAILURE},
-}
-REPORT_EXAMPLE = {
-    "status": "hallucinated",
-    "decision": "block",
-    "hallucination_score": 0.97,
-    "claims": [
-        {
-            "text": "Refunds take 30 days.",
-            "span": {"start": 0, "end": 21, "text": "Refunds take 30 days."},
-            "label": "contradicted",
-            "score": 0.97,
-            "error_types": ["number"],
-        }
-    ],
-}
-REPORT: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The report.", "content": {"application/json": {"example": REPORT_EXAMPLE}}}
-}
-RELEASED: dict[int | str, dict[str, Any]] = {
-    404: {"description": "No such review.", **FAILURE},
-    409: {"description": "`review_pending`, `review_rejected` or `review_expired`: nobody let it through.", **FAILURE},
-    410: {"description": "The text was deleted, or is not the one that was decided on.", **FAILURE},
-}
-EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "Events `check`, one for each check as it ends, then `report`; `error` if there is no report.",
-        "content": {
-            "text/event-stream": {
-                "example": 'event: check\ndata: {"name": "claims", "status": "hallucinated"}\n\n'
-                'event: report\ndata: {"status": "hallucinated"}\n\n'
-            }
-        },
+)
+RELEASED = _failures(
+    {
+        404: "No such review.",
+        409: "`review_pending`, `review_rejected` or `review_expired`: nobody let it through.",
+        410: "The text was deleted, or is not the one that was decided on.",
     }
-}
+)
+REPORT = _described("application/json", REPORT_EXAMPLE, {200: "The report."})
+EVENTS = _described(
+    "text/event-stream",
+    'event: check\ndata: {"name": "claims", "status": "hallucinated"}\n\n'
+    'event: report\ndata: {"status": "hallucinated"}\n\n',
+    {200: "Events `check`, one for each check as it ends, then `report`; `error` if there is no report."},
+)
 
 
 class _StrictRequest(Request):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evidencerails import __version__
 from evidencerails.errors import MissingExtraError
 from evidencerails.guard import Guard
-from evidencerails.operations.telemetry.context import request_id
+from evidencerails.operations.telemetry.logs import request_id
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -30,13 +30,13 @@ def create_app(guard: Guard) -> FastAPI:
     except ImportError:
         raise MissingExtraError("the service", "fastapi", "service") from None
     from evidencerails.operations.telemetry.prometheus import ServiceMetrics
-    from evidencerails.service import api, pages, review_pages
+    from evidencerails.service import api, pages
     from evidencerails.service.access import with_keys_described
     from evidencerails.service.checking import Checker
     from evidencerails.service.keys import KeyRing
     from evidencerails.service.limits import RateLimit
     from evidencerails.service.middleware import Envelope
-    from evidencerails.service.sessions import Sessions
+    from evidencerails.service.visitor import Sessions
 
     settings = guard.config.service
     metrics = ServiceMetrics()
@@ -68,7 +68,6 @@ def create_app(guard: Guard) -> FastAPI:
     app.include_router(api.router)
     app.include_router(api.probes)
     app.include_router(pages.router)
-    app.include_router(review_pages.router)
     describe = app.openapi
     app.openapi = lambda: with_keys_described(describe())  # type: ignore[method-assign]  # FastAPI's own way to add
     _answer_failures(app)

@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from evidencerails.errors import EvidencerailsError, place_of
-from evidencerails.operations.telemetry.context import request_id
+from evidencerails.operations.batch.runner import plain
+from evidencerails.operations.telemetry.logs import request_id
 from evidencerails.service.bodies import BatchItem
 from evidencerails.service.limits import Gate
 from evidencerails.service.problems import Problem, problem_body
@@ -34,7 +35,6 @@ HEARTBEAT_S = 15.0
 """Seconds of silence after which a stream sends a comment, so that proxies keep it open."""
 CLIENT_GONE = 499
 """What nginx logs for a caller who left; nobody receives it."""
-ANY_SIZE = 2**62
 
 
 class Checker:
@@ -43,7 +43,7 @@ class Checker:
     def __init__(self, guard: Guard, metrics: ServiceMetrics) -> None:
         settings = guard.config.service
         self.guard = guard
-        self.gate = Gate(running=settings.max_running, waiting=settings.max_waiting)
+        self.gate = Gate(running=settings.max_concurrency, waiting=settings.max_waiting)
         self.not_ready = "the model is being loaded"
         """Why no check can succeed yet; empty once the model is there."""
         self._timeout_s = settings.check_timeout_s
@@ -106,11 +106,11 @@ class Checker:
                 await task
 
     async def _fill(self, events: Events, exchange: Exchange) -> None:
-        def tell(result: CheckResult) -> None:
+        def on_check(result: CheckResult) -> None:
             events.put_nowait(("check", self._plain_check(result)))
 
         try:
-            events.put_nowait(("report", await self._checked(exchange, tell)))
+            events.put_nowait(("report", await self._checked(exchange, on_check)))
         except Problem as problem:
             events.put_nowait(("error", problem_body(problem.code, problem.message, request_id())))
         except Exception as error:  # the headers are sent: the failure must be an event, or it would be lost
@@ -130,23 +130,17 @@ class Checker:
             log.error("item %d of a batch failed: %s", place, place_of(error))
             return {**identity, "error": {"code": "internal_error", "message": "the service failed"}}
 
-    async def _checked(self, exchange: Exchange, tell: Any = None) -> dict[str, Any]:
+    async def _checked(self, exchange: Exchange, on_check: Any = None) -> dict[str, Any]:
         try:
-            report = await asyncio.wait_for(self._in_turn(exchange, tell), self._timeout_s)
+            report = await asyncio.wait_for(self._in_turn(exchange, on_check), self._timeout_s)
         except (asyncio.TimeoutError, TimeoutError):
             raise Problem(504, "timeout", f"the check took longer than {self._timeout_s:g} seconds") from None
         self._metrics.record(report)
-        return self.plain(report)
+        return plain(self.guard.config, report)
 
-    async def _in_turn(self, exchange: Exchange, tell: Any) -> Report:
+    async def _in_turn(self, exchange: Exchange, on_check: Any) -> Report:
         async with self.gate.work():
-            return await self.guard.check_exchange(exchange, on_check=tell)
-
-    def plain(self, report: Report) -> dict[str, Any]:
-        """The report as it leaves the service: the caller sent the evidence, so its words are in it unless hidden."""
-        config = self.guard.config
-        hides = "evidence" in config.expose.model_fields_set and not config.expose.evidence
-        return report.plain(max_bytes=ANY_SIZE, redaction=config.redaction, expose_evidence=not hides)
+            return await self.guard.check_exchange(exchange, on_check=on_check)
 
     def _plain_check(self, result: CheckResult) -> dict[str, Any]:
         """A check that has ended, without texts: they stand in the report."""

@@ -56,9 +56,9 @@ class KeyRing:
         keys = (*settings.keys, *(_read_keys(Path(settings.keys_file)) if settings.keys_file else ()))
         for part in ("name", "sha256"):
             values = [getattr(key, part) for key in keys]
-            double = next((value for value in values if values.count(value) > 1), None)
-            if double is not None:
-                raise SettingsError(f"two API keys have the {part} {double!r}; each needs its own")
+            duplicate = next((value for value in values if values.count(value) > 1), None)
+            if duplicate is not None:
+                raise SettingsError(f"two API keys have the {part} {duplicate!r}; each needs its own")
         return cls(keys)
 
     def __bool__(self) -> bool:

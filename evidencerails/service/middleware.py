@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.errors import place_of
-from evidencerails.operations.telemetry.context import request_context
+from evidencerails.operations.telemetry.logs import request_context
 from evidencerails.service.problems import problem_body
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ SECURITY_HEADERS = {
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 Observe = Callable[[str, str, int, float], None]
-"""Told method, route, status and seconds of each request."""
+"""Called with method, route, status and seconds of each request."""
 
 
 class Envelope:
@@ -86,26 +86,24 @@ class Envelope:
 
     async def _body(self, request: _Request, receive: Receive) -> bytes | None:
         """The whole body; None if the request was refused or its sender is gone."""
-        limit = self._settings.max_body_bytes
+        limit, timeout_s = self._settings.max_body_bytes, self._settings.body_timeout_s
         declared = request.header(b"content-length")
-        if declared.isdigit() and int(declared) > limit:
-            await request.refuse(413, "too_large", f"the body has {declared} bytes; at most {limit}")
-            return None
         try:
-            body = await asyncio.wait_for(_collected(receive, limit), self._settings.body_timeout_s)
+            is_too_large = declared.isdigit() and int(declared) > limit
+            body = None if is_too_large else await asyncio.wait_for(_collected(receive, limit), timeout_s)
         except (asyncio.TimeoutError, TimeoutError):
-            await request.refuse(
-                408, "too_slow", f"the body did not arrive within {self._settings.body_timeout_s:g} seconds"
-            )
+            await request.refuse(408, "too_slow", f"the body did not arrive within {timeout_s:g} seconds")
             return None
-        if body is not None and len(body) > limit:
+        if is_too_large or (body is not None and len(body) > limit):
             await request.refuse(413, "too_large", f"the body is longer than {limit} bytes")
             return None
         return body
 
     def _note(self, request: _Request, scope: Scope) -> None:
         seconds = time.perf_counter() - request.started
-        route = getattr(scope.get("route"), "path", "other")  # the pattern: paths of strangers stay out of labels
+        route = getattr(
+            scope.get("route"), "path", "other"
+        )  # the pattern: paths that a caller makes up stay out of labels
         self._observe(scope["method"], route, request.status, seconds)
         caller = scope.get("state", {}).get("caller", "-")
         level = logging.DEBUG if route in ("/healthz", "/readyz", "/metrics") else logging.INFO

@@ -1,28 +1,34 @@
-"""The dashboard: pages made on the server, without a script, for people who may see what their API key may."""
+"""The dashboard and its review queue: pages made on the server, without a script, by what an API key permits."""
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
+from markupsafe import escape
 from starlette.datastructures import UploadFile
 
+from evidencerails.errors import ReviewConflictError, ReviewError
 from evidencerails.exchange import Exchange
+from evidencerails.report_page import ABOUT
 from evidencerails.service import views
 from evidencerails.service.api import read_store
 from evidencerails.service.checking import unless_gone
 from evidencerails.service.problems import Problem
-from evidencerails.service.sessions import COOKIE
-from evidencerails.service.visitor import Visitor, form_of, set_cookie
+from evidencerails.service.visitor import COOKIE, Visitor, form_of, set_cookie
+
+log = logging.getLogger("evidencerails.service")
 
 router = APIRouter(include_in_schema=False)
 STATIC = {"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
 """Everything that is served from the package; a name that is not here is not looked for."""
 PAGE_ROWS = 50
+MAX_WAITING = 50
+"""Reviews on the page, the most urgent first."""
 DAYS = (1, 7, 30, 90)
 FORM_TEXTS = ("response", "evidence", "prompt")
 
@@ -73,7 +79,7 @@ async def check_page(request: Request) -> HTMLResponse:
 
 
 def _no_report() -> dict[str, Any]:
-    return {"report": None, "pieces": [], "about": views.ABOUT}
+    return {"report": None, "pieces": [], "about": ABOUT}
 
 
 @router.post("/")
@@ -94,8 +100,7 @@ async def checked_page(request: Request) -> HTMLResponse:
         return visitor.page(
             request, "check.html", status=problem.status_code, given=given, problem=problem.message, **_no_report()
         )
-    report = views.report_of(plain)
-    shown = {"report": views.harmless(plain), "pieces": views.pieces(report, given["response"]), "about": views.ABOUT}
+    shown = {"report": plain, "pieces": views.pieces(plain, given["response"]), "about": ABOUT}
     return visitor.page(request, "check.html", given=given, problem="", **shown)
 
 
@@ -121,10 +126,10 @@ async def history_page(request: Request) -> HTMLResponse:
     where = queries.Filter(status=status, flow=flow, agent=agent, model=model)
     before = request.query_params.get("before", "")
     cursor = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else None
-    rows = await _read(request, lambda engine: queries.history(engine, where, limit=PAGE_ROWS, before_seq=cursor))
+    rows = await read_store(request, lambda engine: queries.history(engine, where, limit=PAGE_ROWS, before_seq=cursor))
     following = rows[-1].seq if len(rows) == PAGE_ROWS else None
-    shown = [views.harmless(row._asdict()) for row in rows]
-    return visitor.page(request, "history.html", rows=shown, asked=views.harmless(asked), following=following)
+    shown = [row._asdict() for row in rows]
+    return visitor.page(request, "history.html", rows=shown, asked=asked, following=following)
 
 
 @router.get("/reports/{report_id}")
@@ -134,7 +139,7 @@ async def report_page(request: Request, report_id: str) -> HTMLResponse:
 
     visitor = Visitor(request)
     visitor.require("read")
-    kept = await _read(request, lambda engine: queries.report(engine, report_id))
+    kept = await read_store(request, lambda engine: queries.report(engine, report_id))
     if kept is None:
         raise Problem(404, "no_such_report", "There is no report of this id; it may have been deleted by its age.")
     plain, answer = kept.body["report"], kept.body.get("response")
@@ -142,11 +147,11 @@ async def report_page(request: Request, report_id: str) -> HTMLResponse:
     return visitor.page(
         request,
         "report.html",
-        report=views.harmless(plain),
-        pieces=views.pieces(views.report_of(plain), answer) if is_whole else [],
-        about=views.ABOUT,
-        summary=views.harmless(kept.summary._asdict()),
-        question=views.harmless(kept.body.get("question") or ""),
+        report=plain,
+        pieces=views.pieces(plain, str(answer)) if is_whole else [],
+        about=ABOUT,
+        summary=kept.summary._asdict(),
+        question=kept.body.get("question") or "",
         redaction=kept.redaction,
     )
 
@@ -161,12 +166,86 @@ async def trends_page(request: Request) -> HTMLResponse:
     asked = request.query_params.get("days", "7")
     days = int(asked) if asked in map(str, DAYS) else 7
     guard = request.app.state.guard
-    shown = await _read(request, lambda _: trends(guard.store, guard.config, time.time() - days * 86_400))
+    shown = await read_store(request, lambda _: trends(guard.store, guard.config, time.time() - days * 86_400))
     return visitor.page(request, "trends.html", days=days, choices=DAYS, **shown)
 
 
-async def _read(request: Request, read: Callable[[Any], Any]) -> Any:
-    return await read_store(request, read)
+@router.get("/review")
+async def queue_page(request: Request) -> HTMLResponse:
+    """What waits for a person."""
+    visitor = Visitor(request)
+    visitor.require("review")
+    items = await read_store(request, lambda _: _queue(request).items(limit=MAX_WAITING))
+    shown = [{**item._asdict(), "is_overdue": item.is_overdue(time.time())} for item in items]
+    return visitor.page(request, "queue.html", items=shown, said=request.query_params.get("said", "")[:40])
+
+
+@router.get("/review/{review_id}")
+async def review_page(request: Request, review_id: str) -> HTMLResponse:
+    """One answer with all that a reviewer needs, and the three verdicts."""
+    visitor = Visitor(request)
+    visitor.require("review")
+    return await _review(request, visitor, review_id)
+
+
+async def _review(
+    request: Request, visitor: Visitor, review_id: str, *, problem: str = "", status: int = 200
+) -> HTMLResponse:
+    try:
+        found = await read_store(request, lambda _: _queue(request).get(review_id))
+    except ReviewError as error:
+        raise Problem(404, "no_such_review", str(error)) from None
+    package = found.package.model_dump(mode="json") if found.package else None
+    return visitor.page(
+        request,
+        "review.html",
+        status=status,
+        item=found.item._asdict(),
+        package=package,
+        raw_output=escape(found.package.output if found.package else ""),  # to be edited: not made visible
+        note=found.note or "",
+        edited=found.edited or "",
+        events=[event._asdict() for event in found.events],
+        problem=problem,
+        about=ABOUT,
+    )
+
+
+@router.post("/review/{review_id}")
+async def decide(request: Request, review_id: str) -> Response:
+    """Store a verdict on the version that the reviewer saw."""
+    visitor = Visitor(request)
+    caller = visitor.require("review")
+    form = await form_of(request, visitor)
+    verdict, version = str(form.get("verdict", "")), str(form.get("version", ""))
+    reviewer = str(form.get("reviewer", "")).strip() if caller.is_local else caller.name
+    text = str(form.get("text", "")).replace("\r\n", "\n") if verdict == "edited" else None
+    if not (version.isascii() and version.isdigit() and len(version) < 10):
+        raise Problem(400, "unreadable", "the form does not name the version that was shown")
+    try:
+        await read_store(
+            request,
+            lambda _: _queue(request).decide(
+                review_id,
+                verdict,
+                reviewer=reviewer,
+                text=text,
+                note=str(form.get("note", "")) or None,
+                version=int(version),
+            ),
+        )
+    except ReviewConflictError as error:
+        return await _review(request, visitor, review_id, problem=str(error), status=409)
+    except ReviewError as error:
+        return await _review(request, visitor, review_id, problem=str(error), status=422)
+    log.info("review %s by key %s", verdict, caller.name)
+    return RedirectResponse(f"/review?said={verdict}", status_code=303)
+
+
+def _queue(request: Request) -> Any:
+    from evidencerails.operations.review.queue import ReviewQueue
+
+    return ReviewQueue(request.app.state.guard.store)
 
 
 async def problem_page(request: Request, problem: Problem) -> Response:
@@ -174,5 +253,5 @@ async def problem_page(request: Request, problem: Problem) -> Response:
     if problem.status_code == 303:
         return RedirectResponse("/login", status_code=303)
     return Visitor(request).page(
-        request, "problem.html", status=problem.status_code, message=views.harmless(problem.message), code=problem.code
+        request, "problem.html", status=problem.status_code, message=problem.message, code=problem.code
     )

@@ -1,22 +1,24 @@
-"""The templates of the pages: autoescaped, an unknown name is an error, and nothing of a caller is ever a template."""
+"""The templates of the pages: all that is put in is escaped and made visible, and an unknown name is an error."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evidencerails import __version__
 from evidencerails.service import views
-from evidencerails.text.html import templates_of
+from evidencerails.text.html import inline_style, templates_of
+from evidencerails.text.visible import all_visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 FOLDER = Path(__file__).resolve().parent
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Any:
+def _environment() -> Environment:
     environment = templates_of(FOLDER / "templates")
     environment.filters |= {"moment": views.moment, "words": lambda text: str(text).replace("_", " ")}
     return environment
@@ -24,14 +26,10 @@ def _environment() -> Any:
 
 def render(name: str, **values: Any) -> str:
     """A template of the package with these values."""
-    text: str = _environment().get_template(name).render(version=__version__, **values)
-    return text
+    return _environment().get_template(name).render(version=__version__, **all_visible(values))
 
 
 def standalone(name: str, **values: Any) -> str:
     """The same as one file with its style inside, which its content security policy allows by hash."""
-    from markupsafe import Markup
-
-    style = (FOLDER / "static" / "style.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return render(name, style=Markup(style), style_hash=digest, **values)
+    style, digest = inline_style(FOLDER / "static" / "style.css")
+    return render(name, style=style, style_hash=digest, **values)

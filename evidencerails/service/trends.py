@@ -9,24 +9,24 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.operations.monitoring.budget import CONSEQUENCES
 from evidencerails.operations.monitoring.changes import Change
-from evidencerails.operations.monitoring.monitor import View, retrieval_correlation, view_of
-from evidencerails.operations.monitoring.shifts import Charted
+from evidencerails.operations.monitoring.charts import Charted
+from evidencerails.operations.monitoring.monitor import CONSEQUENCES, View, retrieval_correlation, view_of
 from evidencerails.operations.store import queries
 from evidencerails.operations.store.records import ATTRIBUTION
 from evidencerails.service import views
+from evidencerails.text.visible import all_visible
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
     from evidencerails.operations.store import Store
-    from evidencerails.operations.store.queries import FindingGroup, GroupBy, Point, Summary
+    from evidencerails.operations.store.queries import Count, FindingGroup, GroupBy, Summary
     from evidencerails.settings.monitoring import WhenExhausted
 
 MAX_ROWS = 20_000
 """Reports that scores, latency and cost are of."""
-STRETCHES = 48
-"""Bars of the trend."""
+BARS = 48
+"""Of the trend."""
 WORST = 10
 MAX_CLAIMS = 5
 """Shown of each of the worst."""
@@ -48,35 +48,35 @@ GROUPS: tuple[tuple[str, GroupBy], ...] = (
 
 
 def trends(store: Store, config: GuardConfig, since: float) -> dict[str, Any]:
-    """All of it for the templates, from `since` (seconds since 1970) until now. Blocking.
+    """All of it for templates and terminals, its texts made visible, from `since` (seconds since 1970) on. Blocking.
 
     Raises:
         StoreError: the database cannot be read.
     """
     engine, where = store.engine, queries.Filter(since=since)
-    points = queries.trend(engine, where, step_s=max(1.0, (time.time() - since) / STRETCHES))
+    points = queries.trend(engine, where, step_s=max(1.0, (time.time() - since) / BARS))
     rows = list(islice(queries.summaries(engine, where), MAX_ROWS))
     verified = [row for row in rows if row.status != "unverified"]
     view = view_of(store, config.monitoring)
     reports = queries.count(engine, where)
     allowed = config.monitoring.budget.max_share
-    return {
+    found: dict[str, Any] = {
         "reports": reports,
         "is_cut": len(rows) == MAX_ROWS,
         "rate": views.share(sum(row.status == "hallucinated" for row in verified), len(verified)),
         "unverified": views.share(len(rows) - len(verified), len(rows)),
         "trend": views.chart(
-            [(views.moment(p.start), *_rate(p)) for p in points],
+            [(views.moment(p.value), *_rate(p)) for p in points],
             "share",
             threshold=(allowed, f"error budget {allowed:.0%}"),
         ),
         "mean_scores": views.chart(
-            [(views.moment(p.start), p.mean_score, f"{p.mean_score:.3f}") for p in points if p.mean_score is not None],
+            [(views.moment(p.value), p.mean_score, f"{p.mean_score:.3f}") for p in points if p.mean_score is not None],
             "score",
         ),
         "gauge": views.gauge(view.budget.spent, view.budget.allowed),
-        "trend_markers": _markers([p.start for p in points], view.changes),
-        "mean_markers": _markers([p.start for p in points if p.mean_score is not None], view.changes),
+        "trend_markers": _markers([p.value for p in points], view.changes),
+        "mean_markers": _markers([p.value for p in points if p.mean_score is not None], view.changes),
         "faithfulness": views.chart(_histogram(rows, "faithfulness"), "count"),
         "scores": views.chart(_histogram(rows, "hallucination_score"), "count"),
         "attribution": _attribution(rows),
@@ -88,23 +88,24 @@ def trends(store: Store, config: GuardConfig, since: float) -> dict[str, Any]:
         "consequences": CONSEQUENCES,
         "when_exhausted": _plain_settings(config.monitoring.budget.when_exhausted),
         "wanted": config.monitoring.cusum.baseline_size,
-        "view": _harmless_view(view),
+        "view": view,
         **_drawn(view),
     }
+    return all_visible(found)  # type: ignore[no-any-return]
 
 
 def _plain_settings(settings: WhenExhausted | None) -> dict[str, Any]:
     return settings.model_dump(exclude_none=True) if settings is not None else {}
 
 
-def _rate(point: Point) -> tuple[float, str]:
+def _rate(point: Count) -> tuple[float, str]:
     """Share of hallucinated answers among those verified, as height and in words."""
     verified = point.reports - point.unverified
     return (point.hallucinated / verified if verified else 0.0), views.share(point.hallucinated, verified)
 
 
 def _markers(starts: Sequence[float], changes: Sequence[Change]) -> list[tuple[float, str]]:
-    """Where changes stand among bars of equal width that begin at `starts`; stretches without a report have no bar."""
+    """Where changes stand among bars of equal width that begin at `starts`; intervals without a report have no bar."""
     if not starts:
         return []
     width, found = (views.CHART_WIDTH - views.CHART_LEFT) / len(starts), []
@@ -112,7 +113,7 @@ def _markers(starts: Sequence[float], changes: Sequence[Change]) -> list[tuple[f
         place = bisect.bisect_right(starts, change.at)
         if place:
             x = views.CHART_LEFT + place * width
-            found.append((round(min(views.CHART_WIDTH - 1.0, x), 1), views.harmless(change.description)))
+            found.append((round(min(views.CHART_WIDTH - 1.0, x), 1), change.description))
     return found
 
 
@@ -143,7 +144,7 @@ def _by_quality(rows: Sequence[Summary]) -> list[tuple[str, int, str, str]]:
 def _group(engine: Any, by: GroupBy, where: Any) -> list[tuple[str, int, str]]:
     return [
         (
-            views.harmless(count.value or "not named"),
+            count.value or "not named",
             count.reports,
             views.share(count.hallucinated, count.reports - count.unverified),
         )
@@ -160,27 +161,11 @@ def _worst(engine: Any, row: Summary) -> dict[str, Any]:
         for claim in claims
         if claim["label"] != "supported"
     ]
-    plain: dict[str, Any] = views.harmless({**row._asdict(), "claims": flagged[:MAX_CLAIMS]})
-    return plain
+    return {**row._asdict(), "claims": flagged[:MAX_CLAIMS]}
 
 
 def _histogram(rows: Sequence[Summary], column: str) -> list[tuple[str, float, str]]:
     return views.histogram([value for row in rows if (value := getattr(row, column)) is not None])
-
-
-def _harmless_change(change: Change) -> Change:
-    return change._replace(description=views.harmless(change.description), author=views.harmless(change.author))
-
-
-def _harmless_view(view: View) -> View:
-    """The view with the words of people made visible."""
-    shifts = tuple(s._replace(change=_harmless_change(s.change)) if s.change else s for s in view.cusum.shifts)
-    told = tuple(r._replace(changes=tuple(map(_harmless_change, r.changes))) for r in view.regressions)
-    return view._replace(
-        cusum=view.cusum._replace(shifts=shifts),
-        changes=tuple(map(_harmless_change, view.changes)),
-        regressions=told,
-    )
 
 
 def _drawn(view: View) -> dict[str, Any]:
@@ -206,7 +191,7 @@ def _drawn(view: View) -> dict[str, Any]:
     marked = [c for c in view.changes if begin <= c.at <= end]
     return {
         "lines": {"up": line(up), "down": line(down)},
-        "markers": [(x_of(c.at), views.harmless(c.description)) for c in marked],
+        "markers": [(x_of(c.at), c.description) for c in marked],
         "ticks": [(y_of(part * high / 1.1), f"{100 * part * high / 1.1:.0f} %") for part in (0.0, 0.5, 1.0)],
         "span": (views.moment(begin), views.moment(end)),
         "threshold_y": y_of(1.0),

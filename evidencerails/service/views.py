@@ -1,4 +1,4 @@
-"""What the pages show, as plain values: marked answers, charts as points, and texts without hidden characters."""
+"""What the pages show, as plain values: kept reports, and charts as points."""
 
 from __future__ import annotations
 
@@ -10,20 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from evidencerails.report_page import marks
-from evidencerails.text.visible import visible
+from evidencerails.report_page import Piece, pieces_of
 
 if TYPE_CHECKING:
     from evidencerails.operations.store.queries import Summary
-    from evidencerails.report import Report
 
-ABOUT = {
-    "supported": "The evidence says so.",
-    "partially_supported": "The evidence says a part of it.",
-    "contradicted": "The evidence says otherwise.",
-    "absent": "The evidence does not say it.",
-    "unevaluatable": "It could not be checked.",
-}
 CHART_WIDTH, CHART_HEIGHT = 720, 180
 CHART_LEFT, CHART_TOP = 52, 14
 """Where the plot begins, right of the labels of its axis and below those of its lines."""
@@ -35,15 +26,8 @@ BINS = 10
 GAUGE_WIDTH = 400
 NEAR = 0.75
 """Part of a budget from which its bar warns."""
+QUANTILES = (("Median", 0.5), ("95th percentile", 0.95), ("99th percentile", 0.99))
 Unit = Literal["share", "score", "count"]
-
-
-class Piece(NamedTuple):
-    """A stretch of an answer; `label` is empty for words that nothing is wrong with."""
-
-    text: str
-    label: str = ""
-    claim: int = 0
 
 
 class Bar(NamedTuple):
@@ -75,33 +59,15 @@ class Gauge(NamedTuple):
     state: Literal["good", "near", "over"]
 
 
-def harmless(value: Any) -> Any:
-    """Plain data with every text made visible: escaping alone lets bidirectional controls through."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, Mapping):
-        return {key: harmless(item) for key, item in value.items()}
-    return [harmless(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def pieces(report: Report | None, answer: str) -> list[Piece]:
-    """The answer cut at its marked words; whole if there is no report to mark it by."""
-    found, place = [], 0
-    for mark in marks(report, answer) if report is not None else ():
-        found.append(Piece(visible(answer[place : mark.start])))
-        found.append(Piece(visible(answer[mark.start : mark.end]), mark.label, mark.claim))
-        place = mark.end
-    return [piece for piece in (*found, Piece(visible(answer[place:]))) if piece.text]
-
-
-def report_of(plain: Mapping[str, Any]) -> Report | None:
-    """A kept report as a value; None if too much of it was redacted or left out."""
+def pieces(plain: Mapping[str, Any], answer: str) -> list[Piece]:
+    """The answer cut at the words that a kept report marks; whole if too much of the report was redacted."""
     from evidencerails.report import Report
 
     try:
-        return Report.model_validate({key: value for key, value in plain.items() if key != "truncated"})
+        report = Report.model_validate({key: value for key, value in plain.items() if key != "truncated"})
     except ValidationError:
-        return None
+        return [Piece(answer)]
+    return pieces_of(report, answer)
 
 
 def moment(seconds: float | None) -> str:
@@ -180,19 +146,11 @@ def histogram(scores: Sequence[float]) -> list[tuple[str, float, str]]:
     return [(f"{n / BINS:.1f} to {(n + 1) / BINS:.1f}", float(c), f"{c} reports") for n, c in enumerate(counts)]
 
 
-def quantile(values: Sequence[float], at: float) -> float | None:
-    """The nearest-rank quantile; None of nothing."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, math.ceil(at * len(ordered)) - 1)] if ordered else None
-
-
 def latency_and_cost(rows: Sequence[Summary]) -> list[tuple[str, str]]:
     """Milliseconds a report and LLM work, in words."""
-    times = [row.total_ms for row in rows if row.total_ms is not None]
-    told = [(f"{name} of a report", f"{quantile(times, at):.0f} ms") for name, at in QUANTILES] if times else []
+    times = sorted(row.total_ms for row in rows if row.total_ms is not None)
+    ranks = [min(len(times) - 1, math.ceil(at * len(times)) - 1) for _, at in QUANTILES] if times else []
+    lines = [(f"{name} of a report", f"{times[n]:.0f} ms") for (name, _), n in zip(QUANTILES, ranks, strict=False)]
     calls, tokens = sum(row.llm_calls for row in rows), sum(row.llm_tokens for row in rows)
     per = f"{calls / len(rows):.2f} calls, {tokens / len(rows):.0f} tokens" if rows else "-"
-    return [*told, ("LLM calls", str(calls)), ("LLM tokens", str(tokens)), ("LLM work a report", per)]
-
-
-QUANTILES = (("Median", 0.5), ("95th percentile", 0.95), ("99th percentile", 0.99))
+    return [*lines, ("LLM calls", str(calls)), ("LLM tokens", str(tokens)), ("LLM work a report", per)]

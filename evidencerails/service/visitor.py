@@ -1,20 +1,84 @@
-"""Who looks at a page: session, permissions, and forms that only this service can have made."""
+"""Who looks at a page: session, permissions, and forms that only this service can have made.
+
+The session cookie holds who and until when, signed with a secret of the service; nothing is kept on the server, so
+several services with one secret share logins. A key that is taken out of the settings, or exchanged, ends its sessions.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import secrets
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
+from itsdangerous import BadData, Signer, URLSafeTimedSerializer
 from starlette.formparsers import MultiPartException
 
-from evidencerails.service.access import Caller
-from evidencerails.service.keys import PERMISSIONS, Permission
+from evidencerails.errors import SettingsError
+from evidencerails.service.access import LOCAL, Caller
+from evidencerails.service.keys import Permission
 from evidencerails.service.problems import Problem
-from evidencerails.service.sessions import COOKIE, Sessions
 from evidencerails.service.templating import render
+from evidencerails.settings.environment import variable
+from evidencerails.settings.service import ApiKey, ServiceSettings
 
+if TYPE_CHECKING:
+    from evidencerails.service.keys import KeyRing
+
+COOKIE = "evidencerails_session"
+VISITOR = "local"
+"""Name in the cookie of a service without keys: it only carries the token against forged forms."""
+MIN_SECRET = 32
 MAX_FORM_FIELDS = 64
+
+
+class Sessions:
+    """Makes and reads session cookies.
+
+    Raises:
+        SettingsError: the secret of the environment is too short.
+    """
+
+    def __init__(self, settings: ServiceSettings, keys: KeyRing) -> None:
+        given = variable(settings.session_secret_env)
+        if given is not None and len(given) < MIN_SECRET:
+            raise SettingsError(
+                f"{settings.session_secret_env} has {len(given)} characters; give at least {MIN_SECRET} random ones"
+            )
+        secret = given or secrets.token_hex(32)
+        self._cookies = URLSafeTimedSerializer(secret, salt="session")
+        self._forms = Signer(secret, salt="form")
+        self._keys = keys
+        self.lasts_s = round(settings.session_hours * 3600)
+
+    def cookie_of(self, key: ApiKey | None) -> str:
+        """A new cookie for the holder of a key, or for a visitor of a service without keys."""
+        name, mark = (key.name, key.sha256[:16]) if key is not None else (VISITOR, "")
+        return str(self._cookies.dumps([name, mark, secrets.token_hex(8)]))
+
+    def key_of(self, cookie: str) -> ApiKey | None:
+        """The key whose holder has this cookie; None if it is forged, over, or its key is gone."""
+        name, mark = self._fields(cookie) or ("", "")
+        return next((key for key in self._keys.keys if key.name == name and key.sha256[:16] == mark), None)
+
+    def is_valid(self, cookie: str) -> bool:
+        """True if the service has made this cookie, and it is not over."""
+        return self._fields(cookie) is not None
+
+    def form_token(self, cookie: str) -> str:
+        """What a form of this session must send along."""
+        return self._forms.get_signature(cookie).decode("ascii")
+
+    def is_form_token(self, cookie: str, token: str) -> bool:
+        """True if the form was made for this session."""
+        return self.is_valid(cookie) and self._forms.verify_signature(cookie, token.encode("utf-8", "replace"))
+
+    def _fields(self, cookie: str) -> tuple[str, str] | None:
+        try:
+            name, mark, _ = self._cookies.loads(cookie, max_age=self.lasts_s)
+        except (BadData, ValueError):
+            return None
+        return name, mark
 
 
 class Visitor:
@@ -29,11 +93,7 @@ class Visitor:
         self.is_new = not self.has_keys and not self.sessions.is_valid(self.cookie)
         if self.is_new:
             self.cookie = self.sessions.cookie_of(None)
-        self.caller: Caller | None = None
-        if not self.has_keys:
-            self.caller = Caller("local", PERMISSIONS["admin"], is_local=True)
-        elif key is not None:
-            self.caller = Caller(key.name, PERMISSIONS[key.role])
+        self.caller = Caller.of(key) if key is not None else None if self.has_keys else LOCAL
         state.rate.take(f"page {key.name if key else request.client.host if request.client else '-'}")
 
     def require(self, permission: Permission) -> Caller:

@@ -1,4 +1,4 @@
-"""Settings of escalation: when an answer goes to a person, how long it waits, who is told (control stack 20.5.3)."""
+"""Settings of escalation: when an answer goes to a person, how long it waits, who is notified."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class WebhookSettings(Section):
     url: str
     """`https://...`; plain `http` only with `allow_private`."""
     secret_env: str
-    """Environment variable with the secret that signs the call (HMAC-SHA256)."""
+    """Environment variable with the secret that signs the call, in base64."""
     allow_private: bool = False
     """Let it go to addresses that are not public: loopback, private and link-local networks."""
     timeout_s: float = Field(default=5.0, gt=0)
@@ -84,8 +84,8 @@ class EscalationSettings(Section):
     fallback: ReviewFallback = "block"
     """What becomes of an answer that nobody decided in time, or that cannot be queued."""
     poll_s: float = Field(default=0.5, gt=0)
-    """Seconds between looks for a decision while a turn is held."""
+    """Seconds between queries for a decision while a turn is held."""
     webhook: WebhookSettings | None = None
-    """Called for each new review; unset: nobody is told."""
+    """Called for each new review; unset: no call."""
     keep_days: float | None = Field(default=365.0, gt=0)
     """Days until a decided review is deleted; null keeps all. Where `redaction` is on, its texts go a day after it."""

@@ -10,12 +10,11 @@ from evidencerails.report import Severity
 from evidencerails.settings.base import Section, regular_expression
 from evidencerails.settings.problems import nearest
 
-SourceKind = Literal["jsonl", "csv", "sqlite", "sqlalchemy", "http", "callable", "knowledge_base"]
+SourceKind = Literal["jsonl", "csv", "sqlalchemy", "http", "callable", "knowledge_base"]
 SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
 NEEDED_KEYS: dict[SourceKind, tuple[str, ...]] = {
     "jsonl": ("path",),
     "csv": ("path",),
-    "sqlite": ("path", "table"),
     "sqlalchemy": ("url", "table"),
     "http": ("url",),
     "callable": ("function",),
@@ -25,7 +24,6 @@ _COMMON = {"kind", "authority", "complete", "timeout_s"}
 _ALLOWED_KEYS: dict[SourceKind, set[str]] = {
     "jsonl": {"path", "field", "fields"},
     "csv": {"path", "field", "fields"},
-    "sqlite": {"path", "table", "field", "fields"},
     "sqlalchemy": {"url", "table", "field", "fields"},
     "http": {"url", "field", "results", "missing_status", "api_key_env", "allow_private"},
     "callable": {"function"},
@@ -35,12 +33,11 @@ DEFAULT_AUTHORITY: dict[SourceKind, int] = {
     "knowledge_base": 1,
     "jsonl": 1,
     "csv": 1,
-    "sqlite": 2,
     "sqlalchemy": 2,
     "callable": 2,
     "http": 3,
 }
-"""Priority of each kind in the knowledge base hierarchy of control stack 20.4.4; 1 is asked first."""
+"""Priority of each kind; 1 is asked first."""
 
 Function = Annotated[Any, WithJsonSchema({"type": "string"})]
 """An import path `package.module:function`, or in Python the function itself."""
@@ -61,17 +58,17 @@ class SourceSettings(Section):
     kind: SourceKind
     """A file, a database, an address, a function, or the knowledge base of the guardrails app."""
     path: str | None = None
-    """File of `jsonl`, `csv` and `sqlite`; a relative one is looked for beside the settings, then in the current
-    directory."""
+    """File of `jsonl` and `csv`; a relative one is looked for beside the settings, then in the current directory."""
     table: str | None = None
-    """Table of `sqlite` and `sqlalchemy`; a full-text table (FTS5) is searched as one."""
+    """Table of `sqlalchemy`; a full-text table of SQLite (FTS5) is searched as one."""
     field: str | None = None
     """Column or key that holds the values; in `http`, the key of a match. Unset: the first column, the whole line of
     `jsonl`, the whole match."""
     fields: dict[str, str] = Field(default_factory=dict)
     """Columns for the parts of an entity, such as `{author: authors, year: year, title: title}` for papers."""
     url: SecretStr | None = None
-    """Of `sqlalchemy`: a database URL. Of `http`: an address with `{value}` where the value belongs."""
+    """Of `sqlalchemy`: a database URL; an SQLite file is looked for as `path` is, and only read. Of `http`: an address
+    with `{value}` where the value belongs."""
     results: str | None = None
     """Of `http`: dotted path to the matches in the JSON answer; unset: the answer itself."""
     missing_status: tuple[int, ...] = ()
@@ -84,7 +81,7 @@ class SourceSettings(Section):
     """Of `callable`: import path `package.module:function`; it gets the value and returns True, False, a record or
     None."""
     authority: int | None = Field(default=None, ge=1, le=5)
-    """1 is asked first, 5 last; unset: by kind (control stack 20.4.4). Equals are asked in the order given."""
+    """1 is asked first, 5 last; unset: by kind. Equals are asked in the order given."""
     complete: bool | None = None
     """What is not in it does not exist. Unset: true, but false for `knowledge_base`."""
     timeout_s: float = Field(default=2.0, gt=0)
@@ -164,7 +161,7 @@ class KnowledgeSettings(Section):
     sources: dict[str, SourceSettings] = Field(default_factory=dict)
     """Sources by a name of your own."""
     entities: dict[str, EntitySettings] = Field(default_factory=dict)
-    """What is looked up: `papers`, `statutes`, `drugs`, `tickers`, `ids`, or a kind of your own."""
+    """What is looked up: `papers`, `ids`, or a kind of your own."""
     budget_s: float = Field(default=3.0, gt=0)
     """Seconds for all look-ups of one answer; what was not answered by then is unverified."""
     min_severity: Severity = "medium"

@@ -1,4 +1,4 @@
-"""Settings of monitoring: which shift is an alarm, how much may go wrong, who is told (control stack 20.7, 20.8.6)."""
+"""Settings of monitoring: which shift is an alarm, how much may go wrong, who is notified."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class RegressionSettings(Section):
     """Reports compared before and after a change, at most."""
     min_reports: int = Field(default=30, ge=2)
     """Reports on each side below which nothing is said; changes closer than that are judged together."""
-    rise: float = Field(default=0.1, gt=0.0, le=1.0)
-    """Rise of the mean score that counts, if it is also beyond chance (95%)."""
+    min_increase: float = Field(default=0.1, gt=0.0, le=1.0)
+    """Increase of the mean score that counts, if it is also beyond chance (95%)."""
 
 
 class WhenExhausted(Section):
@@ -68,13 +68,13 @@ class ErrorBudgetSettings(Section):
     min_reports: int = Field(default=50, ge=1)
     """Reports below which nothing is said."""
     when_exhausted: WhenExhausted | None = None
-    """What an exhausted budget changes by itself, until it has recovered; unset: it only tells."""
-    look_every_s: float = Field(default=60.0, gt=0)
-    """Seconds between looks at the budget, off every turn, if it changes anything."""
+    """What an exhausted budget changes by itself, until it has recovered; unset: nothing."""
+    poll_interval_s: float = Field(default=60.0, gt=0)
+    """Seconds between checks of the budget, off every turn, if it changes anything."""
 
 
 class EmailSettings(Section):
-    """Who is told of alerts by mail."""
+    """Who gets alerts by mail."""
 
     host: str
     """SMTP server."""
@@ -95,16 +95,16 @@ class EmailSettings(Section):
 
 
 class AlertSettings(Section):
-    """Who is told of alerts, besides the log. One alert is told once, again after a while, and once it is over."""
+    """Where alerts go besides the log: once when they open, again after a while, and once they are over."""
 
     webhook: WebhookSettings | None = None
     """Called for each alert; unset: nobody is."""
     email: EmailSettings | None = None
     """Mailed for each alert; unset: nobody is."""
     repeat_h: float = Field(default=24.0, gt=0)
-    """Hours until an alert that stays open is told again."""
+    """Hours until an alert that stays open is sent again."""
     gate_window_h: float = Field(default=1.0, gt=0)
-    """Hours for which answers that failed the quality gate keep their alert open; each is told of once."""
+    """Hours for which answers that failed the quality gate keep their alert open; each is reported once."""
 
 
 class MonitoringSettings(Section):
@@ -113,7 +113,7 @@ class MonitoringSettings(Section):
     window: int = Field(default=500, ge=10)
     """Reports in the rolling window."""
     shadow_sample: SampleRates = SampleRates()
-    """Share of answers that `activation: shadow` checks, by stakes (control stack 20.7.1: 1, 0.1, 0.01)."""
+    """Share of answers that `activation: shadow` checks, by stakes."""
     worst: int = Field(default=5, ge=0)
     """Worst reports named in an alert."""
     cusum: CusumSettings = CusumSettings()

@@ -1,8 +1,11 @@
-"""Where the plugin's data files are, installed (in the package) or in a source tree (at its root)."""
+"""Where files are: the plugin's own, installed or in a source tree, and those that settings name."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+
+from evidencerails.errors import SettingsError
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -43,3 +46,17 @@ def data_folder(name: str) -> Path:
         if folder.is_dir():
             return folder
     raise FileNotFoundError(f"no folder {name!r} in any of: {', '.join(map(str, places))}")
+
+
+def existing_file(what: str, path: str, folders: Sequence[Path]) -> Path:
+    """The file of a path, looked for in these folders, in the current one if there are none.
+
+    Raises:
+        SettingsError: there is none; the message begins with `what`.
+    """
+    given = Path(path).expanduser()
+    tried = [given] if given.is_absolute() else [folder / given for folder in folders or (Path.cwd(),)]
+    found = next((file for file in tried if file.is_file()), None)
+    if found is None:
+        raise SettingsError(f"{what}: there is no file {' or '.join(repr(str(file)) for file in tried)}")
+    return found.resolve()

@@ -52,7 +52,7 @@ class ServiceSettings(Section):
     """Deepest nesting of a request's JSON."""
     max_items: int = Field(default=100, ge=1)
     """Items of one batch, and passages, samples or messages of one check."""
-    max_running: int = Field(default=32, ge=1)
+    max_concurrency: int = Field(default=32, ge=1)
     """Checks at work at once; the model merges their pairs into batches."""
     max_waiting: int = Field(default=96, ge=0)
     """Requests that wait for a place; beyond that the answer is 429 with Retry-After."""

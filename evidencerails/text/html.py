@@ -11,6 +11,7 @@ from evidencerails.text.visible import all_visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -37,9 +38,14 @@ def standalone_page(template: Path, style: Path, **values: Any) -> str:
 
     The values are data: escaped, with control and bidirectional characters spelled out; only `Markup` stays as it is.
     """
+    css, digest = inline_style(style)
+    page = templates_of(template.parent).get_template(template.name)
+    return page.render(style=css, style_hash=digest, **all_visible(values))
+
+
+def inline_style(style: Path) -> tuple[Markup, str]:
+    """A style sheet to stand in a page, and the hash by which the page's content security policy allows it."""
     from markupsafe import Markup
 
     css = style.read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-    page = templates_of(template.parent).get_template(template.name)
-    return page.render(style=Markup(css), style_hash=digest, **all_visible(values))
+    return Markup(css), base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from extras import needs
 
 from evidencerails import Guard
 from evidencerails.cli.terminal import progress_line
-from evidencerails.operations.batch.output import Output, Result, lines_of
+from evidencerails.operations.batch.output import Output, Result
 
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 GOOD = {"response": "Rhenium melts at 3186 degrees Celsius.", "evidence": FACT}
@@ -35,6 +35,10 @@ def command(*arguments: str) -> list[str]:
 
 def write_jsonl(path: Path, rows: Sequence[Any]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    return map(json.loads, path.read_text(encoding="ascii").splitlines())
 
 
 def verdicts(path: Path) -> list[tuple[Any, str]]:
@@ -84,12 +88,6 @@ def test_parquet() -> None:
     assert verdicts(Path("out.jsonl")) == [(1, "hallucinated"), (2, "grounded")]
 
 
-def test_standard_input_and_output() -> None:
-    done = run("-", "-", stdin=json.dumps({"id": 1, **BAD}).encode())
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["report"]["status"] == "hallucinated"
-
-
 BAD_ROWS = [
     (b"{not json", "not JSON"),
     (b'"text"', "not an object but str"),
@@ -137,7 +135,7 @@ def test_bad_cells_spoil_their_own_row_alone() -> None:
     ("arguments", "words"),
     [
         (["missing.jsonl", "out.jsonl"], "No such file"),
-        (["in.xlsx", "out.jsonl"], "cannot tell the format"),
+        (["in.xlsx", "out.jsonl"], "unknown format"),
         (["in.jsonl", "nowhere/out.jsonl"], "cannot write"),
         (["in.jsonl", "out.jsonl", "--map", "evidance=x"], "did you mean 'evidence'"),
         (["in.jsonl", "out.jsonl", "--engine", "spark"], "choose local or ray"),
@@ -187,15 +185,6 @@ def test_a_line_that_a_kill_left_unfinished_is_made_again() -> None:
     done = run("in.jsonl", "out.jsonl")
     assert b"1 rows are done already" in done.stderr
     assert verdicts(Path("out.jsonl")) == [(1, "grounded"), (2, "hallucinated")]
-
-
-def test_a_finished_job_is_left_alone() -> None:
-    write_jsonl(Path("in.jsonl"), [GOOD])
-    run("in.jsonl", "out.jsonl")
-    before = Path("out.jsonl").read_bytes()
-    done = run("in.jsonl", "out.jsonl", "--json")
-    assert Path("out.jsonl").read_bytes() == before
-    assert json.loads(done.stdout)["this_run"]["rows"] == 0
 
 
 def test_another_input_or_other_settings_do_not_mix_with_what_is_there() -> None:

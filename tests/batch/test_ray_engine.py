@@ -15,8 +15,6 @@ from pathlib import Path
 import pytest
 from extras import needs
 
-from evidencerails.operations.batch.output import lines_of
-
 pytestmark = pytest.mark.slow
 
 psutil = needs("psutil")
@@ -94,7 +92,10 @@ def test_a_killed_worker_costs_time_but_no_row() -> None:
     assert process.returncode == 3, told()  # the broken row
     assert "A worker died or was killed" in told()  # Ray prints it to standard output, which is for results
     assert "Warning" not in told()
-    lines = list(lines_of(Path("out.jsonl")))
+    lines, rejected = (
+        [json.loads(line) for line in Path(name).read_text(encoding="ascii").splitlines()]
+        for name in ("out.jsonl", "out.rejected.jsonl")
+    )
     assert [line["id"] for line in lines] == [f"r{n}" for n in range(ROWS)]
     assert [line["report"]["status"] for line in lines] == ["hallucinated", "grounded"] * (ROWS // 2)
-    assert [line["row"] for line in lines_of(Path("out.rejected.jsonl"))] == [ROWS + 1]
+    assert [line["row"] for line in rejected] == [ROWS + 1]

@@ -75,12 +75,6 @@ def test_what_is_not_stated_as_a_fact_is_left_alone(papers: dict[str, Any], resp
     assert checked(papers, response).status == "grounded"
 
 
-def test_a_reference_list_is_looked_up_too(papers: dict[str, Any]) -> None:
-    response = "Naps help.\n\nReferences:\n- Chen, L. (2019). Naps and memory.\n- Smith, J. (2017). Dreams.\n"
-    report = checked(papers, response)
-    assert [f.span.text for f in report.findings if f.span] == ["Smith, J. (2017)"]
-
-
 def test_what_the_evidence_settles_is_not_looked_up(papers: dict[str, Any]) -> None:
     named = checked(papers, MADE_UP, evidence="A study of Chen and others, 2021, is about naps.")
     assert named.status == "grounded" and named.checks["knowledge"].details["not_looked_up"] == {
@@ -155,15 +149,18 @@ def test_policies_decide_on_the_kind(papers: dict[str, Any]) -> None:
     assert checked(papers, MADE_UP, policies=policies).decision == "annotate"
 
 
-def test_full_text_search_verifies_drugs(tmp_path: Path) -> None:
+def test_drugs_of_an_extractor_of_your_own_are_looked_up_in_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "examples"))
     file = tmp_path / "drugs.db"
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE VIRTUAL TABLE labels USING fts5(name)")
         connection.executemany("INSERT INTO labels VALUES (?)", [("Atorvastatin calcium",), ("Metformin",)])
         connection.commit()
     knowledge = {
-        "sources": {"labels": {"kind": "sqlite", "path": str(file), "table": "labels"}},
-        "entities": {"drugs": {"sources": ["labels"]}},
+        "sources": {"labels": {"kind": "sqlalchemy", "url": f"sqlite:///{file}", "table": "labels"}},
+        "entities": {"drugs": {"sources": ["labels"], "function": "entity_extractors:drugs", "match": "folded"}},
     }
     assert checked(knowledge, "Take atorvastatin and 500 mg of metformin.").status == "grounded"
     report = checked(knowledge, "Take atorvastatine 20 mg.")

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from evidencerails.cli.main import _exit_code
-from evidencerails.errors import InputError
-from evidencerails.operations.monitoring.bisection import Scored, bisected
 from evidencerails.operations.store import Store
 from evidencerails.testing import ReplayServer
 
@@ -123,11 +121,3 @@ def test_missing_and_single_configurations_are_usage_errors(tmp_path: Path, caps
     assert _exit_code(["change", "x", "--state", "nowhere", "--store", f"sqlite:///{tmp_path}/s.db"]) == 2
     told = capsys.readouterr().err
     assert "no configuration 'nowhere.yml'" in told and "needs a good one and at least one after it" in told
-
-
-async def test_a_first_configuration_that_is_bad_itself_is_no_start() -> None:
-    async def evaluate(place: int) -> Scored:
-        return Scored(0.9, 10, 0)
-
-    with pytest.raises(InputError, match=r"bad itself: score 0\.900 above 0\.300"):
-        await bisected(4, evaluate, max_score=0.3)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,31 +12,17 @@ from sqlalchemy import select
 
 from evidencerails import Guard
 from evidencerails.cli.main import _exit_code
-from evidencerails.operations.monitoring.alerts import conditions_of, open_alerts, tell
+from evidencerails.operations.monitoring.alerts import conditions_of, notify, open_alerts
 from evidencerails.operations.monitoring.monitor import view_of
 from evidencerails.operations.store import Store
-from evidencerails.operations.store.clock import SteadyClock
 from evidencerails.operations.store.engine import reading
 from evidencerails.operations.store.models import NoticeRow
 from evidencerails.report import Gate
 from evidencerails.settings.monitoring import MonitoringSettings
-from evidencerails.settings.store import StoreSettings
 
 SETTINGS = MonitoringSettings.model_validate(
     {"alerts": {"webhook": {"url": "https://hooks.example.com/a", "secret_env": "HOOK_SECRET"}}}
 )
-
-
-@pytest.fixture
-def passing() -> list[float]:
-    return [time.time() - 3 * 3600]
-
-
-@pytest.fixture
-def store(url: str, passing: list[float]) -> Iterator[Store]:
-    clock = SteadyClock(wall=lambda: passing[0], monotonic=lambda: passing[0])
-    with Store(StoreSettings(url=url), clock=clock) as opened:
-        yield opened
 
 
 def put(store: Store, passing: list[float], score: float, passed: bool | None) -> str:
@@ -52,7 +36,7 @@ def put(store: Store, passing: list[float], score: float, passed: bool | None) -
 
 
 def look(store: Store) -> list[tuple[str, str]]:
-    told = tell(store, conditions_of(view_of(store, SETTINGS), SETTINGS), SETTINGS.alerts)
+    told = notify(store, conditions_of(view_of(store, SETTINGS), SETTINGS), SETTINGS.alerts)
     assert all(one.key == "quality_gate" for one in told)
     return [(one.event, one.message) for one in told]
 

@@ -24,7 +24,7 @@ UNSAID = "Rhenium was named by a chemist from Breslau in a letter to his sister.
 
 
 def settings(url: str, when: dict[str, Any], **rest: Any) -> dict[str, Any]:
-    budget = {"max_share": 0.2, "min_reports": 20, "when_exhausted": when, "look_every_s": 0.05}
+    budget = {"max_share": 0.2, "min_reports": 20, "when_exhausted": when, "poll_interval_s": 0.05}
     return {"store": {"url": url}, "checks": ["grounding"], "monitoring": {"budget": budget}, **rest}
 
 
@@ -101,7 +101,7 @@ def test_a_store_that_cannot_be_read_changes_nothing(tmp_path: Path, caplog: pyt
     (tmp_path / "no database").mkdir()
     guard = Guard(settings(f"sqlite:///{tmp_path}/no database", {"max_hallucination_score": 0.05}))
     assert guard.check_sync(FACT, evidence=FACT).status == "grounded"
-    assert eventually(lambda: "the error budget cannot be looked at" in caplog.text)
+    assert eventually(lambda: "the error budget cannot be read" in caplog.text)
     assert guard.settings_in_force is guard.config
     guard.close()
 

@@ -18,7 +18,6 @@ from evidencerails.operations.review.desk import ReviewDesk
 from evidencerails.operations.review.package import risk_of, tier_of
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store, queries
-from evidencerails.report import Abstention
 from evidencerails.settings.store import StoreSettings
 
 
@@ -70,11 +69,6 @@ def test_risk_is_stakes_times_doubt(stakes: str, score: float, risk: float, tier
 def test_a_confidence_that_was_not_measured_counts_nothing() -> None:
     unverified = report(status="unverified", hallucination_score=None)
     assert risk_of(unverified, asked("high"), config()) == 1.0
-
-
-def test_the_weighed_confidence_of_abstention_is_used_where_it_was_measured() -> None:
-    sure = report(abstention=Abstention(action="answer", confidence=0.8))
-    assert risk_of(sure, asked("high"), config()) == pytest.approx(0.2)
 
 
 async def test_a_small_risk_asks_nobody(sqlite_url: str) -> None:
@@ -222,13 +216,6 @@ async def test_an_unverified_answer_is_blocked_where_no_person_can_be_asked() ->
     made = await unverifiable({}).check("Paris is in France.")
     assert (made.status, made.decision) == ("unverified", "block")
     assert made.review is not None and "set `escalation`" in made.review.reason
-
-
-async def test_a_grounded_answer_is_not_escalated_by_on_unverified(sqlite_url: str) -> None:
-    guard = unverifiable({"store": {"url": sqlite_url}, "escalation": {"by_risk": False}})
-    made = await guard.check("Paris is in France.", evidence="Paris is in France.")
-    assert (made.decision, made.review) == ("allow", None)
-    guard.close()
 
 
 async def test_without_the_settings_escalate_means_block() -> None:

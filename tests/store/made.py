@@ -6,6 +6,7 @@ from typing import Any
 
 from evidencerails import Claim, Exchange, Finding, Report, Span
 from evidencerails.exchange import Labels
+from evidencerails.operations.store.records import Entry
 from evidencerails.report import CheckResult, LlmUsage, Quote
 
 ANSWER = "Rhenium melts at 1200 degrees."
@@ -60,3 +61,8 @@ def grounded(**fields: Any) -> Report:
         score=0.1,
         **{"status": "grounded", "decision": "allow", "claims": (), "findings": (), "risk_level": "low", **fields},
     )
+
+
+def entry(name: str) -> Entry:
+    """A report with this id on its way to the store."""
+    return Entry(report=report(id=name), exchange=exchange(), created_at=1.0, sample_rate=1, redaction="off")

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from extras import needs
-from made import exchange, grounded, report
+from made import entry, exchange, grounded, report
 
 from evidencerails import Guard
 from evidencerails.errors import StoreError
 from evidencerails.operations.store import Store, queries
 from evidencerails.operations.store.clock import SteadyClock
-from evidencerails.operations.store.records import Entry, record_of
+from evidencerails.operations.store.records import record_of
 from evidencerails.operations.store.spool import Spool
 from evidencerails.settings.store import StoreSettings
 
@@ -187,9 +187,7 @@ def test_what_waits_is_spooled_when_the_process_ends(tmp_path: Path, sqlite_url:
     _ = store.engine
     other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    store._writer.put(
-        Entry(report=report(id="r1"), exchange=exchange(), created_at=1.0, sample_rate=1, redaction="off")
-    )
+    store._writer.put(entry("r1"))
     time.sleep(0.2)
     store.put(report(id="r2"), exchange())
     store._writer.close(timeout_s=0.2)
@@ -202,14 +200,10 @@ def test_what_waits_is_spooled_when_the_process_ends(tmp_path: Path, sqlite_url:
 
 
 def test_a_record_that_is_refused_holds_nobody_up(sqlite_url: str, caplog: pytest.LogCaptureFixture) -> None:
-    def record(name: str) -> dict[str, object]:
-        entry = Entry(report=report(id=name), exchange=exchange(), created_at=1.0, sample_rate=1, redaction="off")
-        return record_of(entry)
-
-    bad = record("bad")
-    bad["report"]["status"] = None  # type: ignore[index]
+    bad = record_of(entry("bad"))
+    bad["report"]["status"] = None
     with Store(settings(sqlite_url)) as store:
-        store.spool.append([record("a"), bad, record("b")])
+        store.spool.append([record_of(entry("a")), bad, record_of(entry("b"))])
         assert store.replay() == 3
         assert {row.id for row in queries.history(store.engine)} == {"a", "b"}
         kept = [json.loads(line) for file in store.spool.aside() for line in file.read_text().splitlines()]
@@ -218,9 +212,8 @@ def test_a_record_that_is_refused_holds_nobody_up(sqlite_url: str, caplog: pytes
 
 
 def test_a_spool_line_that_a_crash_cut_is_kept_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    entry = Entry(report=report(id="whole"), exchange=exchange(), created_at=1.0, sample_rate=1, redaction="off")
     spool = Spool(tmp_path / "spool", 1e6)
-    spool.append([record_of(entry)])
+    spool.append([record_of(entry("whole"))])
     (file,) = spool.files()
     file.write_bytes(file.read_bytes() + b'{"report": {"id": "cut", ')
     taken: list[str] = []
@@ -231,10 +224,7 @@ def test_a_spool_line_that_a_crash_cut_is_kept_aside(tmp_path: Path, caplog: pyt
 
 
 def test_a_replay_that_fails_half_way_repeats_without_doubles(tmp_path: Path, sqlite_url: str) -> None:
-    entries = [
-        record_of(Entry(report=report(id=f"r{n}"), exchange=exchange(), created_at=1.0, sample_rate=1, redaction="off"))
-        for n in range(450)
-    ]
+    entries = [record_of(entry(f"r{n}")) for n in range(450)]
     with Store(settings(sqlite_url)) as store:
         store.spool.append(entries)
         written = []
@@ -277,17 +267,14 @@ def test_two_services_start_on_one_empty_store_at_once(url: str) -> None:
 def test_two_services_replay_one_spool_without_doubles(sqlite_url: str) -> None:
     with Store(settings(sqlite_url)) as first, Store(settings(sqlite_url)) as second:
         for number in range(10):
-            entry = Entry(
-                report=report(id=f"r{number}"), exchange=exchange(), created_at=1.0, sample_rate=1, redaction="off"
-            )
-            (first if number % 2 else second).spool.append([record_of(entry)])
+            (first if number % 2 else second).spool.append([record_of(entry(f"r{number}"))])
         assert first.replay() + second.replay() == 10
         assert queries.count(first.engine) == 10
 
 
 def test_the_clock_does_not_follow_a_jump(caplog: pytest.LogCaptureFixture) -> None:
     wall, monotonic = [1000.0], [0.0]
-    clock = SteadyClock(wall=lambda: wall[0], monotonic=lambda: monotonic[0], settle_s=600)
+    clock = SteadyClock(wall=lambda: wall[0], monotonic=lambda: monotonic[0])
 
     def passes(seconds: float, jump: float = 0.0) -> float:
         wall[0] += seconds + jump

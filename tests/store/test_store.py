@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from made import ANSWER, EVIDENCE, exchange, grounded, report
 
-from evidencerails import Exchange, Guard, Report
+from evidencerails import Guard, Report
 from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError, StoreError
 from evidencerails.operations.store import Store, queries
@@ -181,13 +181,6 @@ def test_the_guard_keeps_its_reports_and_gives_their_ids(sqlite_url: str) -> Non
         guard.close()
 
 
-def test_without_a_store_a_report_has_no_id() -> None:
-    guard = Guard()
-    assert guard.store is None
-    assert guard.unverified_report(["claims"], "because", Exchange.of("x")).id == ""
-    guard.close()
-
-
 def test_tables_come_from_migrations_and_match_the_models(url: str) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.config import Config
@@ -214,13 +207,6 @@ def test_a_store_of_a_newer_version_is_left_alone(url: str) -> None:
     engine.dispose()
     with pytest.raises(StoreError, match=r"revision 9999.*upgrade evidencerails"):
         open_engine(url)
-
-
-def test_sqlite_keeps_a_write_ahead_log(sqlite_url: str) -> None:
-    engine = open_engine(sqlite_url)
-    with reading(engine) as connection:
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-    engine.dispose()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import logging
 
 import pytest
 
-from evidencerails.operations.telemetry.context import request_context, request_id, trace_id
-from evidencerails.operations.telemetry.logs import JsonLines, TextLines
+from evidencerails.operations.telemetry.logs import JsonLines, TextLines, request_context, request_id, trace_id
 
 HOSTILE = 'a\nERROR forged line\r\x1b[31m\u202e{"level": "CRITICAL"}'
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import http.server
+import gzip
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from stub import Stub, serving
 
 from evidencerails import Guard
 from evidencerails.testing import ReplayServer
@@ -159,43 +159,19 @@ def test_inside_nemo_they_are_children_of_its_action_also_with_turns_at_once(spa
     assert {g.context.trace_id for g in guards} == {r.context.trace_id for r in requests}  # type: ignore[union-attr]
 
 
-class Collector(http.server.ThreadingHTTPServer):
-    """Keeps the bodies that OTLP exporters post."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.bodies: dict[str, list[bytes]] = {}
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        if self.headers.get("content-encoding") == "gzip":
-            import gzip
-
-            body = gzip.decompress(body)
-        self.server.bodies.setdefault(self.path, []).append(body)  # type: ignore[attr-defined]
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture
-def collector() -> Iterator[Collector]:
-    running = Collector()
-    threading.Thread(target=running.serve_forever, daemon=True).start()
-    yield running
-    running.shutdown()
-    running.server_close()
+def collector() -> Iterator[Stub]:
+    with serving(lambda _: (200, "")) as running:
+        yield running
 
 
-def test_the_service_exports_spans_and_metrics_and_logs_the_trace(collector: Collector, tmp_path: Path) -> None:
+def posted(collector: Stub, path: str) -> list[bytes]:
+    """The bodies that OTLP exporters have posted."""
+    found = [request for request in collector.requests if request.path == path]
+    return [gzip.decompress(r.body) if r.headers.get("Content-Encoding") == "gzip" else r.body for r in found]
+
+
+def test_the_service_exports_spans_and_metrics_and_logs_the_trace(collector: Stub, tmp_path: Path) -> None:
     settings = {"telemetry": {"otlp_endpoint": collector.url, "log_format": "json", "service_name": "rails-1"}}
     Path("s.yml").write_text(json.dumps(settings), encoding="utf-8")
     with (tmp_path / "log").open("w") as log:
@@ -215,7 +191,7 @@ def test_the_service_exports_spans_and_metrics_and_logs_the_trace(collector: Col
     from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-    requests = [ExportTraceServiceRequest.FromString(body) for body in collector.bodies["/v1/traces"]]
+    requests = [ExportTraceServiceRequest.FromString(body) for body in posted(collector, "/v1/traces")]
     exported = [s for r in requests for rs in r.resource_spans for ss in rs.scope_spans for s in ss.spans]
     names = {span.name for span in exported if span.trace_id.hex() == trace_id}
     assert {
@@ -224,7 +200,7 @@ def test_the_service_exports_spans_and_metrics_and_logs_the_trace(collector: Col
         "evidencerails.check claims",
         "evidencerails.claim",
     } <= names
-    metrics = [ExportMetricsServiceRequest.FromString(body) for body in collector.bodies["/v1/metrics"]]
+    metrics = [ExportMetricsServiceRequest.FromString(body) for body in posted(collector, "/v1/metrics")]
     told = {m.name for r in metrics for rm in r.resource_metrics for sm in rm.scope_metrics for m in sm.metrics}
     assert {"evidencerails.reports", "evidencerails.check.duration"} <= told
     lines = [json.loads(line) for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines() if line[0] == "{"]

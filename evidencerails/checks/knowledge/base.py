@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol
 
 Outcome = Literal["verified", "refuted", "unverifiable"]
 MAX_VALUE_CHARACTERS = 1_000
 """Longer values are not looked up: nothing that has to exist is longer."""
 MAX_SHOWN_CHARACTERS = 200
+MIN_NEARNESS = 75.0
+"""rapidfuzz ratio, 0 to 100, from which a near miss is shown: one letter wrong in four, two in eight."""
+MAX_NEAR = 3
+"""Near misses that are shown."""
+MAX_COMPARED = 200_000
+"""Values that one search for near misses compares; about a tenth of a second."""
+PARTS = ("author", "year", "title", "doi", "arxiv")
+"""Parts of an entity that the shipped extractors give."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ class Verdict(NamedTuple):
     """The source that decided; empty if none did."""
     record: str = ""
     near: tuple[str, ...] = ()
-    """What the source has that resembles a refuted value, the most alike first."""
+    """What the source has that resembles a refuted value, the most similar first."""
 
 
 class KnowledgeSource(Protocol):
@@ -65,7 +74,7 @@ class KnowledgeSource(Protocol):
     """True if what it does not have does not exist."""
 
     async def lookup(self, lookup: Lookup) -> Answer | None:
-        """Is it there? None if this source cannot tell. May raise; whatever it raises means "no answer"."""
+        """Is it there? None if this source does not know. May raise; whatever it raises means "no answer"."""
         ...
 
     async def near(self, lookup: Lookup) -> tuple[str, ...]:
@@ -107,3 +116,42 @@ def shown(record: Any) -> str:
         record = ", ".join(f"{key}: {plain(value)}" for key, value in record.items() if value not in (None, ""))
     text = " ".join(str(record).split())
     return text if len(text) <= MAX_SHOWN_CHARACTERS else text[: MAX_SHOWN_CHARACTERS - 1] + "…"
+
+
+def nearest_of(text: str, values: Iterable[str], *, is_text: bool = False) -> tuple[str, ...]:
+    """At most three values that resemble a text, the most similar first; itself is left out.
+
+    Args:
+        is_text: the values are texts, of which the most similar part counts.
+    """
+    from rapidfuzz import fuzz, process
+
+    choices = list(dict.fromkeys(islice(values, MAX_COMPARED)))
+    scorer = fuzz.partial_ratio if is_text else fuzz.ratio
+    found = process.extract(
+        text, choices, scorer=scorer, processor=folded, score_cutoff=MIN_NEARNESS, limit=MAX_NEAR + 1
+    )
+    return tuple(value for value, _, _ in found if value != text)[:MAX_NEAR]
+
+
+def part_columns(fields: Mapping[str, str], field: str | None) -> dict[str, str]:
+    """Column of each part: those that the settings name, and that of the values where it has the name of a part."""
+    return {**({field: field} if field in PARTS else {}), **fields}
+
+
+def known_parts(lookup: Lookup, fields: Mapping[str, str]) -> dict[str, str]:
+    """The parts that these fields hold; empty if a year would be all."""
+    parts = {name: value for name, value in lookup.parts if name in fields and value}
+    return parts if set(parts) - {"year"} else {}
+
+
+def fits(row: Mapping[str, Any], parts: Mapping[str, str], fields: Mapping[str, str]) -> bool:
+    """True if the record has every part: a title word for word, an author among its authors, the very year."""
+    for name, value in parts.items():
+        have, want = folded(plain(row.get(fields[name], ""))), folded(value)
+        if name == "author":
+            if f" {want} " not in f" {have} ":
+                return False
+        elif have != want and not (name == "year" and have[:4] == want[:4]):
+            return False
+    return True

@@ -1,7 +1,7 @@
-"""Factual fabrication: papers, statutes, drugs, symbols and ids that a response names must exist (four types, type 1).
+"""Factual fabrication: papers, ids and other things that a response names must exist.
 
-Not everything is looked up (control stack 20.4.4): only what the evidence left open, is severe enough, and is stated as
-a fact. A miss in a complete source is a finding; a look-up that fails leaves the response unverified.
+Not everything is looked up: only what the evidence left open, is severe enough, and is stated as a fact. A miss in a
+complete source is a finding; a look-up that fails leaves the response unverified.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.knowledge.base import Lookup, Verdict, folded
 from evidencerails.checks.knowledge.entities import MAX_ENTITIES, Entity, Kind
-from evidencerails.checks.knowledge.nearness import nearness
 from evidencerails.errors import DID_YOU_MEAN, EvidencerailsError
 from evidencerails.exchange import Exchange, Span
 from evidencerails.report import SEVERITIES, CheckResult, CheckStatus, Finding, Quote
@@ -109,7 +108,7 @@ class KnowledgeCheck:
 class _Found(NamedTuple):
     mentions: list[Mention]
     is_cut: bool
-    """True if there are more than are looked at."""
+    """True if there are more than are looked up."""
 
 
 def mentions(response: str, kinds: Sequence[Kind]) -> _Found:
@@ -141,7 +140,7 @@ class _Chosen(NamedTuple):
 
 
 async def _chosen(found: _Found, exchange: Exchange, context: CheckContext) -> _Chosen:
-    """The mentions to look up: severe enough, stated, and left open by the evidence (control stack 20.4.4)."""
+    """The mentions to look up: severe enough, stated, and left open by the evidence."""
     least = SEVERITIES.index(context.config.knowledge.min_severity)
     left_out: Counter[str] = Counter()
     chosen: list[Mention] = []
@@ -212,9 +211,11 @@ def _finding(mention: Mention, verdict: Verdict, check: str, version: str) -> Fi
 
 def near_quote(source: str, near: str, text: str) -> Quote:
     """What a source has instead, as evidence: reports that leave the app carry it only where they may carry evidence.
-    Its score is how alike the two are."""
-    alike = nearness(Lookup(text=text), near) / 100
-    return Quote(passage_id=source, source=f"knowledge:{source}", span=Span.of(near, 0, len(near)), score=alike)
+    Its score is their similarity."""
+    from rapidfuzz import fuzz
+
+    similarity = fuzz.ratio(folded(text), folded(near)) / 100
+    return Quote(passage_id=source, source=f"knowledge:{source}", span=Span.of(near, 0, len(near)), score=similarity)
 
 
 def _status(
@@ -227,7 +228,7 @@ def _status(
     if unknown:
         return "unverified", f"unverifiable_entities: {len(unknown)} of {len(verdicts)}; the first: {unknown[0].reason}"
     if found.is_cut:
-        return "unverified", f"too_many_entities: only {MAX_ENTITIES} of a kind are looked at"
+        return "unverified", f"too_many_entities: only {MAX_ENTITIES} of a kind are looked up"
     return "grounded", "all entities found" if verdicts else "no_entities"
 
 

@@ -1,23 +1,21 @@
 """Source of kind `http`: an endpoint that is asked about one value at a time.
 
 The address comes from the settings, and the value is percent-encoded into it, so an answer of a model cannot send the
-request elsewhere. Redirects and proxies of the environment are not followed. Private addresses are refused unless the
-settings allow them; the address that was looked at is the one that is connected to.
+request elsewhere. Redirects and proxies of the environment are not followed.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import json
-import socket
 import threading
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from evidencerails.checks.knowledge.base import Answer, Lookup, folded, plain, same, shown
-from evidencerails.checks.knowledge.nearness import nearest_of
+from evidencerails.checks.knowledge.base import Answer, Lookup, folded, nearest_of, plain, same, shown
 from evidencerails.checks.knowledge.threads import Threads
 from evidencerails.errors import KnowledgeError, SettingsError
+from evidencerails.settings.addresses import checked_target, is_public
 from evidencerails.settings.environment import variable
 from evidencerails.settings.knowledge import SourceSettings
 
@@ -79,20 +77,20 @@ class HttpSource:
     def _ask(self, value: str) -> tuple[int, bytes]:
         import httpx
 
-        if value in (".", "..") and "{value}" in urlsplit(self._settings.secret_url).path:
+        url = self._settings.secret_url
+        if value in (".", "..") and "{value}" in urlsplit(url).path:
             raise KnowledgeError("bad_value: it would leave the path of the address")
         with self._lock:
             self._tls = self._tls or httpx.create_ssl_context()
-        url = httpx.URL(self._settings.secret_url.replace("{value}", quote(value, safe="")))
-        address = _address_of(url.host, url.port, allow_private=self._settings.allow_private)
-        headers = {**self._headers, "Host": url.netloc.decode("ascii")}
+        target = checked_target(
+            url.replace("{value}", quote(value, safe="")), allow_private=self._settings.allow_private
+        )
+        headers = {**self._headers, **target.headers}
         with (
             httpx.Client(
-                timeout=self._settings.timeout_s, follow_redirects=False, trust_env=False, verify=self._tls or True
+                timeout=self._settings.timeout_s, follow_redirects=False, trust_env=False, verify=self._tls
             ) as client,
-            client.stream(
-                "GET", url.copy_with(host=address), headers=headers, extensions={"sni_hostname": url.host}
-            ) as response,
+            client.stream("GET", target.url, headers=headers, extensions=target.extensions) as response,
         ):
             body = b""
             for piece in response.iter_bytes():
@@ -115,7 +113,7 @@ class HttpSource:
         if place is None:
             if len(self._near) >= MAX_NEAR_KEPT:
                 self._near.clear()
-            self._near[lookup] = nearest_of(lookup, (value for value in values if folded(value)))
+            self._near[lookup] = nearest_of(lookup.text, (value for value in values if folded(value)))
             return Answer(False)
         return Answer(True, shown(matches[place]))
 
@@ -144,23 +142,7 @@ def _authorization(name: str, settings: SourceSettings) -> dict[str, str]:
 
 def _is_private_literal(host: str) -> bool:
     try:
-        return not ipaddress.ip_address(host).is_global
+        ipaddress.ip_address(host)
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
-
-
-def _address_of(host: str, port: int | None, *, allow_private: bool) -> str:
-    """One address of the host; none of them may be private unless that is allowed.
-
-    Raises:
-        KnowledgeError: the name is unknown, or an address is private.
-    """
-    try:
-        found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise KnowledgeError(f"unreachable: {host}: {error}") from None
-    addresses = [str(info[4][0]).partition("%")[0] for info in found]
-    private = [address for address in addresses if not ipaddress.ip_address(address).is_global]
-    if private and not allow_private:
-        raise KnowledgeError(f"private_address: {host} is {private[0]}; set allow_private: true if that is meant")
-    return addresses[0]
+    return not is_public(host)

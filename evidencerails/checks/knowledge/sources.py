@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.checks.knowledge.asking import Asker
 from evidencerails.checks.knowledge.base import KnowledgeSource
 from evidencerails.checks.knowledge.entities import kind_of
+from evidencerails.checks.knowledge.functions import FunctionSource, TextSource, imported
 from evidencerails.checks.knowledge.threads import Threads
 from evidencerails.errors import InputError, SettingsError
 from evidencerails.settings.knowledge import SourceSettings
+from evidencerails.settings.paths import existing_file
 from evidencerails.settings.problems import nearest
 
 if TYPE_CHECKING:
-    from evidencerails.checks.knowledge.texts import Search
+    from evidencerails.checks.knowledge.functions import Search
     from evidencerails.config import GuardConfig
 
 
@@ -56,8 +58,6 @@ class Sources:
 
     def bind_knowledge_base(self, find_search: Callable[[], Search | None]) -> None:
         """Give the sources of kind `knowledge_base` their search."""
-        from evidencerails.checks.knowledge.texts import TextSource
-
         for source in self._by_name.values():
             if isinstance(source, TextSource):
                 source.find_search = find_search
@@ -66,8 +66,6 @@ class Sources:
         return tuple(self._by_name[name] for name in names)
 
     def _of_resolver(self, argument: str, resolver: Any) -> tuple[KnowledgeSource, ...]:
-        from evidencerails.checks.knowledge.functions import FunctionSource, imported
-
         if resolver.function is not None:
             function = imported(f"tools.resolvers.{argument}.function", resolver.function)
             return (FunctionSource(f"{argument} resolver", function),)
@@ -86,60 +84,27 @@ def make_source(name: str, settings: SourceSettings, folders: Sequence[Path] = (
     Raises:
         SettingsError, MissingExtraError: as said at `Sources`.
     """
-    return _MAKERS[settings.kind](name, settings, folders)
+    if settings.kind == "sqlalchemy":
+        from evidencerails.checks.knowledge.sql import SqlSource
 
+        return SqlSource(name, settings, folders)
+    if settings.kind == "http":
+        from evidencerails.checks.knowledge.http import HttpSource
 
-def _list(name: str, settings: SourceSettings, folders: Sequence[Path]) -> KnowledgeSource:
+        return HttpSource(name, settings)
+    if settings.kind == "callable":
+        return FunctionSource(
+            name,
+            imported(f"source {name!r}", settings.function),
+            priority=settings.priority,
+            is_complete=settings.is_complete,
+            timeout_s=settings.timeout_s,
+        )
+    if settings.kind == "knowledge_base":
+        return TextSource(name, settings)
     from evidencerails.checks.knowledge.lists import ListSource
 
-    return ListSource(name, settings, _existing(name, settings, folders))
-
-
-def _sqlite(name: str, settings: SourceSettings, folders: Sequence[Path]) -> KnowledgeSource:
-    from evidencerails.checks.knowledge.sqlite import SqliteSource
-
-    return SqliteSource(name, settings, _existing(name, settings, folders))
-
-
-def _sqlalchemy(name: str, settings: SourceSettings, folders: Sequence[Path]) -> KnowledgeSource:
-    from evidencerails.checks.knowledge.sql import SqlSource
-
-    return SqlSource(name, settings)
-
-
-def _http(name: str, settings: SourceSettings, folders: Sequence[Path]) -> KnowledgeSource:
-    from evidencerails.checks.knowledge.http import HttpSource
-
-    return HttpSource(name, settings)
-
-
-def _function(name: str, settings: SourceSettings, folders: Sequence[Path]) -> KnowledgeSource:
-    from evidencerails.checks.knowledge.functions import FunctionSource, imported
-
-    return FunctionSource(
-        name,
-        imported(f"source {name!r}", settings.function),
-        priority=settings.priority,
-        is_complete=settings.is_complete,
-        timeout_s=settings.timeout_s,
-    )
-
-
-def _texts(name: str, settings: SourceSettings, folders: Sequence[Path]) -> KnowledgeSource:
-    from evidencerails.checks.knowledge.texts import TextSource
-
-    return TextSource(name, settings)
-
-
-_MAKERS: Mapping[str, Callable[[str, SourceSettings, Sequence[Path]], KnowledgeSource]] = {
-    "jsonl": _list,
-    "csv": _list,
-    "sqlite": _sqlite,
-    "sqlalchemy": _sqlalchemy,
-    "http": _http,
-    "callable": _function,
-    "knowledge_base": _texts,
-}
+    return ListSource(name, settings, existing_file(f"source {name!r}", str(settings.path), folders))
 
 
 def _tools_of(definitions: str | None, folders: Sequence[Path]) -> tuple[dict[str, Any], ...]:
@@ -152,21 +117,8 @@ def _tools_of(definitions: str | None, folders: Sequence[Path]) -> tuple[dict[st
         return ()
     from evidencerails.tool_calls import as_tools
 
-    path = _existing_file("tools.definitions", definitions, folders)
+    path = existing_file("tools.definitions", definitions, folders)
     try:
         return as_tools(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, RecursionError, InputError) as error:
         raise SettingsError(f"tools.definitions: cannot read {str(path)!r}: {error}") from error
-
-
-def _existing(name: str, settings: SourceSettings, folders: Sequence[Path]) -> Path:
-    return _existing_file(f"source {name!r}", str(settings.path), folders)
-
-
-def _existing_file(what: str, path: str, folders: Sequence[Path]) -> Path:
-    given = Path(path).expanduser()
-    tried = [given] if given.is_absolute() else [folder / given for folder in folders or (Path.cwd(),)]
-    found = next((file for file in tried if file.is_file()), None)
-    if found is None:
-        raise SettingsError(f"{what}: there is no file {' or '.join(repr(str(file)) for file in tried)}")
-    return found.resolve()

@@ -1,4 +1,5 @@
-"""Source of kind `sqlalchemy`: a table behind any SQLAlchemy URL (extra `sql`).
+"""Source of kind `sqlalchemy`: a table behind any SQLAlchemy URL (extra `sql`). An SQLite file is only read, and its
+full-text tables (FTS5) are searched as texts.
 
 Statements are built from the reflected table, so table and column names are quoted by SQLAlchemy for that database, and
 what is looked up is a bound parameter.
@@ -8,15 +9,26 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.checks.knowledge.base import Answer, Lookup, plain, same, shown
-from evidencerails.checks.knowledge.nearness import nearest_of
-from evidencerails.checks.knowledge.records import fits, known_parts, part_columns
+from evidencerails.checks.knowledge.base import (
+    Answer,
+    Lookup,
+    fits,
+    folded,
+    known_parts,
+    nearest_of,
+    part_columns,
+    plain,
+    same,
+    shown,
+)
 from evidencerails.checks.knowledge.threads import Threads
 from evidencerails.errors import KnowledgeError, MissingExtraError, SettingsError
 from evidencerails.settings.knowledge import SourceSettings
+from evidencerails.settings.paths import existing_file
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, Engine, Table
@@ -30,14 +42,17 @@ MAX_SEARCHED = 20_000
 
 
 class SqlSource:
-    """A table of a database. It is looked at when it is first asked, so the app starts while the database is down.
+    """A table of a database. It is inspected when it is first asked, so the app starts while the database is down.
+
+    Args:
+        folders: where the relative path of an SQLite file is looked for, in this order.
 
     Raises:
-        SettingsError: the URL cannot be read.
+        SettingsError: the URL cannot be read, or its SQLite file is not there.
         MissingExtraError: SQLAlchemy, or the database's driver, is not installed.
     """
 
-    def __init__(self, name: str, settings: SourceSettings) -> None:
+    def __init__(self, name: str, settings: SourceSettings, folders: Sequence[Path] = ()) -> None:
         self.name = name
         self.priority = settings.priority
         self.is_complete = settings.is_complete
@@ -45,7 +60,8 @@ class SqlSource:
         self._threads = Threads()
         self._lock = threading.Lock()
         self._reflected: Table | None = None
-        self._engine = _engine(name, settings.secret_url)
+        self._is_full_text = False
+        self._engine = _engine(name, settings.secret_url, folders)
 
     async def lookup(self, lookup: Lookup) -> Answer | None:
         """See `KnowledgeSource.lookup`."""
@@ -63,15 +79,27 @@ class SqlSource:
             return None
         for where in self._conditions(table, lookup, parts):
             for record in self._rows(table, where):
-                if fits(record, parts, fields) if parts else same(plain(record[self._column(table).key]), lookup):
+                if (
+                    fits(record, parts, fields)
+                    if parts
+                    else self._is_it(plain(record[self._column(table).key]), lookup)
+                ):
                     return Answer(True, shown(record))
         return Answer(False)
+
+    def _is_it(self, found: str, lookup: Lookup) -> bool:
+        if self._is_full_text and lookup.is_folded:  # texts: it is enough that they name it
+            return f" {folded(lookup.text)} " in f" {folded(found)} "
+        return same(found, lookup)
 
     def _conditions(self, table: Table, lookup: Lookup, parts: Mapping[str, str]) -> list[Any]:
         """What to search for, one after the other: rows that may be it, to be compared in full."""
         from sqlalchemy import String, and_, cast, func
 
         fields = self._part_columns(table)
+        if self._is_full_text:
+            wanted = {fields[name]: value for name, value in parts.items()} or {self._column(table).key: lookup.text}
+            return [and_(*(table.c[column].bool_op("MATCH")(_phrase(value)) for column, value in wanted.items()))]
         if parts:
             return [and_(*(_contains(table.c[fields[n]], value) for n, value in parts.items()))]
         column = self._column(table)
@@ -96,16 +124,17 @@ class SqlSource:
         fields = self._part_columns(table)
         parts = known_parts(lookup, fields)
         columns = [table.c[fields[name]] for name in parts] or [self._column(table)]
-        wanted = Lookup(text=" ".join(parts.values()) or lookup.text)
+        wanted = " ".join(parts.values()) or lookup.text
         first = next(iter(parts.values()), lookup.text)
         query = select(*columns).limit(MAX_SEARCHED)
-        alike = query.where(cast(columns[0], String).istartswith(first[:3], autoescape=True))
+        similar = query.where(cast(columns[0], String).istartswith(first[:3], autoescape=True))
         with self._engine.connect() as connection:
-            for statement in (alike, query):
+            for statement in (query,) if self._is_full_text else (similar, query):
                 rows = connection.execute(statement)
-                near = nearest_of(wanted, (" ".join(plain(value) for value in row) for row in rows))
+                values = (" ".join(plain(value) for value in row) for row in rows)
+                near = nearest_of(wanted, values, is_text=self._is_full_text)
                 if near:
-                    return near
+                    return tuple(map(shown, near))
         return ()
 
     def _part_columns(self, table: Table) -> dict[str, str]:
@@ -143,8 +172,24 @@ class SqlSource:
                     raise KnowledgeError(
                         f"no_column: table {name!r} has no column {column!r}; its columns: {', '.join(table.c.keys())}"
                     )
+            self._is_full_text = _is_full_text(self._engine, name)
             self._reflected = table
             return table
+
+
+def _is_full_text(engine: Engine, table: str) -> bool:
+    from sqlalchemy import text
+
+    if engine.dialect.name != "sqlite":
+        return False
+    with engine.connect() as connection:
+        made_by = connection.execute(text("SELECT sql FROM sqlite_master WHERE name = :name"), {"name": table}).scalar()
+    return bool(re.search(r"\bUSING\s+fts5\b", made_by or "", re.IGNORECASE))
+
+
+def _phrase(text: str) -> str:
+    """A text as one FTS5 string: none of its characters is syntax (https://sqlite.org/fts5.html#fts5_strings)."""
+    return '"' + text.replace('"', '""').replace("\0", " ") + '"'
 
 
 def _contains(column: Column[Any], value: str) -> Any:
@@ -173,14 +218,19 @@ def _as_column_type(column: Column[Any], text: str) -> Any:
     return value if plain(value) == text else None
 
 
-def _engine(name: str, url: str) -> Engine:
+def _engine(name: str, url: str, folders: Sequence[Path]) -> Engine:
     try:
-        from sqlalchemy import create_engine
+        from sqlalchemy import create_engine, make_url
         from sqlalchemy.exc import ArgumentError, NoSuchModuleError
     except ImportError:
         raise MissingExtraError(f"source {name!r} of kind 'sqlalchemy'", "sqlalchemy", "sql") from None
     try:
-        return create_engine(url, pool_pre_ping=True)
+        parsed = make_url(url)
+        is_file = parsed.get_backend_name() == "sqlite" and parsed.database and not parsed.database.startswith("file:")
+        if is_file:
+            file = existing_file(f"source {name!r}", str(parsed.database), folders)
+            parsed = parsed.set(database=file.as_uri(), query={**parsed.query, "mode": "ro", "uri": "true"})
+        return create_engine(parsed, pool_pre_ping=True)
     except (ArgumentError, NoSuchModuleError) as error:
         shown_error = str(error).replace(url, "***")
         raise SettingsError(f"source {name!r}: the url is not a SQLAlchemy URL: {shown_error}") from None

@@ -10,7 +10,7 @@ from evidencerails.exchange import ToolCall
 MAX_DEPTH = 64
 """Deeper nested arguments are not looked into; the calls are then unverified."""
 MAX_PARTS = 100_000
-"""Parts of all arguments together that are looked at."""
+"""Parts of all arguments together that are visited."""
 
 
 class Value(NamedTuple):
@@ -25,7 +25,7 @@ class Value(NamedTuple):
 
 
 class Values(NamedTuple):
-    """What was found, and why something was not looked at."""
+    """What was found, and why something was left out."""
 
     values: list[Value]
     problems: list[str]

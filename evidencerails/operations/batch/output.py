@@ -12,11 +12,12 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from evidencerails.errors import EvidencerailsError, InputError
+from evidencerails.operations.files import lock_file
 
 SYNC_S = 2.0
 """Seconds between writes to the disk itself; a kill loses nothing, a power cut at most this."""
@@ -75,7 +76,8 @@ class Output:
         job = path.with_suffix(".job.json")
         try:
             self._reports = self._open(path, is_restart)
-            _lock(self._reports, path)
+            if not lock_file(self._reports.fileno()):
+                raise InputError(f"another job is writing to {name!r}; wait for it, or give another output")
             self._rejected = self._open(self.rejected_path, is_restart)
             if not is_restart:
                 _require_same_job(job, fingerprint, has_lines=path.stat().st_size > 0)
@@ -174,22 +176,3 @@ def _require_same_job(job: Path, fingerprint: Mapping[str, Any], *, has_lines: b
             f"the output was begun with other values of {' and '.join(changed)}; give another output, or --restart to "
             "begin anew"
         )
-
-
-def _lock(file: IO[bytes], path: Path) -> None:
-    """Let no second job write to the same output; the lock ends with the process, however that ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise InputError(f"another job is writing to {str(path)!r}; wait for it, or give another output") from None
-
-
-def lines_of(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of an output, as data."""
-    with path.open("rb") as file:
-        for line in file:
-            yield json.loads(line)

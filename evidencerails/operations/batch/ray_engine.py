@@ -28,7 +28,7 @@ BLOCK_ROWS = 64
 STARTS = 3
 """Of a cluster of our own: Ray gives a machine thirty seconds to start one, and a busy machine may need more."""
 MAX_REASON = 300
-"""Characters told of an error of Ray's."""
+"""Characters of an error of Ray's that are shown."""
 
 
 class Checker:

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -45,12 +46,12 @@ def format_of(name: str, given: str | None = None) -> Format:
     """The format of a file, by its name unless it is given.
 
     Raises:
-        InputError: the name does not tell.
+        InputError: the name has no known ending.
     """
     by_name: Format | None = "jsonl" if name == STDIN else FORMATS.get(Path(name).suffix.lower())
     wanted = by_name if given is None else FORMATS.get(f".{given}")
     if wanted is None:
-        raise InputError(f"cannot tell the format of {name!r}; name it *.jsonl, *.csv or *.parquet, or give --format")
+        raise InputError(f"unknown format of {name!r}; name it *.jsonl, *.csv or *.parquet, or give --format")
     return wanted
 
 
@@ -69,7 +70,7 @@ def rows_of(name: str, form: Format) -> Iterator[Row]:
 
 
 def row_count(name: str, form: Format) -> int | None:
-    """How many rows there are, for the time left; None if only reading would tell."""
+    """How many rows there are, for the time left; None if only reading would show it."""
     if name == STDIN:
         return None
     if form == "parquet":
@@ -97,30 +98,28 @@ def _jsonl_rows(file: BinaryIO) -> Iterator[Row]:
         number += 1
         if len(line) > MAX_ROW_BYTES:
             digest = _digest(line)
-            _skip_line(file, line)
+            while line and not line.endswith(b"\n"):
+                line = file.readline(MAX_ROW_BYTES)
             yield Row(number=number, problem=f"longer than {MAX_ROW_BYTES} bytes", digest=digest)
         elif line.strip(b"\xef\xbb\xbf \t\r\n"):
             yield _jsonl_row(number, line)
 
 
-def _skip_line(file: BinaryIO, line: bytes) -> None:
-    while line and not line.endswith(b"\n"):
-        line = file.readline(MAX_ROW_BYTES)
-
-
 def _jsonl_row(number: int, line: bytes) -> Row:
-    digest = _digest(line.strip())
+    fields, problem = {}, ""
     try:
-        fields = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        found = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        if isinstance(found, dict):
+            fields = found
+        else:
+            problem = f"not an object but {type(found).__name__}"
     except UnicodeDecodeError as error:
-        return Row(number=number, problem=f"not UTF-8 (byte {error.start})", digest=digest)
+        problem = f"not UTF-8 (byte {error.start})"
     except RecursionError:
-        return Row(number=number, problem="not JSON: nested too deep", digest=digest)
+        problem = "not JSON: nested too deep"
     except ValueError as error:
-        return Row(number=number, problem=f"not JSON: {error}", digest=digest)
-    if not isinstance(fields, dict):
-        return Row(number=number, problem=f"not an object but {type(fields).__name__}", digest=digest)
-    return Row(number=number, fields=fields, digest=digest)
+        problem = f"not JSON: {error}"
+    return Row(number=number, fields=fields, problem=problem, digest=_digest(line.strip()))
 
 
 def _csv_rows(file: BinaryIO, name: str) -> Iterator[Row]:
@@ -134,9 +133,7 @@ def _csv_rows(file: BinaryIO, name: str) -> Iterator[Row]:
         raise InputError(f"{name!r} is not CSV: {error}") from None
     if not header or "" in header or len(set(header)) < len(header):
         raise InputError(f"{name!r} needs a first line with the names of its columns, each once; got {header!r}")
-    number = 0
-    while True:
-        number += 1
+    for number in count(1):
         try:
             cells = next(reader)
         except StopIteration:
@@ -149,14 +146,15 @@ def _csv_rows(file: BinaryIO, name: str) -> Iterator[Row]:
 
 
 def _csv_row(number: int, header: list[str], cells: list[str]) -> Row:
-    digest = _digest("\x1f".join(cells).encode("utf-8", "surrogateescape"))
+    joined = "\x1f".join(cells).encode("utf-8", "surrogateescape")
+    fields, problem = {}, ""
     if len(cells) != len(header):
         problem = f"{len(cells)} cells under {len(header)} column names"
-        return Row(number=number, problem=problem, digest=digest)
-    if any("\ud800" <= letter <= "\udfff" for cell in cells for letter in cell):
-        return Row(number=number, problem="not UTF-8", digest=digest)
-    fields = {name: _cell(name, cell) for name, cell in zip(header, cells, strict=True) if cell != ""}
-    return Row(number=number, fields=fields, digest=digest)
+    elif any("\ud800" <= letter <= "\udfff" for cell in cells for letter in cell):
+        problem = "not UTF-8"
+    else:
+        fields = {name: _cell(name, cell) for name, cell in zip(header, cells, strict=True) if cell != ""}
+    return Row(number=number, fields=fields, problem=problem, digest=_digest(joined))
 
 
 def _cell(name: str, cell: str) -> Any:
@@ -184,13 +182,11 @@ def _parquet_file(name: str) -> Any:
 
 
 def _parquet_rows(name: str) -> Iterator[Row]:
-    number = 0
-    for batch in _parquet_file(name).iter_batches(batch_size=PARQUET_ROWS):
-        for fields in batch.to_pylist():
-            number += 1
-            present = {column: value for column, value in fields.items() if value is not None}
-            digest = _digest(json.dumps(present, default=str, sort_keys=True).encode("utf-8", "surrogatepass"))
-            yield Row(number=number, fields=present, digest=digest)
+    batches = _parquet_file(name).iter_batches(batch_size=PARQUET_ROWS)
+    for number, fields in enumerate((fields for batch in batches for fields in batch.to_pylist()), start=1):
+        present = {column: value for column, value in fields.items() if value is not None}
+        digest = _digest(json.dumps(present, default=str, sort_keys=True).encode("utf-8", "surrogatepass"))
+        yield Row(number=number, fields=present, digest=digest)
 
 
 def _digest(data: bytes) -> str:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evidencerails import __version__
 from evidencerails.errors import EvidencerailsError, InputError, reason_of
-from evidencerails.operations.batch.exchanges import exchange_of, renamed
+from evidencerails.exchange import Exchange, Labels
 from evidencerails.operations.batch.output import Output, Result
 from evidencerails.operations.batch.rows import Row
+from evidencerails.settings.problems import nearest
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 ANY_SIZE = 2**62
 DEFAULT_CONCURRENCY = 16
 """Rows under way at once; the model merges their pairs, so more than fill a batch bring nothing."""
+
+
+LABELS = ("flow", "agent", "model", "session")
+FIELDS = ("response", "evidence", "prompt", "samples", "tool_calls", "tools", "schema", "logprobs", "stakes", *LABELS)
+"""Fields that are read; `id` is copied, others are left alone."""
 
 
 class Done(NamedTuple):
@@ -76,21 +82,44 @@ class LocalEngine:
             await asyncio.gather(*under_way, return_exceptions=True)
 
 
+def renamed(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The fields with columns of other names under ours; `names` leads from our name to theirs."""
+    taken = set(names.values())
+    kept = {name: value for name, value in fields.items() if name not in taken}
+    return {**kept, **{ours: fields[theirs] for ours, theirs in names.items() if theirs in fields}}
+
+
+def exchange_of(fields: Mapping[str, Any]) -> Exchange:
+    """The exchange of one row.
+
+    Raises:
+        InputError: there is neither `response` nor `tool_calls`, or a field has a shape that cannot be read.
+    """
+    if fields.get("response") is None and fields.get("tool_calls") is None:
+        hint = nearest("response", tuple(fields)).removeprefix("; ")
+        raise InputError("no field 'response'" + (f"; {hint} (--map response=NAME)" if hint else ""))
+    given = {name: fields[name] for name in FIELDS if fields.get(name) is not None}
+    labels = {name: str(given.pop(name)) for name in LABELS if name in given}
+    if "schema" in given:
+        given["response_schema"] = given.pop("schema")
+    for name, value in given.items():
+        if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise InputError(f"{name}: holds half a character (a lone surrogate)")
+    return Exchange.of(given.pop("response", ""), **given, labels=Labels(**labels))
+
+
 async def checked(guard: Guard, row: Row, names: Mapping[str, str]) -> Result:
     """What becomes of one row. A row that cannot be read is rejected with the reason; nothing else is."""
     fields = renamed(row.fields, names)
-    identity = fields.get("id")
-    if row.problem:
-        return Result(row.number, row.digest, identity, None, row.problem)
-    try:
-        exchange = exchange_of(fields)
-    except InputError as error:
-        return Result(row.number, row.digest, identity, None, str(error))
-    try:
-        report = await guard.check_exchange(exchange)
-    except EvidencerailsError as error:
-        return Result(row.number, row.digest, identity, None, reason_of(error))
-    return Result(row.number, row.digest, identity, plain(guard.config, report))
+    report, reason = None, row.problem
+    if not reason:
+        try:
+            report = plain(guard.config, await guard.check_exchange(exchange_of(fields)))
+        except InputError as error:
+            reason = str(error)
+        except EvidencerailsError as error:
+            reason = reason_of(error)
+    return Result(row.number, row.digest, fields.get("id"), report, reason)
 
 
 def plain(config: GuardConfig, report: Any) -> dict[str, Any]:
@@ -112,9 +141,9 @@ def fingerprint_of(config: GuardConfig, names: Mapping[str, str], source: str) -
 
 
 async def run_job(
-    rows: Iterable[Row], engine: Engine, output: Output, tell: Callable[[Done], None] = lambda done: None
+    rows: Iterable[Row], engine: Engine, output: Output, on_done: Callable[[Done], None] = lambda done: None
 ) -> Done:
-    """Check what is not done yet and write it; `tell` hears of each row.
+    """Check what is not done yet and write it; `on_done` is called for each row.
 
     Raises:
         InputError: a row that is done was another one then.
@@ -138,5 +167,5 @@ async def run_job(
     async for result in engine.results(upcoming()):
         output.write(result)
         done = Done(done.rows + 1, done.skipped, done.rejected + (result.report is None), time.monotonic() - started)
-        tell(done)
+        on_done(done)
     return done._replace(seconds=time.monotonic() - started)

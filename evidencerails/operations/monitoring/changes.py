@@ -1,10 +1,13 @@
-"""The change log, and which change may be behind a shift (control stack 20.7.3)."""
+"""The change log: which change may be behind a shift, and after which one the scores rose at once."""
 
 from __future__ import annotations
 
+import bisect
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+import math
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import func, insert, select
 
@@ -12,12 +15,14 @@ from evidencerails.errors import InputError
 from evidencerails.operations.store.engine import reading, writing
 from evidencerails.operations.store.models import ChangeRow, ReportRow
 from evidencerails.operations.store.records import as_json, plain_name
+from evidencerails.settings.monitoring import RegressionSettings
 
 if TYPE_CHECKING:
+    from evidencerails.operations.store.queries import Summary
     from evidencerails.operations.store.store import Store
 
 MAX_DESCRIPTION = 1000
-T = TypeVar("T")
+Z_95 = 1.96
 
 
 class Change(NamedTuple):
@@ -83,23 +88,65 @@ def nearest_change(known: Sequence[Change], began_seq: int, alarm_seq: int | Non
     return inside[0] if inside else before[-1] if before else None
 
 
-async def first_bad(states: Sequence[T], score: Callable[[T], Awaitable[float]], *, max_score: float) -> T | None:
-    """The first of the states, in the order in which they came, whose score is above; found by bisection.
+class Regression(NamedTuple):
+    """One change, or several with too few reports between them to distinguish, after which scores rose."""
+
+    changes: tuple[Change, ...]
+    before: float
+    """Mean score of the reports before."""
+    after: float
+    """Mean score of the reports after."""
+    is_over: bool
+    """The newest reports are nearer to the level before."""
+
+
+def regressions(
+    scored: Sequence[Summary], known: Sequence[Change], settings: RegressionSettings
+) -> tuple[Regression, ...]:
+    """The regressions, oldest first.
+
+    A window holds at most `settings.window` reports and ends at the next change, so that no change answers for another.
+    By order of arrival, not by clock.
 
     Args:
-        states: such as the settings after each change, the oldest first.
-        score: the mean hallucination score of a state on an evaluation set, 0 to 1.
-
-    Returns: None if the last state is not above either. It takes about log2(n) + 1 evaluations, and holds if every
-    state after the first bad one is bad too.
+        scored: reports that have a score, in the order of arrival.
     """
-    if not states or await score(states[-1]) <= max_score:
-        return None
-    low, high = 0, len(states) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if await score(states[middle]) > max_score:
-            high = middle
+    scores = [float(row.hallucination_score or 0.0) for row in scored]
+    seqs = [row.seq for row in scored]
+    groups = _groups(seqs, known, settings.min_reports)
+    found = []
+    for number, group in enumerate(groups):
+        begin = _place(seqs, groups[number - 1][-1]) if number else 0
+        since = _place(seqs, group[-1])
+        end = _place(seqs, groups[number + 1][0]) if number + 1 < len(groups) else len(scores)
+        before = scores[begin : _place(seqs, group[0])][-settings.window :]
+        after = scores[since:end][: settings.window]
+        if min(len(before), len(after)) < settings.min_reports:
+            continue
+        low, high = statistics.fmean(before), statistics.fmean(after)
+        if high - low > settings.min_increase and least_increase(before, after) > 0.0:
+            now = statistics.fmean(scores[max(since, len(scores) - settings.window) :])
+            found.append(Regression(tuple(group), low, high, now - low <= (high - low) / 2.0))
+    return tuple(found)
+
+
+def least_increase(before: Sequence[float], after: Sequence[float]) -> float:
+    """Lower end of the 95% interval of the difference of two means (Welch, normal approximation); two or more each."""
+    error = math.sqrt(statistics.variance(before) / len(before) + statistics.variance(after) / len(after))
+    return statistics.fmean(after) - statistics.fmean(before) - Z_95 * error
+
+
+def _groups(seqs: Sequence[int], known: Sequence[Change], min_reports: int) -> list[list[Change]]:
+    """Changes with at least so many reports between them; others stand together."""
+    groups: list[list[Change]] = []
+    for change in sorted(known, key=lambda one: (one.after_seq, one.at)):
+        if groups and _place(seqs, change) - _place(seqs, groups[-1][-1]) < min_reports:
+            groups[-1].append(change)
         else:
-            low = middle + 1
-    return states[low]
+            groups.append([change])
+    return groups
+
+
+def _place(seqs: Sequence[int], change: Change) -> int:
+    """How many reports came before a change."""
+    return bisect.bisect_right(seqs, change.after_seq)

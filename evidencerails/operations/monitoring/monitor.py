@@ -1,30 +1,69 @@
-"""What the stored reports say: windows, shifts and the changes behind them, budget, breakdowns. Blocking: call it in a
-thread. Everything that shows or tells it (commands, dashboard, alerts) takes it from here."""
+"""What the stored reports say: windows, shifts and the changes behind them, error budget, breakdowns. Blocking: call it
+in a thread. Commands, dashboard and alerts take it from here."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from evidencerails.operations.monitoring.budget import Budget, Counted, budget_of
-from evidencerails.operations.monitoring.changes import Change, changes
-from evidencerails.operations.monitoring.estimates import spearman, wilson
-from evidencerails.operations.monitoring.regressions import Regression, regressions
-from evidencerails.operations.monitoring.shifts import Charted, charted
+from evidencerails.operations.monitoring.changes import Change, Regression, changes, regressions
+from evidencerails.operations.monitoring.charts import Charted, charted
 from evidencerails.operations.store import queries
 from evidencerails.operations.store.queries import Count, Filter, Summary
-from evidencerails.settings.monitoring import MonitoringSettings
+from evidencerails.operations.store.store import DAY_S
+from evidencerails.settings.monitoring import ErrorBudgetSettings, MonitoringSettings
 
 if TYPE_CHECKING:
     from evidencerails.operations.store.store import Store
 
-DAY_S = 86_400.0
 HOUR_S = 3600.0
 MAX_REPORTS = 50_000
-"""Newest reports that charts and windows are of: any store can be looked at in a second or two and some 50 MB."""
+"""Newest reports that charts and windows are of: any store can be read in a second or two and some 50 MB."""
+MIN_PAIRS = 20
+"""Pairs below which a correlation says nothing."""
 BREAKDOWNS: tuple[queries.GroupBy, ...] = ("flow", "agent", "model", "stakes")
+
+
+BudgetState = Literal["ok", "exhausted", "too_few_reports"]
+CONSEQUENCES = (
+    "freeze deployments that could raise the risk: `evidencerails gate` exits with 1",
+    "keep more reports, tighten thresholds, send more answers to people: `monitoring.budget.when_exhausted` does it",
+    "inspect the worst outputs: `evidencerails monitor`",
+)
+"""What an exhausted budget asks for."""
+
+
+class Counted(NamedTuple):
+    """Reports as the budget counts them."""
+
+    status: str
+    weight: float = 1.0
+    """How many answers one of them stands for: 1 / its sample rate."""
+    reports: int = 1
+
+
+class Budget(NamedTuple):
+    """Where the budget stands. All but the state are numbers of answers, those that samples stand for included."""
+
+    state: BudgetState
+    reports: float
+    """In the window."""
+    allowed: float
+    spent: float
+    unverified: float
+    """Those that could not be checked."""
+
+    @property
+    def left(self) -> float:
+        """What is left; negative when overspent."""
+        return self.allowed - self.spent
+
+    @property
+    def share_spent(self) -> float | None:
+        """Part of the budget that is spent; None before there are reports."""
+        return self.spent / self.allowed if self.allowed else None
 
 
 class Window(NamedTuple):
@@ -68,7 +107,7 @@ class View(NamedTuple):
 
 
 def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MAX_REPORTS) -> View:
-    """Look at the store: the newest `max_reports`, and the oldest ones that the chart learns from.
+    """What the store holds: the newest `max_reports`, and the oldest ones that the chart learns from.
 
     Raises:
         StoreError: it cannot be read.
@@ -102,14 +141,33 @@ def budget_now(store: Store, settings: MonitoringSettings) -> Budget:
         StoreError: the store cannot be read.
     """
     rates = queries.sample_rates(store.engine, _recent(store, settings))
-    return budget_of(
-        (Counted(status, 1.0 / rate if rate > 0 else 1.0, count) for status, rate, count in rates),
-        settings.budget,
+    counted = (Counted(status, 1.0 / rate if rate > 0 else 1.0, count) for status, rate, count in rates)
+    return budget_of(counted, settings.budget)
+
+
+def budget_of(reports: Iterable[Counted], settings: ErrorBudgetSettings) -> Budget:
+    """The budget over these reports.
+
+    What is counted is the verdict and not the score: a right answer has a score above 0, so that enough of them would
+    spend any budget of scores.
+    """
+    answers = spent = unverified = 0.0
+    seen = 0
+    for report in reports:
+        seen += report.reports
+        weight = report.weight * report.reports
+        answers += weight
+        spent += weight if report.status in settings.counts else 0.0
+        unverified += weight if report.status == "unverified" else 0.0
+    allowed = settings.max_share * answers
+    state: BudgetState = (
+        "too_few_reports" if seen < settings.min_reports else "exhausted" if allowed - spent <= 0 else "ok"
     )
+    return Budget(state, answers, allowed, spent, unverified)
 
 
 def gate_failures(store: Store, settings: MonitoringSettings) -> GateFailures:
-    """What failed the quality gate in the last `alerts.gate_window_h` hours (control stack 20.7.2, per output).
+    """What failed the quality gate in the last `alerts.gate_window_h` hours.
 
     Raises:
         StoreError: the store cannot be read.
@@ -127,19 +185,27 @@ def window_of(rows: Sequence[Summary]) -> Window:
     scores = [row.hallucination_score for row in rows if row.hallucination_score is not None]
     bad = sum(1 for row in rows if row.status == "hallucinated")
     unverified = sum(1 for row in rows if row.status == "unverified")
-    low, high = wilson(bad, len(rows) - unverified)
+    low = high = None
+    if checked := len(rows) - unverified:
+        from scipy.stats import binomtest
+
+        low, high = binomtest(bad, checked).proportion_ci(method="wilson")
     return Window(len(rows), bad, unverified, statistics.fmean(scores) if scores else None, low, high)
 
 
 def retrieval_correlation(rows: Sequence[Summary]) -> float | None:
-    """Of those reports whose abstention weighed the retrieval."""
-    return spearman(
-        [
-            (row.retrieval_quality, row.hallucination_score)
-            for row in rows
-            if row.retrieval_quality is not None and row.hallucination_score is not None
-        ]
-    )
+    """Spearman's, of retrieval quality and score; None of fewer than 20 reports with both, or if one is constant."""
+    pairs = [
+        (row.retrieval_quality, row.hallucination_score)
+        for row in rows
+        if row.retrieval_quality is not None and row.hallucination_score is not None
+    ]
+    qualities, scores = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    if len(pairs) < MIN_PAIRS or len(set(qualities)) < 2 or len(set(scores)) < 2:
+        return None
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(qualities, scores).statistic)
 
 
 def _recent(store: Store, settings: MonitoringSettings) -> Filter:

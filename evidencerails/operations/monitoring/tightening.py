@@ -1,5 +1,5 @@
-"""What an exhausted error budget changes by itself (control stack 20.8.6): sampling up, thresholds tightened, more
-escalation. It only ever tightens, and all of it ends when the budget has recovered."""
+"""What an exhausted error budget changes by itself: sampling up, thresholds tightened, more escalation. It only ever
+tightens, and all of it ends when the budget has recovered."""
 
 from __future__ import annotations
 
@@ -72,11 +72,9 @@ class BudgetWatch:
         budget = budget_now(self._store, self._settings)
         is_exhausted = budget.state == "exhausted"
         if is_exhausted != self._is_exhausted:
-            told = f"{budget.spent:.1f} of {budget.allowed:.1f} spent"
-            if is_exhausted:
-                log.warning("evidencerails: the error budget is exhausted (%s): stricter settings hold", told)
-            else:
-                log.warning("evidencerails: the error budget has recovered (%s): the usual settings hold", told)
+            state = "is exhausted: stricter" if is_exhausted else "has recovered: the usual"
+            spent = f"{budget.spent:.1f} of {budget.allowed:.1f} spent"
+            log.warning("evidencerails: the error budget %s settings hold (%s)", state, spent)
         self._is_exhausted = is_exhausted
         return is_exhausted
 
@@ -96,8 +94,8 @@ class BudgetWatch:
             try:
                 self.look()
             except StoreError as error:
-                log.warning("evidencerails: the error budget cannot be looked at: %s", error)
-            self._ends.wait(self._settings.budget.look_every_s)
+                log.warning("evidencerails: the error budget cannot be read: %s", error)
+            self._ends.wait(self._settings.budget.poll_interval_s)
 
 
 def _store(settings: StoreSettings | None, then: WhenExhausted) -> StoreSettings | None:

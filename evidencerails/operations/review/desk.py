@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.config import GuardConfig
 from evidencerails.errors import MissingExtraError
-from evidencerails.operations.store.store import Store
+from evidencerails.operations.store.store import DAY_S, Store
+from evidencerails.settings.escalation import EscalationSettings
 from evidencerails.settings.store import StoreSettings
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from evidencerails.operations.review.watch import DecisionWatch
     from evidencerails.operations.review.webhook import Notifier
 
-
 TIDY_EVERY_S = 3600.0
+TEXT_DAYS = 1.0
+"""Where texts are redacted, a reviewer still has to read one, and an app to fetch it after a crash."""
 
 
 class ReviewDesk:
@@ -59,7 +61,7 @@ class ReviewDesk:
                     from evidencerails.operations.review.queue import ReviewQueue
                 except ModuleNotFoundError:
                     raise MissingExtraError("the review queue", "sqlalchemy", "store") from None
-                self._queue = ReviewQueue(self.store, tells=self.notifier is not None)
+                self._queue = ReviewQueue(self.store, notifies=self.notifier is not None)
             return self._queue
 
     @property
@@ -78,8 +80,6 @@ class ReviewDesk:
         if time.monotonic() - self._tidied_at < TIDY_EVERY_S:
             return
         self._tidied_at = time.monotonic()
-        from evidencerails.operations.review.retention import tidy_reviews
-
         tidy_reviews(self.store, self.config)
 
     def close(self) -> None:
@@ -90,3 +90,28 @@ class ReviewDesk:
             self.notifier.close()
         if self._owns_store:
             self.store.close()
+
+
+class Tidied(NamedTuple):
+    """What was deleted."""
+
+    deleted: int
+    emptied: int
+
+
+def tidy_reviews(store: Store, config: GuardConfig) -> Tidied:
+    """Delete decided reviews that are old, and the texts of those whose texts may not be kept.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    from evidencerails.operations.store.writes import delete_reviews_before, drop_review_texts_before
+
+    settings = config.escalation or EscalationSettings()
+    now = store.clock.now()
+    emptied = deleted = 0
+    if store.redaction != "off":
+        emptied = drop_review_texts_before(store.engine, now - TEXT_DAYS * DAY_S)
+    if settings.keep_days is not None and store.clock.is_settled:
+        deleted = delete_reviews_before(store.engine, now - settings.keep_days * DAY_S)
+    return Tidied(deleted, emptied)

@@ -1,33 +1,38 @@
-"""What a reviewer is given: the answer, what is wrong with it, what it was checked against, and until when."""
+"""What a reviewer is given (answer, findings, evidence), and what the review queue hands out."""
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from evidencerails.config import GuardConfig
 from evidencerails.exchange import Exchange, Passage, Stakes, Value
-from evidencerails.report import Claim, Finding, Report, ReviewTier
+from evidencerails.operations.store.clock import iso
+from evidencerails.report import Claim, Finding, Report, ReviewState, ReviewTier
 
+Verdict = Literal["approved", "rejected", "edited"]
+VERDICTS: tuple[Verdict, ...] = ("approved", "rejected", "edited")
+RELEASABLE: tuple[str, ...] = ("approved", "edited")
 MAX_EVIDENCE_CHARACTERS = 200_000
 """Of all passages together; whole passages are left out beyond it, and counted."""
 FLAGGED = ("contradicted", "absent", "partially_supported", "unevaluatable")
 
 
 class Suggestion(Value):
-    """The best that is known to put in the place of a flagged stretch."""
+    """The best known replacement of flagged words."""
 
     span_start: int
     span_end: int
     text: str
-    """Empty: take the stretch out."""
+    """Empty: delete the words."""
     source: str
     """`repair` of a model, or `evidence` that says otherwise."""
 
 
 class Package(Value):
-    """One answer as a reviewer gets it (control stack 20.5.3, escalation package)."""
+    """One answer as a reviewer gets it."""
 
     output: str
     flagged_claims: tuple[Claim, ...] = ()
@@ -79,7 +84,7 @@ def tier_of(risk: float, config: GuardConfig) -> ReviewTier | None:
 
 
 def leaving_text(report: Report, exchange: Exchange) -> str:
-    """What would leave if nobody looked at it: the response, or the text that took its place."""
+    """What would leave without a review: the response, or the text that took its place."""
     stays = report.answer is None or (report.is_blocked and report.decision != "escalate")
     return exchange.response if stays or report.answer is None else report.answer
 
@@ -142,3 +147,69 @@ def _suggestions(report: Report) -> tuple[Suggestion, ...]:
             quote = claim.evidence[0].span.text
             made.append(Suggestion(span_start=claim.span.start, span_end=claim.span.end, text=quote, source="evidence"))
     return tuple(made)
+
+
+class Item(NamedTuple):
+    """One review without its package. Times are seconds since 1970."""
+
+    id: str
+    version: int
+    """Of the item; a decision names the version that the reviewer has seen."""
+    state: ReviewState
+    tier: ReviewTier
+    risk: float
+    stakes: str
+    report_id: str | None
+    created_at: float
+    deadline_at: float
+    reviewer: str | None
+    decided_at: float | None
+    released_at: float | None
+
+    def is_overdue(self, now: float) -> bool:
+        """True if nobody has decided in time."""
+        return self.state == "pending" and now > self.deadline_at
+
+
+class Event(NamedTuple):
+    """One step in the life of a review."""
+
+    at: float
+    event: str
+    actor: str | None
+    version: int
+
+
+class OpenItem(NamedTuple):
+    """One review with all that was handed to the reviewer, and what became of it."""
+
+    item: Item
+    package: Package | None
+    """None once its texts were deleted."""
+    note: str | None
+    edited: str | None
+    events: tuple[Event, ...]
+
+
+class Released(NamedTuple):
+    """A text that a person let through."""
+
+    review_id: str
+    text: str
+    verdict: Verdict
+    reviewer: str | None
+    is_first: bool
+    """False if it was released before: after a crash it is fetched again."""
+
+
+def content_hash(text: str) -> str:
+    """SHA-256 of a text, as hexadecimal digits; lone surrogates are allowed in it."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def plain_item(item: Item) -> dict[str, Any]:
+    """An item as JSON-ready data, with times for people."""
+    data = item._asdict()
+    for name in ("created_at", "deadline_at", "decided_at", "released_at"):
+        data[name] = iso(data[name]) if data[name] is not None else None
+    return data

@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import insert, select, update
 
 from evidencerails.errors import ReviewConflictError, ReviewError
-from evidencerails.operations.review.items import (
+from evidencerails.operations.review.package import (
     RELEASABLE,
     VERDICTS,
     Event,
     Item,
     OpenItem,
+    Package,
     Released,
     Verdict,
     content_hash,
 )
-from evidencerails.operations.review.package import Package
+from evidencerails.operations.review.webhook import add_notice
 from evidencerails.operations.store.engine import reading, writing
-from evidencerails.operations.store.models import NoticeRow, ReviewEventRow, ReviewRow
+from evidencerails.operations.store.models import ReviewEventRow, ReviewRow
 from evidencerails.operations.store.records import as_json, plain_name
 from evidencerails.operations.store.store import new_id
 from evidencerails.report import ReviewTier
@@ -53,12 +54,12 @@ class ReviewQueue:
 
     Args:
         store: whose database holds the queue.
-        tells: whether somebody is to be told of new items; a notice is stored with each.
+        notifies: whether a webhook is called for new items; a notice is stored with each.
     """
 
-    def __init__(self, store: Store, *, tells: bool = False) -> None:
+    def __init__(self, store: Store, *, notifies: bool = False) -> None:
         self._store = store
-        self._tells = tells
+        self._notifies = notifies
 
     @property
     def _engine(self) -> Engine:
@@ -97,9 +98,9 @@ class ReviewQueue:
         with writing(self._engine) as connection:
             connection.execute(insert(ReviewRow), row)
             _note(connection, review_id, now, "submitted", None, 1)
-            if self._tells:
+            if self._notifies:
                 body = {key: row[key] for key in ("id", "tier", "risk", "stakes", "report_id", "deadline_at")}
-                _add_notice(connection, review_id, {"event": "review.submitted", **body}, now)
+                add_notice(connection, review_id, {"event": "review.submitted", **body}, now)
         return self.get(review_id).item
 
     def get(self, review_id: str) -> OpenItem:
@@ -115,9 +116,8 @@ class ReviewQueue:
             if row is None:
                 raise _no_such(found)
             *fields, package, note, edited = row
-            query_events = select(*(getattr(ReviewEventRow, name) for name in Event._fields))
             events = connection.execute(
-                query_events.where(ReviewEventRow.review_id == found).order_by(ReviewEventRow.id)
+                select(*_EVENT).where(ReviewEventRow.review_id == found).order_by(ReviewEventRow.id)
             )
             return OpenItem(
                 Item(*fields),
@@ -214,8 +214,8 @@ class ReviewQueue:
         now = self._clock.now()
         with writing(self._engine) as connection:
             found = _find(connection, review_id)
-            wanted = _version(connection, found) if version is None else version
-            # The condition decides, not the look before it: PostgreSQL lets two transactions look at once.
+            wanted = _item(connection, found).version if version is None else version
+            # The condition decides, not the query before it: PostgreSQL lets two transactions read at once.
             done = connection.execute(
                 update(ReviewRow)
                 .where(ReviewRow.id == found, ReviewRow.version == wanted, ReviewRow.state == "pending")
@@ -232,13 +232,6 @@ def _item(connection: Connection, review_id: str) -> Item:
     if row is None:
         raise _no_such(review_id)
     return Item(*row)
-
-
-def _version(connection: Connection, review_id: str) -> int:
-    found = connection.execute(select(ReviewRow.version).where(ReviewRow.id == review_id)).scalar_one_or_none()
-    if found is None:
-        raise _no_such(review_id)
-    return int(found)
 
 
 def _no_such(review_id: str) -> ReviewError:
@@ -301,8 +294,3 @@ def _text(stored: str | None) -> str | None:
 def _note(connection: Connection, review_id: str, at: float, event: str, actor: str | None, version: int) -> None:
     row = {"review_id": review_id, "at": at, "event": event, "actor": actor, "version": version}
     connection.execute(insert(ReviewEventRow), row)
-
-
-def _add_notice(connection: Connection, subject: str, body: dict[str, Any], now: float) -> None:
-    row = {"subject": subject, "body": as_json(body), "state": "waiting", "attempts": 0, "next_at": now}
-    connection.execute(insert(NoticeRow), row)

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 from evidencerails.errors import StoreError
 
 if TYPE_CHECKING:
-    from evidencerails.operations.review.items import Item
+    from evidencerails.operations.review.package import Item
     from evidencerails.operations.review.queue import ReviewQueue
 
 log = logging.getLogger("evidencerails")
 
 
 class DecisionWatch:
-    """Tells held turns of decisions.
+    """Wakes held turns when their reviews are decided.
 
     Args:
-        poll_s: between two looks.
+        poll_s: between two queries.
     """
 
     def __init__(self, queue: ReviewQueue, poll_s: float) -> None:
@@ -42,7 +42,7 @@ class DecisionWatch:
             self._remove(review_id, future)
 
     def close(self) -> None:
-        """Stop looking."""
+        """Stop asking."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(self._poll_s + 10)
@@ -78,9 +78,9 @@ class DecisionWatch:
                 continue
             for item in items.values():
                 if item.state != "pending":
-                    self._tell(item)
+                    self._wake(item)
 
-    def _tell(self, item: Item) -> None:
+    def _wake(self, item: Item) -> None:
         with self._lock:
             futures = self._waiting.pop(item.id, [])
         for future in futures:

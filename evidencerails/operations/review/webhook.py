@@ -1,53 +1,45 @@
-"""Tells a webhook of new reviews: signed, retried with growing pauses, never lost between queue and call.
+"""Calls a webhook about new reviews and alerts: signed (https://www.standardwebhooks.com), retried with growing pauses,
+never lost between database and call.
 
-A notice is stored together with the item. Whoever sends takes it for a while first (a lease), so that of two services
-one calls; if it dies, another takes it when the lease has run out. So a receiver may get a call twice, with one `id`.
+A notice is stored together with what it is about. Whoever sends it takes it for a while first (a lease), so that of two
+services one calls; if it dies, another takes it when the lease has run out. So a receiver may get a call twice, with
+one `webhook-id`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import logging
+import random
+import re
 import threading
-import time
-from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import httpx
+from sqlalchemy import func, insert, select, update
+from standardwebhooks.webhooks import Webhook
 
 from evidencerails import __version__
 from evidencerails.errors import SettingsError, StoreError
-from evidencerails.operations.review.address import AddressError, target_of
+from evidencerails.operations.store.engine import reading, writing
+from evidencerails.operations.store.models import NoticeRow
+from evidencerails.operations.store.records import as_json
+from evidencerails.settings.addresses import AddressError, checked_target
 from evidencerails.settings.environment import variable
 from evidencerails.settings.escalation import WebhookSettings
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from evidencerails.operations.store.store import Store
 
 log = logging.getLogger("evidencerails")
 
-SIGNATURE_HEADER = "X-Evidencerails-Signature"
 FIRST_PAUSE_S = 1.0
 MAX_PAUSE_S = 120.0
 LEASE_S = 60.0
-MAX_AGE_S = 300.0
-"""How old a signature may be for `is_signed` to accept it: a call that was recorded cannot be played again later."""
-
-
-def signature(secret: str, body: bytes, *, at: int) -> str:
-    """The value of the signature header: `t=SECONDS,v1=HEX`, HMAC-SHA256 over `SECONDS.body`."""
-    digest = hmac.new(secret.encode("utf-8"), f"{at}.".encode("ascii") + body, hashlib.sha256).hexdigest()
-    return f"t={at},v1={digest}"
-
-
-def is_signed(secret: str, body: bytes, header: str, *, now: float | None = None, max_age_s: float = MAX_AGE_S) -> bool:
-    """For receivers: true if the call comes from who knows the secret, and lately."""
-    fields = dict(part.partition("=")[::2] for part in header.split(","))
-    at = fields.get("t", "")
-    if not (at.isascii() and at.isdigit()) or len(at) > 12:
-        return False
-    if abs((time.time() if now is None else now) - int(at)) > max_age_s:
-        return False
-    return hmac.compare_digest(signature(secret, body, at=int(at)).encode("ascii"), header.encode("utf-8", "replace"))
+SECRET = re.compile(r"(?:whsec_)?(?:[A-Za-z0-9+/]{4}){6,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+"""At least 18 bytes in base64."""
 
 
 class Sent(NamedTuple):
@@ -58,25 +50,31 @@ class Sent(NamedTuple):
     given_up: int
 
 
+class _Notice(NamedTuple):
+    id: int
+    body: str
+    attempts: int
+
+
+def add_notice(connection: Connection, subject: str, body: dict[str, Any], now: float) -> None:
+    """Store a notice, in the transaction of what it is about."""
+    row = {"subject": subject, "body": as_json(body), "state": "waiting", "attempts": 0, "next_at": now}
+    connection.execute(insert(NoticeRow), row)
+
+
 class Notifier:
     """Sends the notices that wait in the store.
 
     Args:
-        prefix: how the subject of its notices begins; empty for those of reviews, which begin with no word and a colon.
+        prefix: how the subject of its notices begins; empty for those of reviews, which hold no colon.
 
     Raises:
-        SettingsError: the variable with the secret is not set.
+        SettingsError: the variable with the secret is not set, or holds none.
     """
 
     def __init__(self, store: Store, settings: WebhookSettings, *, prefix: str = "") -> None:
         self._store, self._settings, self._prefix = store, settings, prefix
-        secret = variable(settings.secret_env)
-        if not secret:
-            raise SettingsError(
-                f"escalation.webhook.secret_env: the environment variable {settings.secret_env!r} is not set; "
-                "set it to the secret that signs the calls"
-            )
-        self._secret = secret
+        self._signer = _signer(settings.secret_env)
         self._wake = threading.Event()
         self._is_closed = False
         self._thread: threading.Thread | None = None
@@ -103,17 +101,19 @@ class Notifier:
         Raises:
             StoreError: the database does not answer.
         """
-        sent = failed = given_up = 0
+        outcomes: list[str] = []
         while (notice := self._take()) is not None:
-            error = self._call(notice.body)
-            if error is None:
-                sent += 1
-            elif notice.attempts >= self._settings.max_attempts:
-                given_up += 1
-            else:
-                failed += 1
-            self._record(notice, error)
-        return Sent(sent, failed, given_up)
+            error = self._call(notice)
+            is_last = notice.attempts >= self._settings.max_attempts
+            outcomes.append("sent" if error is None else "given_up" if is_last else "waiting")
+            if error is not None:
+                level = logging.ERROR if is_last else logging.WARNING
+                log.log(level, "evidencerails: webhook call %d failed (%s): %s", notice.attempts, outcomes[-1], error)
+            pause_s = min(MAX_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (notice.attempts - 1)) + random.uniform(0, 0.25)
+            values = {"state": outcomes[-1], "error": error, "next_at": self._store.clock.now() + pause_s}
+            with writing(self._store.engine) as connection:
+                connection.execute(update(NoticeRow).where(NoticeRow.id == notice.id).values(**values))
+        return Sent(*(outcomes.count(state) for state in ("sent", "waiting", "given_up")))
 
     def _run(self) -> None:
         pause: float | None = None
@@ -130,31 +130,20 @@ class Notifier:
                 pause = MAX_PAUSE_S
 
     def _next_pause_s(self) -> float | None:
-        from sqlalchemy import func, select
-
-        from evidencerails.operations.store.engine import reading
-        from evidencerails.operations.store.models import NoticeRow
-
         with reading(self._store.engine) as connection:
-            query = select(func.min(NoticeRow.next_at)).where(NoticeRow.state == "waiting", self._is_ours())
-            due = connection.execute(query).scalar()
+            due = connection.execute(select(func.min(NoticeRow.next_at)).where(*self._waiting())).scalar()
         return None if due is None else max(0.1, due - self._store.clock.now())
 
-    def _is_ours(self) -> Any:
-        from evidencerails.operations.store.models import NoticeRow
-
-        return NoticeRow.subject.startswith(self._prefix) if self._prefix else ~NoticeRow.subject.contains(":")
+    def _waiting(self) -> tuple[Any, ...]:
+        subject = NoticeRow.subject
+        is_ours = subject.startswith(self._prefix) if self._prefix else ~subject.contains(":")
+        return NoticeRow.state == "waiting", is_ours
 
     def _take(self) -> _Notice | None:
-        from sqlalchemy import select, update
-
-        from evidencerails.operations.store.engine import writing
-        from evidencerails.operations.store.models import NoticeRow
-
         now = self._store.clock.now()
         with writing(self._store.engine) as connection:
             query = select(NoticeRow.id, NoticeRow.body, NoticeRow.attempts).where(
-                NoticeRow.state == "waiting", NoticeRow.next_at <= now, self._is_ours()
+                *self._waiting(), NoticeRow.next_at <= now
             )
             row = connection.execute(
                 query.order_by(NoticeRow.next_at).limit(1).with_for_update(skip_locked=True)
@@ -163,57 +152,41 @@ class Notifier:
                 return None
             taken = {"attempts": row.attempts + 1, "next_at": now + LEASE_S + self._settings.timeout_s}
             connection.execute(update(NoticeRow).where(NoticeRow.id == row.id).values(**taken))
-        return _Notice(row.id, row.body.encode("ascii"), row.attempts + 1)
+        return _Notice(row.id, row.body, row.attempts + 1)
 
-    def _record(self, notice: _Notice, error: str | None) -> None:
-        from sqlalchemy import update
-
-        from evidencerails.operations.store.engine import writing
-        from evidencerails.operations.store.models import NoticeRow
-
-        state = "sent" if error is None else "given_up" if notice.attempts >= self._settings.max_attempts else "waiting"
-        if error is not None:
-            tell: Callable[..., None] = log.error if state == "given_up" else log.warning
-            tell("evidencerails: webhook call %d failed (%s): %s", notice.attempts, state, error)
-        values = {"state": state, "error": error, "next_at": self._store.clock.now() + _pause_s(notice.attempts)}
-        with writing(self._store.engine) as connection:
-            connection.execute(update(NoticeRow).where(NoticeRow.id == notice.id).values(**values))
-
-    def _call(self, body: bytes) -> str | None:
+    def _call(self, notice: _Notice) -> str | None:
         """Make one call; what went wrong, or None."""
-        import httpx
-
-        try:
-            target = target_of(self._settings.url, allow_private=self._settings.allow_private)
-        except AddressError as error:
-            return str(error)
+        now, identity = datetime.now(timezone.utc), f"evidencerails-{notice.id}"
         headers = {
-            "Host": target.host_header,
             "Content-Type": "application/json",
             "User-Agent": f"evidencerails/{__version__}",
-            SIGNATURE_HEADER: signature(self._secret, body, at=int(time.time())),
+            "webhook-id": identity,
+            "webhook-timestamp": str(int(now.timestamp())),
+            "webhook-signature": self._signer.sign(identity, now, notice.body),
         }
-        extensions = {"sni_hostname": target.host} if target.is_encrypted else {}
         try:
-            # No proxy and no redirect: both would take the call to an address that nobody has looked at.
+            target = checked_target(self._settings.url, allow_private=self._settings.allow_private)
+            # No proxy and no redirect: both would take the call to an address that nobody has checked.
             with httpx.Client(timeout=self._settings.timeout_s, follow_redirects=False, trust_env=False) as client:
-                answer = client.post(target.url, content=body, headers=headers, extensions=extensions)
+                answer = client.post(
+                    target.url,
+                    content=notice.body,
+                    headers={**headers, **target.headers},
+                    extensions=target.extensions,
+                )
+        except AddressError as error:
+            return str(error)
         except httpx.HTTPError as error:
             return f"{type(error).__name__}: {error}"[:200]
         return None if answer.is_success else f"HTTP {answer.status_code}"
 
 
-class _Notice(NamedTuple):
-    id: int
-    body: bytes
-    attempts: int
-
-
-def _pause_s(attempts: int) -> float:
-    """Seconds to the next call: 1, 2, 4, ... at most 120, and a little by chance, so that services spread out."""
-    from tenacity import RetryCallState, wait_exponential_jitter
-
-    pause = wait_exponential_jitter(initial=FIRST_PAUSE_S, max=MAX_PAUSE_S, jitter=FIRST_PAUSE_S / 4)
-    state = RetryCallState(retry_object=None, fn=None, args=(), kwargs={})  # type: ignore[arg-type]
-    state.attempt_number = attempts
-    return float(pause(state))
+def _signer(secret_env: str) -> Webhook:
+    secret = variable(secret_env) or ""
+    if not SECRET.fullmatch(secret):
+        state = "is no secret" if secret else "is not set"
+        raise SettingsError(
+            f"webhook.secret_env: the environment variable {secret_env!r} {state}; set it to the secret that signs the "
+            "calls, 32 random bytes in base64, such as `openssl rand -base64 32` prints"
+        )
+    return Webhook(secret)

@@ -6,29 +6,24 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime, timezone
 
 log = logging.getLogger("evidencerails")
 
 MAX_DRIFT_S = 2.0
 """Difference of wall and monotonic clock that is taken over at once: what NTP corrects in steps."""
 SETTLE_S = 600.0
-"""How long a jump must last to be believed: a suspended machine, a clock set right for good."""
+"""How long a jump must last to be taken over: a suspended machine, a clock that was set right."""
 
 
 class SteadyClock:
     """Seconds since 1970 in UTC. While the wall clock has jumped it goes on by the monotonic one."""
 
     def __init__(
-        self,
-        *,
-        wall: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
-        max_drift_s: float = MAX_DRIFT_S,
-        settle_s: float = SETTLE_S,
+        self, *, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._wall, self._monotonic = wall, monotonic
-        self._max_drift_s, self._settle_s = max_drift_s, settle_s
-        self._wall_base, self._monotonic_base = wall(), monotonic()
+        self._offset = wall() - monotonic()
         self._jumped_at: float | None = None
         self._lock = threading.Lock()
 
@@ -41,26 +36,20 @@ class SteadyClock:
     def now(self) -> float:
         """The time."""
         with self._lock:
-            wall, monotonic = self._wall(), self._monotonic()
-            expected = self._wall_base + (monotonic - self._monotonic_base)
-            if abs(wall - expected) <= self._max_drift_s:
-                self._follow(wall, monotonic)
-                return wall
-            if self._jumped_at is None:
-                self._jumped_at = monotonic
-                log.warning("evidencerails: the clock jumped by %+.0f s; times go on as before", wall - expected)
-            if monotonic - self._jumped_at < self._settle_s:
-                return expected
-            log.warning("evidencerails: the clock stays %+.0f s off; its time is taken over", wall - expected)
-            self._follow(wall, monotonic)
-            return wall
-
-    def _follow(self, wall: float, monotonic: float) -> None:
-        self._wall_base, self._monotonic_base, self._jumped_at = wall, monotonic, None
+            monotonic = self._monotonic()
+            offset = self._wall() - monotonic
+            jump = offset - self._offset
+            if abs(jump) > MAX_DRIFT_S:
+                if self._jumped_at is None:
+                    self._jumped_at = monotonic
+                    log.warning("evidencerails: the clock jumped by %+.0f s; times go on as before", jump)
+                if monotonic - self._jumped_at < SETTLE_S:
+                    return monotonic + self._offset
+                log.warning("evidencerails: the clock stays %+.0f s off; its time is taken over", jump)
+            self._offset, self._jumped_at = offset, None
+            return monotonic + offset
 
 
 def iso(at: float) -> str:
     """A time for people and exports, as in `2026-01-31T12:00:00.000Z`."""
-    from datetime import datetime, timezone
-
     return datetime.fromtimestamp(at, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evidencerails")
 
-HEAD = "0003"
+HEAD = "0001"
 """The newest migration; a test compares it with the folder's."""
 MIGRATION, ALERTS = 0, 1
 _LOCKS = 0x6772_6F75_6E64  # any number that no other program locks in that database
@@ -80,15 +80,10 @@ def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction that writes. SQLite takes the write lock at its begin, so that it waits instead of failing later.
 
     Raises:
-        StoreError: the database is locked, full or gone; `retryable` tells whether another try can help.
+        StoreError: the database is locked, full or gone; `retryable` says whether another try can help.
     """
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        with engine.connect().execution_options(evidencerails_writes=True) as connection, connection.begin():
-            yield connection
-    except SQLAlchemyError as error:
-        raise as_store_error(error, engine.url) from error
+    with _connected(engine, writes=True) as connection, connection.begin():
+        yield connection
 
 
 @contextmanager
@@ -98,10 +93,16 @@ def reading(engine: Engine) -> Iterator[Connection]:
     Raises:
         StoreError: the database cannot be read.
     """
+    with _connected(engine, writes=False) as connection:
+        yield connection
+
+
+@contextmanager
+def _connected(engine: Engine, *, writes: bool) -> Iterator[Connection]:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        with engine.connect() as connection:
+        with engine.connect().execution_options(evidencerails_writes=writes) as connection:
             yield connection
     except SQLAlchemyError as error:
         raise as_store_error(error, engine.url) from error

@@ -15,37 +15,23 @@ Format = Literal["jsonl", "csv"]
 
 def export(reports: Iterable[Kept], to: TextIO, as_: Format) -> int:
     """Write reports to a stream. Returns how many."""
-    return _as_json_lines(reports, to) if as_ == "jsonl" else _as_csv(reports, to)
+    table = csv.DictWriter(to, [*Summary._fields, "redaction", "sample_rate"])
+    if as_ == "csv":
+        table.writeheader()
+    count = 0
+    for kept in reports:
+        row = {**plain_summary(kept.summary), "redaction": kept.redaction, "sample_rate": kept.sample_rate}
+        if as_ == "csv":
+            table.writerow({name: _harmless(value) for name, value in row.items()})
+        else:
+            to.write(json.dumps({**row, **kept.body}, ensure_ascii=True) + "\n")
+        count += 1
+    return count
 
 
 def plain_summary(summary: Summary) -> dict[str, Any]:
     """One row of the history as JSON-ready data, with a time for people."""
     return {**summary._asdict(), "created_at": iso(summary.created_at)}
-
-
-def _as_json_lines(reports: Iterable[Kept], to: TextIO) -> int:
-    count = 0
-    for kept in reports:
-        line = {
-            **plain_summary(kept.summary),
-            "redaction": kept.redaction,
-            "sample_rate": kept.sample_rate,
-            **kept.body,
-        }
-        to.write(json.dumps(line, ensure_ascii=True) + "\n")
-        count += 1
-    return count
-
-
-def _as_csv(reports: Iterable[Kept], to: TextIO) -> int:
-    writer = csv.DictWriter(to, [*Summary._fields, "redaction", "sample_rate"])
-    writer.writeheader()
-    count = 0
-    for kept in reports:
-        row = {**plain_summary(kept.summary), "redaction": kept.redaction, "sample_rate": kept.sample_rate}
-        writer.writerow({name: _harmless(value) for name, value in row.items()})
-        count += 1
-    return count
 
 
 def _harmless(value: Any) -> Any:

@@ -68,7 +68,7 @@ class FindingRow(Base):
 
 
 class ChangeRow(Base):
-    """Something that was changed in the system: a prompt, a model, an index (control stack 20.7.3)."""
+    """Something that was changed in the system: a prompt, a model, an index."""
 
     __tablename__ = "changes"
 
@@ -138,7 +138,7 @@ class ReviewEventRow(Base):
 
 
 class NoticeRow(Base):
-    """A webhook call that is still to be made, or was; written in the same transaction as what it tells of."""
+    """A webhook call that is still to be made, or was; written in the same transaction as what it is about."""
 
     __tablename__ = "notices"
     __table_args__ = (Index("ix_notices_state", "state", "next_at"),)

@@ -1,10 +1,13 @@
-"""What is read from the store: history page by page, one report, counts and trends. Blocking: call it in a thread."""
+"""What is read from the store: history page by page, one report, counts and trends. Blocking: call it in a thread.
+
+Every function raises `StoreError` if the database cannot be read.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sqlalchemy import Select, case, func, select
@@ -78,10 +81,11 @@ class Kept(NamedTuple):
     """`report` as `Report.plain()` gives it, and `response`, `question`, `evidence_ids`, `session` as kept."""
 
 
-class Point(NamedTuple):
-    """One stretch of time in a trend."""
+class Count(NamedTuple):
+    """The reports of one value, or of one interval of time."""
 
-    start: float
+    value: Any
+    """The value; of an interval its start, in seconds since 1970."""
     reports: int
     hallucinated: int
     unverified: int
@@ -89,146 +93,129 @@ class Point(NamedTuple):
     """Of the reports that have a score."""
 
 
-class Count(NamedTuple):
-    """How often one value stands in the reports."""
-
-    value: str | None
-    reports: int
-    hallucinated: int
-    unverified: int
-    mean_score: float | None
-
-
 _SUMMARY = tuple(getattr(ReportRow, name) for name in Summary._fields)
-_HALLUCINATED = func.sum(case((ReportRow.status == "hallucinated", 1), else_=0))
-_UNVERIFIED = func.sum(case((ReportRow.status == "unverified", 1), else_=0))
-_MEAN = func.avg(ReportRow.hallucination_score)
+_KEPT = (*_SUMMARY, ReportRow.redaction, ReportRow.sample_rate, ReportRow.body)
+_COUNTS = (
+    func.count(),
+    func.sum(case((ReportRow.status == "hallucinated", 1), else_=0)),
+    func.sum(case((ReportRow.status == "unverified", 1), else_=0)),
+    func.avg(ReportRow.hallucination_score),
+)
 
 
 def history(
     engine: Engine, where: Filter = EVERYTHING, *, limit: int = 50, before_seq: int | None = None
 ) -> list[Summary]:
-    """Reports, the newest first; `before_seq` (the last row's `seq`) gives the next page.
-
-    Raises:
-        StoreError: the database cannot be read.
-    """
+    """Reports, the newest first; `before_seq` (the last row's `seq`) gives the next page."""
     query = _filtered(select(*_SUMMARY), where).order_by(ReportRow.seq.desc()).limit(max(1, min(limit, MAX_PAGE)))
     if before_seq is not None:
         query = query.where(ReportRow.seq < before_seq)
-    with reading(engine) as connection:
-        return [Summary(*row) for row in connection.execute(query)]
+    return [Summary(*row) for row in _rows(engine, query)]
 
 
 def worst(engine: Engine, where: Filter = EVERYTHING, *, limit: int = 5) -> list[Summary]:
     """The reports with the highest hallucination score, those without one left out."""
     query = _filtered(select(*_SUMMARY), where).where(ReportRow.hallucination_score.is_not(None))
     query = query.order_by(ReportRow.hallucination_score.desc(), ReportRow.seq.desc()).limit(limit)
-    with reading(engine) as connection:
-        return [Summary(*row) for row in connection.execute(query)]
+    return [Summary(*row) for row in _rows(engine, query)]
 
 
 def report(engine: Engine, report_id: str) -> Kept | None:
     """One report by its id; None if there is none."""
     if not report_id.isascii() or "\x00" in report_id:  # no id has such, and PostgreSQL and drivers refuse them
         return None
-    query = select(*_SUMMARY, ReportRow.redaction, ReportRow.sample_rate, ReportRow.body)
-    with reading(engine) as connection:
-        row = connection.execute(query.where(ReportRow.id == report_id)).first()
-    if row is None:
-        return None
-    *summary, redaction, sample_rate, body = row
-    return Kept(Summary(*summary), redaction, sample_rate, json.loads(body))
+    rows = _rows(engine, select(*_KEPT).where(ReportRow.id == report_id))
+    return _kept(rows[0]) if rows else None
+
+
+def each(engine: Engine, where: Filter = EVERYTHING) -> Iterator[Kept]:
+    """Every report in the order of arrival, read page by page: any number fits into memory."""
+    return map(_kept, _pages(engine, _KEPT, where, 0))
+
+
+def summaries(engine: Engine, where: Filter = EVERYTHING, *, after_seq: int = 0) -> Iterator[Summary]:
+    """As `each`, without the bodies."""
+    return (Summary(*row) for row in _pages(engine, _SUMMARY, where, after_seq))
 
 
 def count(engine: Engine, where: Filter = EVERYTHING) -> int:
     """How many reports there are."""
-    with reading(engine) as connection:
-        return int(connection.execute(_filtered(select(func.count()).select_from(ReportRow), where)).scalar_one())
+    return _number(engine, _filtered(select(func.count()).select_from(ReportRow), where))
 
 
 def newest_seq(engine: Engine, where: Filter = EVERYTHING) -> int:
     """`seq` of the newest report; 0 if there is none."""
-    with reading(engine) as connection:
-        query = _filtered(select(func.max(ReportRow.seq)), where)
-        return int(connection.execute(query).scalar() or 0)
+    return _number(engine, _filtered(select(func.max(ReportRow.seq)), where))
+
+
+def seq_before_newest(engine: Engine, count: int) -> int:
+    """`seq` of the report before the newest `count`; 0 if there are no more than these."""
+    return _number(engine, select(ReportRow.seq).order_by(ReportRow.seq.desc()).offset(count).limit(1))
 
 
 def counts(engine: Engine, by: GroupBy, where: Filter = EVERYTHING) -> list[Count]:
     """Reports by one of their columns, the most frequent value first."""
     column = getattr(ReportRow, by)
-    query = _filtered(select(column, func.count(), _HALLUCINATED, _UNVERIFIED, _MEAN), where)
-    with reading(engine) as connection:
-        rows = connection.execute(query.group_by(column).order_by(func.count().desc(), column))
-        return [Count(value, n, int(bad), int(open_), mean) for value, n, bad, open_, mean in rows]
+    query = _filtered(select(column, *_COUNTS), where).group_by(column).order_by(func.count().desc(), column)
+    return [Count(value, n, int(bad), int(open_), mean) for value, n, bad, open_, mean in _rows(engine, query)]
+
+
+def trend(engine: Engine, where: Filter = EVERYTHING, *, step_s: float) -> list[Count]:
+    """Reports by intervals of `step_s` seconds, the oldest first; intervals without a report are left out."""
+    start = func.floor(ReportRow.created_at / step_s)
+    query: Any = _filtered(select(start, *_COUNTS), where).group_by(start).order_by(start)
+    rows = _rows(engine, query)
+    return [Count(float(place) * step_s, n, int(bad), int(open_), mean) for place, n, bad, open_, mean in rows]
 
 
 def finding_counts(engine: Engine, by: FindingGroup, where: Filter = EVERYTHING) -> dict[str, int]:
     """In how many reports each value of the findings' column stands, the most frequent first; empty ones left out."""
     column = getattr(FindingRow, by)
     query: Any = select(column, FindingRow.report_id).distinct().join(ReportRow, ReportRow.id == FindingRow.report_id)
-    counts: Counter[str] = Counter()
+    query = _filtered(query, where)
+    found: Counter[str] = Counter()
     if by == "error_types":  # a list in one column: counted here
-        with reading(engine) as connection:
-            pairs = {(kind, report_id) for kinds, report_id in connection.execute(_filtered(query, where))
-                     for kind in (kinds or "").split(",")}  # fmt: skip
-        counts.update(kind for kind, _ in pairs if kind)
+        rows = _rows(engine, query)
+        pairs = {(kind, report_id) for kinds, report_id in rows for kind in (kinds or "").split(",") if kind}
+        found.update(kind for kind, _ in pairs)
     else:
-        inner = _filtered(query, where).subquery()
-        with reading(engine) as connection:
-            rows = connection.execute(select(inner.c[0], func.count()).group_by(inner.c[0]))
-            counts.update({str(value): n for value, n in rows if value is not None})
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def trend(engine: Engine, where: Filter = EVERYTHING, *, step_s: float) -> list[Point]:
-    """Counts by stretches of `step_s` seconds, the oldest first; stretches without a report are left out."""
-    bucket = func.floor(ReportRow.created_at / step_s)
-    query = _filtered(select(bucket, func.count(), _HALLUCINATED, _UNVERIFIED, _MEAN), where)
-    with reading(engine) as connection:
-        rows = connection.execute(query.group_by(bucket).order_by(bucket))
-        return [Point(float(start) * step_s, n, int(bad), int(open_), mean) for start, n, bad, open_, mean in rows]
+        inner = query.subquery()
+        rows = _rows(engine, select(inner.c[0], func.count()).group_by(inner.c[0]))
+        found.update({str(value): n for value, n in rows if value is not None})
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
 def sample_rates(engine: Engine, where: Filter = EVERYTHING) -> list[tuple[str, float, int]]:
     """Status, sample rate, and how many reports have both."""
     both: Any = select(ReportRow.status, ReportRow.sample_rate, func.count())
-    query = _filtered(both, where).group_by(ReportRow.status, ReportRow.sample_rate)
+    rows = _rows(engine, _filtered(both, where).group_by(ReportRow.status, ReportRow.sample_rate))
+    return [(status, rate, count) for status, rate, count in rows]
+
+
+def _rows(engine: Engine, query: Any) -> Sequence[Any]:
     with reading(engine) as connection:
-        return [(status, rate, count) for status, rate, count in connection.execute(query)]
+        return connection.execute(query).all()
 
 
-def each(engine: Engine, where: Filter = EVERYTHING, *, after_seq: int = 0) -> Iterator[Kept]:
-    """Every report in the order of arrival, read page by page: any number fits into memory."""
-    query = select(*_SUMMARY, ReportRow.redaction, ReportRow.sample_rate, ReportRow.body)
+def _number(engine: Engine, query: Any) -> int:
+    rows = _rows(engine, query)
+    return int(rows[0][0] or 0) if rows else 0
+
+
+def _pages(engine: Engine, columns: Sequence[Any], where: Filter, after_seq: int) -> Iterator[Any]:
+    """Rows in the order of arrival; the first column is `seq`."""
     while True:
-        page = _filtered(query, where).where(ReportRow.seq > after_seq).order_by(ReportRow.seq).limit(MAX_PAGE)
-        with reading(engine) as connection:
-            rows = connection.execute(page).all()
-        for *summary, redaction, sample_rate, body in rows:
-            yield Kept(Summary(*summary), redaction, sample_rate, json.loads(body))
+        page = _filtered(select(*columns), where).where(ReportRow.seq > after_seq).order_by(ReportRow.seq)
+        rows = _rows(engine, page.limit(MAX_PAGE))
+        yield from rows
         if len(rows) < MAX_PAGE:
             return
         after_seq = rows[-1][0]
 
 
-def summaries(engine: Engine, where: Filter = EVERYTHING, *, after_seq: int = 0) -> Iterator[Summary]:
-    """As `each`, without the bodies."""
-    while True:
-        page = _filtered(select(*_SUMMARY), where).where(ReportRow.seq > after_seq)
-        with reading(engine) as connection:
-            rows = connection.execute(page.order_by(ReportRow.seq).limit(MAX_PAGE)).all()
-        yield from (Summary(*row) for row in rows)
-        if len(rows) < MAX_PAGE:
-            return
-        after_seq = rows[-1][0]
-
-
-def seq_before_newest(engine: Engine, count: int) -> int:
-    """`seq` of the report before the newest `count`; 0 if there are no more than these."""
-    query = select(ReportRow.seq).order_by(ReportRow.seq.desc()).offset(count).limit(1)
-    with reading(engine) as connection:
-        return int(connection.execute(query).scalar() or 0)
+def _kept(row: Any) -> Kept:
+    *summary, redaction, sample_rate, body = row
+    return Kept(Summary(*summary), redaction, sample_rate, json.loads(body))
 
 
 def _filtered(query: Select[Any], where: Filter) -> Select[Any]:

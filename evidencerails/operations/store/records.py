@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evidencerails.exchange import Exchange
-from evidencerails.report import Redaction, Report, text_hash
+from evidencerails.report import Finding, Redaction, Report, text_hash
 
 MAX_BODY_BYTES = 1_000_000
 """Of a report's JSON; what does not fit is counted in it under `truncated`."""
@@ -16,7 +16,7 @@ MAX_TEXT = 200_000
 NAME_LENGTH = 200
 
 ATTRIBUTION = ("attribution_precision", "attribution_existence", "attribution_accuracy", "attribution_entailment")
-"""How well an answer's citations hold, and the three parts of that (control stack 20.6.3)."""
+"""How well an answer's citations hold, and the three parts of that."""
 
 Record = dict[str, Any]
 """`{"report": columns, "findings": [columns, ...]}`, plain data: a line of the spool as well as rows of the tables."""
@@ -43,16 +43,12 @@ def record_of(entry: Entry) -> Record:
         "status": report.status,
         "decision": report.decision,
         "hallucination_score": report.hallucination_score,
-        "composite_score": report.metrics.get("composite_score"),
-        "faithfulness": report.metrics.get("faithfulness"),
-        **{name: report.metrics.get(name) for name in ATTRIBUTION},
+        **{name: report.metrics.get(name) for name in ("composite_score", "faithfulness", *ATTRIBUTION)},
         "retrieval_quality": report.abstention.parts.get("retrieval_quality") if report.abstention else None,
         "gate_passed": report.gate.passed if report.gate else None,
         "risk_level": report.risk_level,
         "stakes": report.stakes,
-        "flow": plain_name(labels.flow),
-        "agent": plain_name(labels.agent),
-        "model": plain_name(labels.model),
+        **{name: plain_name(getattr(labels, name)) for name in ("flow", "agent", "model")},
         "total_ms": report.timings_ms.get("total"),
         "llm_calls": usage.calls,
         "llm_tokens": usage.prompt_tokens + usage.completion_tokens,
@@ -64,17 +60,9 @@ def record_of(entry: Entry) -> Record:
     return {"report": columns, "findings": [_finding(report.id, finding) for finding in report.findings]}
 
 
-def _finding(report_id: str, finding: Any) -> dict[str, Any]:
-    return {
-        "report_id": report_id,
-        "kind": finding.kind,
-        "category": finding.category,
-        "severity": finding.severity,
-        "check": finding.check,
-        "label": finding.label,
-        "error_types": ",".join(finding.error_types),
-        "score": finding.score,
-    }
+def _finding(report_id: str, finding: Finding) -> dict[str, Any]:
+    columns = {name: getattr(finding, name) for name in ("kind", "category", "severity", "check", "label", "score")}
+    return {"report_id": report_id, "error_types": ",".join(finding.error_types), **columns}
 
 
 def _body(entry: Entry) -> dict[str, Any]:

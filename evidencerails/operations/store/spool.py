@@ -14,17 +14,13 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from evidencerails.operations.files import lock_file
 from evidencerails.operations.store.records import Record, as_json
 
 log = logging.getLogger("evidencerails")
 
-SUFFIX = ".jsonl"
 BAD_SUFFIX = ".unreadable"
 BATCH = 200
-
-
-class SpoolFullError(OSError):
-    """The spool has reached its size."""
 
 
 class Spool:
@@ -39,23 +35,16 @@ class Spool:
         self._folder = folder
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._name = self._new_name()
-        self._pid = os.getpid()
+        self._round = uuid.uuid4().hex
 
     def append(self, records: Sequence[Record]) -> None:
         """Keep records on disk.
 
         Raises:
-            OSError: the folder cannot be written, or is full (`SpoolFullError`).
+            OSError: the folder cannot be written, or has reached its size.
         """
-        lines = "".join(as_json(record) + "\n" for record in records).encode("ascii")
         with self._lock:
-            if self._pid != os.getpid():  # after a fork: never two processes in one file
-                self._name, self._pid = self._new_name(), os.getpid()
-            if self.size_bytes() + len(lines) > self._max_bytes:
-                raise SpoolFullError(f"the spool {str(self._folder)!r} has reached {self._max_bytes:.0f} bytes")
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _append_whole(self._folder / self._name, lines)
+            self._append(f"{os.getpid()}-{self._round}.jsonl", records, self._max_bytes)
 
     def put_aside(self, records: Sequence[Record]) -> None:
         """Keep records that no database takes, for people; they are not replayed.
@@ -63,9 +52,7 @@ class Spool:
         Raises:
             OSError: the folder cannot be written.
         """
-        lines = "".join(as_json(record) + "\n" for record in records).encode("ascii")
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _append_whole(self._folder / f"refused{BAD_SUFFIX}", lines)
+        self._append(f"refused{BAD_SUFFIX}", records, float("inf"))
 
     def replay(self, write: Callable[[Sequence[Record]], None]) -> int:
         """Hand every spooled record to `write`, in files' order, and delete what it took. Returns the records taken.
@@ -73,43 +60,47 @@ class Spool:
         Raises whatever `write` raises; what it did not take stays. A line that cannot be read is kept aside.
         """
         with self._lock:
-            self._name = self._new_name()  # what comes from now on goes to a new file
+            self._round = uuid.uuid4().hex  # what comes from now on goes to a new file
         return sum(self._replay_file(file, write) for file in self.files())
 
     def files(self) -> list[Path]:
         """The files that hold records."""
-        try:
-            return sorted(self._folder.glob(f"*{SUFFIX}"))
-        except OSError:
-            return []
+        return sorted(self._folder.glob("*.jsonl"))
 
     def aside(self) -> list[Path]:
         """The files of records that no database takes."""
         return sorted(self._folder.glob(f"*{BAD_SUFFIX}"))
-
-    def size_bytes(self) -> int:
-        """Size of all files, those kept aside included."""
-        total = 0
-        try:
-            for entry in os.scandir(self._folder):
-                total += entry.stat().st_size
-        except OSError:  # not there yet, or a file that another service has just replayed
-            pass
-        return total
 
     def waiting(self) -> int:
         """How many records wait."""
         count = 0
         for file in self.files():
             try:
-                with file.open("rb") as stream:
-                    count += sum(1 for _ in stream)
-            except OSError:
+                count += len(file.read_bytes().splitlines())
+            except OSError:  # another service has just replayed it
                 continue
         return count
 
-    def _new_name(self) -> str:
-        return f"{os.getpid()}-{uuid.uuid4().hex}{SUFFIX}"
+    def _append(self, name: str, records: Sequence[Record], max_bytes: float) -> None:
+        lines = "".join(as_json(record) + "\n" for record in records).encode("ascii")
+        if self._size_bytes() + len(lines) > max_bytes:
+            raise OSError(f"the spool {str(self._folder)!r} has reached {max_bytes:.0f} bytes")
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (self._folder / name).open("a+b") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":  # a full disk has cut the last line; it must not spoil the next one
+                    file.write(b"\n")
+            file.write(lines)
+
+    def _size_bytes(self) -> int:
+        total = 0
+        for file in (*self.files(), *self.aside()):
+            try:
+                total += file.stat().st_size
+            except OSError:
+                continue
+        return total
 
     def _replay_file(self, file: Path, write: Callable[[Sequence[Record]], None]) -> int:
         try:
@@ -117,51 +108,21 @@ class Spool:
         except FileNotFoundError:
             return 0
         with stream:
-            if not _lock_file(stream.fileno()) or not file.exists():
+            if not lock_file(stream.fileno()) or not file.exists():
                 return 0
-            records, bad = _parsed(stream.readlines())
+            records, bad = _parsed(stream.read().splitlines())
             if bad:
-                log.error(
-                    "evidencerails: %d spooled lines cannot be read; kept in %s", len(bad), file.name + BAD_SUFFIX
-                )
-                _append_whole(file.with_name(file.name + BAD_SUFFIX), b"".join(bad))
+                log.error("evidencerails: %d spooled lines cannot be read; kept aside", len(bad))
+                with file.with_name(file.name + BAD_SUFFIX).open("ab") as aside:
+                    aside.write(b"\n".join([*bad, b""]))
             for start in range(0, len(records), BATCH):
                 write(records[start : start + BATCH])
             file.unlink(missing_ok=True)
             return len(records)
 
 
-def _append_whole(file: Path, data: bytes) -> None:
-    """Append all of it or nothing: a half line at the end would spoil the next one."""
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        before = os.fstat(descriptor).st_size
-        try:
-            written = 0
-            while written < len(data):
-                written += os.write(descriptor, data[written:])
-        except OSError:
-            os.ftruncate(descriptor, before)
-            raise
-    finally:
-        os.close(descriptor)
-
-
-def _lock_file(descriptor: int) -> bool:
-    """Take the file for this process; false if another holds it. Where there are no such locks, records stay unique by
-    their id."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
 def _parsed(lines: Sequence[bytes]) -> tuple[list[Record], list[bytes]]:
+    """The records, and the lines that hold none."""
     records: list[Record] = []
     bad: list[bytes] = []
     for line in lines:
@@ -170,7 +131,7 @@ def _parsed(lines: Sequence[bytes]) -> tuple[list[Record], list[bytes]]:
             if not isinstance(record["report"]["id"], str) or not isinstance(record["findings"], list):
                 raise ValueError
         except (ValueError, KeyError, TypeError):
-            bad.append(line if line.endswith(b"\n") else line + b"\n")
+            bad.append(line)
         else:
             records.append(record)
     return records, bad

@@ -61,7 +61,12 @@ class Store:
         self._address = self.settings.address
         self._engine: Engine | None = None
         self._lock = threading.Lock()
-        self.file = _file(self._address)
+        try:
+            from evidencerails.operations.store.engine import sqlite_file
+
+            self.file = sqlite_file(self._address)
+        except ModuleNotFoundError:
+            raise MissingExtraError("the store", "sqlalchemy", "store") from None
         self._opened: tuple[int, int] | None = None
         self.spool = Spool(_spool_folder(self.settings, self.file), self.settings.spool_max_mb * 1e6)
         self._writer = Writer(
@@ -127,7 +132,7 @@ class Store:
         Raises:
             StoreError: the database did not take them.
         """
-        from evidencerails.operations.store.insert import insert_records
+        from evidencerails.operations.store.writes import insert_records
 
         self._reopen_if_gone()
         engine = self.engine
@@ -168,7 +173,7 @@ class Store:
         Raises:
             StoreError: the database does not answer, or it looks as if the clock were wrong.
         """
-        from evidencerails.operations.store.retention import delete_reports_before
+        from evidencerails.operations.store.writes import delete_reports_before
 
         if self.settings.keep_days is None:
             return 0
@@ -222,15 +227,6 @@ class Store:
 def new_id() -> str:
     """A fresh id of a report or a review."""
     return uuid.uuid4().hex
-
-
-def _file(address: str) -> Path | None:
-    try:
-        from evidencerails.operations.store.engine import sqlite_file
-
-        return sqlite_file(address)
-    except ModuleNotFoundError:
-        raise MissingExtraError("the store", "sqlalchemy", "store") from None
 
 
 def _spool_folder(settings: StoreSettings, file: Path | None) -> Path:

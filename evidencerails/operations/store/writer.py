@@ -56,11 +56,10 @@ class Writer:
         self._next_try = 0.0
         self._replay_due = True
         """Something may wait in the spool: from an earlier process at first."""
-        self._written = self._spooled = self._replayed = self._lost = 0
-        self._error: str | None = None
-        self._thread: threading.Thread | None = None
         self._pending: list[Record] = []
         """Neither written nor spooled: both are broken. Tried again with the next batch."""
+        self._status = WriterStatus(0, 0, 0, 0, 0, None)
+        self._thread: threading.Thread | None = None
 
     def put(self, entry: Entry) -> None:
         """Take a report to be written. Returns at once."""
@@ -69,7 +68,9 @@ class Writer:
             if fits:
                 self._queue.append(entry)
                 if self._thread is None:
-                    self._start()
+                    # A daemon: an app that forgets to close must still end; `Store` flushes at exit.
+                    self._thread = threading.Thread(target=self._run, name="evidencerails-store", daemon=True)
+                    self._thread.start()
                 self._work.notify()
         if not fits:
             self._keep_aside([record_of(entry)])
@@ -90,21 +91,28 @@ class Writer:
             thread, self._thread = self._thread, None
         if thread is not None:
             thread.join(timeout_s)
-        if left or self._pending:
-            records, self._pending = [*self._pending, *map(record_of, left)], []
-            self._keep_aside(records, last_chance=True)
+        records, self._pending = [*self._pending, *map(record_of, left)], []
+        self._keep_aside(records, last_chance=True)
 
     @property
     def status(self) -> WriterStatus:
         """Counts since the start."""
         with self._work:
-            waiting = len(self._queue) + self._in_hand + len(self._pending)
-        return WriterStatus(waiting, self._written, self._spooled, self._replayed, self._lost, self._error)
+            return self._status._replace(waiting=len(self._queue) + self._in_hand + len(self._pending))
 
-    def _start(self) -> None:
-        # A daemon: an app that forgets to close must still end; `Store` flushes at exit.
-        self._thread = threading.Thread(target=self._run, name="evidencerails-store", daemon=True)
-        self._thread.start()
+    def _count(self, *, written: int = 0, spooled: int = 0, replayed: int = 0, lost: int = 0) -> None:
+        with self._work:
+            now = self._status
+            self._status = now._replace(
+                written=now.written + written,
+                spooled=now.spooled + spooled,
+                replayed=now.replayed + replayed,
+                lost=now.lost + lost,
+            )
+
+    def _set_error(self, error: str | None) -> None:
+        with self._work:
+            self._status = self._status._replace(error=error)
 
     def _run(self) -> None:
         while True:
@@ -118,7 +126,7 @@ class Writer:
                 self._handle(entries)
             except Exception:  # boundary of the thread: it must live as long as the app
                 log.exception("evidencerails: the store's writer failed")
-                self._lost += len(entries)
+                self._count(lost=len(entries))
             finally:
                 with self._work:
                     self._in_hand = 0
@@ -126,15 +134,14 @@ class Writer:
 
     def _pause_s(self) -> float | None:
         """How long the thread may sleep: for ever when nothing is open."""
-        is_clean = self._error is None and not self._pending
+        is_clean = self._status.error is None and not self._pending
         return None if is_clean else max(0.05, self._next_try - time.monotonic())
 
     def _has_work(self) -> bool:
-        return bool(self._queue) or self._is_closed or (self._replay_due and self._error is None)
+        return bool(self._queue) or self._is_closed or (self._replay_due and self._status.error is None)
 
     def _handle(self, entries: Sequence[Entry]) -> None:
-        records = [*self._pending, *map(record_of, entries)]
-        self._pending = []
+        records, self._pending = [*self._pending, *map(record_of, entries)], []
         if time.monotonic() < self._next_try:
             self._keep_aside(records)
             return
@@ -142,12 +149,19 @@ class Writer:
             self._replay()
             if records:
                 self._write(records)
-                self._written += len(records)
+                self._count(written=len(records))
         except StoreError as error:
-            self._failed(error)
+            if self._status.error is None:
+                log.error("evidencerails: reports are spooled until the store works again: %s", error)
+            self._set_error(str(error))
+            self._replay_due = True
+            self._next_try = time.monotonic() + self._retry_s
             self._keep_aside(records)
         else:
-            self._recovered()
+            if self._status.error is not None:
+                log.warning("evidencerails: the store works again")
+            self._set_error(None)
+            self._next_try = 0.0
 
     def _replay(self) -> None:
         if not self._replay_due:
@@ -157,43 +171,29 @@ class Writer:
             count = self._spool.replay(self._write)
         except OSError as error:
             log.error("evidencerails: the spool cannot be replayed: %s", error.strerror)
-            count = 0
-        self._replayed += count
+            return
         if count:
+            self._count(replayed=count)
             log.warning("evidencerails: %d spooled reports are in the store now", count)
 
-    def _failed(self, error: StoreError) -> None:
-        if self._error is None:
-            log.error("evidencerails: reports are spooled until the store works again: %s", error)
-        self._error = str(error)
-        self._replay_due = True
-        self._next_try = time.monotonic() + self._retry_s
-
-    def _recovered(self) -> None:
-        if self._error is not None:
-            log.warning("evidencerails: the store works again")
-        self._error, self._next_try = None, 0.0
-
     def _keep_aside(self, records: Sequence[Record], *, last_chance: bool = False) -> None:
+        """Spool records; those that the spool does not take stay in memory, the newest as many as the queue holds."""
         if not records:
             return
         try:
             self._spool.append(records)
         except OSError as error:
-            self._keep_in_memory(records, error, last_chance)
-        else:
             with self._work:
-                self._spooled += len(records)
+                room = 0 if last_chance or self._is_closed else self._queue_size
+                held = [*self._pending, *records]
+                lost = max(0, len(held) - room)
+                self._pending = held[lost:]
+            if lost:
+                self._count(lost=lost)
+                reason = error.strerror or str(error)
+                log.error("evidencerails: %d reports are lost: neither store nor spool takes them: %s", lost, reason)
+        else:
+            self._count(spooled=len(records))
+            with self._work:
                 self._replay_due = True
                 self._work.notify_all()
-
-    def _keep_in_memory(self, records: Sequence[Record], error: OSError, last_chance: bool) -> None:
-        with self._work:
-            room = 0 if last_chance or self._is_closed else self._queue_size
-            held = [*self._pending, *records]
-            lost = max(0, len(held) - room)
-            self._pending = held[lost:]  # the newest: what goes wrong now matters more than what did an hour ago
-            self._lost += lost
-        reason = error.strerror or str(error)
-        if lost:
-            log.error("evidencerails: %d reports are lost: neither store nor spool takes them: %s", lost, reason)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evidencerails import __version__
 from evidencerails.errors import place_of
 from evidencerails.operations.telemetry.trace import CheckRecord, LlmCallRecord, Trace
-from evidencerails.report import Claim, Report, reason_code, text_hash
+from evidencerails.report import Report, reason_code, text_hash
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("evidencerails.operations.telemetry")
 
 SCOPE = "evidencerails"
+CALL = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai"}
 NO_PROVIDER = ("ProxyTracerProvider", "NoOpTracerProvider", "DefaultTracerProvider")
 
 
@@ -76,38 +77,38 @@ def _emit_spans(trace: Trace, parent: Context | None) -> None:
 
 def report_attributes(report: Report) -> dict[str, Any]:
     """Verdict, score, findings and reason of a report; no word of answer or evidence."""
-    return _present(
+    return _ours(
         {
-            "evidencerails.status": report.status,
-            "evidencerails.reason": reason_code(report.reason),
-            "evidencerails.decision": report.decision,
-            "evidencerails.decided_by": report.decided_by,
-            "evidencerails.hallucination_score": report.hallucination_score,
-            "evidencerails.risk_level": report.risk_level,
-            "evidencerails.claims": len(report.claims),
-            "evidencerails.findings": len(report.findings),
-            "evidencerails.finding_kinds": sorted({finding.kind for finding in report.findings}),
-            "evidencerails.categories": sorted({finding.category for finding in report.findings}),
-            "evidencerails.evidence_from": report.evidence_from,
-            "evidencerails.llm_calls": report.llm.calls,
-            "evidencerails.version": report.version,
+            "status": report.status,
+            "reason": reason_code(report.reason),
+            "decision": report.decision,
+            "decided_by": report.decided_by,
+            "hallucination_score": report.hallucination_score,
+            "risk_level": report.risk_level,
+            "claims": len(report.claims),
+            "findings": len(report.findings),
+            "finding_kinds": sorted({finding.kind for finding in report.findings}),
+            "categories": sorted({finding.category for finding in report.findings}),
+            "evidence_from": report.evidence_from,
+            "llm_calls": report.llm.calls,
+            "version": report.version,
         }
     )
 
 
 def _check_attributes(record: CheckRecord, trace: Trace) -> dict[str, Any]:
     result = record.result
-    return _present(
+    return _ours(
         {
-            "evidencerails.check": result.name,
-            "evidencerails.status": result.status,
-            "evidencerails.reason": reason_code(result.reason),
-            "evidencerails.score": result.score,
-            "evidencerails.claims": len(result.claims),
-            "evidencerails.claims_without_span": max(0, len(result.claims) - trace.settings.max_claim_spans),
-            "evidencerails.findings": len(result.findings),
-            "evidencerails.finding_kinds": sorted({finding.kind for finding in result.findings}),
-            "evidencerails.check_version": result.version,
+            "check": result.name,
+            "status": result.status,
+            "reason": reason_code(result.reason),
+            "score": result.score,
+            "claims": len(result.claims),
+            "claims_without_span": max(0, len(result.claims) - trace.settings.max_claim_spans),
+            "findings": len(result.findings),
+            "finding_kinds": sorted({finding.kind for finding in result.findings}),
+            "check_version": result.version,
         }
     )
 
@@ -115,28 +116,22 @@ def _check_attributes(record: CheckRecord, trace: Trace) -> dict[str, Any]:
 def _emit_claims(tracer: Any, record: CheckRecord, parent: Context, trace: Trace) -> None:
     """A span for each claim. It lasts as long as its check: the claims of a check are scored in shared batches."""
     for place, claim in enumerate(record.result.claims[: trace.settings.max_claim_spans], start=1):
-        attributes = _claim_attributes(place, claim, trace.settings.content)
+        attributes = {
+            "claim": place,
+            "claim_hash": text_hash(claim.text),
+            "claim_text": claim.text if trace.settings.content else None,
+            "span_start": claim.span.start,
+            "span_end": claim.span.end,
+            "label": claim.label,
+            "score": claim.score,
+            "error_types": list(claim.error_types),
+            "method": claim.method,
+            "evidence_ids": [quote.passage_id for quote in claim.evidence],
+        }
         span = tracer.start_span(
-            "evidencerails.claim", context=parent, start_time=record.start_ns, attributes=attributes
+            "evidencerails.claim", context=parent, start_time=record.start_ns, attributes=_ours(attributes)
         )
         span.end(record.end_ns)
-
-
-def _claim_attributes(place: int, claim: Claim, with_content: bool) -> dict[str, Any]:
-    return _present(
-        {
-            "evidencerails.claim": place,
-            "evidencerails.claim_hash": text_hash(claim.text),
-            "evidencerails.claim_text": claim.text if with_content else None,
-            "evidencerails.span_start": claim.span.start,
-            "evidencerails.span_end": claim.span.end,
-            "evidencerails.label": claim.label,
-            "evidencerails.score": claim.score,
-            "evidencerails.error_types": list(claim.error_types),
-            "evidencerails.method": claim.method,
-            "evidencerails.evidence_ids": [quote.passage_id for quote in claim.evidence],
-        }
-    )
 
 
 def _emit_call(tracer: Any, call: LlmCallRecord, parent: Context, trace: Trace) -> None:
@@ -158,8 +153,7 @@ def _call_attributes(call: LlmCallRecord, with_content: bool) -> dict[str, Any]:
     reply = call.reply
     reasons = [c.finish_reason for c in reply.completions if c.finish_reason] if reply else []
     attributes = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "openai",
+        **CALL,
         "gen_ai.request.model": call.model,
         "gen_ai.request.choice.count": call.options.get("n"),
         "gen_ai.request.temperature": call.options.get("temperature"),
@@ -189,6 +183,10 @@ def _present(attributes: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in attributes.items() if value is not None and value != []}
 
 
+def _ours(attributes: dict[str, Any]) -> dict[str, Any]:
+    return {f"{SCOPE}.{name}": value for name, value in _present(attributes).items()}
+
+
 class _Instruments:
     """The metrics, made once a process."""
 
@@ -200,9 +198,7 @@ class _Instruments:
         self.findings = meter.create_counter("evidencerails.findings", "{finding}", "Findings by kind and category")
         self.score = meter.create_histogram("evidencerails.hallucination_score", "1", "Score of each verified report")
         self.check_s = meter.create_histogram("evidencerails.check.duration", "s", "Duration of each check")
-        self.guard_s = meter.create_histogram(
-            "evidencerails.guard.duration", "s", "Duration of all checks of a response"
-        )
+        self.guard_s = meter.create_histogram("evidencerails.guard.duration", "s", "Duration of all checks together")
         self.tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens of each LLM call")
         self.call_s = meter.create_histogram("gen_ai.client.operation.duration", "s", "Duration of each LLM call")
 
@@ -225,17 +221,9 @@ def _record_metrics(trace: Trace) -> None:
         labels = {"check": record.result.name, "status": record.result.status}
         made.check_s.record(record.result.duration_ms / 1000, labels)
     for call in trace.llm_calls:
-        _record_call(made, call)
-
-
-def _record_call(made: _Instruments, call: LlmCallRecord) -> None:
-    labels = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "openai",
-        "gen_ai.request.model": call.model,
-    }
-    ended = {**labels, "error.type": call.error} if call.error else labels
-    made.call_s.record(max(0, call.end_ns - call.start_ns) / 1e9, ended)
-    if call.reply is not None:
-        made.tokens.record(call.reply.prompt_tokens, {**labels, "gen_ai.token.type": "input"})
-        made.tokens.record(call.reply.completion_tokens, {**labels, "gen_ai.token.type": "output"})
+        labels = {**CALL, "gen_ai.request.model": call.model}
+        ended = {**labels, "error.type": call.error} if call.error else labels
+        made.call_s.record(max(0, call.end_ns - call.start_ns) / 1e9, ended)
+        if call.reply is not None:
+            made.tokens.record(call.reply.prompt_tokens, {**labels, "gen_ai.token.type": "input"})
+            made.tokens.record(call.reply.completion_tokens, {**labels, "gen_ai.token.type": "output"})

@@ -1,7 +1,7 @@
 """Our spans as children of NeMo's: its OpenTelemetry adapter, which also emits what the guard did inside an action.
 
 NeMo makes the spans of a turn after the turn, from its log. The traces of the turn's checks wait until then; each goes
-below the span of the action whose time holds it. Turns are told apart by NeMo's own object for a turn, which a task
+below the span of the action whose time holds it. Turns differ by NeMo's own object for a turn, which a task
 hands down to all it awaits. What NeMo never asks for (streams, `generate_events`) is emitted on its own.
 """
 

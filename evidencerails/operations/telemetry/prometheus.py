@@ -1,4 +1,4 @@
-"""What `/metrics` of the service tells Prometheus. Labels come from closed sets, so no caller can grow them."""
+"""What `/metrics` of the service gives to Prometheus. Labels come from closed sets, so no caller can add any."""
 
 from __future__ import annotations
 

@@ -1,21 +1,49 @@
-"""Deletes what has been kept long enough, a few rows at a time: other writers get in between."""
+"""Puts records into the tables, and deletes what has been kept long enough. Blocking: call it in a thread."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from evidencerails.errors import StoreError
 from evidencerails.operations.store.clock import iso
 from evidencerails.operations.store.engine import reading, writing
 from evidencerails.operations.store.models import FindingRow, NoticeRow, ReportRow, ReviewEventRow, ReviewRow
+from evidencerails.operations.store.records import Record
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
-MANY = 500
-DAY_S = 86_400.0
+MANY = 100
+"""Rows of one statement: databases limit its parameters, and other writers get in between deletions."""
+
+
+def insert_records(engine: Engine, records: Sequence[Record]) -> None:
+    """Put records into the tables, all of them or none; one that is there already is left alone.
+
+    Raises:
+        StoreError: the database did not take them.
+    """
+    with writing(engine) as connection:
+        for start in range(0, len(records), MANY):
+            _insert(connection, records[start : start + MANY])
+
+
+def _insert(connection: Connection, records: Sequence[Record]) -> None:
+    ids = [record["report"]["id"] for record in records]
+    known = set(connection.execute(select(ReportRow.id).where(ReportRow.id.in_(ids))).scalars())
+    new = {record["report"]["id"]: record for record in records if record["report"]["id"] not in known}
+    if not new:
+        return
+    dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(ReportRow).on_conflict_do_nothing(index_elements=["id"])
+    connection.execute(statement, [record["report"] for record in new.values()])
+    findings = [finding for record in new.values() for finding in record["findings"]]
+    if findings:
+        connection.execute(insert(FindingRow), findings)
 
 
 def delete_reports_before(engine: Engine, before: float, *, force: bool = False) -> int:

@@ -1,1 +1,0 @@
-"""What in a text names something that must exist: one file a kind."""
