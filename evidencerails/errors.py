@@ -180,7 +180,7 @@ DID_YOU_MEAN = "; did you mean "
 """Stands in a finding's reason before what a source of knowledge has instead: words of the source."""
 
 
-def told(outline: str, words: object) -> str:
+def with_cause(outline: str, words: object) -> str:
     """A message of ours with the words of others behind it."""
     return f"{outline}{SAID}{words}"
 
@@ -188,15 +188,15 @@ def told(outline: str, words: object) -> str:
 def reason_of(error: BaseException) -> str:
     """An error as a reason: its kind and message; of an error that is not ours the message is words of others."""
     kind = type(error).__name__
-    return f"{kind}: {error}" if isinstance(error, EvidencerailsError) else told(kind, error)
+    return f"{kind}: {error}" if isinstance(error, EvidencerailsError) else with_cause(kind, error)
 
 
-def without_words_of_others(text: str) -> str:
+def redact_external_text(text: str) -> str:
     """What may leave the app, or be logged, of a message or reason."""
     return text.split(SAID)[0].split(DID_YOU_MEAN)[0]
 
 
-def place_of(error: BaseException) -> str:
+def traceback_summary(error: BaseException) -> str:
     """Type of an error and the frames it came through, for logs: its message may quote an answer or evidence."""
     frames = traceback.extract_tb(error.__traceback__)
     return " < ".join(

@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evidencerails.errors import ModelFileError, NliError, told
+from evidencerails.errors import ModelFileError, NliError, with_cause
 from evidencerails.nli.base import LABELS, Pair
 from evidencerails.nli.evidence_states import EvidenceStates
 from evidencerails.nli.model_file import MODEL_FOLDER, ONNX, REMEDY, TOKENIZER, read_description, verify_file
@@ -220,7 +220,7 @@ class EmbeddedModel:
         try:
             logits, states = self._session().run(["logits", "states"], feeds)
         except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
-            raise NliError(told(f"onnxruntime failed on model {self.name!r}", error)) from error
+            raise NliError(with_cause(f"onnxruntime failed on model {self.name!r}", error)) from error
         return logits, states
 
     def _session(self) -> Any:

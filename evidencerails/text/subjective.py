@@ -76,7 +76,7 @@ def subject_of(claim: str) -> Subject | None:
     if not bare or len(bare.split()) > MAX_WORDS or _CARRIES_MORE.search(bare):
         return None
     values = values_of(text)
-    if values.quantities or values.moments:
+    if values.quantities or values.temporal:
         return None
     bare = re.sub(r"\b(it|that|this|he|she)'s\b", r"\1 is", bare)
     own = _FRAME.sub("", bare, count=1) if _FRAME.match(bare) else bare

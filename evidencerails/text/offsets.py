@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-Stretch = tuple[int, int]
+Offsets = tuple[int, int]
 
 
-def masked(text: str, taken: Iterable[Stretch]) -> str:
+def masked(text: str, taken: Iterable[Offsets]) -> str:
     """The text with the taken stretches blanked out, offsets unchanged."""
     pieces, last = [], 0
     for start, end in sorted(taken):
