@@ -6,7 +6,7 @@ EvidencerailsError
 ├── PromptError            a prompt template is broken or lacks a variable
 ├── ModelFileError         a model file is missing, damaged or of another version
 ├── MissingExtraError      a feature needs an optional package
-├── ResponseBlockedError   outside NeMo, a guard was told to raise and a response is blocked; `.report`
+├── ResponseBlockedError   outside NeMo, a guard set to raise, and a response is blocked; `.report`
 ├── StoreError             the store cannot be opened, written or read; `.retryable`
 ├── ReviewError            a review cannot be found, or not be decided or released as asked
 │   └── ReviewConflictError   somebody else has decided it first; `.state`, `.reviewer`
@@ -181,7 +181,7 @@ DID_YOU_MEAN = "; did you mean "
 
 
 def with_cause(outline: str, words: object) -> str:
-    """A message of ours with the words of others behind it."""
+    """A message of ours followed by external text (`words`), marked so that it can be redacted."""
     return f"{outline}{SAID}{words}"
 
 

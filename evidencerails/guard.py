@@ -203,8 +203,8 @@ class Guard:
             shown = await context.nli.run(with_arguments, exchange)
         arguments = shown.response[len(exchange.response) :]
         with tracing(self.config.telemetry, self.trace_sink) as trace:
-            told = [trace.note_check, *([on_check] if on_check else [])]
-            report = await self._report(running, exchange, context, cap, told, arguments)
+            listeners = [trace.note_check, *([on_check] if on_check else [])]
+            report = await self._report(running, exchange, context, cap, listeners, arguments)
             if mitigate:
                 report = await self._acted_on(report, running, exchange, context, cap, arguments)
             total_ms = (time.perf_counter() - started) * 1000
@@ -220,11 +220,11 @@ class Guard:
         exchange: Exchange,
         context: CheckContext,
         cap: Decision | None,
-        told: Sequence[Callable[[CheckResult], None]],
+        listeners: Sequence[Callable[[CheckResult], None]],
         arguments: str,
     ) -> Report:
         try:
-            return await _checked(checks, exchange, context, cap=cap, told=told, arguments=arguments)
+            return await _checked(checks, exchange, context, cap=cap, listeners=listeners, arguments=arguments)
         except Exception as error:  # boundary to verification and measures, whose models fail too: no verdict then
             log.error("evidencerails: the checks could not be brought together: %s", traceback_summary(error))
             reason = f"check_failed: {reason_of(error)}"
@@ -400,7 +400,7 @@ async def _checked(
     context: CheckContext,
     *,
     cap: Decision | None = None,
-    told: Sequence[Callable[[CheckResult], None]] = (),
+    listeners: Sequence[Callable[[CheckResult], None]] = (),
     arguments: str = "",
 ) -> Report:
     """The report of these checks, decided over but not acted on.
@@ -409,7 +409,7 @@ async def _checked(
         arguments: what the arguments of tool calls state, as text that stands behind the response.
     """
     whole = _with_text(exchange, arguments)
-    runs = (_run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, told) for c in checks)
+    runs = (_run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, listeners) for c in checks)
     results = await asyncio.gather(*runs)
     found, verified = await verify_claims(without_doubles(results), exchange, context)
     found = await with_measures(found, exchange, context)
@@ -439,9 +439,9 @@ def _without_repair_of_calls(report: Report, exchange: Exchange) -> Report:
 
 
 async def _run_check(
-    check: Check, exchange: Exchange, context: CheckContext, told: Sequence[Callable[[CheckResult], None]] = ()
+    check: Check, exchange: Exchange, context: CheckContext, listeners: Sequence[Callable[[CheckResult], None]] = ()
 ) -> CheckResult:
-    """Run one check; whatever goes wrong inside becomes an unverified result, never a score. `told` get the result."""
+    """Run one check; whatever goes wrong inside becomes an unverified result, never a score. `listeners` get the result."""
     enter_check(check.name)
     started = time.perf_counter()
     try:
@@ -455,8 +455,8 @@ async def _run_check(
     if isinstance(check, _CheckOfInput):
         result = check.named(result)
     result = result.model_copy(update={"duration_ms": (time.perf_counter() - started) * 1000})
-    for tell in told:
-        tell(result)
+    for notify in listeners:
+        notify(result)
     return result
 
 

@@ -177,7 +177,7 @@ class LlmUsage(Value):
 
 
 class Change(Value):
-    """One stretch of a response that a repair wrote again; an empty `after` took it out."""
+    """One part of a response that a repair rewrote; an empty `after` took it out."""
 
     before: Span
     after: str
@@ -232,7 +232,7 @@ class Abstention(Value):
     """Parts that were not measured; they counted nothing."""
     reasons: tuple[str, ...] = ()
     message: str = ""
-    """What the user is told in place of the answer."""
+    """What the user is shown in place of the answer."""
 
 
 class Gate(Value):
@@ -395,11 +395,11 @@ def _hide_what_may_quote_evidence(data: dict[str, Any]) -> None:
         holder["reason"] = redact_external_text(holder["reason"])
     for check in data["checks"].values():
         check["details"] = _redact_external_text(check["details"])
-    told = {c["reason"]: _without_explanation(c) for c in data["claims"] if c["method"].startswith(JUDGED_BY_MODEL)}
+    redacted = {c["reason"]: _without_explanation(c) for c in data["claims"] if c["method"].startswith(JUDGED_BY_MODEL)}
     for item in (*data["findings"], *data["claims"]):
-        item["reason"] = told.get(item["reason"], item["reason"])
+        item["reason"] = redacted.get(item["reason"], item["reason"])
     for holder in (data, *data["checks"].values()):
-        for reason, shown in told.items():
+        for reason, shown in redacted.items():
             holder["reason"] = holder["reason"].replace(reason, shown)
     for check in data["checks"].values():
         for row in check["details"].get("contradicted_evidence", ()):
@@ -407,7 +407,7 @@ def _hide_what_may_quote_evidence(data: dict[str, Any]) -> None:
     for verified in data["verification"]:
         verified.pop("answer")
     for item in (data["repair"] or {"changes": ()})["changes"]:
-        item["reason"] = told.get(item["reason"], item["reason"])
+        item["reason"] = redacted.get(item["reason"], item["reason"])
 
 
 def _redact_external_text(value: Any) -> Any:

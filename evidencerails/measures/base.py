@@ -48,7 +48,7 @@ class ClaimScore(Value):
     reason: str = ""
     """Why there is no score; or what the score rests on."""
     label: Label | None = None
-    """The label this measure alone would give, where it tells labels apart."""
+    """The label this measure alone would give, where it distinguishes labels."""
     evidence: tuple[Quote, ...] = ()
     details: dict[str, Any] = Field(default_factory=dict)
 

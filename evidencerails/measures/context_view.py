@@ -1,4 +1,4 @@
-"""What a generator was given, as far as it tells why an answer went wrong: relevance, place and age of each passage."""
+"""What a generator was given, as far as it explains why an answer went wrong: relevance, place and age of each passage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evidencerails.measures.lexical import LexicalFeatures, WordIndex, lexical_f
 from evidencerails.text.claimable import clean
 
 CHARACTERS_PER_TOKEN = 4.0
-"""English text; good enough to tell the middle of a context from its ends."""
+"""English text; good enough to distinguish the middle of a context from its ends."""
 ENDS = 0.9
 """Attention that the very first and the very last token get beside the floor (alpha of 20.2.4)."""
 FLOOR = 0.1
@@ -160,7 +160,7 @@ class ContextView:
 
     @cached_property
     def giving_orders(self) -> list[int]:
-        """Places of passages that tell their reader what to do: instructions hidden in evidence."""
+        """Places of passages that give their reader orders: instructions hidden in evidence."""
         return [place for place, passage in enumerate(self.passages) if _ORDERS.search(passage.text[:MAX_READ])]
 
     @property

@@ -16,7 +16,7 @@ FEATURES = (
     *("missing_words", "missing_near", "missing_bigrams", "missing_numbers", "missing_dates", "missing_names"),
     *("dispersion", "negation"),
 )
-"""Names of the features in the order of `evidence_features`; `verdict.json` weighs them by name."""
+"""Names of the features in the order of `evidence_features`."""
 
 ROUNDING = 0.05
 """A number said to be about right ("around 500") may be off by this share."""
@@ -100,7 +100,7 @@ _COUNTED = frozenset(
     {*_SMALL_NUMBERS, *_ORDINALS, *_SCALES, *_UNITS, *_MONTHS} - {"second", "may", "mar", "min", "one"}
 )
 _RUNNING = re.compile(r"\w+(?:'\w+)?")
-_SENTENCE_BORDER = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE_BOUNDARY = re.compile(r"(?<=[.!?])\s+|\n+")
 _NAME = re.compile(r"[^\W\d_](?:[^\W\d_]|['’.&-](?=[^\W\d_]))*")
 
 
@@ -246,7 +246,7 @@ class WordIndex:
     def sentences(self) -> list[tuple[frozenset[str], bool]]:
         """Stems of each sentence, and whether it denies something; worked out when first asked for."""
         if self._sentences is None:
-            parts = (part for text in self._texts for part in _SENTENCE_BORDER.split(text) if part.strip())
+            parts = (part for text in self._texts for part in _SENTENCE_BOUNDARY.split(text) if part.strip())
             self._sentences = [(frozenset(_stems(part)), _denies(part)) for part in parts]
         return self._sentences
 
@@ -347,8 +347,8 @@ def lexical_overlap(claim: LexicalFeatures, near: WordIndex) -> float:
 
     Numbers are left out (a contradiction often lies in them), names count twice.
     """
-    told = dict.fromkeys(claim.content)
-    weights = dict.fromkeys(told, 1.0) | {stem_of(name) or name: 2.0 for name in claim.names}
+    stems = dict.fromkeys(claim.content)
+    weights = dict.fromkeys(stems, 1.0) | {stem_of(name) or name: 2.0 for name in claim.names}
     shared = sum(weight for word, weight in weights.items() if word in near.content)
     return shared / sum(weights.values()) if weights else 0.0
 
@@ -362,7 +362,7 @@ def _missing(items: Sequence[object], is_there: object) -> float:
 
 @lru_cache(maxsize=50_000)
 def stem_of(word: str) -> str:
-    """The lower-cased word without the commonest English endings; empty for words that tell nothing."""
+    """The lower-cased word without the commonest English endings; empty for stop words."""
     word = re.sub(r"['’]\w{1,2}$", "", word)
     if word in _STOP_WORDS or not word:
         return ""

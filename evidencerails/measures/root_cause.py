@@ -116,7 +116,7 @@ def _cause(cause: RootCause, weight: float, reason: str, **more: object) -> Caus
 
 def _knowledge_gap(signs: _Signs) -> Iterable[Cause]:
     """20.2.2: the model generates anyway where it does not know; its uncertainty shows in samples that differ."""
-    finding, told = signs.finding, signs.disagreement
+    finding, disagreement = signs.finding, signs.disagreement
     if finding.kind == "inconsistent_samples":
         yield _cause("knowledge_gap", finding.score or 0.6, "asked again, the model says something else")
     elif finding.violation == "nonexistent_source" or finding.kind == "factual_fabrication":
@@ -124,8 +124,10 @@ def _knowledge_gap(signs: _Signs) -> Iterable[Cause]:
     elif finding.kind == "unsupported_claim" and not signs.view.passages:
         yield _cause("knowledge_gap", 0.6, "no evidence was given; the model wrote from memory")
     elif finding.kind == "unsupported_claim" and not signs.is_against_evidence:
-        weight = 0.4 if told is None else 0.3 + 0.6 * told
-        reason = "nothing given to the model says so" + ("" if told is None else f"; samples disagree by {told:.0%}")
+        weight = 0.4 if disagreement is None else 0.3 + 0.6 * disagreement
+        reason = "nothing given to the model says so" + (
+            "" if disagreement is None else f"; samples disagree by {disagreement:.0%}"
+        )
         yield _cause("knowledge_gap", weight, reason)
 
 
@@ -145,7 +147,7 @@ def _distribution_shift(signs: _Signs) -> Iterable[Cause]:
 
 
 def _context_overflow(signs: _Signs) -> Iterable[Cause]:
-    """20.2.4: evidence in the middle of a long context is lost. Told with its place, in tokens and as a share."""
+    """20.2.4: evidence in the middle of a long context is lost. Reported with its place, in tokens and as a share."""
     place = signs.deciding if signs.deciding is not None else signs.nearest
     if place is None or not (signs.is_against_evidence or signs.finding.label == "partially_supported"):
         return

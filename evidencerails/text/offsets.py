@@ -1,4 +1,4 @@
-"""Stretches of a text, as character offsets."""
+"""Parts of a text as (start, end) character offsets, and a text with such parts masked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Offsets = tuple[int, int]
 
 
 def masked(text: str, taken: Iterable[Offsets]) -> str:
-    """The text with the taken stretches blanked out, offsets unchanged."""
+    """The text with the taken parts blanked out, offsets unchanged."""
     pieces, last = [], 0
     for start, end in sorted(taken):
         if start >= last:

@@ -1,8 +1,8 @@
 """One value said in two ways: 1.5 km and 1,500 m, a dozen and twelve, half and 50 %, World War II and 2.
 
 A small model, and word evidence, compare numbers as they are written. So a claim is read with the words that the
-evidence has for the same value (`in_units_of`), and of a value that no conversion makes equal it is known that it is
-another one (`conflicts_with`).
+evidence has for the same value (`in_units_of`), and a value that no conversion makes equal is a
+conflict (`conflicts_with`).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _LINKING = re.compile(r"\s(?:of|the|as)(?:\s\w+)?$", re.IGNORECASE)
 
 
 class _StatedQuantity(NamedTuple):
-    """A quantity with the words that tell it."""
+    """A quantity with the words that state it."""
 
     quantity: Quantity
     text: str
     is_bound: bool
-    """True for a border ("at least 90 minutes") or a rate, which is no value."""
+    """True for a bound ("at least 90 minutes") or a rate, which is no value."""
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
@@ -94,20 +94,20 @@ def _in_place_of(own: _StatedQuantity, same: _StatedQuantity) -> str:
     return _core(same.text) + ((" of" + linking[0].removeprefix(" of")) if linking else "")
 
 
-_BORDER = re.compile(
+_BOUND_WORDS = re.compile(
     r"(?:^|\b(?:is|are|was|were|be|been|has|have|had|of|with|for|by|in|at|to|from|and|after|than|or),?\s)"
     r"(?P<words>(?P<over>over)|(?P<under>under))\s$"
     r"|\b(?P<more>more than|at least|no (?:fewer|less) than|in excess of|upwards of)\s$"
     r"|(?<!no )(?<!not )\b(?P<less>less than|fewer than|no more than|at most)\s$",
     re.IGNORECASE,
 )
-"""Words before a number that make it a border. "Orders over 50 dollars" has none of these: there a rule is told."""
+"""Words before a number that make it a bound. "Orders over 50 dollars" has none of these: there a rule is stated."""
 _RULE = re.compile(
     r"\b(?:must|need\w*|requir\w+|allow\w*|permit\w*|may|can|could|should|shall|will|would|eligib\w+|qualif\w+|"
     r"minimum|maximum|limit\w*|entitle\w*|if|unless|free|valid|when|whenever|anyone|only)\b",
     re.IGNORECASE,
 )
-"""Where a rule is told, another border is another rule: "at least 16 years" does not follow from 18."""
+"""Where a rule is stated, another bound is another rule: "at least 16 years" does not follow from 18."""
 
 
 def _changed_bounds(
@@ -117,20 +117,20 @@ def _changed_bounds(
     if not any(own.is_bound for own in ours) or _RULE.search(claim):
         return
     for own in ours:
-        border = _BORDER.search(claim[: own.quantity.start])
-        if border is None or not (own.quantity.unit or own.quantity.kind == "percent"):
+        bound = _BOUND_WORDS.search(claim[: own.quantity.start])
+        if bound is None or not (own.quantity.unit or own.quantity.kind == "percent"):
             continue
         for text in texts:
             there = [t for t in _quantities(text) if (t.quantity.kind, t.quantity.unit) == own.quantity[0:3:2]]
             if there:
-                if not _RULE.search(text) and _is_within(own, there, is_lower=bool(border["over"] or border["more"])):
-                    start = border.start("words") if border["words"] else border.start()
+                if not _RULE.search(text) and _is_within(own, there, is_lower=bool(bound["over"] or bound["more"])):
+                    start = bound.start("words") if bound["words"] else bound.start()
                     yield start, own.quantity.end, _in_place_of(own, there[0])
                 break
 
 
 def _is_within(own: _StatedQuantity, there: Sequence[_StatedQuantity], *, is_lower: bool) -> bool:
-    """True if the evidence tells one value, no border, and it lies on the right side."""
+    """True if the evidence states one value, no bound, and it lies on the right side."""
     values = {stated.quantity.value for stated in there}
     if len(values) != 1 or any(stated.is_bound for stated in there):
         return False
@@ -231,7 +231,7 @@ def _changed_names(ours: Sequence[NumberedName], texts: Sequence[str]) -> Iterat
 def conflicts_with(claim: str, text: str) -> bool:
     """True if the text has, in another unit or spelling, another value of a kind for which it lacks the claim's.
 
-    Values in one unit and one spelling are for others to compare; a border ("at least 90 minutes") tells no value.
+    Values in one unit and one spelling are for others to compare; a bound ("at least 90 minutes") states no value.
     """
     return _conflicts_in_measure(claim, text) or names_another(claim, text)
 
@@ -253,7 +253,7 @@ def _conflicts_in_measure(claim: str, text: str) -> bool:
 
 
 def _states_a_value(own: _StatedQuantity, stated: _StatedQuantity) -> bool:
-    """False for a border, unless in another currency: "more than 5 euros" says nothing about 7 dollars."""
+    """False for a bound, unless in another currency: "more than 5 euros" says nothing about 7 dollars."""
     is_foreign = own.quantity.kind == stated.quantity.kind == "money" and own.quantity.unit != stated.quantity.unit
     return is_foreign or not (own.is_bound or stated.is_bound)
 

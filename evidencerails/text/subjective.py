@@ -83,7 +83,7 @@ def subject_of(claim: str) -> Subject | None:
     if _OPINION.fullmatch(own):
         return "opinion"
     if len([name for name in values.names if not name.is_initial]) > 1:
-        return None  # "I love that Ann Holm left the board of Nordvik" tells of an event
+        return None  # "I love that Ann Holm left the board of Nordvik" reports an event
     kinds: tuple[tuple[re.Pattern[str], Subject], ...] = ((_WISH, "wish"), (_FEELING, "feeling"), (_GUESS, "guess"))
     found = next((kind for pattern, kind in kinds if pattern.fullmatch(bare)), None)
     return None if found and _tells_of_an_event(bare) else found

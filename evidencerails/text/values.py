@@ -26,7 +26,7 @@ class Quantity(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A run of capitalised words; `is_initial` if a sentence begins with it, where a capital tells nothing."""
+    """A run of capitalised words; `is_initial` if a sentence begins with it, where a capital says nothing."""
 
     text: str
     words: tuple[str, ...]
@@ -44,7 +44,7 @@ class Values(NamedTuple):
 
 
 def values_of(text: str) -> Values:
-    """Quantities, temporal and names of a text, in order; no stretch of text is in two of them."""
+    """Quantities, temporal expressions and names of a text, in order; no part of the text is in two of them."""
     temporal = temporal_expressions(text)
     taken = [(expression.start, expression.end) for expression in temporal]
     quantities = list(_quantities(masked(text, taken)))

@@ -68,7 +68,7 @@ OTHER = [
     ("Louis the 15th built it.", "Louis XIV built it."),
 ]
 NEITHER = [
-    # nothing to reword, and nothing that tells another value
+    # nothing to reword, and nothing that states another value
     ("It is 1,500 metres long.", "It is 300 metres high."),
     ("It lasts 90 minutes.", "It cost 90 million dollars."),
     ("It lasts 2 hours.", "It lasts at least 90 minutes."),
@@ -145,7 +145,7 @@ def test_a_value_in_the_claims_own_words_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("claim", "told", "equal"),
+    ("claim", "stated", "equal"),
     [
         ("1.8 m", "6 feet", True),  # 1.829 m
         ("2.1 m", "6 feet", False),
@@ -162,7 +162,7 @@ def test_a_value_in_the_claims_own_words_stays() -> None:
         ("2 hours", "2 km", False),
     ],
 )
-def test_rounding(claim: str, told: str, equal: bool) -> None:
+def test_rounding(claim: str, stated: str, equal: bool) -> None:
     # NIST SP 811, appendix B: 1 mi = 1.609344 km, 1 ft = 0.3048 m, 1 lb = 0.45359237 kg
-    (ours,), (theirs,) = quantities_of(claim), quantities_of(told)
-    assert are_equal(ours, theirs, claim, told) is equal
+    (ours,), (theirs,) = quantities_of(claim), quantities_of(stated)
+    assert are_equal(ours, theirs, claim, stated) is equal
