@@ -441,7 +441,7 @@ def _without_repair_of_calls(report: Report, exchange: Exchange) -> Report:
 async def _run_check(
     check: Check, exchange: Exchange, context: CheckContext, listeners: Sequence[Callable[[CheckResult], None]] = ()
 ) -> CheckResult:
-    """Run one check; whatever goes wrong inside becomes an unverified result, never a score. `listeners` get the result."""
+    """Run one check; what goes wrong inside becomes an unverified result, never a score. `listeners` get the result."""
     enter_check(check.name)
     started = time.perf_counter()
     try:

@@ -1,4 +1,4 @@
-"""What a generator was given, as far as it explains why an answer went wrong: relevance, place and age of each passage."""
+"""What a generator was given, as far as it explains a wrong answer: relevance, place and age of each passage."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from evidencerails.exchange import Span
 
 MAX_SENTENCE_TOKENS = 160
-"""Longer sentences are cut at clause or word boundaries, so that a claim always fits an NLI model beside its evidence."""
+"""Longer sentences are cut at clause or word boundaries, so that a claim fits an NLI model beside its evidence."""
 
 PIECE_CHARACTERS = 4_000
 
