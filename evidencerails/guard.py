@@ -210,7 +210,7 @@ class Guard:
             total_ms = (time.perf_counter() - started) * 1000
             timings_ms = {**report.timings_ms, "total": total_ms}
             report = report.model_copy(update={"timings_ms": timings_ms, "llm": _usage(sessions)})
-            report = self._kept(self._told(report, context.config), shown, sampling_rate)
+            report = self._kept(self._with_stricter_settings_noted(report, context.config), shown, sampling_rate)
             trace.finish(shown, report)
         return report
 
@@ -283,8 +283,8 @@ class Guard:
             _CheckOfInput(get_check(name), said) for name, said in missing if name not in self.config.checks
         ]
 
-    def _told(self, report: Report, config: GuardConfig) -> Report:
-        """The report, which says so if it was decided by stricter settings."""
+    def _with_stricter_settings_noted(self, report: Report, config: GuardConfig) -> Report:
+        """The report, with a note if stricter settings decided it because the error budget is exhausted."""
         if config is self.config:
             return report
         return report.model_copy(update={"decided_by": f"{report.decided_by}; error budget exhausted"})

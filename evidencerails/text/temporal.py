@@ -1,4 +1,7 @@
-"""Points in time that a text names: dates, years in digits and in words, decades, clock times, seasons."""
+"""Points in time that a text names: dates, years in digits and in words, decades, clock times, seasons.
+
+In: a text. Out: `TemporalExpression`s with a normalised value and offsets; `values` joins them with numbers and names.
+"""
 
 from __future__ import annotations
 
