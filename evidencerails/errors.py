@@ -6,7 +6,7 @@ EvidencerailsError
 ├── PromptError            a prompt template is broken or lacks a variable
 ├── ModelFileError         a model file is missing, damaged or of another version
 ├── MissingExtraError      a feature needs an optional package
-├── ResponseBlockedError   outside NeMo, a guard was told to raise and a response is blocked; `.report`
+├── ResponseBlockedError   outside NeMo, a guard set to raise, and a response is blocked; `.report`
 ├── StoreError             the store cannot be opened, written or read; `.retryable`
 ├── ReviewError            a review cannot be found, or not be decided or released as asked
 │   └── ReviewConflictError   somebody else has decided it first; `.state`, `.reviewer`
@@ -182,23 +182,23 @@ DID_YOU_MEAN = "; did you mean "
 """Stands in a finding's reason before what a source of knowledge has instead: words of the source."""
 
 
-def told(outline: str, words: object) -> str:
-    """A message of ours with the words of others behind it."""
+def with_cause(outline: str, words: object) -> str:
+    """A message of ours followed by external text (`words`), marked so that it can be redacted."""
     return f"{outline}{SAID}{words}"
 
 
 def reason_of(error: BaseException) -> str:
     """An error as a reason: its kind and message; of an error that is not ours the message is words of others."""
     kind = type(error).__name__
-    return f"{kind}: {error}" if isinstance(error, EvidencerailsError) else told(kind, error)
+    return f"{kind}: {error}" if isinstance(error, EvidencerailsError) else with_cause(kind, error)
 
 
-def without_words_of_others(text: str) -> str:
+def redact_external_text(text: str) -> str:
     """What may leave the app, or be logged, of a message or reason."""
     return text.split(SAID)[0].split(DID_YOU_MEAN)[0]
 
 
-def place_of(error: BaseException) -> str:
+def traceback_summary(error: BaseException) -> str:
     """Type of an error and the frames it came through, for logs: its message may quote an answer or evidence."""
     frames = traceback.extract_tb(error.__traceback__)
     return " < ".join(

@@ -64,7 +64,7 @@ class Value(BaseModel):
 
 
 class Span(Value):
-    """A stretch of a text by character offsets: `whole[start:end] == text` always holds."""
+    """A part of a text by character offsets: `whole[start:end] == text` always holds."""
 
     start: int = Field(ge=0)
     end: int = Field(ge=0)
@@ -125,7 +125,7 @@ class TokenLogprob(Value):
 
 
 class Labels(Value):
-    """Who asked for a check: what records are told apart by."""
+    """Who asked for a check: what distinguishes records."""
 
     flow: str | None = None
     agent: str | None = None

@@ -18,7 +18,7 @@ from evidencerails.checks.granularity import with_levels
 from evidencerails.checks.knowledge.sources import Sources
 from evidencerails.checks.registry import get_check
 from evidencerails.config import GuardConfig
-from evidencerails.errors import EvidencerailsError, InputError, SettingsError, place_of, reason_of
+from evidencerails.errors import EvidencerailsError, InputError, SettingsError, reason_of, traceback_summary
 from evidencerails.exchange import NO_RESPONSE, EvidenceInput, Exchange, PromptInput, Sample, Stakes, as_passages
 from evidencerails.llm.adapt import as_client
 from evidencerails.llm.base import LlmClient
@@ -180,7 +180,7 @@ class Guard:
         sampler: Sampler | None = None,
         on_check: Callable[[CheckResult], None] | None = None,
         mitigate: bool = True,
-        drawn_at: float = 1.0,
+        sampling_rate: float = 1.0,
     ) -> Report:
         """Check a ready exchange.
 
@@ -193,7 +193,7 @@ class Guard:
             sampler: shared by several checks of one turn, so that samples are drawn once.
             on_check: called as each check ends, in the order in which they end.
             mitigate: False leaves it at the decision: nothing is repaired, and nobody is asked to review.
-            drawn_at: share of such exchanges that are checked at all; a kept report stands for the others too.
+            sampling_rate: share of such exchanges that are checked at all; a kept report stands for the others too.
         """
         started = time.perf_counter()
         context, sessions = self._context(exchange, llm, sampler)
@@ -203,14 +203,14 @@ class Guard:
             shown = await context.nli.run(with_arguments, exchange)
         arguments = shown.response[len(exchange.response) :]
         with tracing(self.config.telemetry, self.trace_sink) as trace:
-            told = [trace.note_check, *([on_check] if on_check else [])]
-            report = await self._report(running, exchange, context, cap, told, arguments)
+            listeners = [trace.note_check, *([on_check] if on_check else [])]
+            report = await self._report(running, exchange, context, cap, listeners, arguments)
             if mitigate:
                 report = await self._acted_on(report, running, exchange, context, cap, arguments)
             total_ms = (time.perf_counter() - started) * 1000
             timings_ms = {**report.timings_ms, "total": total_ms}
             report = report.model_copy(update={"timings_ms": timings_ms, "llm": _usage(sessions)})
-            report = self._kept(self._told(report, context.config), shown, drawn_at)
+            report = self._kept(self._with_stricter_settings_noted(report, context.config), shown, sampling_rate)
             trace.finish(shown, report)
         return report
 
@@ -220,13 +220,13 @@ class Guard:
         exchange: Exchange,
         context: CheckContext,
         cap: Decision | None,
-        told: Sequence[Callable[[CheckResult], None]],
+        listeners: Sequence[Callable[[CheckResult], None]],
         arguments: str,
     ) -> Report:
         try:
-            return await _checked(checks, exchange, context, cap=cap, told=told, arguments=arguments)
+            return await _checked(checks, exchange, context, cap=cap, listeners=listeners, arguments=arguments)
         except Exception as error:  # boundary to verification and measures, whose models fail too: no verdict then
-            log.error("evidencerails: the checks could not be brought together: %s", place_of(error))
+            log.error("evidencerails: the checks could not be brought together: %s", traceback_summary(error))
             reason = f"check_failed: {reason_of(error)}"
             results = [CheckResult(name=check.name, status="unverified", reason=reason) for check in checks]
             return build_report(results, context.config, exchange, cap=cap)
@@ -247,7 +247,7 @@ class Guard:
             shown = _with_text(exchange, arguments)
             return await escalate(report, shown, context.config, desk=self._desk, cap=cap)
         except Exception as error:  # boundary to models and the review queue; without an answer the decision blocks
-            log.error("evidencerails: %s could not be carried out: %s", report.decision, place_of(error))
+            log.error("evidencerails: %s could not be carried out: %s", report.decision, traceback_summary(error))
             return report
 
     def unverified_report(
@@ -257,13 +257,13 @@ class Guard:
         results = [CheckResult(name=name, status="unverified", reason=reason) for name in checks]
         return self._kept(build_report(results, self.config, exchange, cap=cap), exchange)
 
-    def _kept(self, report: Report, exchange: Exchange, drawn_at: float = 1.0) -> Report:
+    def _kept(self, report: Report, exchange: Exchange, sampling_rate: float = 1.0) -> Report:
         """The report with the id under which the store keeps it, if it does."""
         if self.store is None:
             return report
         store = self.settings_in_force.store
         rate = float(getattr(store.sample, report.stakes)) if store is not None else None
-        report_id = self.store.put(report, exchange, sample_rate=rate, drawn_at=drawn_at)
+        report_id = self.store.put(report, exchange, sample_rate=rate, sampling_rate=sampling_rate)
         return report.model_copy(update={"id": report_id}) if report_id else report
 
     @property
@@ -283,8 +283,8 @@ class Guard:
             _CheckOfInput(get_check(name), said) for name, said in missing if name not in self.config.checks
         ]
 
-    def _told(self, report: Report, config: GuardConfig) -> Report:
-        """The report, which says so if it was decided by stricter settings."""
+    def _with_stricter_settings_noted(self, report: Report, config: GuardConfig) -> Report:
+        """The report, with a note if stricter settings decided it because the error budget is exhausted."""
         if config is self.config:
             return report
         return report.model_copy(update={"decided_by": f"{report.decided_by}; error budget exhausted"})
@@ -400,7 +400,7 @@ async def _checked(
     context: CheckContext,
     *,
     cap: Decision | None = None,
-    told: Sequence[Callable[[CheckResult], None]] = (),
+    listeners: Sequence[Callable[[CheckResult], None]] = (),
     arguments: str = "",
 ) -> Report:
     """The report of these checks, decided over but not acted on.
@@ -409,7 +409,7 @@ async def _checked(
         arguments: what the arguments of tool calls state, as text that stands behind the response.
     """
     whole = _with_text(exchange, arguments)
-    runs = (_run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, told) for c in checks)
+    runs = (_run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, listeners) for c in checks)
     results = await asyncio.gather(*runs)
     found, verified = await verify_claims(without_doubles(results), exchange, context)
     found = await with_measures(found, exchange, context)
@@ -439,9 +439,9 @@ def _without_repair_of_calls(report: Report, exchange: Exchange) -> Report:
 
 
 async def _run_check(
-    check: Check, exchange: Exchange, context: CheckContext, told: Sequence[Callable[[CheckResult], None]] = ()
+    check: Check, exchange: Exchange, context: CheckContext, listeners: Sequence[Callable[[CheckResult], None]] = ()
 ) -> CheckResult:
-    """Run one check; whatever goes wrong inside becomes an unverified result, never a score. `told` get the result."""
+    """Run one check; what goes wrong inside becomes an unverified result, never a score. `listeners` get the result."""
     enter_check(check.name)
     started = time.perf_counter()
     try:
@@ -450,13 +450,13 @@ async def _run_check(
         result = _failed(check, error)
         log.warning("evidencerails: check %s: %s", check.name, reason_code(result.reason))
     except Exception as error:  # boundary to checks, models and providers: nothing of theirs may reach the app
-        log.error("evidencerails: check %s failed: %s", check.name, place_of(error))
+        log.error("evidencerails: check %s failed: %s", check.name, traceback_summary(error))
         result = _failed(check, error)
     if isinstance(check, _CheckOfInput):
         result = check.named(result)
     result = result.model_copy(update={"duration_ms": (time.perf_counter() - started) * 1000})
-    for tell in told:
-        tell(result)
+    for notify in listeners:
+        notify(result)
     return result
 
 

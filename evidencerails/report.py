@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evidencerails.errors import without_words_of_others
+from evidencerails.errors import redact_external_text
 from evidencerails.exchange import Span, Stakes, Value
 
 Status = Literal["grounded", "hallucinated", "unverified"]
@@ -177,7 +177,7 @@ class LlmUsage(Value):
 
 
 class Change(Value):
-    """One stretch of a response that a repair wrote again; an empty `after` took it out."""
+    """One part of a response that a repair rewrote; an empty `after` took it out."""
 
     before: Span
     after: str
@@ -232,7 +232,7 @@ class Abstention(Value):
     """Parts that were not measured; they counted nothing."""
     reasons: tuple[str, ...] = ()
     message: str = ""
-    """What the user is told in place of the answer."""
+    """What the user is shown in place of the answer."""
 
 
 class Gate(Value):
@@ -390,16 +390,16 @@ def _hide_what_may_quote_evidence(data: dict[str, Any]) -> None:
     """A model explains its verdict in words of the evidence, a provider may quote what it was sent, and the list of
     contradicted sentences is nothing else."""
     for check in data["checks"].values():
-        data["reason"] = data["reason"].replace(check["reason"], without_words_of_others(check["reason"]))
+        data["reason"] = data["reason"].replace(check["reason"], redact_external_text(check["reason"]))
     for holder in (data, *data["checks"].values(), *data["claims"], *data["findings"]):
-        holder["reason"] = without_words_of_others(holder["reason"])
+        holder["reason"] = redact_external_text(holder["reason"])
     for check in data["checks"].values():
-        check["details"] = _without_words_of_others(check["details"])
-    told = {c["reason"]: _without_explanation(c) for c in data["claims"] if c["method"].startswith(JUDGED_BY_MODEL)}
+        check["details"] = _redact_external_text(check["details"])
+    redacted = {c["reason"]: _without_explanation(c) for c in data["claims"] if c["method"].startswith(JUDGED_BY_MODEL)}
     for item in (*data["findings"], *data["claims"]):
-        item["reason"] = told.get(item["reason"], item["reason"])
+        item["reason"] = redacted.get(item["reason"], item["reason"])
     for holder in (data, *data["checks"].values()):
-        for reason, shown in told.items():
+        for reason, shown in redacted.items():
             holder["reason"] = holder["reason"].replace(reason, shown)
     for check in data["checks"].values():
         for row in check["details"].get("contradicted_evidence", ()):
@@ -407,15 +407,15 @@ def _hide_what_may_quote_evidence(data: dict[str, Any]) -> None:
     for verified in data["verification"]:
         verified.pop("answer")
     for item in (data["repair"] or {"changes": ()})["changes"]:
-        item["reason"] = told.get(item["reason"], item["reason"])
+        item["reason"] = redacted.get(item["reason"], item["reason"])
 
 
-def _without_words_of_others(value: Any) -> Any:
+def _redact_external_text(value: Any) -> Any:
     if isinstance(value, str):
-        return without_words_of_others(value)
+        return redact_external_text(value)
     if isinstance(value, dict):
-        return {key: _without_words_of_others(item) for key, item in value.items()}
-    return [_without_words_of_others(item) for item in value] if isinstance(value, list) else value
+        return {key: _redact_external_text(item) for key, item in value.items()}
+    return [_redact_external_text(item) for item in value] if isinstance(value, list) else value
 
 
 def _without_explanation(claim: dict[str, Any]) -> str:

@@ -239,7 +239,7 @@ async def test_the_report_of_every_check_survives_json_and_its_spans_are_verbati
     assert spans and all(text[span.start : span.end] == span.text for span in spans)
 
 
-async def test_timings_and_version_are_told() -> None:
+async def test_timings_and_version_are_reported() -> None:
     report = await Guard(nli=EchoNli(delay_s=0.02)).check(TEXT, evidence=TEXT)
     assert report.timings_ms["total"] >= report.timings_ms["grounding"] >= 20
     assert report.version and report.checks["grounding"].version and report.evidence_from == "argument"

@@ -1,4 +1,4 @@
-"""Statements chosen so that their wording alone does not tell right from wrong.
+"""Statements chosen so that their wording alone does not separate right from wrong.
 
 In: rows of written passages. Out: the same rows without the statements that a reader of surfaces would guess: overlap
 with the evidence, length, the words of a statement by itself, and any linear mix of these are left near chance (AUROC

@@ -38,7 +38,7 @@ from evidencerails.adapters.wording import (
     withheld_text,
     written_into,
 )
-from evidencerails.errors import InputError, ResponseBlockedError, SettingsError, place_of, reason_of
+from evidencerails.errors import InputError, ResponseBlockedError, SettingsError, reason_of, traceback_summary
 from evidencerails.exchange import (
     Exchange,
     Message,
@@ -172,7 +172,7 @@ class GuardRunnable(Runnable[Any, Any]):
         if isinstance(error, InputError):
             reason = f"bad_evidence: {error}"
         else:
-            log.error("evidencerails: the evidence of a chain could not be fetched: %s", place_of(error))
+            log.error("evidencerails: the evidence of a chain could not be fetched: %s", traceback_summary(error))
             reason = f"evidence_failed: {reason_of(error)}"
         return self.guard.unverified_report(self.guard.config.checks, reason, Exchange(response=subject.text))
 

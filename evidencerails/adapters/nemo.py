@@ -22,7 +22,7 @@ from evidencerails.adapters.nemo_schema import NO_SCHEMA, lacks_schema, with_sch
 from evidencerails.adapters.nemo_stream import StreamedAnswer
 from evidencerails.adapters.nemo_turn import Turn, turn_key
 from evidencerails.adapters.wording import withheld_text
-from evidencerails.errors import EvidencerailsError, InputError, place_of, reason_of
+from evidencerails.errors import EvidencerailsError, InputError, reason_of, traceback_summary
 from evidencerails.exchange import Exchange, Labels, Message, Stakes
 from evidencerails.report import Report
 
@@ -142,7 +142,7 @@ def _second_repair(report: Report) -> Report:
 
 def _failed(error: Exception, rail: Rail, flag: Any, call: ActionCall, plugin: NemoPlugin, turn: Turn) -> Verdict:
     """The verdict of a rail that broke before its check began: unverified, if the check was asked for at all."""
-    log.error("evidencerails: %s could not run: %s", rail.name, place_of(error))
+    log.error("evidencerails: %s could not run: %s", rail.name, traceback_summary(error))
     if plugin.config.activation == "shadow":
         return not_run(SHADOW)
     if plugin.config.activation == "per_response" and not _is_asked_for(flag, call):
@@ -191,7 +191,7 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ca
     parse, stakes = _parser(call, plugin), stakes_in(call.context)
     key = call.answer_call.id if call.answer_call else _key_of(call)
 
-    async def check(drawn_at: float = 1.0) -> Report:
+    async def check(sampling_rate: float = 1.0) -> Report:
         labels = Labels(flow=rail.name, model=plugin.model_name)
         exchange = Exchange(
             response=text, prompt=conversation, is_chunk=call.is_streaming, stakes=stakes, labels=labels
@@ -207,11 +207,11 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ca
             client = plugin.client(call.llm)
             sampler = _sampler(plugin, key, client, prompt, parse) if "consistency" in rail.checks else None
             report = await plugin.guard.check_exchange(
-                exchange, checks=rail.checks, cap=rail.cap, llm=client, sampler=sampler, drawn_at=drawn_at
+                exchange, checks=rail.checks, cap=rail.cap, llm=client, sampler=sampler, sampling_rate=sampling_rate
             )
             return with_remedy(report, plugin.config.evidence)
         except Exception as error:  # boundary to the user's evidence, knowledge base and model: none may break the turn
-            log.error("evidencerails: %s could not run: %s", rail.name, place_of(error))
+            log.error("evidencerails: %s could not run: %s", rail.name, traceback_summary(error))
             return _failed_report(error, rail, exchange, plugin)
 
     return check

@@ -13,7 +13,7 @@ from evidencerails.adapters.nemo_evidence import EvidenceSources, find_evidence
 from evidencerails.adapters.nemo_flags import is_set
 from evidencerails.adapters.nemo_outcome import ANSWER_KEY, Verdict, not_run
 from evidencerails.adapters.wording import ABSTAIN_MESSAGE, UNVERIFIED_MESSAGE, bot_message
-from evidencerails.errors import place_of
+from evidencerails.errors import traceback_summary
 from evidencerails.exchange import Passage
 from evidencerails.mitigation.abstain import ABSTAIN_LEAD
 from evidencerails.report import Abstention
@@ -38,7 +38,7 @@ async def run_input_rail(rail: Rail, flag: Any, call: ActionCall, plugin: NemoPl
     try:
         found = await _found(call, plugin)
     except Exception as error:  # boundary to the user's evidence and knowledge base: neither may break the turn
-        log.error("evidencerails: %s could not run: %s", rail.name, place_of(error))
+        log.error("evidencerails: %s could not run: %s", rail.name, traceback_summary(error))
         return _unverified(error, plugin)
     plain = found.model_dump(mode="json")
     log.info("evidencerails: %s: %s %s", rail.name, found.action, ", ".join(found.reasons))

@@ -11,7 +11,7 @@ from evidencerails.adapters.nemo_action_call import ActionCall
 from evidencerails.adapters.nemo_answerability import evidence_before
 from evidencerails.adapters.nemo_plugin import plugin_of
 from evidencerails.adapters.wording import UNVERIFIED_MESSAGE, bot_message
-from evidencerails.errors import EvidencerailsError, place_of
+from evidencerails.errors import EvidencerailsError, traceback_summary
 
 log = logging.getLogger("evidencerails")
 
@@ -30,6 +30,6 @@ async def grounded_answer(**given: Any) -> Any:
         evidence = await evidence_before(call, plugin)
         answer = await plugin.guard.generate(call.user_message, evidence=evidence, llm=plugin.client(call.llm))
     except Exception as error:  # boundary to evidence, knowledge base and model: none may break the turn
-        log.error("evidencerails: no grounded answer: %s", place_of(error))
+        log.error("evidencerails: no grounded answer: %s", traceback_summary(error))
         return ActionResult(return_value=bot_message(UNVERIFIED_MESSAGE, plugin.bot_messages), context_updates={})
     return ActionResult(return_value=answer.text, context_updates={GENERATION_VARIABLE: answer.model_dump(mode="json")})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from evidencerails.adapters.nemo_flags import unread_flags
 from evidencerails.adapters.nemo_turn import Recent, Turn
 from evidencerails.config import GuardConfig
-from evidencerails.errors import place_of
+from evidencerails.errors import traceback_summary
 from evidencerails.exchange import Stakes
 from evidencerails.guard import Guard
 from evidencerails.report import Decision, Report
@@ -113,7 +113,7 @@ class NemoPlugin:
         if len(self._shadow_checks) >= MAX_SHADOW_CHECKS:
             log.warning("evidencerails: shadow check dropped: %d are waiting", MAX_SHADOW_CHECKS)
             return
-        future = self._shadow.submit(_run_and_record, lambda: check(drawn_at=share), record)
+        future = self._shadow.submit(_run_and_record, lambda: check(sampling_rate=share), record)
         self._shadow_checks.add(future)
         future.add_done_callback(self._shadow_checks.discard)
 
@@ -148,7 +148,7 @@ def _run_and_record(check: Callable[[], Awaitable[Report]], record: Callable[[Re
     try:
         record(asyncio.run(_awaited(check)))
     except Exception as error:  # boundary: nothing waits for a shadow check, so its failure can only be logged
-        log.error("evidencerails: shadow check failed: %s", place_of(error))
+        log.error("evidencerails: shadow check failed: %s", traceback_summary(error))
 
 
 async def _awaited(check: Callable[[], Awaitable[Report]]) -> Report:

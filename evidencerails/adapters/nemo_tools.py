@@ -17,7 +17,7 @@ from evidencerails.adapters.nemo_outcome import SHADOW, Verdict, not_run, verdic
 from evidencerails.adapters.nemo_plugin import NemoPlugin, Rail, plugin_of
 from evidencerails.adapters.nemo_rails import TOOL_FLOW
 from evidencerails.adapters.nemo_turn import Turn
-from evidencerails.errors import EvidencerailsError, InputError, place_of, reason_of
+from evidencerails.errors import EvidencerailsError, InputError, reason_of, traceback_summary
 from evidencerails.exchange import Exchange
 from evidencerails.report import Report
 from evidencerails.tool_calls import as_tool_calls, as_tools
@@ -106,7 +106,7 @@ def _prepared(rail: Rail, context: Mapping[str, Any], plugin: NemoPlugin) -> Cal
     """The check as a function that can run here or elsewhere."""
     calls, tools, stakes = context.get(CALLS_VARIABLE), _tools(context, plugin), stakes_in(context)
 
-    async def check(drawn_at: float = 1.0) -> Report:
+    async def check(sampling_rate: float = 1.0) -> Report:
         exchange = Exchange(response="", stakes=stakes)
         try:
             found = {"tool_calls": as_tool_calls(calls), "tools": as_tools(tools)}
@@ -114,9 +114,11 @@ def _prepared(rail: Rail, context: Mapping[str, Any], plugin: NemoPlugin) -> Cal
         except InputError as error:
             return plugin.guard.unverified_report(rail.checks, f"bad_tool_calls: {error}", exchange, cap=rail.cap)
         try:
-            return await plugin.guard.check_exchange(exchange, checks=rail.checks, cap=rail.cap, drawn_at=drawn_at)
+            return await plugin.guard.check_exchange(
+                exchange, checks=rail.checks, cap=rail.cap, sampling_rate=sampling_rate
+            )
         except Exception as error:  # boundary to the user's sources and tools: none may break the turn
-            log.error("evidencerails: %s could not run: %s", rail.name, place_of(error))
+            log.error("evidencerails: %s could not run: %s", rail.name, traceback_summary(error))
             reason = f"check_failed: {reason_of(error)}"
             return plugin.guard.unverified_report(rail.checks, reason, exchange, cap=rail.cap)
 

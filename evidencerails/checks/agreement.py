@@ -16,8 +16,8 @@ from evidencerails.llm.session import LlmSession
 from evidencerails.measures.bertscore import sample_drifts
 from evidencerails.measures.encoder import default_encoder
 from evidencerails.measures.languages import unknown_language
+from evidencerails.measures.lexical import stem_of
 from evidencerails.measures.ngram import UnigramModel, words
-from evidencerails.measures.words import stem_of
 from evidencerails.report import Quote
 from evidencerails.text.claimable import claim_sentences, clean, is_short_answer
 from evidencerails.verdict.reading import ClaimEvidence, Readings, read_claims

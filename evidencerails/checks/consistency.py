@@ -23,7 +23,7 @@ from evidencerails.exchange import Exchange, Sample, Span
 from evidencerails.llm.sampling import Sampler
 from evidencerails.measures.drift import DriftModel
 from evidencerails.measures.languages import unknown_language
-from evidencerails.measures.words import words_of
+from evidencerails.measures.lexical import lexical_features
 from evidencerails.report import CheckResult, Finding
 from evidencerails.text.claimable import claim_sentences, clean
 
@@ -163,7 +163,7 @@ def wanted_samples(settings: ConsistencySettings, sentences: Sequence[Span]) -> 
 
 
 def _is_specific(sentence: Span) -> bool:
-    told = words_of(clean(sentence.text))
+    told = lexical_features(clean(sentence.text))
     return bool(told.numbers or told.dates or told.names)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.exchange import Span
-from evidencerails.measures.words import Words, stem_of, words_of
+from evidencerails.measures.lexical import LexicalFeatures, lexical_features, stem_of
 from evidencerails.text.claimable import clean, makes_claim
 from evidencerails.text.claims import first_verb
 from evidencerails.text.sentences import split_sentences
@@ -144,7 +144,7 @@ def _qualifiers(sentence: Span) -> _Qualifiers:
     text = clean(sentence.text)
     values = values_of(text)
     found = [(one.start, text[one.start : one.end].lower()) for one in values.quantities]
-    found += [(one.start, text[one.start : one.end].lower()) for one in values.moments]
+    found += [(one.start, text[one.start : one.end].lower()) for one in values.temporal]
     found += [(one.start, " ".join(one.words).lower()) for one in values.names]
     verb = first_verb(text)
     verb = len(text) if verb is None else verb
@@ -160,7 +160,7 @@ def _are_about_the_same(first: _Qualifiers, second: _Qualifiers) -> bool:
 
 
 def _subject_words(sentence: Span) -> set[str]:
-    words: Words = words_of(clean(sentence.text))
+    words: LexicalFeatures = lexical_features(clean(sentence.text))
     return {*words.content, *(stem_of(name) or name for name in words.names)}
 
 

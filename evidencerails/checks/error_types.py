@@ -18,8 +18,8 @@ from typing import TypeVar
 from evidencerails.checks.comparison import WORD, Evidence, Sentence, read_evidence, stem_of, stems_of
 from evidencerails.checks.wording import worded_errors
 from evidencerails.report import ErrorType, Label
-from evidencerails.text.moments import Moment
-from evidencerails.text.same_values import as_told, names_another
+from evidencerails.text.same_values import in_units_of, names_another
+from evidencerails.text.temporal import TemporalExpression
 from evidencerails.text.values import Name, Quantity, Values, bare_word, is_function_word, is_title, values_of
 
 MIN_SHARED = 0.5
@@ -30,7 +30,7 @@ MIN_REPEATED = 0.6
 """Part of the claim's words that a sentence repeats in their order if what differs is a replacement."""
 MAX_REPLACED_WORDS = 5
 
-_V = TypeVar("_V", Quantity, Moment)
+_V = TypeVar("_V", Quantity, TemporalExpression)
 _ORDER: tuple[ErrorType, ...] = (
     "number", "temporal", "entity", "attribution_failure", "overgeneralization", "hyperbole", "false_concatenation",
     "reasoning", "context_based_meaning", "other",
@@ -45,7 +45,7 @@ def error_types(claim_text: str, evidence_text: str, label: Label) -> tuple[Erro
     """
     if label in ("supported", "unevaluatable"):
         return ()
-    claim_text = as_told(claim_text, (evidence_text,))
+    claim_text = in_units_of(claim_text, (evidence_text,))
     evidence = read_evidence(evidence_text)
     values = values_of(claim_text)
     nearest = evidence.nearest(claim_text, values)
@@ -68,7 +68,7 @@ def _lacking(claim: str, values: Values, evidence: Evidence, nearest: Sentence) 
     found: set[ErrorType] = set()
     if any(not _has_quantity(q, evidence.values.quantities, evidence) for q in values.quantities):
         found.add("number")
-    if any(not _has_moment(m, evidence.values.moments) for m in values.moments):
+    if any(not _has_temporal(m, evidence.values.temporal) for m in values.temporal):
         found.add("temporal")
     names = values.names or _uncased_names(claim, evidence)
     if any(not _has_name(name, evidence, values, nearest) for name in names):
@@ -86,7 +86,7 @@ def _misplaced(claim: str, values: Values, evidence: Evidence, nearest: Sentence
         found.add("number")
     if _recounted(values.quantities, evidence.values.quantities):
         found.add("number")
-    if _differ(values.moments, there.moments, _has_moment, lambda a, b: a.part == b.part):
+    if _differ(values.temporal, there.temporal, _has_temporal, lambda a, b: a.part == b.part):
         found.add("temporal")
     if _other_names(claim, values, nearest, evidence):
         found.add("entity")
@@ -160,7 +160,7 @@ def _kinds_agree(a: Quantity, b: Quantity) -> bool:
     return "count" in (a.kind, b.kind) and not count.unit  # "six points" is not six years
 
 
-def _has_moment(moment: Moment, there: tuple[Moment, ...]) -> bool:
+def _has_temporal(moment: TemporalExpression, there: tuple[TemporalExpression, ...]) -> bool:
     same = {other.value for other in there if other.part == moment.part}
     if moment.value in same:
         return True

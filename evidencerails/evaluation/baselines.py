@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from evidencerails.evaluation.metrics import Bools, Floats
 from evidencerails.evaluation.rows import Row
-from evidencerails.measures.words import words_of
+from evidencerails.measures.lexical import lexical_features
 
 NAMES = ("everything_flagged", "length", "unseen_words")
 
@@ -27,8 +27,8 @@ def features(row: Row) -> dict[str, float]:
 
 
 def _unseen(row: Row) -> float:
-    said = {word.casefold() for word in words_of(row.response).content}
-    known = {word.casefold() for text in row.evidence for word in words_of(text).content}
+    said = {word.casefold() for word in lexical_features(row.response).content}
+    known = {word.casefold() for text in row.evidence for word in lexical_features(text).content}
     return len(said - known) / len(said) if said else 0.0
 
 

@@ -17,7 +17,7 @@ class Completion(Value):
 
 
 class LlmReply(Value):
-    """What one request brought back; token counts are 0 where the provider does not tell."""
+    """What one request brought back; token counts are 0 where the provider does not report them."""
 
     completions: tuple[Completion, ...]
     prompt_tokens: int = 0

@@ -1,6 +1,6 @@
 """What one response may spend on LLM calls, in all its sessions; a call under way has its tokens reserved.
 
-Without the reservation every call of a concurrent batch would be let through before the first one has told its cost.
+Without the reservation every call of a concurrent batch would pass before the first one has reported its cost.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from evidencerails.errors import LlmError, LlmReplyError, LlmTimeoutError, told
+from evidencerails.errors import LlmError, LlmReplyError, LlmTimeoutError, with_cause
 
 RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _NOT_ABOUT_THE_REQUEST = frozenset({401, 403, 404, 408, 409, 425, 429})
@@ -30,7 +30,7 @@ def as_llm_error(error: BaseException, model: str) -> LlmError:
     root = _telling(error)
     status = status_of(root)
     shown_status = f", status {status}" if status is not None else ""
-    message = told(f"model {model!r} failed: {type(root).__name__}{shown_status}", _cleaned(str(root)))
+    message = with_cause(f"model {model!r} failed: {type(root).__name__}{shown_status}", _cleaned(str(root)))
     ours = _classified(root, message, status)
     ours.retry_after_s = _retry_after(root)
     ours.__cause__ = error

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.exchange import Message, content_text
+from evidencerails.llm.adaptive import AdaptiveClient, response_format
 from evidencerails.llm.base import Completion, LlmReply
-from evidencerails.llm.learning import LearningClient, response_format
 from evidencerails.llm.messages import portable
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ REPLY_TOOL = "reply"
 """Name of the one tool, with the schema as its parameters, that other models are made to call."""
 
 
-class LangchainClient(LearningClient):
+class LangchainClient(AdaptiveClient):
     """An `LlmClient` over a LangChain model; its own retries and callbacks stay in force.
 
     Several completions in one request need a model class with a field `n`. A reply under a schema comes from the

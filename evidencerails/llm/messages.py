@@ -10,7 +10,7 @@ from evidencerails.exchange import Message
 def portable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The messages without what a provider would refuse in a prompt that is asked again.
 
-    A tool's result needs the call it answers, which `Message` does not keep: it is told as the user's instead. Empty
+    A tool's result needs the call it answers, which `Message` does not keep: it is sent as the user's instead. Empty
     messages (a mere tool call) are left out, and neighbours of one role are kept apart.
     """
     return tuple(_portable(messages))

@@ -20,9 +20,9 @@ from nemoguardrails.logging.explain import LLMCallInfo
 from nemoguardrails.logging.llm_tracker import track_llm_call
 
 from evidencerails.exchange import Message
+from evidencerails.llm.adaptive import AdaptiveClient
 from evidencerails.llm.base import ClientAround, Completion, LlmClient, LlmReply
 from evidencerails.llm.langchain_client import LangchainClient
-from evidencerails.llm.learning import LearningClient
 from evidencerails.llm.messages import portable
 from evidencerails.llm.openai_client import NO_KEY, OpenAIClient
 
@@ -125,7 +125,7 @@ async def _tracked(
     return reply
 
 
-class NemoModelClient(LearningClient):
+class NemoModelClient(AdaptiveClient):
     """An `LlmClient` over any `LLMModel`: one completion a request, through NeMo's `llm_call`."""
 
     def __init__(self, model: Any, task: str = TASK) -> None:

@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 from evidencerails.config import LlmEndpoint
 from evidencerails.errors import LlmError, LlmReplyError, SettingsError
 from evidencerails.exchange import Message, TokenLogprob
+from evidencerails.llm.adaptive import AdaptiveClient, response_format
 from evidencerails.llm.base import Completion, LlmReply
-from evidencerails.llm.learning import LearningClient, response_format
 from evidencerails.llm.messages import portable
 from evidencerails.settings.environment import variable
 
@@ -29,7 +29,7 @@ LEGACY_MODELS = frozenset({"gpt-3.5-turbo-instruct", "babbage-002", "davinci-002
 """Models that only know `/v1/completions`."""
 
 
-class OpenAIClient(LearningClient):
+class OpenAIClient(AdaptiveClient):
     """An `LlmClient` over `AsyncOpenAI`; a refused `max_tokens` goes on under its newer name.
 
     Args:

@@ -244,7 +244,7 @@ async def ask(
     """Ask a judge, parse its reply, and ask once more if it cannot be read.
 
     Args:
-        repair: what the judge is told after an unreadable reply.
+        repair: what the judge is sent after an unreadable reply.
 
     Raises:
         LlmReplyError: the second reply cannot be read either.

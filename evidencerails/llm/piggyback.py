@@ -12,13 +12,13 @@ from nemoguardrails.context import llm_call_info_var, streaming_handler_var
 from nemoguardrails.llm.models.openai_chat import OpenAIChatModel
 
 from evidencerails.config import GuardConfig
-from evidencerails.errors import InputError, LlmError, without_words_of_others
+from evidencerails.errors import InputError, LlmError, redact_external_text
 from evidencerails.exchange import as_messages
 from evidencerails.llm.adapt import as_client
+from evidencerails.llm.adaptive import learn_no_n
 from evidencerails.llm.failures import may_refuse_n, refused_parameter
-from evidencerails.llm.learning import learn_no_n
-from evidencerails.llm.leftovers import Leftovers, leave_samples
 from evidencerails.llm.nemo_client import unwrapped
+from evidencerails.llm.prefetched import PrefetchedSamples, leave_samples
 from evidencerails.llm.session import LlmSession
 from evidencerails.llm.wrapped_model import WrappedModel, main_model
 
@@ -56,7 +56,7 @@ class PiggybackModel(WrappedModel):
         self._settings = settings
         wanted = settings.consistency.samples
         self._count = wanted if isinstance(wanted, int) else SAMPLES_BY_RISK
-        self._running: set[asyncio.Task[Leftovers]] = set()
+        self._running: set[asyncio.Task[PrefetchedSamples]] = set()
 
     async def generate_async(
         self, prompt: str | list[ChatMessage], *, stop: list[str] | None = None, **kwargs: Any
@@ -105,8 +105,8 @@ class PiggybackModel(WrappedModel):
         others = tuple((c.get("message") or {}).get("content") or "" for c in seen.body.get("choices", [])[1:])
         if not others:
             self._without_n()
-        ready: asyncio.Future[Leftovers] = asyncio.get_running_loop().create_future()
-        ready.set_result(Leftovers(tuple(text for text in others if text.strip())))
+        ready: asyncio.Future[PrefetchedSamples] = asyncio.get_running_loop().create_future()
+        ready.set_result(PrefetchedSamples(tuple(text for text in others if text.strip())))
         leave_samples(ready)
         return response
 
@@ -130,10 +130,10 @@ class PiggybackModel(WrappedModel):
         leave_samples(samples)
         return response
 
-    async def _samples(self, prompt: str | list[ChatMessage]) -> Leftovers:
+    async def _samples(self, prompt: str | list[ChatMessage]) -> PrefetchedSamples:
         session = LlmSession.of(as_client(self.wrapped_model), self._settings.llm)
         if session is None:
-            return Leftovers()
+            return PrefetchedSamples()
         texts: tuple[str, ...] = ()
         try:
             reply = await session.complete(
@@ -141,8 +141,8 @@ class PiggybackModel(WrappedModel):
             )
             texts = tuple(completion.text for completion in reply.completions)
         except (LlmError, InputError) as error:
-            log.warning("no samples came with the answer: %s", without_words_of_others(str(error)))
-        return Leftovers(texts, session.usage())
+            log.warning("no samples came with the answer: %s", redact_external_text(str(error)))
+        return PrefetchedSamples(texts, session.usage())
 
 
 def _is_answer(kwargs: dict[str, Any]) -> bool:

@@ -7,10 +7,10 @@ import logging
 import re
 
 from evidencerails.config import ConsistencySettings
-from evidencerails.errors import LlmError, without_words_of_others
+from evidencerails.errors import LlmError, redact_external_text
 from evidencerails.exchange import Message, Sample
-from evidencerails.llm.leftovers import Leftovers, samples_of_turn
 from evidencerails.llm.parsing import without_reasoning
+from evidencerails.llm.prefetched import PrefetchedSamples, samples_of_turn
 from evidencerails.llm.session import LlmSession, Requests
 
 log = logging.getLogger("evidencerails")
@@ -77,7 +77,7 @@ class Sampler:
                 requests=_REQUESTS[self._settings.sampling],
             )
         except LlmError as error:
-            log.warning("no further samples: %s", without_words_of_others(str(error)))
+            log.warning("no further samples: %s", redact_external_text(str(error)))
             self._failure = error
             return
         self._asked_for += missing
@@ -85,7 +85,7 @@ class Sampler:
         if len(reply.completions) < missing:
             log.warning("%d of %d samples came", len(reply.completions), missing)
 
-    def _take_along(self, left: Leftovers) -> None:
+    def _take_along(self, left: PrefetchedSamples) -> None:
         self._keep(list(left.texts))
         self._asked_for += len(left.texts)
         if self.session is not None:

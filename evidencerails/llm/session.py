@@ -12,10 +12,10 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from evidencerails.config import LlmEndpoint, LlmSettings
 from evidencerails.errors import LlmError, LlmReplyError, LlmTimeoutError
 from evidencerails.exchange import Message
+from evidencerails.llm.adaptive import learn_no_n
 from evidencerails.llm.base import Completion, LlmClient, LlmReply
 from evidencerails.llm.budget import ResponseBudget, estimated_tokens
 from evidencerails.llm.failures import may_refuse_n
-from evidencerails.llm.learning import learn_no_n
 from evidencerails.operations.telemetry.trace import llm_call
 from evidencerails.report import LlmUsage
 
@@ -162,7 +162,7 @@ class LlmSession:
     async def _attempt(self, messages: Sequence[Message], n: int, options: dict[str, Any]) -> LlmReply:
         async with self._slots:
             reserved = self._budget.take(messages)
-            tokens = reserved  # what a call that failed has cost nobody tells; its prompt was sent
+            tokens = reserved  # the cost of a failed call is not reported; its prompt was sent
             try:
                 reply = await self._asked(messages, n, options)
                 tokens = _tokens_of(reply, reserved)
@@ -184,9 +184,9 @@ class LlmSession:
 
 
 def _tokens_of(reply: LlmReply, prompt_tokens: int) -> int:
-    """What a call has cost; an estimate where the provider does not tell."""
-    told = reply.prompt_tokens + reply.completion_tokens
-    return told or prompt_tokens + estimated_tokens(sum(len(completion.text) for completion in reply.completions))
+    """What a call has cost; an estimate where the provider does not report it."""
+    reported = reply.prompt_tokens + reply.completion_tokens
+    return reported or prompt_tokens + estimated_tokens(sum(len(completion.text) for completion in reply.completions))
 
 
 class _Ledger:

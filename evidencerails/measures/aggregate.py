@@ -150,7 +150,7 @@ def aggregate_response(
 
 
 def risk_level(score: float | None, settings: RiskSettings = DEFAULT_RISK) -> RiskLevel | None:
-    """Low, medium or high by the two borders; None without a score."""
+    """Low, medium or high by the two thresholds; None without a score."""
     if score is None:
         return None
     return "low" if score < settings.low else "high" if score >= settings.high else "medium"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import Field, model_validator
 
-from evidencerails.errors import EvidencerailsError, place_of, reason_of
+from evidencerails.errors import EvidencerailsError, reason_of, traceback_summary
 from evidencerails.exchange import Exchange, Span, Value
 from evidencerails.measures.calibrated import calibrated
 from evidencerails.report import Label, Quote
@@ -48,7 +48,7 @@ class ClaimScore(Value):
     reason: str = ""
     """Why there is no score; or what the score rests on."""
     label: Label | None = None
-    """The label this measure alone would give, where it tells labels apart."""
+    """The label this measure alone would give, where it distinguishes labels."""
     evidence: tuple[Quote, ...] = ()
     details: dict[str, Any] = Field(default_factory=dict)
 
@@ -148,7 +148,7 @@ async def run_measure(
     except EvidencerailsError as error:
         failed: Exception = error
     except Exception as error:  # boundary to models and providers: a failure here must never read as a score
-        log.error("measure %s failed: %s", measure.name, place_of(error))
+        log.error("measure %s failed: %s", measure.name, traceback_summary(error))
         failed = error
     return unmeasured(measure, claims, f"measure_failed: {reason_of(failed)}")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 UNRELATED_F1: Mapping[str, float] = {"evidencerails-embedding-minilm-l6": 0.15, "evidencerails-nli-minilm-l6": 0.47}
 """BERTScore F1 of two sentences that have nothing in common, by encoder: means over 1,200 random pairs of MultiNLI
 premises. Scores are rescaled so that this is 0, as BERTScore's `rescale_with_baseline` does. The encoder of the NLI
-classifier brings unrelated sentences near each other: it tells wordings apart less well than one made for likeness."""
+classifier brings unrelated sentences near each other: it separates wordings less well than one made for likeness."""
 
 
 def bertscore_f1(candidate: Vectors, reference: Vectors) -> float:

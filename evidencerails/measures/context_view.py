@@ -1,4 +1,4 @@
-"""What a generator was given, as far as it tells why an answer went wrong: relevance, place and age of each passage."""
+"""What a generator was given, as far as it explains a wrong answer: relevance, place and age of each passage."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from evidencerails.exchange import Exchange, Message, Passage
-from evidencerails.measures.words import WordIndex, Words, aboutness, words_of
+from evidencerails.measures.lexical import LexicalFeatures, WordIndex, lexical_features, lexical_overlap
 from evidencerails.text.claimable import clean
 
 CHARACTERS_PER_TOKEN = 4.0
-"""English text; good enough to tell the middle of a context from its ends."""
+"""English text; good enough to distinguish the middle of a context from its ends."""
 ENDS = 0.9
 """Attention that the very first and the very last token get beside the floor (alpha of 20.2.4)."""
 FLOOR = 0.1
@@ -87,26 +87,26 @@ class ContextView:
     @property
     def has_question(self) -> bool:
         """True if the user's question is known and has words to compare."""
-        return bool(words_of(self._question).content)
+        return bool(lexical_features(self._question).content)
 
     @cached_property
     def relevance(self) -> list[float]:
         """How far each passage is about the question, in [0, 1]."""
-        asked = words_of(self._question)
-        return [aboutness(asked, index) for index in self._indexes]
+        asked = lexical_features(self._question)
+        return [lexical_overlap(asked, index) for index in self._indexes]
 
     @property
     def best_relevance(self) -> float:
         """Relevance of the passage most about the question; 0.0 without any."""
         return max(self.relevance, default=0.0)
 
-    def aboutness_of(self, words: Words, place: int | None) -> float:
+    def overlap_with(self, words: LexicalFeatures, place: int | None) -> float:
         """How far a passage speaks of the same thing as these words; 0.0 for none."""
-        return 0.0 if place is None else aboutness(words, self._indexes[place])
+        return 0.0 if place is None else lexical_overlap(words, self._indexes[place])
 
-    def nearest_to(self, words: Words) -> int | None:
+    def nearest_to(self, words: LexicalFeatures) -> int | None:
         """Place of the passage that shares most with the words; None if none shares any."""
-        shares = [aboutness(words, index) for index in self._indexes]
+        shares = [lexical_overlap(words, index) for index in self._indexes]
         best = max(range(len(shares)), key=shares.__getitem__, default=None)
         return best if best is not None and shares[best] > 0 else None
 
@@ -114,7 +114,7 @@ class ContextView:
         """Place of the passage with this id, from 0."""
         return next((n for n, passage in enumerate(self.passages) if passage.id == passage_id), None)
 
-    def holding_values_of(self, words: Words) -> list[int]:
+    def holding_values_of(self, words: LexicalFeatures) -> list[int]:
         """Places of passages about the same thing that have all numbers, dates and names of the words; none if those
         have no number and no date."""
         if not words.numbers and not words.dates:
@@ -122,7 +122,7 @@ class ContextView:
         return [
             place
             for place, index in enumerate(self._indexes)
-            if aboutness(words, index) >= 0.5
+            if lexical_overlap(words, index) >= 0.5
             and all(map(index.has_number, words.numbers))
             and all(map(index.has_date, words.dates))
             and all(map(index.has_name, words.names))
@@ -160,7 +160,7 @@ class ContextView:
 
     @cached_property
     def giving_orders(self) -> list[int]:
-        """Places of passages that tell their reader what to do: instructions hidden in evidence."""
+        """Places of passages that give their reader orders: instructions hidden in evidence."""
         return [place for place, passage in enumerate(self.passages) if _ORDERS.search(passage.text[:MAX_READ])]
 
     @property
@@ -175,7 +175,7 @@ class ContextView:
     @cached_property
     def ambiguity(self) -> str:
         """What the question leaves open; empty if nothing was seen."""
-        words = words_of(self._question).content
+        words = lexical_features(self._question).content
         if (
             self._turns == 1
             and len(words) <= 2

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from evidencerails.errors import ModelFileError, NliError, told
+from evidencerails.errors import ModelFileError, NliError, with_cause
 from evidencerails.nli.model_file import MODEL_FOLDER as NLI_FOLDER
 from evidencerails.nli.model_file import ONNX, REMEDY, TOKENIZER, read_description, verify_file
 from evidencerails.nli.parts import encodable
@@ -118,7 +118,7 @@ class OnnxEncoder:
         try:
             values = session.run(None, {name: feed for name, feed in feeds.items() if name in wanted})
         except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
-            raise NliError(told(f"onnxruntime failed on encoder {self.name!r}", error)) from error
+            raise NliError(with_cause(f"onnxruntime failed on encoder {self.name!r}", error)) from error
         outputs = dict(zip([node.name for node in session.get_outputs()], values, strict=True))
         hidden = next(value for name, value in outputs.items() if name == TOKENS or name.startswith(_LAYER_PREFIX))
         if hidden.shape[:2] != feeds["input_ids"].shape:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.config import CompositeWeights
-from evidencerails.errors import place_of
+from evidencerails.errors import traceback_summary
 from evidencerails.exchange import Exchange
 from evidencerails.measures.aggregate import ResponseAggregate, aggregate_response, composite_score
 from evidencerails.measures.base import MeasureResult, Statement, run_measures
@@ -38,7 +38,7 @@ async def with_measures(results: Sequence[CheckResult], exchange: Exchange, cont
     try:
         extended = await _extended(results[bearer], exchange, context)
     except Exception as error:  # boundary to models and providers: numbers for people must not cost the verdict
-        log.error("the measures %s failed: %s", ", ".join(names), place_of(error))
+        log.error("the measures %s failed: %s", ", ".join(names), traceback_summary(error))
         return list(results)
     return [extended if place == bearer else result for place, result in enumerate(results)]
 

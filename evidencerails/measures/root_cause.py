@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from evidencerails.exchange import Exchange
 from evidencerails.measures.context_view import ContextView
-from evidencerails.measures.words import Words, words_of
+from evidencerails.measures.lexical import LexicalFeatures, lexical_features
 from evidencerails.report import Cause, CheckResult, Finding, RootCause
 from evidencerails.settings.citations import RootCauseSettings
 
 MAX_EXPLAINED = 50
 """Findings of a response that get causes; a long list has the same ones."""
 RELEVANT = 0.35
-"""Share of a question's words from which a passage is about it (see `words.aboutness`)."""
+"""Share of a question's words from which a passage is about it (see `lexical.lexical_overlap`)."""
 IRRELEVANT = 0.15
 """Share below which it has nothing to do with it."""
 MIN_WEIGHT = 0.2
@@ -32,7 +32,7 @@ class _Signs(NamedTuple):
     """What the rules read of one finding."""
 
     finding: Finding
-    words: Words
+    words: LexicalFeatures
     view: ContextView
     settings: RootCauseSettings
     disagreement: float | None
@@ -74,7 +74,7 @@ def causes_of(
     finding: Finding, view: ContextView, settings: RootCauseSettings, disagreement: float | None = None
 ) -> tuple[Cause, ...]:
     """The causes of one finding, by weight; empty if no sign of any was found."""
-    words = words_of(finding.span.text if finding.span else "")
+    words = lexical_features(finding.span.text if finding.span else "")
     signs = _Signs(
         finding, words, view, settings, disagreement, view.place_of(_quoted(finding)), view.nearest_to(words)
     )
@@ -116,7 +116,7 @@ def _cause(cause: RootCause, weight: float, reason: str, **more: object) -> Caus
 
 def _knowledge_gap(signs: _Signs) -> Iterable[Cause]:
     """20.2.2: the model generates anyway where it does not know; its uncertainty shows in samples that differ."""
-    finding, told = signs.finding, signs.disagreement
+    finding, disagreement = signs.finding, signs.disagreement
     if finding.kind == "inconsistent_samples":
         yield _cause("knowledge_gap", finding.score or 0.6, "asked again, the model says something else")
     elif finding.violation == "nonexistent_source" or finding.kind == "factual_fabrication":
@@ -124,8 +124,10 @@ def _knowledge_gap(signs: _Signs) -> Iterable[Cause]:
     elif finding.kind == "unsupported_claim" and not signs.view.passages:
         yield _cause("knowledge_gap", 0.6, "no evidence was given; the model wrote from memory")
     elif finding.kind == "unsupported_claim" and not signs.is_against_evidence:
-        weight = 0.4 if told is None else 0.3 + 0.6 * told
-        reason = "nothing given to the model says so" + ("" if told is None else f"; samples disagree by {told:.0%}")
+        weight = 0.4 if disagreement is None else 0.3 + 0.6 * disagreement
+        reason = "nothing given to the model says so" + (
+            "" if disagreement is None else f"; samples disagree by {disagreement:.0%}"
+        )
         yield _cause("knowledge_gap", weight, reason)
 
 
@@ -145,7 +147,7 @@ def _distribution_shift(signs: _Signs) -> Iterable[Cause]:
 
 
 def _context_overflow(signs: _Signs) -> Iterable[Cause]:
-    """20.2.4: evidence in the middle of a long context is lost. Told with its place, in tokens and as a share."""
+    """20.2.4: evidence in the middle of a long context is lost. Reported with its place, in tokens and as a share."""
     place = signs.deciding if signs.deciding is not None else signs.nearest
     if place is None or not (signs.is_against_evidence or signs.finding.label == "partially_supported"):
         return
@@ -167,7 +169,7 @@ def _retrieval_miss(signs: _Signs) -> Iterable[Cause]:
         return
     if view.has_question and view.best_relevance < RELEVANT:
         yield _cause("retrieval_miss", 1.0 - view.best_relevance, "no passage is about the question")
-    elif signs.words.content and view.aboutness_of(signs.words, signs.nearest) < RELEVANT:
+    elif signs.words.content and view.overlap_with(signs.words, signs.nearest) < RELEVANT:
         yield _cause("retrieval_miss", 0.5, "no passage is about what the claim says")
 
 
@@ -181,7 +183,7 @@ def _retrieval_noise(signs: _Signs) -> Iterable[Cause]:
         return
     noise = [place for place, relevance in enumerate(view.relevance) if relevance < IRRELEVANT]
     place = signs.deciding if signs.deciding is not None else signs.nearest
-    if place in noise and view.aboutness_of(signs.words, place) >= RELEVANT:
+    if place in noise and view.overlap_with(signs.words, place) >= RELEVANT:
         passage = view.passages[place].id
         yield _cause("retrieval_noise", 0.7, "it leans on a passage that is not about the question", passage_id=passage)
     elif len(noise) > len(view.passages) / 2 and signs.finding.kind in _BEYOND_EVIDENCE:

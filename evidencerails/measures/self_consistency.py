@@ -50,7 +50,7 @@ class SelfConsistencyMeasure:
     """Per claim the share of samples that do not say it, and a verdict; per field for JSON answers.
 
     A sample says a claim if some window of it entails the claim, which puts the claim and the sample's wording of it
-    into one cluster. Samples that are silent or contradict count alike in the score; the details tell them apart.
+    into one cluster. Samples that are silent or contradict count alike in the score; the details distinguish them.
     """
 
     name = "self_consistency"

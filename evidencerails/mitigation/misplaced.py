@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evidencerails.exchange import Passage
-from evidencerails.measures.words import stem_of, words_of
+from evidencerails.measures.lexical import lexical_features, stem_of
 from evidencerails.text.claimable import clean
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import Name, Values, values_of
@@ -121,7 +121,7 @@ def _name_stems(name: Name) -> Iterable[str]:
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(words_of(clean(text)).content)
+    return frozenset(lexical_features(clean(text)).content)
 
 
 def own_values(text: str) -> frozenset[Value]:
@@ -132,7 +132,7 @@ def own_values(text: str) -> frozenset[Value]:
 def _values(found: Values) -> Iterable[Value]:
     for quantity in found.quantities:
         yield Value(f"{quantity.kind} {quantity.unit}".strip(), f"{quantity.value:g}")
-    for moment in found.moments:
+    for moment in found.temporal:
         if moment.part != "date":  # year, month and day stand beside it; one of them may be left out
             yield Value(moment.part, moment.value)
     yield from (_named(name) for name in found.names if _is_name(name))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evidencerails.checks.hypotheses import question_of
-from evidencerails.errors import LlmReplyError, told
+from evidencerails.errors import LlmReplyError, with_cause
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.llm.parsing import ask, parse_json
 from evidencerails.measures.evidence import excerpts_for
@@ -240,9 +240,9 @@ def _first_problem(
             return problem
         kinds = {finding.kind for finding in pieces[place].findings}
         if not kinds & VALUES_FROM_ELSEWHERE and (new := _new_values(text, given)):
-            return told("new_value: the correction has a number or name that nothing given has", ", ".join(new))
+            return with_cause("new_value: the correction has a number or name that nothing given has", ", ".join(new))
         if not kinds & VALUES_FROM_ELSEWHERE and (moved := _out_of_place(text, old, exchange.evidence)):
-            return told("misplaced_value: the evidence says this value of something else", ", ".join(moved))
+            return with_cause("misplaced_value: the evidence says this value of something else", ", ".join(moved))
     return None
 
 
@@ -288,7 +288,7 @@ def _repeats(text: str, others: Sequence[str]) -> bool:
 def _only_hedges(text: str, piece: Piece, given: str) -> str | None:
     """Why a new text that leaves something open may not stand: neither the sentence nor the evidence leaves it open."""
     if new := set(_HEDGES.findall(text.lower())) - set(_HEDGES.findall(given.lower())):
-        return told("hedges: the correction leaves open what nothing given leaves open", ", ".join(sorted(new)))
+        return with_cause("hedges: the correction leaves open what nothing given leaves open", ", ".join(sorted(new)))
     is_unknown = bool(text) and not makes_claim(text) and _SAYS_UNKNOWN.search(text) is not None
     if is_unknown and any(finding.label == "contradicted" for finding in piece.findings):
         return "hedges: the correction calls unknown what the evidence says otherwise"
@@ -335,7 +335,7 @@ async def _lost_claim(
         return "drops_supported: the correction takes out a sentence with a claim that is supported"
     for (_, claim), row in zip(pairs, await context.nli.scores(pairs), strict=True):
         if row[ENTAILMENT] < MIN_KEPT_CLAIM:
-            return told("drops_supported: the correction no longer states a claim that is supported", claim)
+            return with_cause("drops_supported: the correction no longer states a claim that is supported", claim)
     return None
 
 

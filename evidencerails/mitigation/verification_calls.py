@@ -69,7 +69,7 @@ def _is_leading(question: str, claim: str) -> bool:
     if _YES_OR_NO.match(question):
         return True
     values = values_of(claim)
-    told = [claim[one.start : one.end] for group in (values.quantities, values.moments) for one in group]
+    told = [claim[one.start : one.end] for group in (values.quantities, values.temporal) for one in group]
     return bool(told) and all(text.lower() in question.lower() for text in told)
 
 

@@ -21,12 +21,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evidencerails.errors import ModelFileError, NliError, told
+from evidencerails.errors import ModelFileError, NliError, with_cause
 from evidencerails.nli.base import LABELS, Pair
 from evidencerails.nli.evidence_states import EvidenceStates
 from evidencerails.nli.model_file import MODEL_FOLDER, ONNX, REMEDY, TOKENIZER, read_description, verify_file
 from evidencerails.nli.onnx_session import open_session
-from evidencerails.nli.parts import combined, encodable, stretches
+from evidencerails.nli.parts import combined, encodable, token_ranges
 from evidencerails.nli.processors import usable_processors
 from evidencerails.nli.windows import premise_room
 
@@ -139,9 +139,9 @@ class EmbeddedModel:
         return [
             [
                 (premise[first:last], hypothesis[begin:end])
-                for first, last in stretches(len(premise), premise_room(end - begin, self.max_tokens))
+                for first, last in token_ranges(len(premise), premise_room(end - begin, self.max_tokens))
             ]
-            for begin, end in stretches(len(hypothesis), self.max_tokens // 2)
+            for begin, end in token_ranges(len(hypothesis), self.max_tokens // 2)
         ]
 
     def _probabilities(self, rows: Sequence[tuple[Ids, Ids]]) -> Scores:
@@ -220,7 +220,7 @@ class EmbeddedModel:
         try:
             logits, states = self._session().run(["logits", "states"], feeds)
         except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
-            raise NliError(told(f"onnxruntime failed on model {self.name!r}", error)) from error
+            raise NliError(with_cause(f"onnxruntime failed on model {self.name!r}", error)) from error
         return logits, states
 
     def _session(self) -> Any:

@@ -14,7 +14,7 @@ def label_columns(id2label: Mapping[int, str], model: str) -> list[int]:
     """Columns of entailment, neutral and contradiction, read from the model's own names of its outputs.
 
     Raises:
-        NliError: the names are not those three, or do not tell which is which.
+        NliError: the names are not those three, or do not show which is which.
     """
     found = {
         name: [int(place) for place, label in id2label.items() if _names(label, stem)] for stem, name in _STEMS.items()

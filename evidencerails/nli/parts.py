@@ -20,8 +20,8 @@ def encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def stretches(count: int, room: int) -> Iterator[tuple[int, int]]:
-    """Overlapping stretches of at most `room` that cover `range(count)`; a single one if they fit."""
+def token_ranges(count: int, room: int) -> Iterator[tuple[int, int]]:
+    """Overlapping ranges of at most `room` that cover `range(count)`; a single one if they fit."""
     if count <= room:
         yield 0, count
         return
@@ -69,7 +69,7 @@ def scores_in_parts(
 def _cut(text: str, offsets: Sequence[tuple[int, int]], room: int) -> list[str]:
     """The text in parts of at most `room` tokens; no character is lost."""
     parts = []
-    for first, last in stretches(len(offsets), room):
+    for first, last in token_ranges(len(offsets), room):
         start = offsets[first][0] if first else 0
         parts.append(text[start : offsets[last][0] if last < len(offsets) else len(text)])
     return parts

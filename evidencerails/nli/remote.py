@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.config import NliSettings
-from evidencerails.errors import SAID, NliError, SettingsError, told
+from evidencerails.errors import SAID, NliError, SettingsError, with_cause
 from evidencerails.nli.base import LABELS, Pair
 from evidencerails.nli.labels import label_columns
 from evidencerails.nli.parts import encodable, scores_in_parts, text_parts
@@ -195,7 +195,7 @@ class RemoteModel:
         try:
             return response.json()
         except ValueError as error:
-            message = told(f"{self._url}{path} answered no JSON", _shown(response.text))
+            message = with_cause(f"{self._url}{path} answered no JSON", _shown(response.text))
             raise NliError(message, retryable=True) from error
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from evidencerails.config import NliSettings
-from evidencerails.errors import EvidencerailsError, NliError, place_of, told
+from evidencerails.errors import EvidencerailsError, NliError, traceback_summary, with_cause
 from evidencerails.nli.base import LABELS, NliModel, Pair
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class NliService:
                 if step:
                     self._serve(step)
         except BaseException as error:  # a fault of ours: nobody may wait for a thread that is gone
-            log.error("the NLI worker failed: %s", place_of(error))
+            log.error("the NLI worker failed: %s", traceback_summary(error))
             with self._wake:
                 self._thread = None
                 self._fail_all(_as_ours(error))
@@ -306,7 +306,7 @@ def _checked(scores: Scores, count: int) -> Scores:
 def _as_ours(error: BaseException) -> EvidencerailsError:
     if isinstance(error, EvidencerailsError):
         return error
-    ours = NliError(told(f"NLI model failed: {type(error).__name__}", error))
+    ours = NliError(with_cause(f"NLI model failed: {type(error).__name__}", error))
     ours.__cause__ = error
     return ours
 

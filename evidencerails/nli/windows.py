@@ -1,7 +1,7 @@
 """Evidence cut into token windows that a model can read, and the lexical prefilter that picks those worth reading.
 
 Nothing is cut silently: the windows of a passage cover all its characters, overlap, and begin and end at sentence
-borders where there are any; what the prefilter leaves unread is counted by `coverage`.
+boundaries where there are any; what the prefilter leaves unread is counted by `coverage`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEFAULT_MAX_TOKENS = 512
 DEFAULT_WINDOW_TOKENS = 160
 """A small cross-encoder stays sharp over a handful of sentences; a passage of 120 words fits whole."""
 DEFAULT_OVERLAP_TOKENS = 40
-"""One to two sentences, so that a fact told over a border is whole in one of the two windows."""
+"""One to two sentences, so that a fact stated across a boundary is whole in one of the two windows."""
 SPECIAL_TOKENS = 3
 """[CLS] premise [SEP] hypothesis [SEP]."""
 TAIL_SLACK = 1.15
@@ -43,7 +43,7 @@ all is still read to its end, in parts."""
 _ESTIMATED_TOKEN = re.compile(r"[A-Za-z]{1,9}(?![A-Za-z])|[A-Za-z]{4}|[0-9]{1,3}|[^A-Za-z0-9\s]")
 """A word of up to nine letters, four letters of a longer one, up to three digits, a mark."""
 # Look-behinds instead of a leading run of stops: time stays linear in a text of nothing but full stops.
-_BORDER = re.compile(r"[.!?…][\"'”’»)\]]?\s+|[。！？]|\n+")
+_BOUNDARY = re.compile(r"[.!?…][\"'”’»)\]]?\s+|[。！？]|\n+")
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 _CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u3040-\u30ff]")
 _STOP_WORDS = frozenset(
@@ -56,12 +56,12 @@ _STOP_WORDS = frozenset(
 _PREFIX_LENGTH = 5
 _PREFIX_WEIGHT = 0.5  # "announcement" and "announced" agree in their beginning only
 _RARE_WINDOWS = 2  # a word in one place stands in two windows, as they overlap
-_NUMBER_WEIGHT = 1.5  # numbers and dates tell passages apart better than words of the same rarity
+_NUMBER_WEIGHT = 1.5  # numbers and dates distinguish passages better than words of the same rarity
 
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of one passage, short enough for the model: `passage.text[start:end]`."""
+    """A part of one passage, short enough for the model: `passage.text[start:end]`."""
 
     passage: Passage
     start: int
@@ -123,7 +123,7 @@ def build_windows(
         Window(passage, start, end)
         for passage in passages
         if passage.text.strip()
-        for start, end in _stretches(passage.text, _starts(passage.text, token_offsets), size, overlap, longest)
+        for start, end in _window_offsets(passage.text, _starts(passage.text, token_offsets), size, overlap, longest)
     ]
 
 
@@ -134,40 +134,40 @@ def _starts(text: str, token_offsets: TokenOffsets) -> list[int]:
     return [match.start() for match in _ESTIMATED_TOKEN.finditer(text)]
 
 
-def _stretches(text: str, starts: Sequence[int], size: int, overlap: int, longest: int) -> list[tuple[int, int]]:
-    """Character borders of the windows of one text; the first begins at 0, the last ends at the text's end."""
+def _window_offsets(text: str, starts: Sequence[int], size: int, overlap: int, longest: int) -> list[tuple[int, int]]:
+    """Character offsets of the windows of one text; the first begins at 0, the last ends at the text's end."""
     count = len(starts)
     if count <= longest:
         return [(0, len(text))]
     sentence_tokens = _sentence_tokens(text, starts)
-    stretches = []
+    offsets = []
     first = 0
     while count - first > longest:
-        last = _last_border(sentence_tokens, first + size // 2, first + size) or first + size
-        stretches.append((starts[first] if first else 0, starts[last]))
+        last = _last_boundary(sentence_tokens, first + size // 2, first + size) or first + size
+        offsets.append((starts[first] if first else 0, starts[last]))
         wished = last - overlap
         # never before first + 1, or the loop would stand still
-        first = max(first + 1, _first_border(sentence_tokens, wished, last) or wished)
-    stretches.append((starts[first] if first else 0, len(text)))
-    return stretches
+        first = max(first + 1, _first_boundary(sentence_tokens, wished, last) or wished)
+    offsets.append((starts[first] if first else 0, len(text)))
+    return offsets
 
 
 def _sentence_tokens(text: str, starts: Sequence[int]) -> list[int]:
     """Places in the token list where a sentence begins, rising."""
-    places = (bisect_left(starts, match.end()) for match in _BORDER.finditer(text))
+    places = (bisect_left(starts, match.end()) for match in _BOUNDARY.finditer(text))
     return sorted({place for place in places if 0 < place < len(starts)})
 
 
-def _last_border(borders: Sequence[int], low: int, high: int) -> int | None:
-    """The last border in [low, high]."""
-    place = bisect_right(borders, high) - 1
-    return borders[place] if place >= 0 and borders[place] >= low else None
+def _last_boundary(boundaries: Sequence[int], low: int, high: int) -> int | None:
+    """The last boundary in [low, high]."""
+    place = bisect_right(boundaries, high) - 1
+    return boundaries[place] if place >= 0 and boundaries[place] >= low else None
 
 
-def _first_border(borders: Sequence[int], low: int, high: int) -> int | None:
-    """The first border in [low, high)."""
-    place = bisect_left(borders, low)
-    return borders[place] if place < len(borders) and borders[place] < high else None
+def _first_boundary(boundaries: Sequence[int], low: int, high: int) -> int | None:
+    """The first boundary in [low, high)."""
+    place = bisect_left(boundaries, low)
+    return boundaries[place] if place < len(boundaries) and boundaries[place] < high else None
 
 
 class WindowIndex:
@@ -265,13 +265,13 @@ def plain_words(text: str) -> list[str]:
 
 
 def content_terms(text: str) -> set[str]:
-    """What tells texts apart: stems and beginnings (ending in `*`) of words that carry meaning, and numbers."""
+    """What distinguishes texts: stems and beginnings (ending in `*`) of words that carry meaning, and numbers."""
     return {term for word in set(plain_words(text)) for term in _word_terms(word)}
 
 
 @lru_cache(maxsize=20_000)
 def _word_terms(word: str) -> tuple[str, ...]:
-    """Index terms of one lower-cased word: its stem and its beginning; none for words that tell nothing."""
+    """Index terms of one lower-cased word: its stem and its beginning; none for stop words."""
     if word[0].isdigit():
         return (word.replace(",", "").rstrip("."),)
     if _CJK.search(word):

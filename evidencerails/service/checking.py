@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from evidencerails.errors import EvidencerailsError, place_of
+from evidencerails.errors import EvidencerailsError, traceback_summary
 from evidencerails.operations.batch.runner import plain
 from evidencerails.operations.telemetry.logs import request_id
 from evidencerails.service.bodies import BatchItem
@@ -114,7 +114,7 @@ class Checker:
         except Problem as problem:
             events.put_nowait(("error", problem_body(problem.code, problem.message, request_id())))
         except Exception as error:  # the headers are sent: the failure must be an event, or it would be lost
-            log.error("stream failed: %s", place_of(error))
+            log.error("stream failed: %s", traceback_summary(error))
             events.put_nowait(("error", problem_body("internal_error", "the service failed", request_id())))
         finally:
             events.put_nowait(None)
@@ -127,7 +127,7 @@ class Checker:
         except Problem as problem:
             return {**identity, "error": {"code": problem.code, "message": problem.message}}
         except Exception as error:  # the reports of the other items must not be lost with it
-            log.error("item %d of a batch failed: %s", place, place_of(error))
+            log.error("item %d of a batch failed: %s", place, traceback_summary(error))
             return {**identity, "error": {"code": "internal_error", "message": "the service failed"}}
 
     async def _checked(self, exchange: Exchange, on_check: Any = None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.errors import place_of
+from evidencerails.errors import traceback_summary
 from evidencerails.operations.telemetry.logs import request_context
 from evidencerails.service.problems import problem_body
 
@@ -80,7 +80,7 @@ class Envelope:
             if request.status == 0:
                 await request.refuse(503, "stopping", "the service stops before this request has ended; send it again")
         except Exception as error:  # a fault of ours: the caller gets an id to name, the log the place
-            log.error("request failed: %s", place_of(error))
+            log.error("request failed: %s", traceback_summary(error))
             if request.status == 0:
                 await request.refuse(500, "internal_error", "the service failed; its log has the reason")
 

@@ -64,7 +64,7 @@ def claim_sentences(text: str) -> list[Span]:
 
 
 def _blanked(text: str, taken: list[Span]) -> str:
-    """The text with the taken stretches as empty lines; offsets stay."""
+    """The text with the taken parts as empty lines; offsets stay."""
     for span in taken:
         text = text[: span.start] + "\n" * (span.end - span.start) + text[span.end :]
     return text
@@ -232,12 +232,12 @@ def _told_before_question(sentence: str) -> tuple[str, str] | None:
     pauses = list(_PAUSE.finditer(sentence))
     if not pauses:
         return None
-    told, asked = sentence[: pauses[-1].start()], sentence[pauses[-1].end() :]
-    low = told.lower().replace("’", "'")
-    is_sentence = _FINITE.search(low) or _PAST_TENSE.search(told) or (_VERB.search(low) and len(low.split()) > 3)
+    stated, asked = sentence[: pauses[-1].start()], sentence[pauses[-1].end() :]
+    low = stated.lower().replace("’", "'")
+    is_sentence = _FINITE.search(low) or _PAST_TENSE.search(stated) or (_VERB.search(low) and len(low.split()) > 3)
     if not is_sentence or _ASKS_OR_SUPPOSES.match(low):
         return None
-    return (told, asked) if any(_clause_claims(clause) for clause in _clauses(low)) else None
+    return (stated, asked) if any(_clause_claims(clause) for clause in _clauses(low)) else None
 
 
 def without_question(sentence: str) -> str:

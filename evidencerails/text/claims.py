@@ -1,7 +1,7 @@
 """Claims of a response, without a model: sentences, cut into clauses where a rule can do so safely.
 
 A claim is one predicate with its subject. Its span is verbatim; its text stands for itself: the subject is carried over
-to a second predicate, a relative clause gets the noun it tells about, a table cell its row and column, a list item its
+to a second predicate, a relative clause gets the noun it describes, a table cell its row and column, a list item its
 lead-in. Where a rule would have to guess (reported speech, conditions, quotes, negations that reach over a
 conjunction), the sentence stays whole. All of it is linear in the length of the response.
 """
@@ -46,7 +46,7 @@ class _Piece(NamedTuple):
     start: int
     end: int
     before: str = ""
-    """What the text has before the stretch's own words: the subject that was carried over."""
+    """What the text has before the part's own words: the subject that was carried over."""
 
 
 def _field_claim(response: str, whole: Span, field: Field) -> ExtractedClaim:
@@ -80,7 +80,7 @@ def sentence_claims(response: str, sentence: Span) -> list[ExtractedClaim]:
     ]
 
 
-# ---- verbs: enough of them to tell where a predicate begins
+# ---- verbs: enough of them to find where a predicate begins
 
 _AUX = r"(?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|shall|should|may|might|must)(?:n['’]t)?"
 _IRREGULAR = (
@@ -183,7 +183,7 @@ def _independent(text: str) -> list[_Piece]:
 
 
 def _piece(text: str, start: int, end: int) -> _Piece:
-    """The stretch without white space and marks around it."""
+    """The part without white space and marks around it."""
     while start < end and text[start] in " \t\r\n,;":
         start += 1
     while end > start and text[end - 1] in " \t\r\n,;–—-":
@@ -229,7 +229,7 @@ def _without_insertions(text: str, clause: _Piece) -> Iterator[_Piece]:
 
 
 def _stated(subject: str, inner: str, rest: str) -> str | None:
-    """What an insertion says about the subject, as a sentence; None if no rule can tell."""
+    """What an insertion says about the subject, as a sentence; None if no rule applies."""
     if _RELATIVE.match(inner):
         return f"{subject} {_RELATIVE.sub('', inner)}"
     if _BORN.match(inner) or _PARTICIPLE.match(inner):

@@ -37,7 +37,7 @@ class Field(NamedTuple):
 
 
 def json_parts(text: str) -> list[Span]:
-    """The stretches of a text that are JSON objects or lists of them: the whole of it, or what is in fences."""
+    """The parts of a text that are JSON objects or lists of them: the whole of it, or what is in fences."""
     places = [match.span("body") for match in _FENCED.finditer(text)]
     bare = text.strip()
     if not places and bare[:1] in ("{", "[") and bare[-1:] in ("}", "]"):

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 MIN_LETTERS = 12
-"""Fewer letters of an alphabet tell nothing: "Berlin", "No.", "Bonjour"."""
+"""Fewer letters of an alphabet decide nothing: "Berlin", "No.", "Bonjour"."""
 MIN_WORDS = 4
 """Fewer words may be all names: "Real Madrid", "La La Land"."""
 MIN_LOWER_WORDS = 2
@@ -31,14 +31,14 @@ ENGLISH_SHARE = 0.12
 """Share of English function words from which a text is English: others stay below 0.05, English is near 0.4."""
 MAX_FOREIGN_ENGLISH_SHARE = 0.08
 MAX_CHARACTERS = 4000
-"""The beginning of a text tells its language."""
+"""Characters from the start of a text that are enough to detect its language."""
 
 LANGUAGES = tuple(
     """af ar az be bg bn bs ca cs cy da de el en es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka kk km
     kn ko lo lt lv mk ml mn mr ms my nb ne nl nn no pa pl ps pt ro ru si sk sl sq sr sv sw ta te th tl tr
     uk ur uz vi zh""".split()  # noqa: SIM905
 )
-"""Languages that are told apart; rarer ones are mostly mistaken for these."""
+"""Languages that can be detected; rarer ones are mostly mistaken for these."""
 _SAME = {"nb": "no", "nn": "no"}
 
 # Words that no other of the common languages spells the same (so not: in, is, was, of, for, an, has, or).
@@ -68,7 +68,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
 def detect_language(text: str) -> str | None:
-    """ISO 639-1 code of the text's language; None if it cannot be told."""
+    """ISO 639-1 code of the text's language; None if it cannot be detected."""
     prose = _NO_LANGUAGE.sub(" ", text[:MAX_CHARACTERS])
     words = _WORD.findall(prose)
     letters = sum(map(len, words))

@@ -66,25 +66,25 @@ def are_comparable(a: Quantity, b: Quantity) -> bool:
     return first is not None and second is not None and first.dimension == second.dimension
 
 
-def are_equal(claim: Quantity, told: Quantity, claim_text: str, told_text: str) -> bool:
-    """True if the claim's measure is the told one, or the told one rounded to the digits that the claim gives.
+def are_equal(claim: Quantity, stated: Quantity, claim_text: str, evidence_text: str) -> bool:
+    """True if the claim's measure is the stated one, or the stated one rounded to the digits that the claim gives.
 
     Between metric and imperial units either may be rounded: who writes "8 km" of 5 miles has converted.
 
     Args:
-        claim_text: words of the claim's number, for its digits; `told_text` likewise.
+        claim_text: words of the claim's number, for its digits; `evidence_text` likewise.
     """
-    first, second = measure_of(claim), measure_of(told)
+    first, second = measure_of(claim), measure_of(stated)
     if first is None or second is None or first.dimension != second.dimension:
         return False
     gap, largest = abs(first.value - second.value), max(abs(first.value), abs(second.value))
     if gap <= 1e-6 * largest:
         return True
-    if claim.is_approximate or told.is_approximate:
+    if claim.is_approximate or stated.is_approximate:
         return gap <= APPROXIMATELY * largest
     slack = _half_a_digit(claim, claim_text, first.value)
     if first.is_imperial != second.is_imperial:
-        slack = max(slack, _half_a_digit(told, told_text, second.value))
+        slack = max(slack, _half_a_digit(stated, evidence_text, second.value))
     if first.dimension == "temperature":
         return gap <= min(slack, max(DEGREES, DEGREES_SHARE * largest))
     return gap <= min(slack, ROUNDED * largest)

@@ -1,8 +1,8 @@
 """One value said in two ways: 1.5 km and 1,500 m, a dozen and twelve, half and 50 %, World War II and 2.
 
 A small model, and word evidence, compare numbers as they are written. So a claim is read with the words that the
-evidence has for the same value (`as_told`), and of a value that no conversion makes equal it is known that it is
-another one (`tells_other`).
+evidence has for the same value (`in_units_of`), and a value that no conversion makes equal is a
+conflict (`conflicts_with`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from evidencerails.text.measures import are_comparable, are_equal, measure_of
-from evidencerails.text.moments import Moment, moments_of
 from evidencerails.text.numbered_names import NumberedName, numbered_names
+from evidencerails.text.temporal import TemporalExpression, temporal_expressions
 from evidencerails.text.values import Quantity, quantities_of
 
 CACHED_TEXTS = 2_000
@@ -30,19 +30,19 @@ _COMPARISON = re.compile(r"(?:\bas|\bas (?:much|many|long|big))$", re.IGNORECASE
 _LINKING = re.compile(r"\s(?:of|the|as)(?:\s\w+)?$", re.IGNORECASE)
 
 
-class _Told(NamedTuple):
-    """A quantity with the words that tell it."""
+class _StatedQuantity(NamedTuple):
+    """A quantity with the words that state it."""
 
     quantity: Quantity
     text: str
     is_bound: bool
-    """True for a border ("at least 90 minutes") or a rate, which is no value."""
+    """True for a bound ("at least 90 minutes") or a rate, which is no value."""
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _quantities(text: str) -> tuple[_Told, ...]:
+def _quantities(text: str) -> tuple[_StatedQuantity, ...]:
     return tuple(
-        _Told(q, text[q.start : q.end], _BOUND.search(text[max(0, q.start - 16) : q.start]) is not None)
+        _StatedQuantity(q, text[q.start : q.end], _BOUND.search(text[max(0, q.start - 16) : q.start]) is not None)
         for q in quantities_of(text)
         if q.kind in ("count", "percent", "money", "measure") and not _PART.search(text[max(0, q.start - 3) : q.start])
     )
@@ -53,7 +53,7 @@ def _names(text: str) -> tuple[NumberedName, ...]:
     return tuple(numbered_names(text))
 
 
-def as_told(claim: str, texts: Iterable[str]) -> str:
+def in_units_of(claim: str, texts: Iterable[str]) -> str:
     """The claim with the evidence's words for the values that are the same: "1,500 m long" as "1.5 km long".
 
     A value that the evidence has in the claim's own words, or has not at all, stays as it is.
@@ -61,7 +61,7 @@ def as_told(claim: str, texts: Iterable[str]) -> str:
     Args:
         texts: parts of the evidence, nearest first.
     """
-    ours = [told for told in _quantities(claim) if told.quantity.value != 1.0 or told.quantity.kind != "count"]
+    ours = [stated for stated in _quantities(claim) if stated.quantity.value != 1.0 or stated.quantity.kind != "count"]
     names = _names(claim)
     parts = list(texts)
     changes = [
@@ -76,61 +76,63 @@ def as_told(claim: str, texts: Iterable[str]) -> str:
     return claim
 
 
-def _changed_quantities(ours: Sequence[_Told], texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+def _changed_quantities(ours: Sequence[_StatedQuantity], texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     for own in ours:
         if _COMPARISON.search(own.text):
             continue
-        every = [told for text in texts for told in _quantities(text)]
-        if any(_plain(told.text) == _plain(own.text) for told in every):
+        every = [stated for text in texts for stated in _quantities(text)]
+        if any(_plain(stated.text) == _plain(own.text) for stated in every):
             continue
-        same = next((told for told in every if _is_same(own, told)), None)
+        same = next((stated for stated in every if _is_same(own, stated)), None)
         if same is not None:
             yield own.quantity.start, own.quantity.end, _in_place_of(own, same)
 
 
-def _in_place_of(own: _Told, same: _Told) -> str:
+def _in_place_of(own: _StatedQuantity, same: _StatedQuantity) -> str:
     """The evidence's words, with the "of" or "of the" that belongs to a share: "half the members", "50 % of them"."""
     linking = _LINKING.search(own.text) if own.quantity.kind == "percent" else None
     return _core(same.text) + ((" of" + linking[0].removeprefix(" of")) if linking else "")
 
 
-_BORDER = re.compile(
+_BOUND_WORDS = re.compile(
     r"(?:^|\b(?:is|are|was|were|be|been|has|have|had|of|with|for|by|in|at|to|from|and|after|than|or),?\s)"
     r"(?P<words>(?P<over>over)|(?P<under>under))\s$"
     r"|\b(?P<more>more than|at least|no (?:fewer|less) than|in excess of|upwards of)\s$"
     r"|(?<!no )(?<!not )\b(?P<less>less than|fewer than|no more than|at most)\s$",
     re.IGNORECASE,
 )
-"""Words before a number that make it a border. "Orders over 50 dollars" has none of these: there a rule is told."""
+"""Words before a number that make it a bound. "Orders over 50 dollars" has none of these: there a rule is stated."""
 _RULE = re.compile(
     r"\b(?:must|need\w*|requir\w+|allow\w*|permit\w*|may|can|could|should|shall|will|would|eligib\w+|qualif\w+|"
     r"minimum|maximum|limit\w*|entitle\w*|if|unless|free|valid|when|whenever|anyone|only)\b",
     re.IGNORECASE,
 )
-"""Where a rule is told, another border is another rule: "at least 16 years" does not follow from 18."""
+"""Where a rule is stated, another bound is another rule: "at least 16 years" does not follow from 18."""
 
 
-def _changed_bounds(claim: str, ours: Sequence[_Told], texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+def _changed_bounds(
+    claim: str, ours: Sequence[_StatedQuantity], texts: Sequence[str]
+) -> Iterator[tuple[int, int, str]]:
     """ "More than 10,000 cars" as the "12,000 cars" of the evidence, if that is the only number of cars nearby."""
     if not any(own.is_bound for own in ours) or _RULE.search(claim):
         return
     for own in ours:
-        border = _BORDER.search(claim[: own.quantity.start])
-        if border is None or not (own.quantity.unit or own.quantity.kind == "percent"):
+        bound = _BOUND_WORDS.search(claim[: own.quantity.start])
+        if bound is None or not (own.quantity.unit or own.quantity.kind == "percent"):
             continue
         for text in texts:
             there = [t for t in _quantities(text) if (t.quantity.kind, t.quantity.unit) == own.quantity[0:3:2]]
             if there:
-                if not _RULE.search(text) and _is_within(own, there, is_lower=bool(border["over"] or border["more"])):
-                    start = border.start("words") if border["words"] else border.start()
+                if not _RULE.search(text) and _is_within(own, there, is_lower=bool(bound["over"] or bound["more"])):
+                    start = bound.start("words") if bound["words"] else bound.start()
                     yield start, own.quantity.end, _in_place_of(own, there[0])
                 break
 
 
-def _is_within(own: _Told, there: Sequence[_Told], *, is_lower: bool) -> bool:
-    """True if the evidence tells one value, no border, and it lies on the right side."""
-    values = {told.quantity.value for told in there}
-    if len(values) != 1 or any(told.is_bound for told in there):
+def _is_within(own: _StatedQuantity, there: Sequence[_StatedQuantity], *, is_lower: bool) -> bool:
+    """True if the evidence states one value, no bound, and it lies on the right side."""
+    values = {stated.quantity.value for stated in there}
+    if len(values) != 1 or any(stated.is_bound for stated in there):
         return False
     value = values.pop()
     return value > own.quantity.value if is_lower else value < own.quantity.value
@@ -154,11 +156,15 @@ def _changed_years(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int,
                 yield own.start, own.end, same[0]
 
 
-def _years_alone(text: str) -> list[Moment]:
+def _years_alone(text: str) -> list[TemporalExpression]:
     """The years that stand for themselves: that of "May 2, 1924" is a part of a date, and spans all of it."""
-    every = _moments(text)
-    dates = {(moment.start, moment.end) for moment in every if moment.part != "year"}
-    return [moment for moment in every if moment.part == "year" and (moment.start, moment.end) not in dates]
+    every = _temporal(text)
+    dates = {(expression.start, expression.end) for expression in every if expression.part != "year"}
+    return [
+        expression
+        for expression in every
+        if expression.part == "year" and (expression.start, expression.end) not in dates
+    ]
 
 
 _PERIOD = re.compile(r"\d0['’]?s\b|centur", re.IGNORECASE)
@@ -169,9 +175,9 @@ def _changed_periods(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, in
     """A decade or century of the claim as the one year of the evidence that lies in it."""
     if not _PERIOD.search(claim):
         return
-    periods = [moment for moment in _moments(claim) if moment.part in ("decade", "century")]
-    every = [moment for text in texts for moment in _moments(text)]
-    years = {int(moment.value) for moment in every if moment.part == "year" and moment.value.isdigit()}
+    periods = [expression for expression in _temporal(claim) if expression.part in ("decade", "century")]
+    every = [expression for text in texts for expression in _temporal(text)]
+    years = {int(expression.value) for expression in every if expression.part == "year" and expression.value.isdigit()}
     for period in periods:
         if any(other.part == period.part for other in every):
             continue
@@ -185,15 +191,15 @@ def _changed_periods(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, in
             yield start, period.end, str(inside[0])
 
 
-def _lies_in(year: int, period: Moment) -> bool:
+def _lies_in(year: int, period: TemporalExpression) -> bool:
     if period.part == "decade":
         return year // 10 == int(period.value) // 10
     return (year - 1) // 100 + 1 == int(period.value)
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _moments(text: str) -> tuple[Moment, ...]:
-    return tuple(moments_of(text))
+def _temporal(text: str) -> tuple[TemporalExpression, ...]:
+    return tuple(temporal_expressions(text))
 
 
 def _core(text: str) -> str:
@@ -205,51 +211,51 @@ def _plain(text: str) -> str:
     return _FILLING.sub("", _core(text).lower()).removesuffix("s")
 
 
-def _is_same(own: _Told, told: _Told) -> bool:
-    a, b = own.quantity, told.quantity
-    if _COMPARISON.search(told.text):
+def _is_same(own: _StatedQuantity, stated: _StatedQuantity) -> bool:
+    a, b = own.quantity, stated.quantity
+    if _COMPARISON.search(stated.text):
         return False
-    if measure_of(a) is not None and measure_of(b) is not None and _spelled_apart(own, told):
-        return are_equal(a, b, own.text, told.text)
+    if measure_of(a) is not None and measure_of(b) is not None and _spelled_apart(own, stated):
+        return are_equal(a, b, own.text, stated.text)
     return a.kind == b.kind and a.unit == b.unit and a.value == b.value
 
 
 def _changed_names(ours: Sequence[NumberedName], texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    told = [name for text in texts for name in _names(text)]
+    stated = [name for text in texts for name in _names(text)]
     for own in ours:
-        same = [name for name in told if name.key == own.key and name.number == own.number]
+        same = [name for name in stated if name.key == own.key and name.number == own.number]
         if same and all(name.style != own.style for name in same):
             yield own.start, own.end, same[0].worded_after(own)
 
 
-def tells_other(claim: str, text: str) -> bool:
+def conflicts_with(claim: str, text: str) -> bool:
     """True if the text has, in another unit or spelling, another value of a kind for which it lacks the claim's.
 
-    Values in one unit and one spelling are for others to compare; a border ("at least 90 minutes") tells no value.
+    Values in one unit and one spelling are for others to compare; a bound ("at least 90 minutes") states no value.
     """
-    return _tells_other_measure(claim, text) or names_another(claim, text)
+    return _conflicts_in_measure(claim, text) or names_another(claim, text)
 
 
-def _tells_other_measure(claim: str, text: str) -> bool:
-    ours = [told for told in _quantities(claim) if _has_unit(told.quantity)]
+def _conflicts_in_measure(claim: str, text: str) -> bool:
+    ours = [stated for stated in _quantities(claim) if _has_unit(stated.quantity)]
     if not ours:
         return False
-    there = [told for told in _quantities(text) if _has_unit(told.quantity)]
-    spare = [told for told in there if not any(_is_same(own, told) for own in ours)]
+    there = [stated for stated in _quantities(text) if _has_unit(stated.quantity)]
+    spare = [stated for stated in there if not any(_is_same(own, stated) for own in ours)]
     return any(
-        not any(_is_same(own, told) for told in there)
+        not any(_is_same(own, stated) for stated in there)
         and any(
-            _tells_a_value(own, told) and _differ(own.quantity, told.quantity) and _spelled_apart(own, told)
-            for told in spare
+            _states_a_value(own, stated) and _differ(own.quantity, stated.quantity) and _spelled_apart(own, stated)
+            for stated in spare
         )
         for own in ours
     )
 
 
-def _tells_a_value(own: _Told, told: _Told) -> bool:
-    """False for a border, unless in another currency: "more than 5 euros" says nothing about 7 dollars."""
-    is_foreign = own.quantity.kind == told.quantity.kind == "money" and own.quantity.unit != told.quantity.unit
-    return is_foreign or not (own.is_bound or told.is_bound)
+def _states_a_value(own: _StatedQuantity, stated: _StatedQuantity) -> bool:
+    """False for a bound, unless in another currency: "more than 5 euros" says nothing about 7 dollars."""
+    is_foreign = own.quantity.kind == stated.quantity.kind == "money" and own.quantity.unit != stated.quantity.unit
+    return is_foreign or not (own.is_bound or stated.is_bound)
 
 
 def _has_unit(quantity: Quantity) -> bool:
@@ -261,10 +267,10 @@ def _differ(a: Quantity, b: Quantity) -> bool:
     return are_comparable(a, b) or (a.kind == b.kind == "money")
 
 
-def _spelled_apart(own: _Told, told: _Told) -> bool:
+def _spelled_apart(own: _StatedQuantity, stated: _StatedQuantity) -> bool:
     if own.quantity.kind == "percent":  # "a third" and "half" are words that nothing else compares
-        return not (any(c.isdigit() for c in own.text) and any(c.isdigit() for c in told.text))
-    return own.quantity.unit != told.quantity.unit
+        return not (any(c.isdigit() for c in own.text) and any(c.isdigit() for c in stated.text))
+    return own.quantity.unit != stated.quantity.unit
 
 
 def names_another(claim: str, text: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from evidencerails.exchange import Span
 
 MAX_SENTENCE_TOKENS = 160
-"""Longer sentences are cut at clause or word borders, so that a claim always fits an NLI model beside its evidence."""
+"""Longer sentences are cut at clause or word boundaries, so that a claim fits an NLI model beside its evidence."""
 
 PIECE_CHARACTERS = 4_000
 
@@ -20,7 +20,7 @@ BlockKind = Literal["prose", "heading", "item", "row", "code"]
 
 
 class Block(NamedTuple):
-    """A stretch of the text of one kind; list markers and table rules are outside of it."""
+    """A part of the text of one kind; list markers and table rules are outside of it."""
 
     kind: BlockKind
     start: int
@@ -67,7 +67,7 @@ def split_sentences(text: str) -> list[Span]:
     return [span for block in blocks(text) for span in block_sentences(text, block)]
 
 
-_PIECE_BORDERS = (re.compile(r"(?<=[.!?])\s+|\n+"), re.compile(r"\s+"))
+_PIECE_BOUNDARIES = (re.compile(r"(?<=[.!?])\s+|\n+"), re.compile(r"\s+"))
 
 
 def pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
@@ -77,7 +77,7 @@ def pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
     """
     at = 0
     while len(text) - at > 2 * size:
-        found = (border.search(text, at + size, at + 2 * size) for border in _PIECE_BORDERS)
+        found = (boundary.search(text, at + size, at + 2 * size) for boundary in _PIECE_BOUNDARIES)
         end = next((match.end() for match in found if match), at + 2 * size)
         yield text[at:end]
         at = end
@@ -87,10 +87,10 @@ def pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
 def block_sentences(text: str, block: Block) -> list[Span]:
     """The sentences of one block."""
     if block.kind in ("heading", "row", "code"):
-        borders = [(block.start, block.end)]
+        bounds = [(block.start, block.end)]
     else:
-        borders = list(_prose_sentences(text, block.start, block.end))
-    parts = (part for start, end in borders for part in _bounded(text, *_stripped(text, start, end)))
+        bounds = list(_prose_sentences(text, block.start, block.end))
+    parts = (part for start, end in bounds for part in _bounded(text, *_stripped(text, start, end)))
     return [Span.of(text, start, end) for start, end in parts if start < end]
 
 
@@ -255,7 +255,7 @@ def _tokens(piece: str) -> int:
 
 
 def _clause_border(text: str, start: int, end: int) -> int | None:
-    """Where to cut before `end`: after the last clause sign in the second half of the stretch."""
+    """Where to cut before `end`: after the last clause sign in the second half of that part."""
     middle = start + (end - start) // 2
     found = None
     for match in _CLAUSE_BORDER.finditer(text, middle, end):

@@ -76,14 +76,14 @@ def subject_of(claim: str) -> Subject | None:
     if not bare or len(bare.split()) > MAX_WORDS or _CARRIES_MORE.search(bare):
         return None
     values = values_of(text)
-    if values.quantities or values.moments:
+    if values.quantities or values.temporal:
         return None
     bare = re.sub(r"\b(it|that|this|he|she)'s\b", r"\1 is", bare)
     own = _FRAME.sub("", bare, count=1) if _FRAME.match(bare) else bare
     if _OPINION.fullmatch(own):
         return "opinion"
     if len([name for name in values.names if not name.is_initial]) > 1:
-        return None  # "I love that Ann Holm left the board of Nordvik" tells of an event
+        return None  # "I love that Ann Holm left the board of Nordvik" reports an event
     kinds: tuple[tuple[re.Pattern[str], Subject], ...] = ((_WISH, "wish"), (_FEELING, "feeling"), (_GUESS, "guess"))
     found = next((kind for pattern, kind in kinds if pattern.fullmatch(bare)), None)
     return None if found and _tells_of_an_event(bare) else found

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from evidencerails.text.moments import Moment, moments_of
 from evidencerails.text.number_words import NUMBER_WORDS
-from evidencerails.text.stretches import Stretch, masked
+from evidencerails.text.offsets import Offsets, masked
+from evidencerails.text.temporal import TemporalExpression, temporal_expressions
 
 QuantityKind = Literal["count", "percent", "money", "measure", "ordinal", "score", "vague"]
 
@@ -26,7 +26,7 @@ class Quantity(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A run of capitalised words; `is_initial` if a sentence begins with it, where a capital tells nothing."""
+    """A run of capitalised words; `is_initial` if a sentence begins with it, where a capital says nothing."""
 
     text: str
     words: tuple[str, ...]
@@ -39,24 +39,24 @@ class Values(NamedTuple):
     """All that was found in one text."""
 
     quantities: tuple[Quantity, ...]
-    moments: tuple[Moment, ...]
+    temporal: tuple[TemporalExpression, ...]
     names: tuple[Name, ...]
 
 
 def values_of(text: str) -> Values:
-    """Quantities, moments and names of a text, in order; no stretch of text is in two of them."""
-    moments = moments_of(text)
-    taken = [(moment.start, moment.end) for moment in moments]
+    """Quantities, temporal expressions and names of a text, in order; no part of the text is in two of them."""
+    temporal = temporal_expressions(text)
+    taken = [(expression.start, expression.end) for expression in temporal]
     quantities = list(_quantities(masked(text, taken)))
     taken += [(quantity.start, quantity.end) for quantity in quantities]
-    return Values(tuple(quantities), tuple(moments), tuple(_names(text, taken)))
+    return Values(tuple(quantities), tuple(temporal), tuple(_names(text, taken)))
 
 
 def quantities_of(text: str) -> list[Quantity]:
     """The quantities of a text alone, in order, with "an hour and a half" and "half a mile" as one each."""
     mixed = list(_mixed(text))
-    moments = [(moment.start, moment.end) for moment in moments_of(text)]
-    plain = _quantities(masked(text, [*((q.start, q.end) for q in mixed), *moments]))
+    temporal = [(expression.start, expression.end) for expression in temporal_expressions(text)]
+    plain = _quantities(masked(text, [*((q.start, q.end) for q in mixed), *temporal]))
     return sorted([*mixed, *plain], key=lambda quantity: quantity.start)
 
 
@@ -166,7 +166,7 @@ _ABOUT = re.compile(
 
 
 def _quantities(text: str) -> Iterator[Quantity]:
-    taken: list[Stretch] = []
+    taken: list[Offsets] = []
     for match in _FRACTION.finditer(text):
         share = _fraction(match)
         taken.append(match.span())
@@ -307,7 +307,7 @@ _TITLES = frozenset(
 )
 
 
-def _names(text: str, taken: list[Stretch]) -> Iterator[Name]:
+def _names(text: str, taken: list[Offsets]) -> Iterator[Name]:
     rest = masked(text, taken)
     run: list[re.Match[str]] = []
     for token in _TOKEN.finditer(rest):

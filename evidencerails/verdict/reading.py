@@ -17,7 +17,7 @@ from evidencerails.nli.exchange_nli import ExchangeNli
 from evidencerails.nli.windows import Coverage, content_terms, coverage
 from evidencerails.report import Label, NliScores, Quote
 from evidencerails.text.claimable import clean, is_short_answer
-from evidencerails.text.same_values import as_told
+from evidencerails.text.same_values import in_units_of
 from evidencerails.verdict.model import MAX_LOGIT, ClaimVerdict, VerdictModel, logit
 from evidencerails.verdict.values import KINDS, missing_values
 from evidencerails.verdict.windows import EvidenceIndex, EvidenceWindow, Selection
@@ -184,7 +184,7 @@ def _in_units_of_evidence(texts: list[str], own: list[str], selection: Selection
     The model reads, it does not convert.
     """
     windows = [[selection.windows[place].text for place in places] for places in selection.places]
-    changed = [as_told(said, read) for said, read in zip(own, windows, strict=True)]
+    changed = [in_units_of(said, read) for said, read in zip(own, windows, strict=True)]
     wholes = [
         text.removesuffix(said) + new if text.endswith(said) else text
         for text, said, new in zip(texts, own, changed, strict=True)
@@ -236,13 +236,13 @@ def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvid
         # Support outranks the contradiction of a window that shares less with the claim.
         same = [one for one in same if one is support or one.lexical_overlap > support.lexical_overlap] or [support]
     against = max(same, key=lambda one: one.nli.contradiction, default=None)
-    lacks = missing_values(own, "\n".join(one.window.text for one in windows)) if windows else {}
+    missing_features = missing_values(own, "\n".join(one.window.text for one in windows)) if windows else {}
     features = {
         "entailment": logit(entailment) if support else -MAX_LOGIT,
         "contradiction": logit(against.nli.contradiction) if against else -MAX_LOGIT,
-        **lacks,
+        **missing_features,
     }
-    missing = tuple(kind for feature, kind in KINDS.items() if lacks.get(feature, 0.0) > 0)
+    missing = tuple(kind for feature, kind in KINDS.items() if missing_features.get(feature, 0.0) > 0)
     return ClaimEvidence(text, windows, features, support, entailment, against, missing)
 
 

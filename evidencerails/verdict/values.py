@@ -30,7 +30,7 @@ def missing_values(claim: str, evidence: str) -> dict[str, float]:
     return {
         "missing_numbers": _share(numbers, lambda q: _has_quantity(q, there, claim, evidence, lower)),
         "missing_dates": _share(
-            own.moments, lambda m: claim[m.start : m.end].lower() in lower or _has_moment(m, there)
+            own.temporal, lambda m: claim[m.start : m.end].lower() in lower or _has_temporal(m, there)
         ),
         "missing_names": _share(
             [name for name in own.names if not name.is_initial],
@@ -56,5 +56,5 @@ def _has_quantity(own: Quantity, there: Values, claim: str, evidence: str, lower
     )
 
 
-def _has_moment(own: object, there: Values) -> bool:
-    return any(own[:-2] == other[:-2] for other in there.moments)  # type: ignore[index]
+def _has_temporal(own: object, there: Values) -> bool:
+    return any(own[:-2] == other[:-2] for other in there.temporal)  # type: ignore[index]

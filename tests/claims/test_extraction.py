@@ -191,5 +191,5 @@ def test_every_value_of_a_claim_is_in_its_span(noun: str, place: str, year: int,
     found, of_claim = values_of(span.text), values_of(claim)
     assert text[span.start : span.end] == span.text
     assert {one.value for one in of_claim.quantities} <= {one.value for one in found.quantities}
-    assert {one.value for one in of_claim.moments} <= {one.value for one in found.moments}
+    assert {one.value for one in of_claim.temporal} <= {one.value for one in found.temporal}
     assert {w for one in of_claim.names for w in one.words} <= {w for one in found.names for w in one.words}

@@ -81,7 +81,7 @@ def test_prompts_for_nemos_own_tasks_are_none_of_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "told"),
+    ("template", "message"),
     [
         (
             "{{ statment }} {{ paragraph }}",
@@ -94,14 +94,14 @@ def test_prompts_for_nemos_own_tasks_are_none_of_ours() -> None:
         ("", "needs either 'content' or a list 'messages'"),
     ],
 )
-def test_a_bad_template_is_refused_when_it_is_loaded(template: str, told: str) -> None:
+def test_a_bad_template_is_refused_when_it_is_loaded(template: str, message: str) -> None:
     with pytest.raises(PromptError) as caught:
         PromptLibrary.load({TASK: template})
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "message"),
     [
         (
             "prompts:\n- {task: x, variables: [a], content: '{{ b }}'}\n",
@@ -112,11 +112,11 @@ def test_a_bad_template_is_refused_when_it_is_loaded(template: str, told: str) -
         ("prompts: [", "cannot read prompts from bad.yml"),
     ],
 )
-def test_a_bad_file_is_named(tmp_path: Path, source: str, told: str) -> None:
+def test_a_bad_file_is_named(tmp_path: Path, source: str, message: str) -> None:
     (tmp_path / "bad.yml").write_text(source)
     with pytest.raises(PromptError) as caught:
         PromptLibrary.load(folder=tmp_path)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_template_cannot_reach_python() -> None:

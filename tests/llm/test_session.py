@@ -79,24 +79,24 @@ async def test_no_answer_in_time_is_a_timeout(server: ReplayServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget", "told"),
+    ("budget", "message"),
     [
         ({"calls": 1}, "budget of 1 calls"),
         ({"tokens": 3}, "budget of 3 tokens"),
         ({"calls": 0}, "budget of 0 calls"),
     ],
 )
-async def test_a_spent_budget_ends_the_calls(server: ReplayServer, budget: dict[str, int], told: str) -> None:
+async def test_a_spent_budget_ends_the_calls(server: ReplayServer, budget: dict[str, int], message: str) -> None:
     server.reply("a", usage=(2, 2), when=lambda request: True)
     session = make_session(server, budget=budget)
-    with pytest.raises(BudgetExceededError, match=told):
+    with pytest.raises(BudgetExceededError, match=message):
         for _ in range(2):
             await session.complete(PROMPT)
     assert len(server.requests) == session.usage().calls <= 1
 
 
 async def test_calls_at_the_same_time_do_not_overspend_the_tokens(server: ReplayServer) -> None:
-    # None of five had told its cost when the next one asked, so all of them were let through.
+    # None of five had reported its cost when the next one asked, so all of them were let through.
     server.reply("a", usage=(100, 20), delay_s=0.2, when=lambda request: True)
     session = make_session(server, budget={"tokens": 250}, max_retries=0)
     long = (Message(role="user", content="word " * 80),)  # 400 characters: some 100 tokens
@@ -123,7 +123,7 @@ async def test_a_provider_that_tells_no_tokens_is_counted_by_its_characters(serv
     await session.complete(PROMPT)
     with pytest.raises(BudgetExceededError, match="150 tokens"):
         await session.complete(PROMPT)
-    assert session.usage().prompt_tokens == 0  # the report says what was told, the budget keeps what is likely
+    assert session.usage().prompt_tokens == 0  # the report says what was reported, the budget keeps what is likely
 
 
 async def test_a_judge_of_its_own_spends_from_the_same_budget(server: ReplayServer) -> None:

@@ -61,7 +61,7 @@ MakeContext = Callable[..., CheckContext]
 
 
 def claims_of(response: str, *texts: str) -> list[Claim]:
-    """Claims with the spans of these stretches of the response."""
+    """Claims with the spans of these parts of the response."""
     places = [(response.index(text), text) for text in texts]
     return [Claim(text=text, span=Span.of(response, at, at + len(text)), label="supported") for at, text in places]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evidencerails.nli.parts import combined, encodable, stretches, text_parts
+from evidencerails.nli.parts import combined, encodable, text_parts, token_ranges
 
 
 def letters(text: str) -> list[tuple[int, int]]:
@@ -21,8 +21,8 @@ def letters(text: str) -> list[tuple[int, int]]:
         (26, 10, [(0, 10), (8, 18), (16, 26)]),
     ],
 )
-def test_stretches_cover_the_range(count: int, room: int, expected: list[tuple[int, int]]) -> None:
-    assert list(stretches(count, room)) == expected
+def test_token_ranges_cover_the_range(count: int, room: int, expected: list[tuple[int, int]]) -> None:
+    assert list(token_ranges(count, room)) == expected
 
 
 def test_a_pair_that_fits_stays_whole() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evidencerails.measures.words import WordIndex, features, words_of
+from evidencerails.measures.lexical import WordIndex, evidence_features, lexical_features
 from evidencerails.text.claimable import clean
 
 
@@ -21,7 +21,7 @@ from evidencerails.text.claimable import clean
 )
 def test_an_abbreviation_is_no_new_name(claim: str, evidence: str, is_missing: bool) -> None:
     index = WordIndex([evidence])
-    assert (features(words_of(claim), index, index)["missing_names"] > 0) == is_missing
+    assert (evidence_features(lexical_features(claim), index, index)["missing_names"] > 0) == is_missing
 
 
 @pytest.mark.parametrize(

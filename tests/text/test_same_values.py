@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evidencerails.text.measures import are_equal
-from evidencerails.text.same_values import as_told, tells_other
+from evidencerails.text.same_values import conflicts_with, in_units_of
 from evidencerails.text.values import quantities_of
 
 EQUAL = [
@@ -68,7 +68,7 @@ OTHER = [
     ("Louis the 15th built it.", "Louis XIV built it."),
 ]
 NEITHER = [
-    # nothing to reword, and nothing that tells another value
+    # nothing to reword, and nothing that states another value
     ("It is 1,500 metres long.", "It is 300 metres high."),
     ("It lasts 90 minutes.", "It cost 90 million dollars."),
     ("It lasts 2 hours.", "It lasts at least 90 minutes."),
@@ -104,48 +104,48 @@ NEITHER = [
 def test_the_year_of_a_date_is_no_year_of_its_own() -> None:
     """The whole date became its year where the evidence has that year: any day of it passed."""
     died = "Jo Lund (1863 - May 2, 1924) was a poet."
-    assert as_told(died, ["Jo Lund (1863 - November 2, 1924) was a poet."]) == died
+    assert in_units_of(died, ["Jo Lund (1863 - November 2, 1924) was a poet."]) == died
     voted = "The election of 1976 was held on June 2, 1976."
-    assert as_told(voted, ["The election of 1976 was held on November 2, 1976."]) == voted
+    assert in_units_of(voted, ["The election of 1976 was held on November 2, 1976."]) == voted
 
 
 @pytest.mark.parametrize(("claim", "evidence", "wording"), EQUAL)
 def test_an_equal_value_is_read_as_the_evidence_has_it(claim: str, evidence: str, wording: str) -> None:
-    assert as_told(claim, [evidence]) == wording
-    assert not tells_other(claim, evidence)
+    assert in_units_of(claim, [evidence]) == wording
+    assert not conflicts_with(claim, evidence)
 
 
 @pytest.mark.parametrize(("claim", "evidence"), OTHER)
 def test_another_value_stays_and_is_known_to_be_another(claim: str, evidence: str) -> None:
-    assert as_told(claim, [evidence]) == claim
-    assert tells_other(claim, evidence)
+    assert in_units_of(claim, [evidence]) == claim
+    assert conflicts_with(claim, evidence)
 
 
 @pytest.mark.parametrize(("claim", "evidence"), NEITHER)
 def test_what_cannot_be_compared_is_left_alone(claim: str, evidence: str) -> None:
-    assert as_told(claim, [evidence]) == claim
-    assert not tells_other(claim, evidence)
+    assert in_units_of(claim, [evidence]) == claim
+    assert not conflicts_with(claim, evidence)
 
 
 def test_another_year_in_words_is_read_in_digits() -> None:
-    assert as_told("It opened in nineteen thirty-three.", ["It opened in 1932."]) == "It opened in 1933."
+    assert in_units_of("It opened in nineteen thirty-three.", ["It opened in 1932."]) == "It opened in 1933."
 
 
 def test_a_border_is_compared_with_the_nearest_number_only() -> None:
     texts = ["9,000 cars cross the first bridge.", "12,000 cars cross the second bridge."]
     claim = "More than 10,000 cars cross the first bridge."
-    assert as_told(claim, texts) == claim
-    assert as_told(claim, texts[::-1]) == "12,000 cars cross the first bridge."
+    assert in_units_of(claim, texts) == claim
+    assert in_units_of(claim, texts[::-1]) == "12,000 cars cross the first bridge."
 
 
 def test_a_value_in_the_claims_own_words_stays() -> None:
-    assert as_told("It is 1,500 metres long.", ["It is 1.5 km long.", "It is 1,500 metres long."]) == (
+    assert in_units_of("It is 1,500 metres long.", ["It is 1.5 km long.", "It is 1,500 metres long."]) == (
         "It is 1,500 metres long."
     )
 
 
 @pytest.mark.parametrize(
-    ("claim", "told", "equal"),
+    ("claim", "stated", "equal"),
     [
         ("1.8 m", "6 feet", True),  # 1.829 m
         ("2.1 m", "6 feet", False),
@@ -162,7 +162,7 @@ def test_a_value_in_the_claims_own_words_stays() -> None:
         ("2 hours", "2 km", False),
     ],
 )
-def test_rounding(claim: str, told: str, equal: bool) -> None:
+def test_rounding(claim: str, stated: str, equal: bool) -> None:
     # NIST SP 811, appendix B: 1 mi = 1.609344 km, 1 ft = 0.3048 m, 1 lb = 0.45359237 kg
-    (ours,), (theirs,) = quantities_of(claim), quantities_of(told)
-    assert are_equal(ours, theirs, claim, told) is equal
+    (ours,), (theirs,) = quantities_of(claim), quantities_of(stated)
+    assert are_equal(ours, theirs, claim, stated) is equal

@@ -1,4 +1,4 @@
-"""Sentences: right borders, verbatim offsets, bounded length, linear time."""
+"""Sentences: right boundaries, verbatim offsets, bounded length, linear time."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from evidencerails.checks.citations.mark_types import AUTHORS_AND_YEARS, Ref
 from evidencerails.exchange import Passage, Span
-from evidencerails.measures.words import WordIndex
+from evidencerails.measures.lexical import WordIndex
 from evidencerails.report import Quote
 from evidencerails.text.claimable import clean
 

@@ -135,7 +135,7 @@ class _Told:
 def _numbers(text: str) -> set[float | str]:
     """Numbers and years of a text, by what they mean, not how they are written."""
     found = values_of(text)
-    years = {moment.value for moment in found.moments if moment.part == "year"}
+    years = {moment.value for moment in found.temporal if moment.part == "year"}
     return years | {round(quantity.value, 9) for quantity in found.quantities}
 
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from evidencerails.checks.knowledge.base import MAX_VALUE_CHARACTERS, Answer, KnowledgeSource, Lookup, Verdict
-from evidencerails.errors import EvidencerailsError, KnowledgeError, place_of
+from evidencerails.errors import EvidencerailsError, KnowledgeError, traceback_summary
 
 log = logging.getLogger("evidencerails")
 
@@ -68,7 +68,7 @@ class Asker:
                 unanswered.append(f"{source.name}: {error}")
                 continue
             except Exception as error:  # boundary to the user's function, file, database or endpoint
-                log.error("evidencerails: source %s failed: %s", source.name, place_of(error))
+                log.error("evidencerails: source %s failed: %s", source.name, traceback_summary(error))
                 unanswered.append(f"{source.name}: failed: {type(error).__name__}")
                 continue
             if answer is None:
@@ -111,6 +111,6 @@ class Asker:
             except asyncio.TimeoutError:
                 continue
             except Exception as error:  # boundary, as above: a hint that cannot be had changes nothing
-                log.warning("evidencerails: source %s has no near values: %s", source.name, place_of(error))
+                log.warning("evidencerails: source %s has no near values: %s", source.name, traceback_summary(error))
                 continue
             found[lookup] = found[lookup]._replace(near=tuple(near))

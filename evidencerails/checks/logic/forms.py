@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from evidencerails.measures.words import stem_of
+from evidencerails.measures.lexical import stem_of
 
 Quantity = Literal["all", "no", "some", "some_not", "one"]
 Term = tuple[str, ...]

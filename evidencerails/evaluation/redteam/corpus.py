@@ -160,7 +160,7 @@ def _stands_alone(sentence: str) -> bool:
 def _values_in(sentence: str, place: int) -> Iterator[Fact]:
     values = values_of(sentence)
     years = [match for match in re.finditer(r"\b(?:1[0-9]|20)\d\d\b", sentence)
-             if any(m.part == "year" and m.start <= match.start() < m.end for m in values.moments)]  # fmt: skip
+             if any(m.part == "year" and m.start <= match.start() < m.end for m in values.temporal)]  # fmt: skip
     if years:
         yield Fact(sentence, "year", years[0].start(), years[0].end(), place)
     for quantity in values.quantities:

@@ -168,6 +168,6 @@ def _distinct_values(attack: Attack) -> tuple[set[str], set[str]]:
 def _values(text: str) -> set[str]:
     """Numbers, years and names of a text, made comparable."""
     found = values_of(unicodedata.normalize("NFKC", clean(text)))
-    years = {f"year {one.value}" for one in found.moments if one.part == "year"}
+    years = {f"year {one.value}" for one in found.temporal if one.part == "year"}
     numbers = {f"number {one.value:g}" for one in found.quantities}
     return years | numbers | {" ".join(one.words) for one in found.names}

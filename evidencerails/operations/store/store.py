@@ -99,13 +99,13 @@ class Store:
             return self._engine
 
     def put(
-        self, report: Report, exchange: Exchange, *, sample_rate: float | None = None, drawn_at: float = 1.0
+        self, report: Report, exchange: Exchange, *, sample_rate: float | None = None, sampling_rate: float = 1.0
     ) -> str | None:
         """Keep a report, unless it is not in the sample. Returns at once, with the report's id or None; never raises.
 
         Args:
             sample_rate: share of such reports that are kept; that of the settings for the report's stakes if None.
-            drawn_at: share of such answers that were checked at all; the kept report stands for 1 / (both).
+            sampling_rate: share of such answers that were checked at all; the kept report stands for 1 / (both).
         """
         rate = float(getattr(self.settings.sample, report.stakes)) if sample_rate is None else sample_rate
         if report.review is not None:
@@ -118,7 +118,7 @@ class Store:
             report=report,
             exchange=exchange,
             created_at=self.clock.now(),
-            sample_rate=rate * drawn_at,
+            sample_rate=rate * sampling_rate,
             redaction=self.redaction,
         )
         self._writer.put(entry)

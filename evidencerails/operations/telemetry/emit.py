@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from evidencerails import __version__
-from evidencerails.errors import place_of
+from evidencerails.errors import traceback_summary
 from evidencerails.operations.telemetry.trace import CheckRecord, LlmCallRecord, Trace
 from evidencerails.report import Report, reason_code, text_hash
 
@@ -35,7 +35,7 @@ def emit(trace: Trace, parent: Context | None = None) -> None:
         _emit_spans(trace, parent)
         _record_metrics(trace)
     except Exception as error:  # boundary to the SDK and its exporters
-        log.warning("evidencerails: telemetry failed: %s", place_of(error))
+        log.warning("evidencerails: telemetry failed: %s", traceback_summary(error))
 
 
 def has_provider() -> bool:

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 FEATURES = (
     *("missing_words", "missing_near", "missing_bigrams", "missing_numbers", "missing_dates", "missing_names"),
-    *("scattered", "negation"),
+    *("dispersion", "negation"),
 )
-"""Names of the features in the order of `features`; `verdict.json` weighs them by name."""
+"""Names of the features in the order of `evidence_features`."""
 
 ROUNDING = 0.05
 """A number said to be about right ("around 500") may be off by this share."""
@@ -100,7 +100,7 @@ _COUNTED = frozenset(
     {*_SMALL_NUMBERS, *_ORDINALS, *_SCALES, *_UNITS, *_MONTHS} - {"second", "may", "mar", "min", "one"}
 )
 _RUNNING = re.compile(r"\w+(?:'\w+)?")
-_SENTENCE_BORDER = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE_BOUNDARY = re.compile(r"(?<=[.!?])\s+|\n+")
 _NAME = re.compile(r"[^\W\d_](?:[^\W\d_]|['’.&-](?=[^\W\d_]))*")
 
 
@@ -133,7 +133,7 @@ class Number(NamedTuple):
         return abs(self.value - other.value) <= slack
 
 
-class Words(NamedTuple):
+class LexicalFeatures(NamedTuple):
     """What a text says, word by word."""
 
     content: tuple[str, ...]
@@ -165,12 +165,12 @@ def _whole_numbers(text: str) -> str:
     return _SPLIT_DECIMALS.sub(r"\1.\2", _SPLIT_THOUSANDS.sub(r"\1,\2", text))
 
 
-def words_of(text: str, *, starts_sentence: bool = True) -> Words:
+def lexical_features(text: str, *, starts_sentence: bool = True) -> LexicalFeatures:
     """The words of one claim."""
     text = _whole_numbers(text)
     dates, rest = _dates(text)
     running = tuple(_RUNNING.findall(text.lower().replace("’", "'")))
-    return Words(
+    return LexicalFeatures(
         content=tuple(content_of(text)),
         numbers=tuple(_numbers(rest)),
         dates=tuple(dates),
@@ -181,7 +181,7 @@ def words_of(text: str, *, starts_sentence: bool = True) -> Words:
 
 
 def content_of(text: str) -> list[str]:
-    """Stems of the content words of a text in order, as in `Words.content`."""
+    """Stems of the content words of a text in order, as in `LexicalFeatures.content`."""
     return [stem for word in _WORD.findall(text.lower()) if word not in _COUNTED and (stem := stem_of(word))]
 
 
@@ -246,7 +246,7 @@ class WordIndex:
     def sentences(self) -> list[tuple[frozenset[str], bool]]:
         """Stems of each sentence, and whether it denies something; worked out when first asked for."""
         if self._sentences is None:
-            parts = (part for text in self._texts for part in _SENTENCE_BORDER.split(text) if part.strip())
+            parts = (part for text in self._texts for part in _SENTENCE_BOUNDARY.split(text) if part.strip())
             self._sentences = [(frozenset(_stems(part)), _denies(part)) for part in parts]
         return self._sentences
 
@@ -299,7 +299,7 @@ def _plain_words(text: str) -> str:
     return " ".join(_TOKEN.findall(text.lower()))
 
 
-def features(claim: Words, evidence: WordIndex, near: WordIndex) -> dict[str, float]:
+def evidence_features(claim: LexicalFeatures, evidence: WordIndex, near: WordIndex) -> dict[str, float]:
     """The features of one claim, by name.
 
     Args:
@@ -318,12 +318,12 @@ def features(claim: Words, evidence: WordIndex, near: WordIndex) -> dict[str, fl
     }
 
 
-def _knows(evidence: WordIndex, name: str, claim: Words) -> bool:
+def _knows(evidence: WordIndex, name: str, claim: LexicalFeatures) -> bool:
     return evidence.has_name(name) or (name in claim.abbreviations and evidence.spells_out(name))
 
 
-def _nearest_sentence(claim: Words, near: WordIndex) -> dict[str, float]:
-    """`scattered`: words that the window has, but not its best sentence; `negation`: only one of the two denies."""
+def _nearest_sentence(claim: LexicalFeatures, near: WordIndex) -> dict[str, float]:
+    """`dispersion`: words that the window has, but not its best sentence; `negation`: only one of the two denies."""
     there = {word for word in claim.content if word in near.content}
     best, denies = 0, False
     for stems, is_denial in near.sentences:
@@ -331,7 +331,7 @@ def _nearest_sentence(claim: Words, near: WordIndex) -> dict[str, float]:
         if shared > best:
             best, denies = shared, is_denial
     differs = best > 0 and denies != any(word in _NEGATIONS for word in claim.running)
-    return {"scattered": 1.0 - best / len(there) if there else 0.0, "negation": float(differs)}
+    return {"dispersion": 1.0 - best / len(there) if there else 0.0, "negation": float(differs)}
 
 
 def _stems(text: str) -> Iterable[str]:
@@ -342,13 +342,13 @@ def _denies(text: str) -> bool:
     return any(word in _NEGATIONS for word in _RUNNING.findall(text.lower().replace("’", "'")))
 
 
-def aboutness(claim: Words, near: WordIndex) -> float:
+def lexical_overlap(claim: LexicalFeatures, near: WordIndex) -> float:
     """How far a text speaks of the same thing as a claim: share of the claim's words that it has, in [0, 1].
 
     Numbers are left out (a contradiction often lies in them), names count twice.
     """
-    told = dict.fromkeys(claim.content)
-    weights = dict.fromkeys(told, 1.0) | {stem_of(name) or name: 2.0 for name in claim.names}
+    stems = dict.fromkeys(claim.content)
+    weights = dict.fromkeys(stems, 1.0) | {stem_of(name) or name: 2.0 for name in claim.names}
     shared = sum(weight for word, weight in weights.items() if word in near.content)
     return shared / sum(weights.values()) if weights else 0.0
 
@@ -362,7 +362,7 @@ def _missing(items: Sequence[object], is_there: object) -> float:
 
 @lru_cache(maxsize=50_000)
 def stem_of(word: str) -> str:
-    """The lower-cased word without the commonest English endings; empty for words that tell nothing."""
+    """The lower-cased word without the commonest English endings; empty for stop words."""
     word = re.sub(r"['’]\w{1,2}$", "", word)
     if word in _STOP_WORDS or not word:
         return ""

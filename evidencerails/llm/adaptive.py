@@ -16,7 +16,7 @@ MAX_LEARNED = 6
 """Requests of one call: one, and one more for each parameter that the provider refuses."""
 
 
-class LearningClient:
+class AdaptiveClient:
     """Base of `LlmClient`s over a provider that may refuse optional parameters.
 
     A refusal (status 400, 404 or 422) that names a parameter is asked again without it, and no later request carries
@@ -74,7 +74,7 @@ class LearningClient:
         return True
 
 
-def learn_no_n(client: LearningClient | LlmClient) -> None:
+def learn_no_n(client: AdaptiveClient | LlmClient) -> None:
     """Remember that the model gives one completion a request, and log it the first time."""
     if client.supports_n:
         client.supports_n = False

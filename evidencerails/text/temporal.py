@@ -1,4 +1,7 @@
-"""Points in time that a text names: dates, years in digits and in words, decades, clock times, seasons."""
+"""Points in time that a text names: dates, years in digits and in words, decades, clock times, seasons.
+
+In: a text. Out: `TemporalExpression`s with a normalised value and offsets; `values` joins them with numbers and names.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from evidencerails.text.number_words import NUMBER_WORDS, ONES, TEENS, TENS
-from evidencerails.text.stretches import Stretch, masked
+from evidencerails.text.offsets import Offsets, masked
 
 
-class Moment(NamedTuple):
+class TemporalExpression(NamedTuple):
     """One part of a point in time: the year, the month, the weekday, ..."""
 
     part: str
@@ -19,9 +22,9 @@ class Moment(NamedTuple):
     end: int
 
 
-def moments_of(text: str) -> list[Moment]:
+def temporal_expressions(text: str) -> list[TemporalExpression]:
     """The points in time of a text."""
-    return list(_moments(text))
+    return list(_temporal_expressions(text))
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -79,8 +82,8 @@ _WORDED_YEARS = re.compile(
 """Only after a word, or a month (masked), that a year follows: "sixteen twenty-year-olds" are no year."""
 
 
-def _moments(text: str) -> Iterator[Moment]:
-    taken: list[Stretch] = []
+def _temporal_expressions(text: str) -> Iterator[TemporalExpression]:
+    taken: list[Offsets] = []
     for match in _DATES.finditer(text):
         found = list(_dated(match))
         taken += [(m.start, m.end) for m in found]
@@ -98,7 +101,7 @@ def _moments(text: str) -> Iterator[Moment]:
     for match in _WORDED_YEARS.finditer(rest):
         year = _worded_year(match)
         if year and not _NOT_A_YEAR.match(rest, match.end()):
-            yield Moment("year", str(year), *match.span("worded"))
+            yield TemporalExpression("year", str(year), *match.span("worded"))
 
 
 def _worded_year(match: re.Match[str]) -> int | None:
@@ -113,33 +116,35 @@ def _worded_year(match: re.Match[str]) -> int | None:
     return NUMBER_WORDS[hundreds] * 100 + rest
 
 
-def _dated(match: re.Match[str]) -> Iterator[Moment]:
+def _dated(match: re.Match[str]) -> Iterator[TemporalExpression]:
     kind = match.lastgroup or ""
     start, end = match.span()
     groups = {name: value.lower() for name, value in match.groupdict().items() if value is not None}
     if "iso" in groups:
         year, month, day = groups["iso"].split("-")
         for part, value in (("year", year), ("month", _MONTHS[(int(month) - 1) % 12]), ("day", str(int(day)))):
-            yield Moment(part, value, start, end)
-        yield Moment("date", f"{year}|{_MONTHS[(int(month) - 1) % 12]}|{int(day)}", start, end)
+            yield TemporalExpression(part, value, start, end)
+        yield TemporalExpression("date", f"{year}|{_MONTHS[(int(month) - 1) % 12]}|{int(day)}", start, end)
     elif "hour" in groups:
         hour = int(groups["hour"]) % 12 + (12 if groups["half"].startswith("p") else 0)
-        yield Moment("time", f"{hour}:{groups.get('minute') or '00'}", start, end)
+        yield TemporalExpression("time", f"{hour}:{groups.get('minute') or '00'}", start, end)
     elif "clock" in groups:
         hour_text, minute = groups["clock"].split(":")
-        yield Moment("time", f"{int(hour_text)}:{minute}", start, end)
+        yield TemporalExpression("time", f"{int(hour_text)}:{minute}", start, end)
     elif "noon" in groups:
-        yield Moment("time", "0:00" if groups["noon"] == "midnight" else "12:00", start, end)
+        yield TemporalExpression("time", "0:00" if groups["noon"] == "midnight" else "12:00", start, end)
     elif "century" in groups:
         word = groups["century"]
         number = _CENTURY_WORDS.index(word) + 1 if word in _CENTURY_WORDS else int(re.sub(r"\D", "", word))
-        yield Moment("century", str(number), start, end)
+        yield TemporalExpression("century", str(number), start, end)
     elif "era" in groups:
-        yield Moment("year", groups["era_year"] + ("bc" if groups["era"].startswith("b") else ""), start, end)
+        yield TemporalExpression(
+            "year", groups["era_year"] + ("bc" if groups["era"].startswith("b") else ""), start, end
+        )
     elif "season" in groups:
-        yield Moment("season", groups["season"].split()[-1], start, end)
+        yield TemporalExpression("season", groups["season"].split()[-1], start, end)
     else:
-        yield Moment(kind, re.sub(r"ly$", "", groups[kind]) if kind == "pace" else groups[kind], start, end)
+        yield TemporalExpression(kind, re.sub(r"ly$", "", groups[kind]) if kind == "pace" else groups[kind], start, end)
 
 
 def _is_month(text: str, match: re.Match[str]) -> bool:
@@ -160,22 +165,22 @@ def _is_month(text: str, match: re.Match[str]) -> bool:
     return month[0].isupper() or follows
 
 
-def _calendar(match: re.Match[str]) -> Iterator[Moment]:
+def _calendar(match: re.Match[str]) -> Iterator[TemporalExpression]:
     start, end = match.span()
-    yield Moment("month", match["month"][:3].lower(), start, end)
+    yield TemporalExpression("month", match["month"][:3].lower(), start, end)
     day = match["day"] or match["day2"]
     if day and 1 <= int(day) <= 31:
-        yield Moment("day", str(int(day)), start, end)
+        yield TemporalExpression("day", str(int(day)), start, end)
     if match["year"]:
-        yield Moment("year", match["year"], start, end)
+        yield TemporalExpression("year", match["year"], start, end)
     if day or match["year"]:
-        yield Moment(
+        yield TemporalExpression(
             "date", f"{match['year'] or ''}|{match['month'][:3].lower()}|{str(int(day)) if day else ''}", start, end
         )
 
 
-def _years(match: re.Match[str]) -> Iterator[Moment]:
+def _years(match: re.Match[str]) -> Iterator[TemporalExpression]:
     first, second = match["first"], match["second"]
-    yield Moment("year", first, match.start(), match.end())
+    yield TemporalExpression("year", first, match.start(), match.end())
     if second:
-        yield Moment("year", second if len(second) == 4 else first[:2] + second, match.start(), match.end())
+        yield TemporalExpression("year", second if len(second) == 4 else first[:2] + second, match.start(), match.end())

@@ -1,14 +1,14 @@
-"""Stretches of a text, as character offsets."""
+"""Parts of a text as (start, end) character offsets, and a text with such parts masked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-Stretch = tuple[int, int]
+Offsets = tuple[int, int]
 
 
-def masked(text: str, taken: Iterable[Stretch]) -> str:
-    """The text with the taken stretches blanked out, offsets unchanged."""
+def masked(text: str, taken: Iterable[Offsets]) -> str:
+    """The text with the taken parts blanked out, offsets unchanged."""
     pieces, last = [], 0
     for start, end in sorted(taken):
         if start >= last:
