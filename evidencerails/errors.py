@@ -191,7 +191,7 @@ def reason_of(error: BaseException) -> str:
     return f"{kind}: {error}" if isinstance(error, EvidencerailsError) else told(kind, error)
 
 
-def without_words_of_others(text: str) -> str:
+def redact_external_text(text: str) -> str:
     """What may leave the app, or be logged, of a message or reason."""
     return text.split(SAID)[0].split(DID_YOU_MEAN)[0]
 

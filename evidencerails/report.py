@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evidencerails.errors import without_words_of_others
+from evidencerails.errors import redact_external_text
 from evidencerails.exchange import Span, Stakes, Value
 
 Status = Literal["grounded", "hallucinated", "unverified"]
@@ -390,11 +390,11 @@ def _hide_what_may_quote_evidence(data: dict[str, Any]) -> None:
     """A model explains its verdict in words of the evidence, a provider may quote what it was sent, and the list of
     contradicted sentences is nothing else."""
     for check in data["checks"].values():
-        data["reason"] = data["reason"].replace(check["reason"], without_words_of_others(check["reason"]))
+        data["reason"] = data["reason"].replace(check["reason"], redact_external_text(check["reason"]))
     for holder in (data, *data["checks"].values(), *data["claims"], *data["findings"]):
-        holder["reason"] = without_words_of_others(holder["reason"])
+        holder["reason"] = redact_external_text(holder["reason"])
     for check in data["checks"].values():
-        check["details"] = _without_words_of_others(check["details"])
+        check["details"] = _redacted(check["details"])
     told = {c["reason"]: _without_explanation(c) for c in data["claims"] if c["method"].startswith(JUDGED_BY_MODEL)}
     for item in (*data["findings"], *data["claims"]):
         item["reason"] = told.get(item["reason"], item["reason"])
@@ -410,12 +410,12 @@ def _hide_what_may_quote_evidence(data: dict[str, Any]) -> None:
         item["reason"] = told.get(item["reason"], item["reason"])
 
 
-def _without_words_of_others(value: Any) -> Any:
+def _redacted(value: Any) -> Any:
     if isinstance(value, str):
-        return without_words_of_others(value)
+        return redact_external_text(value)
     if isinstance(value, dict):
-        return {key: _without_words_of_others(item) for key, item in value.items()}
-    return [_without_words_of_others(item) for item in value] if isinstance(value, list) else value
+        return {key: _redacted(item) for key, item in value.items()}
+    return [_redacted(item) for item in value] if isinstance(value, list) else value
 
 
 def _without_explanation(claim: dict[str, Any]) -> str:

@@ -63,8 +63,8 @@ class ConsistencyCheck:
             return CheckResult(name=self.name, status="grounded", reason="no_claims", score=0.0, version=self.version)
         settings = context.config.consistency
         if settings.agreement == "nli":
-            told = clean(" ".join(s.text for s in sentences)[:5_000])
-            if reason := await context.nli.run(unknown_language, told, context.nli.languages):
+            text = clean(" ".join(s.text for s in sentences)[:5_000])
+            if reason := await context.nli.run(unknown_language, text, context.nli.languages):
                 return self._unverified(reason)
         if settings.agreement == "judge" and context.judge is None:
             return self._unverified("no_model: agreement by judge needs a model")
@@ -163,8 +163,8 @@ def wanted_samples(settings: ConsistencySettings, sentences: Sequence[Span]) -> 
 
 
 def _is_specific(sentence: Span) -> bool:
-    told = words_of(clean(sentence.text))
-    return bool(told.numbers or told.dates or told.names)
+    content = words_of(clean(sentence.text))
+    return bool(content.numbers or content.dates or content.names)
 
 
 def _cannot_draw(sampler: Sampler | None) -> str:

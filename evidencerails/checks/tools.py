@@ -28,7 +28,7 @@ MAX_FINDINGS = 100
 """More violations are counted, but not listed one by one."""
 MAX_ERRORS_OF_A_CALL = 5
 PATTERN_TIMEOUT_S = 0.5
-MIN_NAME_NEARNESS = 70.0
+MIN_NAME_SIMILARITY = 70.0
 """rapidfuzz ratio, 0 to 100, from which a known tool is shown for an unknown one."""
 _CLASS: Mapping[str, tuple[Category, Severity, Origin]] = {
     UNKNOWN_TOOL: ("structural", "high", "intrinsic"),
@@ -166,10 +166,10 @@ def check_form(calls: Sequence[ToolCall], tools: Sequence[Mapping[str, Any]], bu
 def _unknown_tool(place: int, call: ToolCall, known: tuple[str, ...]) -> Violation:
     from rapidfuzz import fuzz, process
 
-    near = process.extractOne(call.name, known, scorer=fuzz.WRatio, score_cutoff=MIN_NAME_NEARNESS)
+    near = process.extractOne(call.name, known, scorer=fuzz.WRatio, score_cutoff=MIN_NAME_SIMILARITY)
     hint = f"{DID_YOU_MEAN}{near[0]!r}?" if near and call.name else ""
-    told = f"there is no tool {call.name[:100]!r}" if call.name else "the call names no tool"
-    return Violation(UNKNOWN_TOOL, f"/{place}/name", f"{told}{hint}")
+    problem = f"there is no tool {call.name[:100]!r}" if call.name else "the call names no tool"
+    return Violation(UNKNOWN_TOOL, f"/{place}/name", f"{problem}{hint}")
 
 
 def _schema_of(tool: Mapping[str, Any]) -> Compiled | str | None:

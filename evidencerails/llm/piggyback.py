@@ -12,7 +12,7 @@ from nemoguardrails.context import llm_call_info_var, streaming_handler_var
 from nemoguardrails.llm.models.openai_chat import OpenAIChatModel
 
 from evidencerails.config import GuardConfig
-from evidencerails.errors import InputError, LlmError, without_words_of_others
+from evidencerails.errors import InputError, LlmError, redact_external_text
 from evidencerails.exchange import as_messages
 from evidencerails.llm.adapt import as_client
 from evidencerails.llm.failures import may_refuse_n, refused_parameter
@@ -141,7 +141,7 @@ class PiggybackModel(WrappedModel):
             )
             texts = tuple(completion.text for completion in reply.completions)
         except (LlmError, InputError) as error:
-            log.warning("no samples came with the answer: %s", without_words_of_others(str(error)))
+            log.warning("no samples came with the answer: %s", redact_external_text(str(error)))
         return Leftovers(texts, session.usage())
 
 

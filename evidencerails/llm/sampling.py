@@ -7,7 +7,7 @@ import logging
 import re
 
 from evidencerails.config import ConsistencySettings
-from evidencerails.errors import LlmError, without_words_of_others
+from evidencerails.errors import LlmError, redact_external_text
 from evidencerails.exchange import Message, Sample
 from evidencerails.llm.leftovers import Leftovers, samples_of_turn
 from evidencerails.llm.parsing import without_reasoning
@@ -77,7 +77,7 @@ class Sampler:
                 requests=_REQUESTS[self._settings.sampling],
             )
         except LlmError as error:
-            log.warning("no further samples: %s", without_words_of_others(str(error)))
+            log.warning("no further samples: %s", redact_external_text(str(error)))
             self._failure = error
             return
         self._asked_for += missing

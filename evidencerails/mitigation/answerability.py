@@ -1,4 +1,4 @@
-"""Abstaining before generation (control stack 20.3.4, phase 1): nothing relevant, low coverage, out of domain, stale.
+"""Abstaining before generation: nothing relevant, low coverage, out of domain, stale.
 
 What needs no facts (a greeting, thanks) is answered in any case.
 """

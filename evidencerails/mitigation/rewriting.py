@@ -105,7 +105,7 @@ async def rewrite(
     """New texts of the flagged pieces, by their places; a sentence that the model left out is not among them.
 
     Args:
-        note: what the model is told about its last attempt.
+        note: what the prompt says about the last attempt.
 
     Raises:
         LlmReplyError: no reply could be read.

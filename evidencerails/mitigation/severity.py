@@ -1,4 +1,4 @@
-"""How severe a finding is (control stack 20.1.4).
+"""How severe a finding is.
 
 sev = a * propagation risk + b * inverse detectability + c * consequence. The weights are the settings'; the parts
 follow from the finding unless the settings name them for its kind: the check's own level says how far it spreads and

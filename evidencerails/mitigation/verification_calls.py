@@ -69,8 +69,8 @@ def _is_leading(question: str, claim: str) -> bool:
     if _YES_OR_NO.match(question):
         return True
     values = values_of(claim)
-    told = [claim[one.start : one.end] for group in (values.quantities, values.moments) for one in group]
-    return bool(told) and all(text.lower() in question.lower() for text in told)
+    values_said = [claim[one.start : one.end] for group in (values.quantities, values.moments) for one in group]
+    return bool(values_said) and all(text.lower() in question.lower() for text in values_said)
 
 
 async def independent_answers(

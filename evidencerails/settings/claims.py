@@ -16,7 +16,7 @@ class ConsistencySettings(Section):
     """Self-consistency: how many samples, how drawn, how compared (SelfCheckGPT, arXiv 2303.08896)."""
 
     samples: int | Literal["by_risk"] = 2
-    """Number of samples, or `by_risk`: 1, 3 or 5 by the estimated risk (control stack 20.4.2)."""
+    """Number of samples, or `by_risk`: 1, 3 or 5 by the estimated risk."""
     temperature: float = Field(default=1.0, ge=0.0)
     """Temperature of the samples; left out where a provider refuses it."""
     agreement: Literal["nli", "judge", "bertscore", "ngram"] = "nli"

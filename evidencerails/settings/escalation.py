@@ -1,4 +1,4 @@
-"""Settings of escalation: when an answer goes to a person, how long it waits, who is told (control stack 20.5.3)."""
+"""Settings of escalation: when an answer goes to a person, how long it waits, who is notified."""
 
 from __future__ import annotations
 
@@ -86,6 +86,6 @@ class EscalationSettings(Section):
     poll_s: float = Field(default=0.5, gt=0)
     """Seconds between looks for a decision while a turn is held."""
     webhook: WebhookSettings | None = None
-    """Called for each new review; unset: nobody is told."""
+    """Called for each new review; unset: nobody is notified."""
     keep_days: float | None = Field(default=365.0, gt=0)
     """Days until a decided review is deleted; null keeps all. Where `redaction` is on, its texts go a day after it."""

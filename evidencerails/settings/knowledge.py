@@ -84,7 +84,7 @@ class SourceSettings(Section):
     """Of `callable`: import path `package.module:function`; it gets the value and returns True, False, a record or
     None."""
     authority: int | None = Field(default=None, ge=1, le=5)
-    """1 is asked first, 5 last; unset: by kind (control stack 20.4.4). Equals are asked in the order given."""
+    """1 is asked first, 5 last; unset: by kind. Equals are asked in the order given."""
     complete: bool | None = None
     """What is not in it does not exist. Unset: true, but false for `knowledge_base`."""
     timeout_s: float = Field(default=2.0, gt=0)

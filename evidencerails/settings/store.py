@@ -15,7 +15,7 @@ DEFAULT_URL = "sqlite:///evidencerails.db"
 
 
 class SampleRates(Section):
-    """Share of answers, by stakes; a kept report stands for 1/rate of them (control stack 20.7.1)."""
+    """Share of answers, by stakes; a kept report stands for 1/rate of them."""
 
     low: float = Field(default=1.0, ge=0.0, le=1.0)
     medium: float = Field(default=1.0, ge=0.0, le=1.0)

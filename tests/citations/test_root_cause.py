@@ -1,4 +1,4 @@
-"""Causes of findings: each has a sign, a finding without a sign has none (control stack 20.2)."""
+"""Causes of findings: each has a sign, a finding without a sign has none."""
 
 from __future__ import annotations
 

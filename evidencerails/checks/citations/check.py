@@ -163,8 +163,8 @@ async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, con
     if not spans:
         return _Read([], [], {}, "")
     all_sources = exchange.model_copy(update={"evidence": tuple(source.passage for source in sources.items)})
-    told = [Span.of(one.statement.text, 0, len(one.statement.text)) for one in answer.statements]
-    readable: Readable = await context.nli.run(readable_evidence, all_sources, told, context.nli.languages)
+    statements = [Span.of(one.statement.text, 0, len(one.statement.text)) for one in answer.statements]
+    readable: Readable = await context.nli.run(readable_evidence, all_sources, statements, context.nli.languages)
     known = {id(passage) for passage in readable.passages}  # several may have one id: parts of one document
     known_places = tuple(place for place, source in enumerate(sources.items) if id(source.passage) in known)
     asked: list[tuple[CitedStatement, Question]] = []

@@ -1,4 +1,4 @@
-"""Asks the sources about what must exist: in the order of authority, within a latency budget (control stack 20.4.4).
+"""Asks the sources about what must exist: in the order of authority, within a latency budget.
 
 A hit in any source verifies. A miss refutes only if a source that claims to be complete has answered, and none that
 might have known better failed or was left unasked: a look-up that fails is never a verdict.

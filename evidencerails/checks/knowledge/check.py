@@ -1,6 +1,6 @@
 """Factual fabrication: papers, statutes, drugs, symbols and ids that a response names must exist (four types, type 1).
 
-Not everything is looked up (control stack 20.4.4): only what the evidence left open, is severe enough, and is stated as
+Not everything is looked up: only what the evidence left open, is severe enough, and is stated as
 a fact. A miss in a complete source is a finding; a look-up that fails leaves the response unverified.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.knowledge.base import Lookup, Verdict, folded
 from evidencerails.checks.knowledge.entities import MAX_ENTITIES, Entity, Kind
-from evidencerails.checks.knowledge.nearness import nearness
+from evidencerails.checks.knowledge.lexical_overlap import lexical_overlap
 from evidencerails.errors import DID_YOU_MEAN, EvidencerailsError
 from evidencerails.exchange import Exchange, Span
 from evidencerails.report import SEVERITIES, CheckResult, CheckStatus, Finding, Quote
@@ -141,7 +141,7 @@ class _Chosen(NamedTuple):
 
 
 async def _chosen(found: _Found, exchange: Exchange, context: CheckContext) -> _Chosen:
-    """The mentions to look up: severe enough, stated, and left open by the evidence (control stack 20.4.4)."""
+    """The mentions to look up: severe enough, stated, and left open by the evidence."""
     least = SEVERITIES.index(context.config.knowledge.min_severity)
     left_out: Counter[str] = Counter()
     chosen: list[Mention] = []
@@ -213,7 +213,7 @@ def _finding(mention: Mention, verdict: Verdict, check: str, version: str) -> Fi
 def near_quote(source: str, near: str, text: str) -> Quote:
     """What a source has instead, as evidence: reports that leave the app carry it only where they may carry evidence.
     Its score is how alike the two are."""
-    alike = nearness(Lookup(text=text), near) / 100
+    alike = lexical_overlap(Lookup(text=text), near) / 100
     return Quote(passage_id=source, source=f"knowledge:{source}", span=Span.of(near, 0, len(near)), score=alike)
 
 

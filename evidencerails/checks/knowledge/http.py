@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from evidencerails.checks.knowledge.base import Answer, Lookup, folded, plain, same, shown
-from evidencerails.checks.knowledge.nearness import nearest_of
+from evidencerails.checks.knowledge.lexical_overlap import nearest_of
 from evidencerails.checks.knowledge.threads import Threads
 from evidencerails.errors import KnowledgeError, SettingsError
 from evidencerails.settings.environment import variable

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evidencerails.checks.knowledge.base import Answer, Lookup, folded, plain, shown
-from evidencerails.checks.knowledge.nearness import MAX_COMPARED, MAX_SHOWN, MIN_NEARNESS, nearest_of
+from evidencerails.checks.knowledge.lexical_overlap import MAX_COMPARED, MAX_SHOWN, MIN_OVERLAP, nearest_of
 
 MAX_SHARING = 5_000
 """Records that one search for near misses compares."""
@@ -95,7 +95,7 @@ class Records:
         for name, value in parts.items():
             known = list(islice(self._words[name], MAX_COMPARED))
             for word in _words(value) if name != "year" else ():
-                alike = process.extract(word, known, scorer=fuzz.ratio, score_cutoff=MIN_NEARNESS, limit=MAX_SHOWN)
+                alike = process.extract(word, known, scorer=fuzz.ratio, score_cutoff=MIN_OVERLAP, limit=MAX_SHOWN)
                 places.update(place for other, _, _ in alike for place in self._words[name][other])
         return places
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.checks.knowledge.base import Answer, Lookup, plain, same, shown
-from evidencerails.checks.knowledge.nearness import nearest_of
+from evidencerails.checks.knowledge.lexical_overlap import nearest_of
 from evidencerails.checks.knowledge.records import fits, known_parts, part_columns
 from evidencerails.checks.knowledge.threads import Threads
 from evidencerails.errors import KnowledgeError, MissingExtraError, SettingsError

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evidencerails.checks.knowledge.base import Answer, Lookup, folded, plain, same, shown
-from evidencerails.checks.knowledge.nearness import MAX_SHOWN, MIN_NEARNESS, nearness
+from evidencerails.checks.knowledge.lexical_overlap import MAX_SHOWN, MIN_OVERLAP, lexical_overlap
 from evidencerails.checks.knowledge.records import fits, known_parts, part_columns
 from evidencerails.checks.knowledge.threads import Threads
 from evidencerails.errors import KnowledgeError, SettingsError
@@ -122,7 +122,9 @@ class SqliteSource:
         told = told or _quoted(self._field)
         wanted = Lookup(text=text)
         connection.create_function(
-            "evidencerails_nearness", 1, lambda value: nearness(wanted, plain(value), is_text=self._is_full_text)
+            "evidencerails_lexical_overlap",
+            1,
+            lambda value: lexical_overlap(wanted, plain(value), is_text=self._is_full_text),
         )
         inner, bound = f"SELECT {told} AS told FROM {_quoted(self._table)}", []
         if self._is_full_text:
@@ -130,10 +132,10 @@ class SqliteSource:
             inner += f" WHERE {_quoted(self._table)} MATCH ?"
             bound = [" OR ".join(f"{_phrase(word[:4])}*" for word in words) or '""']
         query = (
-            f"SELECT DISTINCT told FROM ({inner} LIMIT {MAX_SEARCHED}) WHERE evidencerails_nearness(told) >= ? "
-            f"ORDER BY evidencerails_nearness(told) DESC LIMIT {MAX_SHOWN}"
+            f"SELECT DISTINCT told FROM ({inner} LIMIT {MAX_SEARCHED}) WHERE evidencerails_lexical_overlap(told) >= ? "
+            f"ORDER BY evidencerails_lexical_overlap(told) DESC LIMIT {MAX_SHOWN}"
         )
-        return tuple(shown(plain(row[0])) for row in connection.execute(query, [*bound, MIN_NEARNESS]))
+        return tuple(shown(plain(row[0])) for row in connection.execute(query, [*bound, MIN_OVERLAP]))
 
 
 def _table_of(connection: sqlite3.Connection, table: str) -> tuple[str, tuple[str, ...], bool]:
