@@ -1,8 +1,8 @@
 """A guard as a step of a LangChain chain: `chain | guard.as_runnable()`.
 
-Nothing of an answer leaves this step before the whole of it was checked: a stream is collected, checked and then
-streamed on. What LangChain itself reports about earlier steps (callbacks, tracers, `astream_events`, LangGraph's stream mode
-`messages`) comes straight from the model, raw.
+No part of an answer leaves this step before all of it has been checked: a stream is collected, checked and then
+streamed on. What LangChain itself reports about earlier steps (callbacks, tracers, `astream_events`, LangGraph's stream
+mode `messages`) comes straight from the model, unchecked.
 """
 
 from __future__ import annotations

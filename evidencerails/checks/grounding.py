@@ -292,7 +292,7 @@ def _shown_reason(findings: Sequence[Finding]) -> str:
 
 
 def _metrics(claims: Sequence[Claim], readings: Sequence[ClaimEvidence]) -> dict[str, float]:
-    """`groundedness`: share of supported claims; `faithfulness`: mean support probability (control stack, 20.4.3)."""
+    """`groundedness`: share of supported claims; `faithfulness`: mean support probability."""
     unsupported = sum(claim.label not in SUPPORTED_LABELS for claim in claims)
     return {
         "claims": float(len(claims)),

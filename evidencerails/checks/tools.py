@@ -1,4 +1,4 @@
-"""Tool calls before their side effect: known name, valid arguments, values that exist (four types, type 4).
+"""Tool calls before their side effect: known name, valid arguments, values that exist.
 
 A schema guarantees the shape of a call and nothing about its values, so a value with a resolver is looked up in a
 source the user trusts. A look-up that fails leaves the calls unverified, never clean.
@@ -197,7 +197,7 @@ def _check_arguments(place: int, call: ToolCall, schema: Compiled, clock: Clock,
 
 
 def undeclared(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
-    """Arguments that a tool does not declare. JSON Schema lets them pass unless it is told otherwise; a function does
+    """Arguments that a tool does not declare. JSON Schema accepts them unless the schema says otherwise; a function does
     not. A schema that says anything about further properties is taken at its word."""
     declared = schema.get("properties")
     if not isinstance(declared, Mapping) or any(keyword in schema for keyword in _OPEN_KEYWORDS):

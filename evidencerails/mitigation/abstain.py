@@ -103,7 +103,7 @@ def abstention_for(report: Report) -> Abstention:
 
 
 def message_for(reasons: Sequence[str], *, lead: str = ABSTAIN_LEAD, domain: Sequence[str] = ()) -> str:
-    """The message for the user: that nothing is answered, why, and what would help. No word of the withheld answer is in it."""
+    """The message for the user: that there is no answer, why, and what would help; it quotes nothing withheld."""
     why = [_MISSING[reason] for reason in reasons if reason in _MISSING]
     helps = next((_HELPS[reason] for reason in reasons if reason in _HELPS), _ELSE_HELPS)
     advice = f"What would help: {helps.format(domain=', '.join(domain) or 'something else')}."

@@ -60,7 +60,7 @@ def _abstained(reason: str, parts: dict[str, float], settings: AnswerabilitySett
 
 
 def requires_facts(question: str) -> bool:
-    """False for greetings, thanks and the like, and for a text without a telling word."""
+    """False for greetings, thanks and the like, and for a text without content words."""
     rest = _SMALL_TALK.sub(" ", question)
     return bool(content_terms(rest))
 

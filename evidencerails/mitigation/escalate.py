@@ -178,7 +178,7 @@ def _unavailable(report: Report, tier: ReviewTier, risk: float, reason: str, fal
 
 
 def _without_withheld_text(report: Report) -> Report:
-    """A blocked report's `answer` is the message the user gets instead; it must not be the text that nobody approved."""
+    """A blocked report's `answer` is the user's message instead; it must not be the text that nobody approved."""
     return report.model_copy(update={"answer": None}) if report.is_blocked else report
 
 

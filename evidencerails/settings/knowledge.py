@@ -40,7 +40,7 @@ DEFAULT_AUTHORITY: dict[SourceKind, int] = {
     "callable": 2,
     "http": 3,
 }
-"""Priority of each kind in the knowledge base hierarchy of control stack 20.4.4; 1 is asked first."""
+"""Default priority of each kind of source; 1 is asked first."""
 
 Function = Annotated[Any, WithJsonSchema({"type": "string"})]
 """An import path `package.module:function`, or in Python the function itself."""

@@ -98,7 +98,7 @@ class VerificationSettings(Section):
     enabled: bool = False
     """Verify claims by questions that are answered without sight of the answer."""
     min_severity: float = Field(default=0.5, ge=0.0, le=1.0)
-    """Expected severity from which a claim is verified; the control stack finds the cost justified above 0.5."""
+    """Expected severity from which a claim is verified; above 0.5 the two further calls are worth their cost."""
     max_claims: int = Field(default=20, ge=1)
     """Claims verified for one answer, the most severe first; all of them share the two calls."""
     min_consistency: float = Field(default=0.5, ge=0.0, le=1.0)
@@ -121,7 +121,7 @@ class AnswerabilitySettings(Section):
     min_relevance: float = Field(default=0.25, ge=0.0, le=1.0)
     """Likeness of a passage to the question from which it is relevant (cosine of the embedded sentence encoder)."""
     min_coverage: float = Field(default=0.0, ge=0.0, le=1.0)
-    """Share of the question's content words that the relevant passages together must contain; 0: it is only reported."""
+    """Share of the question's content words the relevant passages must contain together; 0: it is only reported."""
     domain: tuple[str, ...] = ()
     """What the app is about, in a few phrases; unset: every question is in its domain."""
     min_domain_match: float = Field(default=0.2, ge=0.0, le=1.0)

@@ -38,7 +38,7 @@ entropy (put beside BERTScore) and embedding (below it: one vector carries less 
 
 
 class RiskSettings(Section):
-    """Borders of the risk levels: below `low` is low, from `high` on is high."""
+    """Thresholds of the risk levels: below `low` is low, `high` and above is high."""
 
     low: float = Field(default=0.3, ge=0.0, le=1.0)
     high: float = Field(default=0.7, ge=0.0, le=1.0)
@@ -59,7 +59,7 @@ class CascadeSettings(RiskSettings):
 
 
 class SeverityWeights(Section):
-    """How much a claim of each severity counts: the upper bounds of the bands in control stack 20.1.4."""
+    """How much a claim of each severity counts: the upper bounds of the severity bands."""
 
     low: float = Field(default=0.3, ge=0.0, le=1.0)
     medium: float = Field(default=0.6, ge=0.0, le=1.0)

@@ -1,6 +1,6 @@
 """Whether the words that a model quotes for a claim prove it.
 
-A model that was talked into a verdict quotes something all the same: an order to the judge, words about another thing,
+A model that was manipulated into a verdict still quotes something: an order to the judge, words about another thing,
 words that say otherwise. Only the last is an objection, by the local model's own threshold. That the quoted words lack
 a value or most words of the claim is a doubt: an honest inference looks like that, too.
 """
