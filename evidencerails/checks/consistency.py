@@ -30,8 +30,9 @@ from evidencerails.text.claimable import claim_sentences, clean
 DRIFT_THRESHOLD = 0.5
 """Mean drift over the samples from which a sentence is inconsistent: at least half of them say otherwise.
 
-One contradicting pair among many is an indication, not a verdict: with 5 samples one dissenter leaves a sentence at 0.2. With the default of 2 samples one flat contradiction does reach the threshold: half of what the model
-says is then something else. A claim that no majority of the samples supports is high-risk.
+One contradicting pair among many is an indication, not a verdict: with 5 samples one dissenter leaves a sentence at
+0.2. With the default of 2 samples one flat contradiction does reach the threshold: half of what the model says is then
+something else. A claim that no majority of the samples supports is high-risk.
 """
 FINDING_SCORE = 0.5
 """Least score of a sentence that is reported: it is more likely wrong than not."""

@@ -197,8 +197,8 @@ def _check_arguments(place: int, call: ToolCall, schema: Compiled, clock: Clock,
 
 
 def undeclared(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
-    """Arguments that a tool does not declare. JSON Schema accepts them unless the schema says otherwise; a function does
-    not. A schema that says anything about further properties is taken at its word."""
+    """Arguments that a tool does not declare. JSON Schema accepts them by default; a function does not.
+    A schema that says anything about further properties is taken at its word."""
     declared = schema.get("properties")
     if not isinstance(declared, Mapping) or any(keyword in schema for keyword in _OPEN_KEYWORDS):
         return []

@@ -1,4 +1,4 @@
-"""Values in the wrong place: a correction whose number, date or name the evidence has, but says of something else."""
+"""Values in the wrong place: a correction whose number, date or name the evidence has for something else."""
 
 from __future__ import annotations
 

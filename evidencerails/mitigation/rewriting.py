@@ -37,7 +37,7 @@ ROOM = 60
 MIN_KEPT_CLAIM = 0.5
 """P(entailment) of the new sentence for a supported claim of the old one, below which that claim counts as lost."""
 MAX_NOVELTY = 0.5
-"""Share of a new sentence's telling words that neither the evidence nor the sentence before has; above, it was made up
+"""Share of a new sentence's content words that neither the evidence nor the sentence before has; above, it was made up
 rather than corrected."""
 MAX_UNKNOWN_CHARACTERS = 240
 """Longest sentence that may stand in place of a claim and claim nothing itself."""

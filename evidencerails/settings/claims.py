@@ -53,6 +53,6 @@ class ClaimsSettings(Section):
     """All claims in one call of a model, or one call a claim."""
     judge_over_local_doubt: Literal["supported", "escalate"] = "supported"
     """What a claim becomes that a model calls supported by words of the evidence, where the local reading doubts that
-    they say so. `escalate`: a person decides. A quote that contradicts the claim is never believed."""
+    they say so. `escalate`: a person decides. A quote that contradicts the claim is never accepted."""
     examples: str | None = None
     """YAML or JSON file of examples for the model, in place of ours; those nearest to the claims are shown to it."""

@@ -56,7 +56,7 @@ def _claim_by_model(extracted: ExtractedClaim, judged: Judged, evidence: str, mo
 
 
 def _untrusted(judged: Sequence[Judged]) -> dict[str, int]:
-    """How many verdicts were not believed, by the reason's code."""
+    """How many verdicts were rejected, by the reason's code."""
     return dict(Counter(one.reason.split(":")[0] for one in judged if not one.is_trusted))
 
 

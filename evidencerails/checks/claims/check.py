@@ -1,7 +1,7 @@
 """Claims: the answer taken apart, each claim in one of five classes, with the kind of error and the words that decide.
 
 The method is HalluMeasure's (EMNLP 2024). Offline, rules extract the claims and NLI with word evidence classifies
-them; a model may do either. Where both a sentence and its claims are read, they never disagree in silence: a sentence
+them; a model may do either. Where both a sentence and its claims are read, they never disagree unnoticed: a sentence
 that the evidence does not support has at least one claim that it does not support.
 """
 
