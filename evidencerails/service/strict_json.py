@@ -30,7 +30,7 @@ def parse(body: bytes, max_depth: int) -> Any:
     except UnicodeDecodeError as error:
         raise Problem(400, "not_utf8", f"the body is not UTF-8 (byte {error.start})") from None
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_doubles)
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:
         raise Problem(400, "not_json", f"the body is not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:
@@ -41,7 +41,7 @@ def parse(body: bytes, max_depth: int) -> Any:
     return value
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; with a key given twice, what stands before this service may have read the other value."""
     found = dict(pairs)
     if len(found) != len(pairs):

@@ -230,7 +230,7 @@ def test_a_spool_line_that_a_crash_cut_is_kept_aside(tmp_path: Path, caplog: pyt
     assert "1 spooled lines cannot be read" in caplog.text
 
 
-def test_a_replay_that_fails_half_way_repeats_without_doubles(tmp_path: Path, sqlite_url: str) -> None:
+def test_a_replay_that_fails_half_way_repeats_without_duplicates(tmp_path: Path, sqlite_url: str) -> None:
     entries = [
         record_of(Entry(report=report(id=f"r{n}"), exchange=exchange(), created_at=1.0, sample_rate=1, redaction="off"))
         for n in range(450)
@@ -274,7 +274,7 @@ def test_two_services_start_on_one_empty_store_at_once(url: str) -> None:
     assert len(rows) == len({row.id for row in rows}) == 400
 
 
-def test_two_services_replay_one_spool_without_doubles(sqlite_url: str) -> None:
+def test_two_services_replay_one_spool_without_duplicates(sqlite_url: str) -> None:
     with Store(settings(sqlite_url)) as first, Store(settings(sqlite_url)) as second:
         for number in range(10):
             entry = Entry(

@@ -58,14 +58,14 @@ class Records:
         if not parts:
             return nearest_of(lookup, self._values)
         wanted = Lookup(text=" ".join(parts.values()))
-        known = {self._told(place, parts): place for place in self._sharing(parts)}
+        known = {self._joined(place, parts): place for place in self._sharing(parts)}
         near = nearest_of(wanted, known) or (tuple(known) if parts.get("author") else ())
-        return tuple(self._shown(known[told]) for told in near[:3])
+        return tuple(self._shown(known[text]) for text in near[:3])
 
     def _shown(self, place: int) -> str:
         return shown(self._rows[place]) if self._rows else shown(self._values[place])
 
-    def _told(self, place: int, parts: Mapping[str, str]) -> str:
+    def _joined(self, place: int, parts: Mapping[str, str]) -> str:
         return " ".join(plain(self._rows[place].get(self._fields[name], "")) for name in parts)
 
     def _candidates(self, parts: Mapping[str, str]) -> Iterable[int]:
