@@ -23,7 +23,7 @@ FACTS = "Items can be returned within 30 days of delivery. Refunds are paid with
 
 
 def job(folder: Path, engine: str, *options: str) -> dict[str, Any]:
-    """One run of the command, as its summary tells it, and its wall time."""
+    """One run of the command, as its summary reports it, and its wall time."""
     started = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "evidencerails", "batch", "in.jsonl", f"{engine}.jsonl", "--json", "--engine", engine,

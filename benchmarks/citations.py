@@ -228,7 +228,7 @@ def world(rng: random.Random, facts: tuple[Callable[[random.Random, str], Fact],
     """Two buildings, two passages each, of two facts and one opinion."""
     names = [f"the {place} {rng.choice(KINDS)}" for place in rng.sample(PLACES, 2)]
     lasts, opinions = rng.sample(LAST, 4), rng.sample(OPINIONS, 4)
-    passages, told, quotes = [], [], []
+    passages, statements, quotes = [], [], []
     for place in range(4):
         it, makers = names[place // 2], rng.sample(facts, 4)
         own = [capital(make(rng, it)) for make in makers[(place % 2) * 2 : (place % 2) * 2 + 2]]
@@ -249,9 +249,9 @@ def world(rng: random.Random, facts: tuple[Callable[[random.Random, str], Fact],
                 },
             }
         )
-        told.append(own)
+        statements.append(own)
         quotes.append((critic, opinions[place], it))
-    return World(passages, told, quotes)
+    return World(passages, statements, quotes)
 
 
 def capital(fact: Fact) -> Fact:

@@ -83,7 +83,7 @@ def verdict(claim: str, evidence: str) -> dict[str, Any]:
     if claim in evidence:
         found = {"quote": claim, "comparison": "the same", "label": "supported", "error_types": []}
     else:
-        found = {"quote": "", "comparison": "not told", "label": "absent", "error_types": ["other"]}
+        found = {"quote": "", "comparison": "not stated", "label": "absent", "error_types": ["other"]}
     return {"facts": "one fact", **found}
 
 

@@ -3,7 +3,7 @@
     python benchmarks/cusum.py [--series 10000]
 
 Scores are drawn from a mixture that looks like those of answers: most near 0, some near 1. The threshold is derived for
-one false alarm in `ARL0` reports. `theory` is the run length of the Markov chain, `straight line` the control stack's
+one false alarm in `ARL0` reports. `theory` is the run length of the Markov chain, `straight line` the approximation
 h / (shift - slack).
 """
 

@@ -75,7 +75,7 @@ def template(expected: str, *, held_out: bool) -> Callable[[Swap], Swap]:
 
 
 def replaced(text: str, match: re.Match[str], new: str) -> str:
-    """The text with the match's stretch replaced."""
+    """The text with the match replaced."""
     return text[: match.start()] + new + text[match.end() :]
 
 

@@ -64,8 +64,8 @@ def many_rows(count: int) -> Iterator[str]:
     for number in range(count):
         year, wrong = 1000 + number % 900, number % 2 == 1
         said = f"The mill number {number} was built in {year + 50 * wrong}."
-        told = f"The mill number {number} was built in {year}."
-        yield json.dumps({"id": str(number), "response": said, "samples": [told, told], "evidence": [told],
+        stated = f"The mill number {number} was built in {year}."
+        yield json.dumps({"id": str(number), "response": said, "samples": [stated, stated], "evidence": [stated],
                           "hallucinated": wrong}) + "\n"  # fmt: skip
 
 

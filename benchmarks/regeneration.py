@@ -53,7 +53,7 @@ class Case(NamedTuple):
     answer: str
     truths: dict[str, str]
     """Wrong sentence -> right sentence."""
-    told: dict[str, str]
+    stated: dict[str, str]
     """Right sentence of the answer -> the evidence's own sentence."""
 
 
@@ -66,18 +66,18 @@ def cases(count: int, seed: int) -> list[Case]:
 def _case(random_: random.Random) -> Case:
     name = random_.choice(NAMES)
     values = _values(random_)
-    evidence = " ".join(told.format(n=name, v=values[fact]) for fact, told, _ in FACTS)
+    evidence = " ".join(stated.format(n=name, v=values[fact]) for fact, stated, _ in FACTS)
     wrong = _values(random_, besides=values)
     planted = set(random_.sample([fact for fact, _, _ in FACTS], random_.choice([1, 2])))
     sentences, truths, in_evidence = [], {}, {}
-    for fact, told, said in random_.sample(FACTS, len(FACTS)):
+    for fact, stated, said in random_.sample(FACTS, len(FACTS)):
         right = said.format(n=name, v=values[fact])
         sentence = said.format(n=name, v=wrong[fact]) if fact in planted else right
         sentences.append(sentence)
         if fact in planted:
             truths[sentence] = right
         else:
-            in_evidence[sentence] = told.format(n=name, v=values[fact])
+            in_evidence[sentence] = stated.format(n=name, v=values[fact])
     return Case(name, evidence, " ".join(sentences), truths, in_evidence)
 
 
@@ -105,7 +105,7 @@ def _reply(*texts: str) -> str:
 
 def _truth(case: Case, sentence: str) -> str:
     """The sentence put right; one that was right already, in the words of the evidence."""
-    return case.truths.get(sentence) or case.told.get(sentence, "")
+    return case.truths.get(sentence) or case.stated.get(sentence, "")
 
 
 def _careful(case: Case, asked: list[str]) -> str:
@@ -228,7 +228,7 @@ async def run_model(model: Model, given: list[Case]) -> list[Tally]:
 
 def _tally(case: Case, report: Report) -> Tally:
     found = {f.span.text for f in report.findings if f.span}
-    flagged, untouched = found & case.truths.keys(), case.told.keys() - found
+    flagged, untouched = found & case.truths.keys(), case.stated.keys() - found
     leaves = report.decision == "regenerate" and report.answer is not None
     text = report.answer or "" if leaves else ""
     gone = sum(sentence not in text for sentence in flagged) if leaves else 0
@@ -237,8 +237,8 @@ def _tally(case: Case, report: Report) -> Tally:
         planted=len(case.truths),
         flagged=len(flagged),
         repaired=gone,
-        right=len(case.told),
-        false_alarms=len(found & case.told.keys()),
+        right=len(case.stated),
+        false_alarms=len(found & case.stated.keys()),
         untouched=len(untouched) if leaves else 0,
         kept=sum(sentence in text for sentence in untouched) if leaves else 0,
         leaves=leaves,
@@ -251,7 +251,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _is_true(sentence: str, case: Case) -> bool:
-    return sentence in case.evidence or sentence in case.truths.values() or sentence in case.told
+    return sentence in case.evidence or sentence in case.truths.values() or sentence in case.stated
 
 
 def _share(part: int, whole: int) -> str:

@@ -41,7 +41,7 @@ DEEDS = (
 )
 CONCURRENT = 64
 SHADE_S = 0.15
-"""Delay of the stand-in's replies, so that requests one after the other can be told from those at once."""
+"""Delay of the stand-in's replies, so that sequential and concurrent requests can be distinguished."""
 
 
 def filler(size: int, rng: random.Random) -> list[str]:

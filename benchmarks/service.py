@@ -55,7 +55,7 @@ PARTS = 20
 FLAT_MB_PER_HOUR = 20.0
 """Growth of memory over the second half of a soak, at most, that counts as flat: an allocator's noise over minutes."""
 MIN_SOAK_S = 300.0
-"""Seconds below which a soak is too short to tell."""
+"""Seconds below which a soak is too short to say."""
 CHAINCHECK = ["--no-deps", "chaincheck==0.6.0"]
 LIGHT = [
     "openai",
@@ -229,7 +229,7 @@ def publish_soak(found: dict[str, Any]) -> None:
     """The line of the soak."""
     table = [["seconds", "answers", "MB at first / half-way / at the end", "MB an hour, second half", "flat"]]
     rss = " / ".join(f"{found[name]:.0f}" for name in ("rss_mb_first", "rss_mb_half", "rss_mb_last"))
-    flat = {True: "yes", False: "no", None: "too short to tell"}[found["is_flat"]]
+    flat = {True: "yes", False: "no", None: "too short to say"}[found["is_flat"]]
     table.append([str(found["seconds"]), str(found["answers"]), rss, f"{found['mb_per_hour_second_half']:+.1f}", flat])
     publish("soak", table, found)
     keep("soak", found)

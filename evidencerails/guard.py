@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evidencerails.checks.base import Check, CheckContext
 from evidencerails.checks.claims.examples import load_examples
-from evidencerails.checks.doubles import without_doubles
+from evidencerails.checks.duplicates import deduplicate
 from evidencerails.checks.granularity import with_levels
 from evidencerails.checks.knowledge.sources import Sources
 from evidencerails.checks.registry import get_check
@@ -411,7 +411,7 @@ async def _checked(
     whole = _with_text(exchange, arguments)
     runs = (_run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, listeners) for c in checks)
     results = await asyncio.gather(*runs)
-    found, verified = await verify_claims(without_doubles(results), exchange, context)
+    found, verified = await verify_claims(deduplicate(results), exchange, context)
     found = await with_measures(found, exchange, context)
     found = await with_levels(found, exchange, context)
     quality = None

@@ -80,7 +80,7 @@ def notebook_view(report: Report) -> str:
     """
     plain = all_visible(report.plain(max_bytes=2**62))
     template = templates_of(FOLDER).get_template("notebook.html.j2")
-    return template.render(report=plain, pieces=pieces_of(report, lexical_features(report)))
+    return template.render(report=plain, pieces=pieces_of(report, words_of(report)))
 
 
 def pieces_of(report: Report, answer: str) -> list[Piece]:
@@ -93,7 +93,7 @@ def pieces_of(report: Report, answer: str) -> list[Piece]:
     return [piece for piece in (*pieces, Piece(visible(answer[place:]))) if piece.text]
 
 
-def lexical_features(report: Report) -> str:
+def words_of(report: Report) -> str:
     """The answer as far as a report holds it, each word in its place; an ellipsis where words are missing."""
     spans = [claim.span for claim in report.claims]
     spans += [finding.span for finding in report.findings if finding.span is not None]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evidencerails import __version__
 from evidencerails.checks.confabulation import with_confabulations
-from evidencerails.checks.doubles import without_doubles
+from evidencerails.checks.duplicates import deduplicate
 from evidencerails.config import GuardConfig
 from evidencerails.exchange import Exchange
 from evidencerails.measures.aggregate import risk_level
@@ -38,7 +38,7 @@ def build_report(
         cap: the severest decision the calling flow may take.
         retrieval_quality: how well the evidence fits the question, where abstention is on.
     """
-    results = with_calibration(without_doubles(results), config.calibration)
+    results = with_calibration(deduplicate(results), config.calibration)
     results = with_root_causes(with_confabulations(results, exchange), exchange, config.root_cause)
     results = with_severities(results, exchange, config.severity)
     status, reason = overall_status(results)

@@ -1,8 +1,8 @@
 """A guard as a step of a LangChain chain: `chain | guard.as_runnable()`.
 
-Nothing of an answer leaves this step before the whole of it was checked: a stream is collected, checked and then
-streamed on. What LangChain itself tells of earlier steps (callbacks, tracers, `astream_events`, LangGraph's stream mode
-`messages`) comes straight from the model, raw.
+No part of an answer leaves this step before all of it has been checked: a stream is collected, checked and then
+streamed on. What LangChain itself reports about earlier steps (callbacks, tracers, `astream_events`, LangGraph's stream
+mode `messages`) comes straight from the model, unchecked.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ class _Subject:
         return self.answer if isinstance(self.answer, str) else content_text(self.answer.content)
 
     def rest(self) -> dict[str, Any]:
-        """What `Guard.check` is told besides text and evidence."""
+        """What `Guard.check` gets besides text and evidence."""
         if not isinstance(self.answer, AIMessage):
             return {"prompt": self.prompt}
         calls = as_tool_calls(self.answer)

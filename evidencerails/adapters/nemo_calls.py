@@ -63,7 +63,7 @@ def find_answer_call(
     """The latest logged call that wrote `answer`, or that is writing it (a chunk of it); None if no call did.
 
     `known_prompts` are prompts in full structure, as NeMo keeps some: where one is the logged text, it is taken, since
-    the text alone cannot tell a role line from user input that imitates one.
+    the text by itself does not distinguish a role line from user input that imitates one.
     """
     writers = [call for call in reversed(calls) if not _NEVER_ANSWERS.search(call.task or "")]
     # A short chunk may well stand in an earlier turn's answer too, so the call that is running goes first.
@@ -148,7 +148,7 @@ def messages_of_events(events: Sequence[Mapping[str, Any]]) -> tuple[Message, ..
 
 
 def is_final_chunk(call: AnswerCall | None, chunk: str) -> bool | None:
-    """True if a stream's chunk is its last one, False if more follows; None if nothing tells.
+    """True if a stream's chunk is its last one, False if more follows; None if unknown.
 
     The completion is logged before the last chunk comes out of NeMo's buffer, so it is there to compare with.
     """

@@ -45,7 +45,7 @@ def _remedy() -> str:
 
 
 def is_our_action(action: Any) -> bool:
-    """True if the action is one of the plugin's: NeMo executes action files by path, so its module tells nothing, but
+    """True if the action is one of the plugin's: NeMo executes action files by path, so its module says nothing, but
     it calls our adapter."""
     run_rail = getattr(action, "__globals__", {}).get("run_rail")
     return str(getattr(run_rail, "__module__", None)) in _ADAPTERS

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome, TransformSpec, TransformTarget
 
-from evidencerails.checks.doubles import without_doubles
+from evidencerails.checks.duplicates import deduplicate
 from evidencerails.config import GuardConfig
 from evidencerails.measures.aggregate import risk_level
 from evidencerails.measures.root_cause import attribution_matrix
@@ -50,7 +50,7 @@ class Verdict(RailOutcome):  # type: ignore[misc]
 
     @property
     def answer(self) -> str | None:
-        """What the user is told in place of a blocked answer; None for the app's own message."""
+        """What the user sees in place of a blocked answer; None for the app's own message."""
         answer: str | None = self.metadata.get(ANSWER_KEY)
         return answer
 
@@ -88,7 +88,7 @@ class Verdict(RailOutcome):  # type: ignore[misc]
 
 T = TypeVar("T")
 ANSWER_KEY = "_answer"
-"""Metadata key of what the user is told in place of a blocked answer: an outcome that blocks has room for nothing else,
+"""Metadata key of what the user sees in place of a blocked answer: an outcome that blocks has room for nothing else,
 and a report that leaves the app may have to be without it."""
 
 
@@ -102,7 +102,7 @@ def verdict_of(report: Report, config: GuardConfig, changed: str | None, withhel
 
     Args:
         changed: the answer repaired, or with its warning or marks; None if it stays as it is.
-        withheld: what the user is told in place of a blocked answer; None for the app's own message.
+        withheld: what the user sees in place of a blocked answer; None for the app's own message.
     """
     plain = plain_report(report, config)
     if report.is_blocked:
@@ -120,7 +120,7 @@ def plain_report(report: Report, config: GuardConfig) -> dict[str, Any]:
 
 def merged(reports: Sequence[Report], config: GuardConfig) -> Report:
     """One report of all rails that looked at the same answer; the decision is the severest."""
-    results = without_doubles([result for report in reports for result in report.checks.values()])
+    results = deduplicate([result for report in reports for result in report.checks.values()])
     status, reason = overall_status(results)
     score = None if status == "unverified" else hallucination_score(results)
     decision = severest(report.decision for report in reports)

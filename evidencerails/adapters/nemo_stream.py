@@ -40,8 +40,8 @@ class Stream:
 def watch_streams(app: Any) -> None:
     """Let the actions of `app` know, in a stream, the request's messages and whether a chunk is the last.
 
-    NeMo tells neither, so its method that runs the rails over a stream is called with a source that notes its end, and
-    with one more context message. Without that method (another version) the LLM log has to tell.
+    NeMo reports neither, so its method that runs the rails over a stream is called with a source that records its end
+    and with one more context message. Without that method (another version) the LLM log decides.
     """
     original = getattr(app, "_run_output_rails_in_streaming", None)
     if original is None:

@@ -116,7 +116,7 @@ _BEFORE_RAILS = ("StartCheckFlowDefinedAction", "StartUtteranceBotAction", "Utte
 
 
 def turn_key(call: AnswerCall | None, events: Sequence[Mapping[str, Any]] | None, fallback: Sequence[Any]) -> str:
-    """What tells this answer from others: the event that carries it, else the LLM call that wrote it.
+    """What identifies this answer: the event that carries it, else the LLM call that wrote it.
 
     The event comes first, since one LLM call's text may be checked in several turns. In Colang 2.x no event carries the
     text: there it is what came last before the rails, and all rails of the answer see the same one, also after one of

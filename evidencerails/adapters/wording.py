@@ -43,7 +43,7 @@ def base_text(answer: str, report: Report) -> str:
 
 
 def withheld_text(report: Report, messages: Mapping[str, Sequence[str]]) -> str | None:
-    """What the user is told in place of a withheld answer; None if the report has no words of its own for it."""
+    """What the user sees in place of a withheld answer; None if the report has no words of its own for it."""
     if not report.is_blocked or report.answer is None:
         return None
     return report.answer.replace(ABSTAIN_LEAD, bot_message(ABSTAIN_MESSAGE, messages))

@@ -128,10 +128,10 @@ def _short_answer_drift(answer: str, sample: str, not_entailed: float, contradic
     says, says_other = _YES_OR_NO.get(_first_word(answer)), _YES_OR_NO.get(_first_word(sample))
     if says is not None and says_other is not None:
         return 0.0 if says == says_other else 1.0
-    told, others = _told(answer), _told(sample)
-    if told and told <= others and contradiction < CONTRADICTS_FROM:
+    stated, others = _content_of(answer), _content_of(sample)
+    if stated and stated <= others and contradiction < CONTRADICTS_FROM:
         return 0.0
-    is_other_answer = is_short_answer(clean(sample)) and not told & others and not _same_initials(answer, sample)
+    is_other_answer = is_short_answer(clean(sample)) and not stated & others and not _same_initials(answer, sample)
     return max(not_entailed, OTHER_ANSWER_DRIFT) if is_other_answer else not_entailed
 
 
@@ -147,7 +147,7 @@ def _same_initials(first: str, second: str) -> bool:
     return plain[0] in (spelled[1], plain[1]) or plain[1] == spelled[0]
 
 
-def _told(text: str) -> set[str]:
+def _content_of(text: str) -> set[str]:
     return {word if word[0].isdigit() else stem_of(word) for word in words(clean(text))} - {""}
 
 
@@ -161,8 +161,8 @@ def ngram_votes(sentences: Sequence[Span], samples: Sequence[Sample], response: 
     low, high = model.surprise_of_count(len(samples) + 1), model.surprise_of_count(1)
     rows = []
     for sentence in sentences:
-        told = [w for w in words(clean(sentence.text)) if w[0].isdigit() or stem_of(w)]
-        new = [min(1.0, max(0.0, (model.surprise(w) - low) / (high - low))) for w in told]
+        content = [w for w in words(clean(sentence.text)) if w[0].isdigit() or stem_of(w)]
+        new = [min(1.0, max(0.0, (model.surprise(w) - low) / (high - low))) for w in content]
         drift = sum(new) / len(new) if new else 0.0
         rows.append([Vote(drift, drift)] * len(samples))
     return Votes(rows, "ngram")
@@ -171,7 +171,7 @@ def ngram_votes(sentences: Sequence[Span], samples: Sequence[Sample], response: 
 def bertscore_votes(sentences: Sequence[Span], samples: Sequence[Sample]) -> Votes:
     """SelfCheckGPT-BERTScore (arXiv 2303.08896, section 5.1): how far is each sample's nearest sentence? Blocks.
 
-    Likeness tells what is missing, not what is denied: a contradiction in nearly the same words is near.
+    Similarity shows what is missing, not what is negated: a contradiction in nearly the same words is near.
     """
     encoder = default_encoder()
     drifts = sample_drifts(encoder, [clean(s.text) for s in sentences], [clean(one.text) for one in samples])

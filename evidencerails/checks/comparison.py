@@ -40,7 +40,7 @@ class Evidence:
         self._weights = {stem: 1.0 / count for stem, count in counts.items()}
 
     def nearest(self, claim: str, values: Values) -> Sentence:
-        """The sentence that shares the most telling words with the claim."""
+        """The sentence that shares the most distinctive words with the claim."""
         names = {stem_of(word) for name in values.names for word in name.words}
         wanted = stems_of(claim)
         weights = {stem: self._weights.get(stem, 0.0) * (0.5 if stem in names else 1.0) for stem in wanted}

@@ -1,4 +1,4 @@
-"""Confabulations: specific, underivable and confident (control stack 20.1.3).
+"""Confabulations: specific, underivable and confident.
 
 confabulation(c) <=> specific(c) and not derivable(c, C) and confidence(c) > threshold
 

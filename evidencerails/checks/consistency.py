@@ -1,4 +1,4 @@
-"""Self-consistency: what a model knows it says again, what it makes up drifts (SelfCheckGPT, arXiv 2303.08896)."""
+"""Self-consistency: what a model knows it repeats, what it makes up varies (SelfCheckGPT, arXiv 2303.08896)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from evidencerails.text.claimable import claim_sentences, clean
 DRIFT_THRESHOLD = 0.5
 """Mean drift over the samples from which a sentence is inconsistent: at least half of them say otherwise.
 
-One contradicting pair among many is a pointer, no verdict (four types, type 2): with 5 samples one dissenter leaves a
-sentence at 0.2. With the default of 2 samples one flat contradiction does reach the threshold: half of what the model
-says is then something else. Control stack 20.4.2: a claim without a majority is high-risk.
+One contradicting pair among many is an indication, not a verdict: with 5 samples one dissenter leaves a sentence at
+0.2. With the default of 2 samples one flat contradiction does reach the threshold: half of what the model says is then
+something else. A claim that no majority of the samples supports is high-risk.
 """
 FINDING_SCORE = 0.5
-"""Least score of a sentence that is reported: it is said to be more likely wrong than not."""
+"""Least score of a sentence that is reported: it is more likely wrong than not."""
 SAMPLES_BY_RISK = {"low": 1, "medium": 3, "high": 5}
-"""Control stack 20.4.2."""
+"""Samples to draw, by the estimated risk of the response."""
 MAX_QUOTES = 3
 
 
@@ -63,8 +63,8 @@ class ConsistencyCheck:
             return CheckResult(name=self.name, status="grounded", reason="no_claims", score=0.0, version=self.version)
         settings = context.config.consistency
         if settings.agreement == "nli":
-            told = clean(" ".join(s.text for s in sentences)[:5_000])
-            if reason := await context.nli.run(unknown_language, told, context.nli.languages):
+            text = clean(" ".join(s.text for s in sentences)[:5_000])
+            if reason := await context.nli.run(unknown_language, text, context.nli.languages):
                 return self._unverified(reason)
         if settings.agreement == "judge" and context.judge is None:
             return self._unverified("no_model: agreement by judge needs a model")

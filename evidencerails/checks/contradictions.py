@@ -99,7 +99,7 @@ def _pairs_about_the_same(sentences: list[Span], supported: Set[Span]) -> list[t
             places.setdefault(word, []).append(place)
     shared: dict[tuple[int, int], int] = {}
     for where in places.values():
-        for i, first in enumerate(where[:40]):  # a word in every sentence tells pairs apart no more
+        for i, first in enumerate(where[:40]):  # a word in every sentence no longer separates pairs
             for second in where[i + 1 : 40]:
                 shared[first, second] = shared.get((first, second), 0) + 1
     qualifiers = [_qualifiers(s) for s in sentences]
@@ -116,11 +116,11 @@ def _pairs_about_the_same(sentences: list[Span], supported: Set[Span]) -> list[t
 
 def _pairs_with_prompt(sentences: list[Span], user_input: str) -> list[tuple[Span, Span]]:
     stated = [s for s in split_sentences(user_input[-50_000:]) if _states(s.text)][:MAX_SENTENCES]
-    told = [(s, _subject_words(s)) for s in sentences]
+    subjects = [(s, _subject_words(s)) for s in sentences]
     pairs = []
     for said in stated:
         words = _subject_words(said)
-        for sentence, others in told:
+        for sentence, others in subjects:
             count = len(words & others)
             if _is_near(count, words, others):
                 pairs.append((count / min(len(words), len(others)), said, sentence))

@@ -190,7 +190,7 @@ def _has_name(name: Name, evidence: Evidence, values: Values, nearest: Sentence)
         return True
     if len(words) == 1 and words[0] in evidence.acronyms:
         return True
-    if name.is_initial and missing == [name.words[0]]:  # a capital at the beginning of a sentence tells nothing
+    if name.is_initial and missing == [name.words[0]]:  # a capital at the beginning of a sentence says nothing
         return not (len(words) == 1 and _stands_for_a_name(name, evidence, values, nearest)) and not (
             len(words) > 1 and _is_replaced(words, missing, evidence)
         )

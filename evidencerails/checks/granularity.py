@@ -1,10 +1,10 @@
-"""Entailment at three sizes in one report: sentence, passage and document (control stack 20.4.3).
+"""Entailment at three sizes in one report: sentence, passage and document.
 
     sentence    each claim sentence of the answer against single sentences of the evidence: fine-grained fact checking
     passage     each paragraph of the answer against single passages: does it mix what no one passage says together?
     document    the whole answer against all the evidence: overall faithfulness
 
-A stretch of the answer that the NLI model cannot read in one go is read sentence by sentence: it is entailed as far as
+A part of the answer that the NLI model cannot read in one go is read sentence by sentence: it is entailed as far as
 its least entailed sentence, and contradicted as far as its most contradicted one. The numbers are for people; no
 decision rests on them.
 """
@@ -27,7 +27,7 @@ from evidencerails.verdict.reading import ClaimEvidence, read_claims
 MIN_PROBABILITY = 0.5
 """Probability from which a relation is the verdict."""
 MAX_HYPOTHESIS = 0.5
-"""Share of the model's tokens that a stretch of the answer may take; the rest is for the evidence."""
+"""Share of the model's tokens that a part of the answer may take; the rest is for the evidence."""
 MAX_EVIDENCE_SENTENCES = 2_000
 """Sentences of the evidence that the sentence level reads; of longer evidence the first ones."""
 MAX_LISTED = 100
@@ -38,7 +38,7 @@ Relation = Literal["entailed", "contradicted", "neutral"]
 
 
 class Unit(NamedTuple):
-    """A stretch of the answer at one level."""
+    """A part of the answer at one level."""
 
     span: Span
     texts: tuple[str, ...]
@@ -46,7 +46,7 @@ class Unit(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Highest P(entailment) and P(contradiction) of one stretch, over all premises of its level."""
+    """Highest P(entailment) and P(contradiction) of one part, over all premises of its level."""
 
     entailment: float
     contradiction: float
@@ -62,7 +62,7 @@ class Scores(NamedTuple):
 async def with_levels(results: Sequence[CheckResult], exchange: Exchange, context: CheckContext) -> list[CheckResult]:
     """The results; one that read the evidence carries the levels of the settings, as metrics and details.
 
-    Metrics `entailment_<level>` hold the share of stretches that are entailed. Nothing is added without evidence,
+    Metrics `entailment_<level>` hold the share of parts that are entailed. Nothing is added without evidence,
     claims, or a language that the model reads; chunks of a stream are left out.
     """
     levels = context.config.granularity.levels
@@ -82,7 +82,7 @@ async def with_levels(results: Sequence[CheckResult], exchange: Exchange, contex
 async def entailment_levels(
     exchange: Exchange, context: CheckContext, levels: Sequence[EntailmentLevel]
 ) -> dict[EntailmentLevel, list[tuple[Unit, Scores]]]:
-    """The stretches of each level with their scores; empty where nothing can be read.
+    """The parts of each level with their scores; empty where nothing can be read.
 
     Raises:
         NliError: the NLI backend failed.
@@ -107,7 +107,7 @@ async def entailment_levels(
 
 
 def units_of(response: str, sentences: Sequence[Span], level: EntailmentLevel, fits: Any) -> list[Unit]:
-    """The stretches of an answer at a level: its claim sentences alone, together by paragraph, or all together."""
+    """The parts of an answer at a level: its claim sentences one by one, together by paragraph, or all together."""
     if level == "sentence":
         return [Unit(sentence, (clean(sentence.text),)) for sentence in sentences]
     groups: list[list[Span]] = []

@@ -129,8 +129,8 @@ class Readable(NamedTuple):
 
 def readable_evidence(exchange: Exchange, sentences: Sequence[Span], languages: Sequence[str]) -> Readable:
     """What of the evidence a model of these languages can read, for an answer that it can read."""
-    told = " ".join(clean(s.text) for s in sentences[:50])[:5_000]
-    if reason := unknown_language(told, languages):
+    text = " ".join(clean(s.text) for s in sentences[:50])[:5_000]
+    if reason := unknown_language(text, languages):
         return Readable((), (), reason)
     problems = [unknown_language(clean(p.text[:5_000]), languages) for p in exchange.evidence]
     kept = tuple(p for p, problem in zip(exchange.evidence, problems, strict=True) if not problem)
@@ -292,7 +292,7 @@ def _shown_reason(findings: Sequence[Finding]) -> str:
 
 
 def _metrics(claims: Sequence[Claim], readings: Sequence[ClaimEvidence]) -> dict[str, float]:
-    """`groundedness`: share of supported claims; `faithfulness`: mean support probability (control stack, 20.4.3)."""
+    """`groundedness`: share of supported claims; `faithfulness`: mean support probability."""
     unsupported = sum(claim.label not in SUPPORTED_LABELS for claim in claims)
     return {
         "claims": float(len(claims)),

@@ -65,7 +65,7 @@ def lacks_its_question(sentence: str, user_input: str) -> bool:
 
 
 def question_of(user_input: str) -> str:
-    """The question a user asked; empty without a prompt, or where none can be told from what is around it.
+    """The question a user asked; empty without a prompt, or where it cannot be separated from the surrounding text.
 
     Of a prompt with its evidence ("Context: ... Question: ..."): what is marked as the question, else its last
     sentence that asks or demands something. A short prompt is its own question.

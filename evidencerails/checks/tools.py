@@ -1,4 +1,4 @@
-"""Tool calls before their side effect: known name, valid arguments, values that exist (four types, type 4).
+"""Tool calls before their side effect: known name, valid arguments, values that exist.
 
 A schema guarantees the shape of a call and nothing about its values, so a value with a resolver is looked up in a
 source the user trusts. A look-up that fails leaves the calls unverified, never clean.
@@ -28,7 +28,7 @@ MAX_FINDINGS = 100
 """More violations are counted, but not listed one by one."""
 MAX_ERRORS_OF_A_CALL = 5
 PATTERN_TIMEOUT_S = 0.5
-MIN_NAME_NEARNESS = 70.0
+MIN_NAME_SIMILARITY = 70.0
 """rapidfuzz ratio, 0 to 100, from which a known tool is shown for an unknown one."""
 _CLASS: Mapping[str, tuple[Category, Severity, Origin]] = {
     UNKNOWN_TOOL: ("structural", "high", "intrinsic"),
@@ -166,10 +166,10 @@ def check_form(calls: Sequence[ToolCall], tools: Sequence[Mapping[str, Any]], bu
 def _unknown_tool(place: int, call: ToolCall, known: tuple[str, ...]) -> Violation:
     from rapidfuzz import fuzz, process
 
-    near = process.extractOne(call.name, known, scorer=fuzz.WRatio, score_cutoff=MIN_NAME_NEARNESS)
+    near = process.extractOne(call.name, known, scorer=fuzz.WRatio, score_cutoff=MIN_NAME_SIMILARITY)
     hint = f"{DID_YOU_MEAN}{near[0]!r}?" if near and call.name else ""
-    told = f"there is no tool {call.name[:100]!r}" if call.name else "the call names no tool"
-    return Violation(UNKNOWN_TOOL, f"/{place}/name", f"{told}{hint}")
+    problem = f"there is no tool {call.name[:100]!r}" if call.name else "the call names no tool"
+    return Violation(UNKNOWN_TOOL, f"/{place}/name", f"{problem}{hint}")
 
 
 def _schema_of(tool: Mapping[str, Any]) -> Compiled | str | None:
@@ -197,8 +197,8 @@ def _check_arguments(place: int, call: ToolCall, schema: Compiled, clock: Clock,
 
 
 def undeclared(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
-    """Arguments that a tool does not declare. JSON Schema lets them pass unless it is told otherwise; a function does
-    not. A schema that says anything about further properties is taken at its word."""
+    """Arguments that a tool does not declare. JSON Schema accepts them by default; a function does not.
+    A schema that says anything about further properties is taken at its word."""
     declared = schema.get("properties")
     if not isinstance(declared, Mapping) or any(keyword in schema for keyword in _OPEN_KEYWORDS):
         return []

@@ -170,7 +170,7 @@ def _speaker_words(speaker: str) -> set[str]:
 
 
 def _is_shifted_in_time(claim: str, nearest: Sentence) -> bool:
-    """True if the claim tells as done what is yet to come, the other way round, or turns before into after."""
+    """True if the claim states a future event as past, a past one as future, or turns before into after."""
     if len(stems_of(claim) & nearest.stems) < MIN_SHARED_IN_TIME * max(1, len(stems_of(claim))):
         return False
     low, there = claim.lower(), nearest.text.lower()

@@ -1,6 +1,6 @@
 """Abstaining after generation: how sure the answer is, and whether it stands, stands with caveats, or does not leave.
 
-Confidence is the mean of four parts (control stack 20.3.4): groundedness, 1 - normalised semantic entropy,
+Confidence is the mean of four parts: groundedness, 1 - normalised semantic entropy,
 self-consistency and the quality of what was retrieved. What was not measured is left out and named. Two thresholds make
 three outcomes; `fit_thresholds` finds them on labelled answers.
 """
@@ -28,7 +28,7 @@ _MISSING = {
     "low_coverage": "The sources that were found cover only a part of the question.",
     "out_of_domain": "The question lies outside what I am set up to answer.",
     "stale_evidence": "The sources about it are out of date.",
-    "not_measured": "Nothing could be measured that would tell how reliable an answer is.",
+    "not_measured": "Nothing could be measured that would show how reliable an answer is.",
     "findings": "The answer that was written has statements that the sources do not bear out.",
 }
 """What each reason means for the user."""
@@ -103,7 +103,7 @@ def abstention_for(report: Report) -> Abstention:
 
 
 def message_for(reasons: Sequence[str], *, lead: str = ABSTAIN_LEAD, domain: Sequence[str] = ()) -> str:
-    """What the user is told: that, why, and what would help. No word of the withheld answer is in it."""
+    """The message for the user: that there is no answer, why, and what would help; it quotes nothing withheld."""
     why = [_MISSING[reason] for reason in reasons if reason in _MISSING]
     helps = next((_HELPS[reason] for reason in reasons if reason in _HELPS), _ELSE_HELPS)
     advice = f"What would help: {helps.format(domain=', '.join(domain) or 'something else')}."
@@ -134,7 +134,7 @@ class Thresholds(NamedTuple):
 def fit_thresholds(
     rows: Sequence[LabelledConfidence], *, false_abstention_cost: float = 1.0, leak_cost: float = 1.0
 ) -> Thresholds:
-    """The thresholds with the least cost on held-out answers (control stack 20.3.4, calibration requirement).
+    """The thresholds with the least cost on held-out answers.
 
     Each is argmin of false_abstention_cost * rate of right answers below + leak_cost * rate of wrong answers at or
     above it; for `partial_from` a leak costs half, since such an answer leaves with caveats.

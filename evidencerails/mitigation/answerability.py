@@ -1,4 +1,4 @@
-"""Abstaining before generation (control stack 20.3.4, phase 1): nothing relevant, low coverage, out of domain, stale.
+"""Abstaining before generation: nothing relevant, low coverage, out of domain, stale.
 
 What needs no facts (a greeting, thanks) is answered in any case.
 """
@@ -60,7 +60,7 @@ def _abstained(reason: str, parts: dict[str, float], settings: AnswerabilitySett
 
 
 def requires_facts(question: str) -> bool:
-    """False for greetings, thanks and the like, and for a text without a telling word."""
+    """False for greetings, thanks and the like, and for a text without content words."""
     rest = _SMALL_TALK.sub(" ", question)
     return bool(content_terms(rest))
 

@@ -1,4 +1,4 @@
-"""Chain of verification (control stack 20.3.3): questions about claims, answered without sight of the answer.
+"""Chain of verification: questions about claims, answered without sight of the answer.
 
 Two calls for all claims together: one turns claims into open questions, one answers these from the evidence alone. The
 answers are compared with the claims as the checks read evidence, by the local model, so that no model grades itself;
@@ -183,15 +183,15 @@ def _unanswered(candidate: Candidate, reason: str, question: str = "") -> Verifi
 
 def _with_outcomes(results: Sequence[CheckResult], verified: Sequence[VerifiedClaim]) -> list[CheckResult]:
     outcomes = {(one.span.start, one.span.end): one for one in verified}
-    told = [_told(result, outcomes) for result in results]
+    updated = [_with_outcome(result, outcomes) for result in results]
     flagged = {(f.span.start, f.span.end) for result in results for f in result.findings if f.span}
     refuted = [one for one in verified if one.outcome == "refuted" and (one.span.start, one.span.end) not in flagged]
     if refuted:
-        told.append(_refutation(refuted))
-    return told
+        updated.append(_refutation(refuted))
+    return updated
 
 
-def _told(result: CheckResult, outcomes: Mapping[tuple[int, int], VerifiedClaim]) -> CheckResult:
+def _with_outcome(result: CheckResult, outcomes: Mapping[tuple[int, int], VerifiedClaim]) -> CheckResult:
     """The result, its findings about verified claims with the outcome."""
     findings = tuple(
         finding.model_copy(update={"verification": one.outcome})

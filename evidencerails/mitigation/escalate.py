@@ -1,4 +1,4 @@
-"""Hands an answer to a person when too much depends on it for how sure it is (control stack 20.5.3).
+"""Hands an answer to a person when too much depends on it for how sure it is.
 
 escalate(O) when stakes(O) * (1 - confidence(O)) > threshold, or when a policy says so. Three tiers: an asynchronous
 review changes nothing; a synchronous one withholds the answer until a person has let it through; a blocking one holds
@@ -178,7 +178,7 @@ def _unavailable(report: Report, tier: ReviewTier, risk: float, reason: str, fal
 
 
 def _without_withheld_text(report: Report) -> Report:
-    """A blocked report's `answer` is what the user is told instead; it must not be the text that nobody let through."""
+    """A blocked report's `answer` is the user's message instead; it must not be the text that nobody approved."""
     return report.model_copy(update={"answer": None}) if report.is_blocked else report
 
 

@@ -1,6 +1,6 @@
 """Generation from evidence alone: ranked passages first, a source for each claim, and claims without one quarantined.
 
-Control stack 20.3.1. The model replies in claims (`ClaimOutput`), not in prose; the answer is put together from those
+The model replies in claims (`ClaimOutput`), not in prose; the answer is put together from those
 whose sources exist and bear them out, so what nobody can trace never becomes a sentence.
 """
 
@@ -42,7 +42,7 @@ _REPAIR = (
 
 
 class ClaimOutput(BaseModel):
-    """One claim as the model is asked to give it (the `source_ref` slot of control stack 20.3.1)."""
+    """One claim as the model is asked to give it."""
 
     model_config = ConfigDict(extra="ignore")
 

@@ -1,4 +1,4 @@
-"""Values in the wrong place: a correction whose number, date or name the evidence has, but says of something else."""
+"""Values in the wrong place: a correction whose number, date or name the evidence has for something else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Value(NamedTuple):
     value: str
 
 
-class _Told(NamedTuple):
+class _EvidenceSentence(NamedTuple):
     """One sentence, with the subject that it takes over from the sentence before."""
 
     stems: frozenset[str]
@@ -59,34 +59,36 @@ def misplaced_values(text: str, old: str, passages: Sequence[Passage]) -> list[s
     new = values - frozenset(_values(values_of(old)))
     if not new:
         return []
-    told = [one for passage in passages for one in _told(passage.text)]
+    sentences = [one for passage in passages for one in _evidence_sentences(passage.text)]
     named = {name.words[-1].lower(): frozenset(_name_stems(name)) for name in found.names}
     frames = {value: _stems(text) - named.get(value.value, frozenset()) for value in new}
     return sorted(
         value.value
         for value in new
-        if _is_misplaced(value, frames[value], values, told) or _has_lost_its_unit(value, text, told)
+        if _is_misplaced(value, frames[value], values, sentences) or _has_lost_its_unit(value, text, sentences)
     )
 
 
-def _is_misplaced(value: Value, frame: frozenset[str], values: frozenset[Value], told: Sequence[_Told]) -> bool:
-    having = [one.shared(frame) for one in told if value in one.values]
-    others = [one.shared(frame) for one in told if one.has_another(value, values)]
+def _is_misplaced(
+    value: Value, frame: frozenset[str], values: frozenset[Value], sentences: Sequence[_EvidenceSentence]
+) -> bool:
+    having = [one.shared(frame) for one in sentences if value in one.values]
+    others = [one.shared(frame) for one in sentences if one.has_another(value, values)]
     if not having:
         return value.kind != "name" and max(others, default=0) >= MIN_SHARED
     return max(others, default=0) > max(having)
 
 
-def _has_lost_its_unit(value: Value, text: str, told: Sequence[_Told]) -> bool:
+def _has_lost_its_unit(value: Value, text: str, sentences: Sequence[_EvidenceSentence]) -> bool:
     """True for a bare number that the evidence has in a unit only, or that is a year here and counts things there."""
-    kinds = {own.kind for one in told for own in one.values if own.value == value.value}
+    kinds = {own.kind for one in sentences for own in one.values if own.value == value.value}
     if value.kind != BARE or not kinds or kinds & {BARE, "year"}:
         return False
     is_counted = any(kind.startswith(f"{BARE} ") for kind in kinds)
     return not is_counted or value.value in _LIKE_A_YEAR.findall(text)
 
 
-def _told(text: str) -> Iterable[_Told]:
+def _evidence_sentences(text: str) -> Iterable[_EvidenceSentence]:
     """The sentences of a passage; one that does not begin with a name speaks of what the one before spoke of."""
     subject: frozenset[str] = frozenset()
     subject_name: frozenset[Value] = frozenset()
@@ -96,11 +98,11 @@ def _told(text: str) -> Iterable[_Told]:
         names = [name for name in found.names if _is_name(name)]
         if names and len(sentence[: names[0].start].split()) <= MAX_LEAD_WORDS:
             subject, subject_name = frozenset(_subject(sentence, names[0])), frozenset({_named(names[0])})
-        yield _Told(stems | subject, frozenset(_values(found)) | subject_name)
+        yield _EvidenceSentence(stems | subject, frozenset(_values(found)) | subject_name)
 
 
 def _is_name(name: Name) -> bool:
-    """False for a single word that begins a sentence: its capital tells nothing."""
+    """False for a single word that begins a sentence: its capital says nothing."""
     return not name.is_initial or len(name.words) > 1
 
 

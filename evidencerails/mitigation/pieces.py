@@ -17,7 +17,7 @@ _GAP = re.compile(r"[ \t]+")
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of the response, and what stands there now."""
+    """A span of the response and its current text."""
 
     before: Span
     text: str
@@ -48,12 +48,12 @@ def with_flags(pieces: Sequence[Piece], findings: Sequence[Finding]) -> tuple[Pi
     The findings' spans count in the text as it stands now. A piece that was written before is flagged as a whole.
     """
     text = joined(pieces)
-    stretches = _stretches(text, [f for f in findings if f.span is not None])
+    ranges = _flagged_ranges(text, [f for f in findings if f.span is not None])
     cut: list[Piece] = []
     start = 0
     for piece in pieces:
         end = start + len(piece.text)
-        own = [(max(a, start), min(b, end), found) for a, b, found in stretches if a < end and b > start]
+        own = [(max(a, start), min(b, end), found) for a, b, found in ranges if a < end and b > start]
         if piece.is_touched:
             cut.append(replace(piece, findings=tuple(f for _, _, found in own for f in found)))
         else:
@@ -62,8 +62,8 @@ def with_flags(pieces: Sequence[Piece], findings: Sequence[Finding]) -> tuple[Pi
     return tuple(cut)
 
 
-def _stretches(text: str, findings: Sequence[Finding]) -> list[tuple[int, int, list[Finding]]]:
-    """Sentences with the findings in them, in order; a finding over several sentences makes one stretch of them."""
+def _flagged_ranges(text: str, findings: Sequence[Finding]) -> list[tuple[int, int, list[Finding]]]:
+    """Sentences with the findings in them, in order; a finding over several sentences makes one range of them."""
     found: list[tuple[int, int, list[Finding]]] = []
     sentences = split_sentences(text)
     spans = sorted(((f.span, f) for f in findings if f.span), key=lambda one: (one[0].start, one[0].end))
@@ -79,10 +79,10 @@ def _stretches(text: str, findings: Sequence[Finding]) -> list[tuple[int, int, l
     return found
 
 
-def _split(piece: Piece, stretches: Sequence[tuple[int, int, list[Finding]]]) -> list[Piece]:
+def _split(piece: Piece, ranges: Sequence[tuple[int, int, list[Finding]]]) -> list[Piece]:
     parts: list[Piece] = []
     place = 0
-    for start, end, found in stretches:
+    for start, end, found in ranges:
         if start > place:
             parts.append(_part(piece, place, start))
         parts.append(replace(_part(piece, start, end), findings=tuple(found)))
@@ -139,8 +139,8 @@ def _take_along(pieces: list[Piece], place: int, side: int, count: int) -> None:
         taken, rest = _part(other, 0, count), _part(other, count, len(other.text))
         span = Span(start=removed.before.start, end=taken.before.end, text=removed.before.text + taken.text)
     else:
-        border = len(other.text) - count
-        taken, rest = _part(other, border, len(other.text)), _part(other, 0, border)
+        cut = len(other.text) - count
+        taken, rest = _part(other, cut, len(other.text)), _part(other, 0, cut)
         span = Span(start=taken.before.start, end=removed.before.end, text=taken.text + removed.before.text)
     pieces[place + side], pieces[place] = rest, replace(removed, before=span)
 
@@ -156,7 +156,7 @@ def is_kept(response: str, pieces: Sequence[Piece]) -> bool:
 
 
 def changes_of(pieces: Sequence[Piece]) -> tuple[Change, ...]:
-    """The stretches whose text is another now."""
+    """The spans whose text has changed."""
     return tuple(
         Change(before=piece.before, after=piece.text, reason=piece.reason)
         for piece in pieces

@@ -1,4 +1,4 @@
-"""The last gate: no answer above a score leaves without a decision (control stack 20.6.5)."""
+"""The last gate: no answer above a score leaves without a decision."""
 
 from __future__ import annotations
 

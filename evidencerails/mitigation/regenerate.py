@@ -1,6 +1,6 @@
 """Targeted repair: only flagged sentences are written again, and what comes back is checked like the answer itself.
 
-Control stack 20.5.1, with three differences. The model returns the flagged sentences alone, so the rest stays word for
+The model returns the flagged sentences alone, so the rest stays word for
 word by construction, and is compared once more. A correction that does more than correct, or only hedges, is refused
 before any check sees it. A text that could not be verified again is no repair, nor is one whose new sentences are
 flagged by whatever rule, or of which no claim is supported; only milder findings on untouched sentences may stay.

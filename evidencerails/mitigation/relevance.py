@@ -58,7 +58,7 @@ def likeness(question: str, texts: Sequence[str]) -> list[float]:
 
 
 def shared_terms(question: str, text: str) -> float:
-    """Share of the question's telling words that the text has."""
+    """Share of the question's content words that the text has."""
     terms = content_terms(question)
     return len(terms & content_terms(text)) / len(terms) if terms else 0.0
 

@@ -34,7 +34,7 @@ async def respond(report: Report, exchange: Exchange, context: CheckContext, rec
 
 
 def with_abstention(report: Report) -> Report:
-    """The report of a decision to abstain, with what the user is told."""
+    """The report of a decision to abstain, with the message for the user."""
     if report.decision != "abstain":
         return report
     abstention = abstention_for(report)

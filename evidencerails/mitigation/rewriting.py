@@ -37,7 +37,7 @@ ROOM = 60
 MIN_KEPT_CLAIM = 0.5
 """P(entailment) of the new sentence for a supported claim of the old one, below which that claim counts as lost."""
 MAX_NOVELTY = 0.5
-"""Share of a new sentence's telling words that neither the evidence nor the sentence before has; above, it was made up
+"""Share of a new sentence's content words that neither the evidence nor the sentence before has; above, it was made up
 rather than corrected."""
 MAX_UNKNOWN_CHARACTERS = 240
 """Longest sentence that may stand in place of a claim and claim nothing itself."""
@@ -105,7 +105,7 @@ async def rewrite(
     """New texts of the flagged pieces, by their places; a sentence that the model left out is not among them.
 
     Args:
-        note: what the model is told about its last attempt.
+        note: what the prompt says about the last attempt.
 
     Raises:
         LlmReplyError: no reply could be read.

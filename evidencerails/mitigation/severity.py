@@ -1,4 +1,4 @@
-"""How severe a finding is (control stack 20.1.4).
+"""How severe a finding is.
 
 sev = a * propagation risk + b * inverse detectability + c * consequence. The weights are the settings'; the parts
 follow from the finding unless the settings name them for its kind: the check's own level says how far it spreads and
@@ -39,12 +39,12 @@ INVERSE_DETECTABILITY: Mapping[FindingKind, float] = {
     "structure_violation": 0.2,
     "logic_error": 0.3,
 }
-"""How hard each kind is to notice; set by hand along control stack 20.1.2: what a parser or a reader of the answer sees
-is low, what takes a look at the sources is in the middle."""
+"""How hard each kind is to notice; set by hand: low where a parser or a reader of the answer sees it,
+medium where the sources have to be consulted."""
 CONFABULATED = 0.7
-"""The least for findings of the category `confabulatory`, "confabulations score highest" (20.1.4)."""
+"""The least for findings of the category `confabulatory`: they are the hardest to notice."""
 CONTRADICTED = 0.4
-"""Of claims that the evidence at hand contradicts: whoever looks, sees it."""
+"""Of claims that the evidence at hand contradicts: anyone who looks there sees it."""
 STAKES_SHIFT: Mapping[Stakes, float] = {"low": -0.5, "medium": 0.0, "high": 0.3}
 """What the stakes add to the consequence; about one level up or down."""
 FEEDS_TOOLS = 0.2
@@ -74,7 +74,7 @@ def severity_of(finding: Finding, stakes: Stakes, settings: SeveritySettings, *,
 
 
 def level_of(score: float, settings: SeveritySettings) -> Severity:
-    """The level of a severity: strictly above a threshold, as in the table of 20.1.4."""
+    """The level of a severity: strictly above a threshold."""
     thresholds = settings.thresholds
     score = round(score, 6)
     if score > thresholds.critical:

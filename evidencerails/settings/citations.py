@@ -14,7 +14,7 @@ EntailmentLevel = Literal["sentence", "passage", "document"]
 
 
 class CitationSettings(Section):
-    """What an answer owes its sources (control stack 20.5.2)."""
+    """What an answer owes its sources."""
 
     level: CitationLevel = "verified"
     """`soft`: what is cited exists; `required`: and every claim cites; `verified`: and the cited passages entail the
@@ -27,7 +27,7 @@ class CitationSettings(Section):
 
 
 class RootCauseSettings(Section):
-    """What is known about the generator, for the causes of a finding (control stack 20.2)."""
+    """What is known about the generator, for the causes of a finding."""
 
     context_tokens: int = Field(default=8_000, ge=1)
     """Tokens of context that the generator reads reliably; beyond, evidence in the middle may be lost."""
@@ -40,7 +40,7 @@ class RootCauseSettings(Section):
 
 
 class GranularitySettings(Section):
-    """Sizes at which entailment is reported beside the verdicts (control stack 20.4.3)."""
+    """Sizes at which entailment is reported beside the verdicts."""
 
     levels: tuple[EntailmentLevel, ...] = ()
     """`sentence`, `passage`, `document`; each costs about as much as the check `grounding`. Numbers for people."""

@@ -16,7 +16,7 @@ class ConsistencySettings(Section):
     """Self-consistency: how many samples, how drawn, how compared (SelfCheckGPT, arXiv 2303.08896)."""
 
     samples: int | Literal["by_risk"] = 2
-    """Number of samples, or `by_risk`: 1, 3 or 5 by the estimated risk (control stack 20.4.2)."""
+    """Number of samples, or `by_risk`: 1, 3 or 5 by the estimated risk."""
     temperature: float = Field(default=1.0, ge=0.0)
     """Temperature of the samples; left out where a provider refuses it."""
     agreement: Literal["nli", "judge", "bertscore", "ngram"] = "nli"
@@ -53,6 +53,6 @@ class ClaimsSettings(Section):
     """All claims in one call of a model, or one call a claim."""
     judge_over_local_doubt: Literal["supported", "escalate"] = "supported"
     """What a claim becomes that a model calls supported by words of the evidence, where the local reading doubts that
-    they say so. `escalate`: a person decides. A quote that contradicts the claim is never believed."""
+    they say so. `escalate`: a person decides. A quote that contradicts the claim is never accepted."""
     examples: str | None = None
     """YAML or JSON file of examples for the model, in place of ours; those nearest to the claims are shown to it."""

@@ -46,7 +46,7 @@ class TierDeadlines(Section):
 
 
 class WebhookSettings(Section):
-    """Where a signed call goes. It holds no word of answer or evidence."""
+    """Where a signed call goes. It contains no text of answer or evidence."""
 
     url: str
     """`https://...`; plain `http` only with `allow_private`."""

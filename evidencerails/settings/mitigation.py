@@ -15,7 +15,7 @@ AnnotationFormat = Literal["plain", "markdown", "html"]
 
 
 class SeverityPartWeights(Section):
-    """Weights of the three parts of a severity (control stack 20.1.4); they are made to sum to 1."""
+    """Weights of the three parts of a severity; they are made to sum to 1."""
 
     propagation_risk: float = Field(default=0.3, ge=0.0)
     inverse_detectability: float = Field(default=0.2, ge=0.0)
@@ -40,7 +40,7 @@ class SeverityParts(Section):
 
 
 class SeverityThresholds(Section):
-    """Lower borders of the severity levels: above `critical` is critical, at most `medium` is low."""
+    """Lower bounds of the severity levels, exclusive: above `critical` is critical, at most `medium` is low."""
 
     critical: float = Field(default=0.8, ge=0.0, le=1.0)
     high: float = Field(default=0.6, ge=0.0, le=1.0)
@@ -54,7 +54,7 @@ class SeverityThresholds(Section):
 
 
 class ProtocolSettings(Section):
-    """What each severity level leads to where no policy rule matches (control stack 20.1.4)."""
+    """What each severity level leads to where no policy rule matches."""
 
     critical: Decision = "escalate"
     """Stop, a person looks at it."""
@@ -82,7 +82,7 @@ class SeveritySettings(Section):
 
 
 class RegenerationSettings(Section):
-    """Repair of an answer: only flagged sentences are written again (control stack 20.5.1)."""
+    """Repair of an answer: only flagged sentences are written again."""
 
     max_rounds: int = Field(default=2, ge=1, le=10)
     """Attempts; it also stops when an attempt leaves as many flagged claims as before."""
@@ -93,12 +93,12 @@ class RegenerationSettings(Section):
 
 
 class VerificationSettings(Section):
-    """Chain of verification (control stack 20.3.3): two further LLM calls for the claims that deserve them."""
+    """Chain of verification: two further LLM calls for the claims that deserve them."""
 
     enabled: bool = False
     """Verify claims by questions that are answered without sight of the answer."""
     min_severity: float = Field(default=0.5, ge=0.0, le=1.0)
-    """Expected severity from which a claim is verified; the control stack finds the cost justified above 0.5."""
+    """Expected severity from which a claim is verified; above 0.5 the two further calls are worth their cost."""
     max_claims: int = Field(default=20, ge=1)
     """Claims verified for one answer, the most severe first; all of them share the two calls."""
     min_consistency: float = Field(default=0.5, ge=0.0, le=1.0)
@@ -106,7 +106,7 @@ class VerificationSettings(Section):
 
 
 class ConfidenceWeights(Section):
-    """Weights of the four parts of confidence (control stack 20.3.4), made to sum to 1 over what was measured."""
+    """Weights of the four parts of confidence, made to sum to 1 over what was measured."""
 
     groundedness: float = Field(default=0.4, ge=0.0)
     certainty: float = Field(default=0.2, ge=0.0)
@@ -121,7 +121,7 @@ class AnswerabilitySettings(Section):
     min_relevance: float = Field(default=0.25, ge=0.0, le=1.0)
     """Likeness of a passage to the question from which it is relevant (cosine of the embedded sentence encoder)."""
     min_coverage: float = Field(default=0.0, ge=0.0, le=1.0)
-    """Share of the question's telling words that the relevant passages together have to hold; 0: it is only told."""
+    """Share of the question's content words the relevant passages must contain together; 0: it is only reported."""
     domain: tuple[str, ...] = ()
     """What the app is about, in a few phrases; unset: every question is in its domain."""
     min_domain_match: float = Field(default=0.2, ge=0.0, le=1.0)
@@ -154,7 +154,7 @@ class AbstentionSettings(Section):
 
 
 class GenerationSettings(Section):
-    """Generation from evidence alone, a source for each claim (control stack 20.3.1)."""
+    """Generation from evidence alone, a source for each claim."""
 
     max_evidence_tokens: int = Field(default=3000, ge=64)
     """Tokens of evidence in the prompt, counted by the NLI model's tokenizer; the most relevant passages come first."""
@@ -172,7 +172,7 @@ class AnnotationSettings(Section):
 
 
 class QualityGateSettings(Section):
-    """The last gate: no answer above a score leaves without a decision (control stack 20.6.5)."""
+    """The last gate: no answer above a score leaves without a decision."""
 
     max_hallucination_score: float | None = Field(default=None, ge=0.0, le=1.0)
     """Highest `hallucination_score` of an answer that may leave; unset: no such gate."""

@@ -34,11 +34,11 @@ DEFAULT_MEASURE_WEIGHTS: Mapping[MeasureName, float] = {
 }
 """How far each is above chance on WikiBio: (AUC-PR NonFact - 72.96) / 27.04 of SelfCheckGPT's table 2. Its QA is
 another method than ours; self-consistency stands as NLI, on which it rests; the paper has no row for semantic
-entropy (put beside BERTScore) and embedding (below it: one vector tells less than its tokens)."""
+entropy (put beside BERTScore) and embedding (below it: one vector carries less than its tokens)."""
 
 
 class RiskSettings(Section):
-    """Borders of the risk levels: below `low` is low, from `high` on is high."""
+    """Thresholds of the risk levels: below `low` is low, `high` and above is high."""
 
     low: float = Field(default=0.3, ge=0.0, le=1.0)
     high: float = Field(default=0.7, ge=0.0, le=1.0)
@@ -59,7 +59,7 @@ class CascadeSettings(RiskSettings):
 
 
 class SeverityWeights(Section):
-    """How much a claim of each severity counts: the upper borders of the bands in control stack 20.1.4."""
+    """How much a claim of each severity counts: the upper bounds of the severity bands."""
 
     low: float = Field(default=0.3, ge=0.0, le=1.0)
     medium: float = Field(default=0.6, ge=0.0, le=1.0)
@@ -68,7 +68,7 @@ class SeverityWeights(Section):
 
 
 class CompositeWeights(Section):
-    """Weights of the composite score (control stack 20.6.5); they are made to sum to 1 over what was measured."""
+    """Weights of the composite score; they are made to sum to 1 over what was measured."""
 
     faithfulness: float = Field(default=0.25, ge=0.0)
     attribution_precision: float = Field(default=0.25, ge=0.0)

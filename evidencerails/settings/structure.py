@@ -70,10 +70,10 @@ class StructureSettings(Section):
     """Enums, patterns and ranges of single places, beside a schema or without one."""
     variable: str = "response_schema"
     """Context variable inside NeMo that may hold the schema of one response."""
-    several: Literal["refuse", "each", "last"] = "refuse"
+    on_multiple: Literal["refuse", "each", "last"] = "refuse"
     """Several different JSON values: a violation, each must fit, or only the last counts."""
-    around: Literal["allow", "refuse"] = "allow"
-    """Whether there may be words or a code fence around the JSON."""
+    surrounding_text: Literal["allow", "refuse"] = "allow"
+    """Whether text or a code fence around the JSON is allowed."""
     formats: bool = True
     """Whether `format` is checked: date, date-time, time, email, ipv4, ipv6, uri, uuid."""
     constrain: Literal["off", "response_format", "structured_outputs", "guided_json", "nvext", "ollama"] = "off"

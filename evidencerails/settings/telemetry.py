@@ -10,7 +10,7 @@ from evidencerails.settings.base import Section
 
 
 class TelemetrySettings(Section):
-    """What is told to OpenTelemetry, and how `serve` logs."""
+    """What is exported to OpenTelemetry, and how `serve` logs."""
 
     spans: Literal["auto", "off"] = "auto"
     """Spans for each check, claim and LLM call, as soon as the process has an OpenTelemetry tracer provider."""

@@ -414,8 +414,8 @@ def test_log_probabilities_reach_the_check(server: ReplayServer) -> None:
     step = GuardRunnable(Guard(), evidence=DOCUMENTS)
     tokens = [{"token": RIGHT, "logprob": -0.5, "bytes": None, "top_logprobs": []}]
     message = AIMessage(RIGHT, response_metadata={"logprobs": {"content": tokens}})
-    told = step._subject(message).rest()["logprobs"]
-    assert [(t.token, t.logprob) for t in told] == [(RIGHT, -0.5)]
+    tokens = step._subject(message).rest()["logprobs"]
+    assert [(t.token, t.logprob) for t in tokens] == [(RIGHT, -0.5)]
     assert step.invoke(message).content == RIGHT
     other = AIMessage(RIGHT, response_metadata={"logprobs": {"content": [{"tok": RIGHT}]}})
     assert step.invoke(other).content == RIGHT

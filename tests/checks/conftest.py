@@ -34,12 +34,12 @@ class WordNli:
         return np.array([self._row(*pair) for pair in pairs], dtype=np.float32).reshape(-1, 3)
 
     def _row(self, premise: str, hypothesis: str) -> tuple[float, float, float]:
-        told, said = _words(premise), _words(hypothesis)
+        given, said = _words(premise), _words(hypothesis)
         numbers, words = {w for w in said if w.isdigit()}, {w for w in said if not w.isdigit()}
-        share = len(words & told) / max(1, len(words))
+        share = len(words & given) / max(1, len(words))
         if share < 0.7:
             return 0.02, 0.96, 0.02
-        differs = not numbers <= told or ("not" in hypothesis.split()) != ("not" in premise.split())
+        differs = not numbers <= given or ("not" in hypothesis.split()) != ("not" in premise.split())
         return (0.01, 0.02, 0.97) if differs else (0.97, 0.02, 0.01)
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Causes of findings: each has a sign, a finding without a sign has none (control stack 20.2)."""
+"""Causes of findings: each has a sign, a finding without a sign has none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def causes(
     """Cause -> weight of one finding over this exchange."""
     exchange = Exchange.of(claim, evidence=list(evidence), prompt=prompt)
     quote = next((p for p in exchange.evidence if p.id == quotes), None)
-    told: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "kind": "unsupported_claim",
         "category": "contextual",
         "severity": "high",
@@ -45,8 +45,8 @@ def causes(
         "span": Span.of(claim, 0, len(claim)),
     }
     if quote is not None:
-        told["evidence"] = (Quote(passage_id=quote.id, span=Span.of(quote.text, 0, len(quote.text)), score=0.9),)
-    finding = Finding.model_validate({**told, **fields})
+        defaults["evidence"] = (Quote(passage_id=quote.id, span=Span.of(quote.text, 0, len(quote.text)), score=0.9),)
+    finding = Finding.model_validate({**defaults, **fields})
     view = ContextView.of(exchange, TODAY)
     found = causes_of(finding, view, RootCauseSettings.model_validate(settings or {}), disagreement)
     assert [cause.weight for cause in found] == sorted((cause.weight for cause in found), reverse=True)

@@ -22,7 +22,7 @@ EVIDENCE = (
 WRONG = "The Eiffel Tower is located in Lyon."
 TRUE = "The Eiffel Tower is located in Paris."
 UNSURE = "Picasso admired the engineers of his time."
-"""What the evidence does not tell: a local check leaves it to the judge."""
+"""What the evidence does not state: a local check leaves it to the judge."""
 PLACE = "It is located in Paris"
 
 

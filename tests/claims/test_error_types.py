@@ -22,7 +22,7 @@ CASES = {
     "decade holds the year": ("It closed in the 1980s in Rome.", "It closed in 1986 in Bern.", ("entity",)),
     "day of a date": ("He was born on 12 March 1950.", "He was born on March 21, 1950.", ("temporal",)),
     "dates in two notations": ("It ends on 2024-06-30 in Rome.", "It ends on 30 June 2024 in Bern.", ("entity",)),
-    "planned told as done": (
+    "planned stated as done": (
         "The vaccine is already in use across the country.",
         "The vaccine will be used across the country.",
         ("temporal",),
@@ -45,7 +45,7 @@ CASES = {
         "Opposition leader Jane Hall said the tax would go.",
         ("attribution_failure",),
     ),
-    "suspicion told as finding": (
+    "suspicion stated as finding": (
         "Police confirmed that it was arson.",
         "Police suspect that it was arson.",
         ("attribution_failure",),

@@ -1,4 +1,4 @@
-"""An answer that fails the quality gate is an alert of its own (control stack 20.7.2, per output): told of once."""
+"""An answer that fails the quality gate is an alert of its own: told of once."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
     script(server, PLANTED)
     assert (await _ask(app))["content"] == PLANTED
     app.runtime.llm_task_manager.evidencerails_plugin.wait_for_shadow(20)
-    (told,) = [line for line in caplog.messages if "check grounding (shadow, answer not altered)" in line]
-    assert "hallucinated, decision block" in told
+    (logged,) = [line for line in caplog.messages if "check grounding (shadow, answer not altered)" in line]
+    assert "hallucinated, decision block" in logged
 
 
 async def test_warning_is_appended_and_the_answer_stays(server: ReplayServer) -> None:

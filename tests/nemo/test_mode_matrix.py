@@ -96,8 +96,8 @@ async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
     seen = await row.ask(rails, Turn(PLANTED, QUESTION, {"evidence": EVIDENCE}))
     assert (seen.text, seen.is_caught) == (PLANTED, False)
     rails.runtime.llm_task_manager.evidencerails_plugin.wait_for_shadow(20)
-    told = [line for line in caplog.messages if "check grounding (shadow, answer not altered)" in line]
-    assert told and all("hallucinated, decision block" in line for line in told)
+    logged = [line for line in caplog.messages if "check grounding (shadow, answer not altered)" in line]
+    assert logged and all("hallucinated, decision block" in line for line in logged)
 
 
 def _app(app: Callable[..., Any], row: Mode, flow: str, activation: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a user of an app sees: blocked, warned, annotated, raised, told that nothing could be verified."""
+"""What a user of an app sees: blocked, warned, annotated, raised, informed that nothing could be verified."""
 
 from __future__ import annotations
 

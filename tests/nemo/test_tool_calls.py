@@ -203,9 +203,11 @@ flow fixed answer
 """
 
 
-@pytest.mark.parametrize(("user_id", "told"), [("usr_1001", "Done."), ("usr_9", "I don't know the answer to that.")])
+@pytest.mark.parametrize(
+    ("user_id", "expected"), [("usr_1001", "Done."), ("usr_9", "I don't know the answer to that.")]
+)
 async def test_colang_2_has_no_such_rail_but_a_flow_to_await(
-    server: ReplayServer, users: Path, tmp_path: Path, user_id: str, told: str
+    server: ReplayServer, users: Path, tmp_path: Path, user_id: str, expected: str
 ) -> None:
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps(TOOLS), encoding="utf-8")
@@ -221,7 +223,7 @@ async def test_colang_2_has_no_such_rail_but_a_flow_to_await(
     )
     rails = make_app(yaml, textwrap.dedent(COLANG_2).replace("$ID", user_id))
     message = await rails.generate_async(messages=ASKED)
-    assert message["content"] == told, message
+    assert message["content"] == expected, message
 
 
 def test_colang_2_refuses_a_tool_rail_that_would_never_run(server: ReplayServer, users: Path) -> None:

@@ -264,7 +264,7 @@ def test_two_services_start_on_one_empty_store_at_once(url: str) -> None:
     assert len(rows) == len({row.id for row in rows}) == 400
 
 
-def test_two_services_replay_one_spool_without_doubles(sqlite_url: str) -> None:
+def test_two_services_replay_one_spool_without_duplicates(sqlite_url: str) -> None:
     with Store(settings(sqlite_url)) as first, Store(settings(sqlite_url)) as second:
         for number in range(10):
             (first if number % 2 else second).spool.append([record_of(entry(f"r{number}"))])

@@ -151,7 +151,7 @@ def test_references_inside_the_schema_are_followed() -> None:
     assert found(report) == [("wrong_type", "/next/next/v", '"x"')]
 
 
-def test_of_alternatives_the_nearest_is_told() -> None:
+def test_of_alternatives_the_nearest_is_reported() -> None:
     card = {"properties": {"kind": {"const": "card"}, "number": {"type": "string"}}, "required": ["kind", "number"]}
     cash = {"properties": {"kind": {"const": "cash"}, "paid": {"type": "number"}}, "required": ["kind", "paid"]}
     report = check('{"kind": "cash", "paid": "much"}', {"anyOf": [card, cash]})
@@ -173,17 +173,17 @@ def test_lists_of_plain_values_count_where_the_schema_wants_a_list() -> None:
 
 
 @pytest.mark.parametrize(
-    ("several", "status"), [("refuse", "hallucinated"), ("each", "hallucinated"), ("last", "grounded")]
+    ("on_multiple", "status"), [("refuse", "hallucinated"), ("each", "hallucinated"), ("last", "grounded")]
 )
-def test_several_values(several: str, status: str) -> None:
-    assert check(f'{{"id": "draft"}}\n\nBetter: {GOOD}', several=several).status == status
-    each = check(f"{GOOD}\n{GOOD.replace('ABC', 'XYZ')}", several="each")
+def test_several_values(on_multiple: str, status: str) -> None:
+    assert check(f'{{"id": "draft"}}\n\nBetter: {GOOD}', on_multiple=on_multiple).status == status
+    each = check(f"{GOOD}\n{GOOD.replace('ABC', 'XYZ')}", on_multiple="each")
     assert each.status == "grounded"
 
 
 def test_text_around_can_be_refused() -> None:
-    assert found(check(f"Sure! {GOOD}", around="refuse"))[0][0] == "text_around"
-    assert check(GOOD, around="refuse").status == "grounded"
+    assert found(check(f"Sure! {GOOD}", surrounding_text="refuse"))[0][0] == "text_around"
+    assert check(GOOD, surrounding_text="refuse").status == "grounded"
 
 
 def test_formats_can_be_left_unchecked() -> None:

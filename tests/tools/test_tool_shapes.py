@@ -67,7 +67,7 @@ def test_calls_that_langchain_could_not_read_are_among_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         ("{broken", "not JSON"),
         ("[1, 2]", "a JSON list, not an object"),
@@ -80,9 +80,9 @@ def test_calls_that_langchain_could_not_read_are_among_them() -> None:
         ({1: "a"}, "an object with keys that are no text"),
     ],
 )
-def test_arguments_that_are_no_object_are_kept_as_an_error(arguments: Any, told: str) -> None:
+def test_arguments_that_are_no_object_are_kept_as_an_error(arguments: Any, expected: str) -> None:
     (call,) = as_tool_calls([{"name": "f", "arguments": arguments}])
-    assert call.arguments == {} and call.arguments_error.startswith(told)
+    assert call.arguments == {} and call.arguments_error.startswith(expected)
 
 
 @pytest.mark.parametrize("arguments", [None, "", {}, "{}"])

@@ -87,7 +87,7 @@ def test_an_unknown_tool_shows_the_nearest_one(settings: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "place", "told"),
+    ("arguments", "place", "expected"),
     [
         ({"user_id": 5}, "/0/arguments/user_id", "5 is not of type 'string'"),
         ({"reason": "boredom"}, "/0/arguments/reason", "is not one of"),
@@ -96,11 +96,11 @@ def test_an_unknown_tool_shows_the_nearest_one(settings: dict[str, Any]) -> None
     ],
 )
 def test_arguments_that_do_not_fit_the_schema(
-    settings: dict[str, Any], arguments: dict[str, Any], place: str, told: str
+    settings: dict[str, Any], arguments: dict[str, Any], place: str, expected: str
 ) -> None:
     report = checked({"resolvers": {}}, [{"name": "delete_user", "arguments": arguments}])
     assert violations(report) == ["invalid_arguments"]
-    assert report.findings[0].reason.startswith(place) and told in report.findings[0].reason
+    assert report.findings[0].reason.startswith(place) and expected in report.findings[0].reason
 
 
 def test_a_missing_argument_is_invalid(settings: dict[str, Any]) -> None:
@@ -181,13 +181,13 @@ def fails(_: Any) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "expected"),
     [(fails, "failed: RuntimeError"), (lambda v: threading.Event().wait(), "timeout"), (len, "bad_answer")],
 )
-def test_a_resolver_that_fails_leaves_the_calls_unverified(function: Any, told: str) -> None:
+def test_a_resolver_that_fails_leaves_the_calls_unverified(function: Any, expected: str) -> None:
     report = checked({"resolvers": {"user_id": {"function": function}}, "budget_s": 0.3}, [call(user_id="usr_1001")])
     assert (report.status, report.hallucination_score) == ("unverified", None)
-    assert told in report.reason or "budget_spent" in report.reason
+    assert expected in report.reason or "budget_spent" in report.reason
     assert "s3cret" not in json.dumps(report.plain())
 
 
@@ -208,7 +208,7 @@ def test_a_lookup_over_http_is_verified_refuted_or_unverified() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "expected"),
     [
         ({"type": "strin"}, "bad_schema"),
         ({"type": "object", "properties": []}, "bad_schema"),
@@ -220,11 +220,11 @@ def test_a_lookup_over_http_is_verified_refuted_or_unverified() -> None:
         ({"properties": {"a": {"pattern": r"^(a|aa|a?a)*(b|c)+$"}}}, "pattern_timeout"),
     ],
 )
-def test_a_schema_that_cannot_be_used_leaves_the_call_unverified(schema: Any, told: str) -> None:
+def test_a_schema_that_cannot_be_used_leaves_the_call_unverified(schema: Any, expected: str) -> None:
     started = time.monotonic()
     report = checked({}, [call("f", a="a" * 60 + "!")], known=[{"name": "f", "parameters": schema}])
     assert time.monotonic() - started < 30  # a busy machine; without the limit it would be hours
-    assert report.status == "unverified" and told in report.reason, report.reason
+    assert report.status == "unverified" and expected in report.reason, report.reason
 
 
 def test_deep_nesting_does_no_harm(settings: dict[str, Any]) -> None:
@@ -290,7 +290,7 @@ def test_neither_a_response_nor_calls_is_wrong_usage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tools", "told"),
+    ("tools", "expected"),
     [
         ({"resolvers": {"user_id": {"source": "users"}}}, "neither in tools.sources nor in knowledge.sources"),
         ({"resolvers": {"user_id": {}}}, "give one of 'source', 'sources' and 'function'"),
@@ -303,10 +303,10 @@ def test_neither_a_response_nor_calls_is_wrong_usage() -> None:
         ({"max_calls": 0}, "tools.max_calls"),
     ],
 )
-def test_settings_that_cannot_work_are_named_at_load(tools: dict[str, Any], told: str) -> None:
+def test_settings_that_cannot_work_are_named_at_load(tools: dict[str, Any], expected: str) -> None:
     with pytest.raises(SettingsError) as caught:
         Guard({"tools": tools})
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_policies_decide_on_the_violation(settings: dict[str, Any]) -> None:

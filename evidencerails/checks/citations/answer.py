@@ -77,7 +77,7 @@ def read_answer(response: str, sources: Sources, settings: CitationSettings) -> 
 
 def _read_text(response: str, sources: Sources, settings: CitationSettings) -> CitedAnswer:
     references = find_references(response, lambda entry: _is_reference(entry, sources))
-    hidden = [*references.stretches, *_code(response)]
+    hidden = [*references.offsets, *_code(response)]
     marks = [mark for mark in find_marks(response, sources.knows) if not _inside(mark, hidden)]
     citations = {mark.start: _citation(mark, response, sources, references) for mark in marks if mark.refs}
     quotations = find_quotations(response, settings.min_quote_words)
@@ -123,15 +123,15 @@ def _only_listed(response: str, references: References, marks: Sequence[Mark], s
 
 
 def _code(text: str) -> list[tuple[int, int]]:
-    """Stretches of code; a line of a code block that reads as prose is none."""
+    """Offsets of code; a line of a code block that reads as prose is none."""
     prose = {sentence.start for sentence in claim_sentences(text)}
     lines = [(block.start, block.end) for block in blocks(text) if block.kind == "code"]
     code = [(start, end) for start, end in lines if not any(start <= at < end for at in prose)]
     return [*code, *(match.span() for match in _INLINE_CODE.finditer(text))]
 
 
-def _inside(mark: Mark, stretches: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= mark.start < end for start, end in stretches)
+def _inside(mark: Mark, offsets: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= mark.start < end for start, end in offsets)
 
 
 def _citation(mark: Mark, response: str, sources: Sources, references: References) -> Citation:

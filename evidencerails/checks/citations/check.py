@@ -1,8 +1,8 @@
-"""Citations: does each claim name a source, does that exist, has it the quoted words, does it entail the claim?
+"""Citations: does each claim name a source, does it exist, contain the quoted words and entail the claim?
 
-The levels are those of control stack 20.5.2; the algorithm is its CitationEnforcement, with two differences: several
-citations of one claim support it together, and a claim without one is read against all the evidence, so that the report
-can name the passage that it should have cited.
+In: an answer with citation marks, and the evidence. Out: a finding for each claim without a citation, or whose source
+does not exist or does not entail it. Several citations of one claim support it together. A claim without a citation is
+read against all the evidence, so that the report can name the passage it should have cited.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, con
     if not spans:
         return _Read([], [], {}, "")
     all_sources = exchange.model_copy(update={"evidence": tuple(source.passage for source in sources.items)})
-    told = [Span.of(one.statement.text, 0, len(one.statement.text)) for one in answer.statements]
-    readable: Readable = await context.nli.run(readable_evidence, all_sources, told, context.nli.languages)
+    statements = [Span.of(one.statement.text, 0, len(one.statement.text)) for one in answer.statements]
+    readable: Readable = await context.nli.run(readable_evidence, all_sources, statements, context.nli.languages)
     known = {id(passage) for passage in readable.passages}  # several may have one id: parts of one document
     known_places = tuple(place for place, source in enumerate(sources.items) if id(source.passage) in known)
     asked: list[tuple[CitedStatement, Question]] = []

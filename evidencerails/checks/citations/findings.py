@@ -38,8 +38,8 @@ def uncited_finding(span: Span, *, cites: bool) -> Finding:
 
 def misquoted_finding(span: Span, likeness: float) -> Finding:
     """A quotation that the source does not have; a certain finding, however near the words come."""
-    told = f"the words are not in the source; the nearest there are {likeness:.0%} alike"
-    return _finding(MISQUOTED, span, told, score=1.0)
+    reason = f"the words are not in the source; the nearest there are {likeness:.0%} alike"
+    return _finding(MISQUOTED, span, reason, score=1.0)
 
 
 def not_entailed_finding(span: Span, one: Verification, ids: Sequence[str], sources: Sources) -> Finding:
@@ -49,20 +49,20 @@ def not_entailed_finding(span: Span, one: Verification, ids: Sequence[str], sour
     named = f"cited passage {ids[0]}" if len(ids) == 1 else f"cited passages {', '.join(ids[:5])}"
     score: float | None = claim.score
     if label == "supported":
-        told, score = (
+        reason, score = (
             f"{named}: the claim restates it, and leaves out or changes a part of it",
             1.0 - (one.restated or 0.0),
         )
     elif label == "contradicted":
-        told = f"{named}: says otherwise"
+        reason = f"{named}: says otherwise"
     elif label == "partially_supported":
-        told = f"{named}: supports it only in part"
+        reason = f"{named}: supports it only in part"
     else:
-        told = f"{named}: does not say so"
+        reason = f"{named}: does not say so"
     return _finding(
         NON_ENTAILING,
         span,
-        told,
+        reason,
         score=score,
         evidence=tuple(sources.in_exchange(quote) for quote in claim.evidence),
         severity="high" if label == "contradicted" else "medium",
@@ -72,8 +72,8 @@ def not_entailed_finding(span: Span, one: Verification, ids: Sequence[str], sour
 
 def idle_finding(citation: Citation, one: Verification) -> Finding:
     """A citation beside others that adds nothing: the claim stands without it, and it supports no part of it."""
-    told = "the claim stands by its other sources; one that is named here supports no part of it"
-    return _finding(NON_ENTAILING, citation.span, told, score=None, severity="low")
+    reason = "the claim stands by its other sources; one that is named here supports no part of it"
+    return _finding(NON_ENTAILING, citation.span, reason, score=None, severity="low")
 
 
 def _finding(violation: str, span: Span, reason: str, *, score: float | None, **changed: Any) -> Finding:

@@ -106,8 +106,8 @@ def _is_data(text: str, match: re.Match[str], refs: tuple[Ref, ...], knows: Know
     if before[-1:] == "]":  # [1][2]: as the bracket before it
         return False
     if len(refs) > 1 or numbers[0].low == 0:
-        is_told = _DATA_BEFORE.search(before) is not None
-        return is_told or (numbers[0].low == 0 and len(refs) > 1) or (numbers[0].low == 0 and _is_attached(before))
+        is_data = _DATA_BEFORE.search(before) is not None
+        return is_data or (numbers[0].low == 0 and len(refs) > 1) or (numbers[0].low == 0 and _is_attached(before))
     return _DATA_BEFORE.search(before) is not None or _is_index(before, after)
 
 
@@ -144,12 +144,12 @@ def superscripts(text: str, knows: KnowsName) -> Iterator[Mark]:
 
 
 _IN_PARENTHESES = re.compile(
-    r"\((?:(?P<told>(?:sources?|refs?|references?|cited from|citing|quoted from|via)\s*:\s*[^()\n]{1,200})"
+    r"\((?:(?P<labelled>(?:sources?|refs?|references?|cited from|citing|quoted from|via)\s*:\s*[^()\n]{1,200})"
     r"|(?P<id>[\w.:/#-]{2,60}))\)",
     re.IGNORECASE,
 )
 
-_TOLD = re.compile(r"^[^:]{1,20}:\s*")
+_SOURCE_LABEL = re.compile(r"^[^:]{1,20}:\s*")
 
 
 def named_in_parentheses(text: str, knows: KnowsName) -> Iterator[Mark]:
@@ -157,8 +157,8 @@ def named_in_parentheses(text: str, knows: KnowsName) -> Iterator[Mark]:
     for match in _IN_PARENTHESES.finditer(text):
         if match["id"] and (match["id"].isdigit() or not knows(match["id"])):
             continue
-        told = match["id"] or _TOLD.sub("", match["told"])
-        items = [item.strip() for item in told.split(";") if item.strip()]
+        named = match["id"] or _SOURCE_LABEL.sub("", match["labelled"])
+        items = [item.strip() for item in named.split(";") if item.strip()]
         refs = tuple(ref_of(item, knows) for item in items)
         if refs:
             yield Mark(match.start(), match.end(), refs, ((match.start(), match.end()),))

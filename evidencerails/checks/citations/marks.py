@@ -34,10 +34,10 @@ def _overlaps(mark: Mark, taken: list[tuple[int, int]]) -> bool:
     return place > 0 and taken[place - 1][1] > mark.start
 
 
-def hidden_text(text: str, stretches: list[tuple[int, int]]) -> str:
-    """The text with the stretches blanked out, every other character where it was; line breaks stay."""
+def hidden_text(text: str, offsets: list[tuple[int, int]]) -> str:
+    """The text with these character ranges blanked out, every other character where it was; line breaks stay."""
     out, at = [], 0
-    for start, end in sorted(stretches):
+    for start, end in sorted(offsets):
         start = max(start, at)
         if start >= end:
             continue

@@ -1,4 +1,4 @@
-"""Attribution precision and its parts (control stack 20.6.3), and how much of an answer cites at all."""
+"""Attribution precision and its parts, and how much of an answer cites at all."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from evidencerails.exchange import Span
 
 MAX_QUOTATION = 1_500
-"""Characters of the longest stretch between two quotation marks that is read as a quotation."""
+"""Characters of the longest text between two quotation marks that is read as a quotation."""
 
 _QUOTED = re.compile(
     rf"“([^“”\n]{{1,{MAX_QUOTATION}}})”|„([^„“”\n]{{1,{MAX_QUOTATION}}})[“”]|«\s?([^«»\n]{{1,{MAX_QUOTATION}}}?)\s?»"
@@ -57,7 +57,7 @@ def is_verbatim(words: str, sources: Iterable[str]) -> bool:
 
 
 def likeness(words: str, sources: Sequence[str]) -> float:
-    """How near the nearest stretch of the sources comes to the words, in [0, 1] (rapidfuzz's partial ratio)."""
+    """How similar the most similar passage of the sources is to the words, in [0, 1] (rapidfuzz's partial ratio)."""
     from rapidfuzz import fuzz
 
     said = _running(words)

@@ -30,7 +30,7 @@ class References(NamedTuple):
 
     entries: dict[str, Entry]
     """By label, without `^`; those without a label by their number."""
-    stretches: list[tuple[int, int]]
+    offsets: list[tuple[int, int]]
     """Where they stand: lines that make no claim and whose marks cite nothing."""
 
 
@@ -41,16 +41,16 @@ def find_references(text: str, is_reference: Callable[[str], bool]) -> Reference
         is_reference: whether a line names a source; what does not is text like any other, wherever it stands.
     """
     entries: dict[str, Entry] = {}
-    stretches: list[tuple[int, int]] = []
+    offsets: list[tuple[int, int]] = []
     for match in _DEFINITION.finditer(text):
         if is_reference(match[2].strip()):
             entries.setdefault(match[1].lstrip("^"), Entry(match[2].strip(), match.start(2), match.end(2)))
-            stretches.append(match.span())
+            offsets.append(match.span())
     heading = next(reversed(list(_HEADING.finditer(text))), None)
     listed = list(_ENTRY.finditer(text, heading.end())) if heading is not None else []
     if heading is not None and listed and all(is_reference(match[3].strip()) for match in listed):
-        stretches.append((heading.start(), len(text)))
+        offsets.append((heading.start(), len(text)))
         for number, match in enumerate(listed, start=1):
             label = (match[1] or match[2] or str(number)).lstrip("^")
             entries.setdefault(label, Entry(match[3].strip(), match.start(3), match.end(3)))
-    return References(entries, stretches)
+    return References(entries, offsets)

@@ -91,8 +91,8 @@ class Sources:
         found: dict[str, list[int]] = {}
         for place, source in enumerate(self.items):
             texts = (*_card(source.passage), source.passage.text)
-            told = (url for text in texts for url in _URL.findall(text))
-            for url in dict.fromkeys(one_address(url) for url in told):
+            listed = (url for text in texts for url in _URL.findall(text))
+            for url in dict.fromkeys(one_address(url) for url in listed):
                 found.setdefault(url, []).append(place)
         return found
 
@@ -115,7 +115,7 @@ class Sources:
         if ref.kind == "number":
             return self._numbered(ref)[0]
         if ref.kind == "name":
-            return self._named(ref.text) or self._told_of(ref.text)
+            return self._named(ref.text) or self._mentioning(ref.text)
         if ref.kind == "url":
             return tuple(self._addresses.get(one_address(ref.text), ())) or self._named(ref.text)
         if ref.kind == "doi":
@@ -147,7 +147,7 @@ class Sources:
         without_place = one_spelling(re.split(r"[#@]|::", name)[0])
         return tuple(self._names.get(spelled) or self._names.get(without_place) or ())
 
-    def _told_of(self, name: str) -> tuple[int, ...]:
+    def _mentioning(self, name: str) -> tuple[int, ...]:
         """Sources whose name is nearly this one, or whose text or card has it as a phrase."""
         from rapidfuzz import fuzz, process
 
@@ -222,8 +222,8 @@ def one_address(url: str) -> str:
 
 def _names_of(passage: Passage) -> Iterable[str]:
     metadata = passage.metadata
-    told = [passage.id, passage.source or "", *(str(metadata[key]) for key in _CARD_KEYS if key in metadata)]
-    for name in told:
+    names = [passage.id, passage.source or "", *(str(metadata[key]) for key in _CARD_KEYS if key in metadata)]
+    for name in names:
         yield name
         last = re.split(r"[/\\]", name.rstrip("/\\"))[-1]
         yield last

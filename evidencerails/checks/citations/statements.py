@@ -45,10 +45,10 @@ def statements_of(
     be taken apart there. A mere pointer ("Source: [1]") passes its citations on to the sentence before.
 
     Args:
-        hidden: stretches beside the marks that are no part of the answer's sentences.
+        hidden: offsets besides the marks that are not part of the answer's sentences.
         paragraphs: a citation also covers the sentences before it in its paragraph that have none.
     """
-    blank = [stretch for mark in marks for stretch in mark.hidden]
+    blank = [offsets for mark in marks for offsets in mark.hidden]
     text = hidden_text(response, [*blank, *hidden])
     sentences = _sentences(text)
     owners = _owners(text, [group[0].sentence for group in sentences], marks)
@@ -132,7 +132,7 @@ def _is_near(text: str, end: int, start: int, words: _NextWords) -> bool:
 
 
 def _split(response: str, group: Sequence[ExtractedClaim], marks: Sequence[Mark]) -> list[Statement]:
-    """The statements of one sentence: one for each of its citations, if its claims can be told apart by them."""
+    """The statements of one sentence: one for each of its citations, if they separate its claims."""
     sentence = group[0].sentence
     bounds = _places(response, marks)
     if len(bounds) > 1 and len(group) > 1:

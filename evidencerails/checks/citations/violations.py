@@ -11,7 +11,7 @@ MISSING_CITATION, UNCITED_CLAIM, NONEXISTENT_SOURCE, MISQUOTED, NON_ENTAILING = 
 
 
 class Violation(NamedTuple):
-    """How findings of one violation are classed (categories as in control stack 20.1.2)."""
+    """How findings of one violation are classed."""
 
     category: Category
     severity: Severity

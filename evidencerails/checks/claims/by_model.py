@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.claims.llm import JUDGE_SCORES, Judged, claims_a_call, classify_with_model
-from evidencerails.checks.claims.plan import Plan, Sorted
+from evidencerails.checks.claims.plan import ClassifiedClaims, Plan
 from evidencerails.checks.claims.proof import MAX_COMPARED_CHARACTERS
 from evidencerails.checks.claims.summary import UNSUPPORTED
 from evidencerails.checks.error_types import error_types
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 async def classify_by_model(
     extracted: list[ExtractedClaim], passages: tuple[Passage, ...], context: CheckContext, session: LlmSession
-) -> Sorted:
+) -> ClassifiedClaims:
     """The claims with the labels that the model gives them, as far as it can prove them."""
     judged = await classify_with_model(extracted, passages, context, session)
     compared = "\n\n".join(passage.text for passage in passages)[:MAX_COMPARED_CHARACTERS]
@@ -32,7 +32,7 @@ async def classify_by_model(
     scores = [claim.score for claim in claims if claim.score is not None]
     task = "classify_claims_batch" if context.config.claims.calls == "batch" else "classify_claim"
     method = f"{session.client.model}+{context.prompts.version(task)}"
-    return Sorted(claims, max(scores, default=None), method, {"untrusted": _untrusted(judged)})
+    return ClassifiedClaims(claims, max(scores, default=None), method, {"untrusted": _untrusted(judged)})
 
 
 def _claims_by_model(
@@ -56,7 +56,7 @@ def _claim_by_model(extracted: ExtractedClaim, judged: Judged, evidence: str, mo
 
 
 def _untrusted(judged: Sequence[Judged]) -> dict[str, int]:
-    """How many verdicts were not believed, by the reason's code."""
+    """How many verdicts were rejected, by the reason's code."""
     return dict(Counter(one.reason.split(":")[0] for one in judged if not one.is_trusted))
 
 

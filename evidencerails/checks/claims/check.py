@@ -1,7 +1,7 @@
 """Claims: the answer taken apart, each claim in one of five classes, with the kind of error and the words that decide.
 
 The method is HalluMeasure's (EMNLP 2024). Offline, rules extract the claims and NLI with word evidence classifies
-them; a model may do either. Where both a sentence and its claims are read, they never disagree in silence: a sentence
+them; a model may do either. Where both a sentence and its claims are read, they never disagree unnoticed: a sentence
 that the evidence does not support has at least one claim that it does not support.
 """
 
@@ -16,7 +16,7 @@ from evidencerails.checks.claims.by_model import classify_by_model
 from evidencerails.checks.claims.extraction import Extraction, extract_with_model
 from evidencerails.checks.claims.llm import LOCAL_DOUBT
 from evidencerails.checks.claims.offline import classify_offline
-from evidencerails.checks.claims.plan import Plan, Sorted, make_plan
+from evidencerails.checks.claims.plan import ClassifiedClaims, Plan, make_plan
 from evidencerails.checks.claims.summary import UNSUPPORTED, claim_metrics, distributions, listed
 from evidencerails.checks.grounding import finding_of
 from evidencerails.exchange import Exchange
@@ -52,7 +52,12 @@ class ClaimsCheck:
         return await context.nli.run(self._result, sorted_out, extraction, exchange, plan, context)
 
     def _result(
-        self, sorted_out: Sorted, extraction: Extraction, exchange: Exchange, plan: Plan, context: CheckContext
+        self,
+        sorted_out: ClassifiedClaims,
+        extraction: Extraction,
+        exchange: Exchange,
+        plan: Plan,
+        context: CheckContext,
     ) -> CheckResult:
         version = f"{self.version}+{sorted_out.method}"
         claims = tuple(claim.model_copy(update={"version": version}) for claim in sorted_out.claims)
@@ -78,7 +83,9 @@ async def _extract(exchange: Exchange, plan: Plan, context: CheckContext) -> Ext
     return Extraction(plan.extracted, [])
 
 
-async def _classify(extracted: list[ExtractedClaim], exchange: Exchange, plan: Plan, context: CheckContext) -> Sorted:
+async def _classify(
+    extracted: list[ExtractedClaim], exchange: Exchange, plan: Plan, context: CheckContext
+) -> ClassifiedClaims:
     if plan.classifier is not None:
         return await classify_by_model(extracted, plan.passages, context, plan.classifier)
     return await classify_offline(extracted, exchange, plan, context)

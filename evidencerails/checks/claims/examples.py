@@ -91,7 +91,7 @@ def examples_for(claims: Sequence[str], path: str | None, *, is_alone: bool = Fa
 
 
 def _of_different_labels(ranked: tuple[Example, ...]) -> tuple[Example, ...]:
-    """The nearest example of each label, then the others: two of one label would tell the model what to answer.
+    """The nearest example of each label, then the others: two of one label would suggest the answer to the model.
 
     One that cannot be evaluated shows no comparison, so it comes after the others.
     """

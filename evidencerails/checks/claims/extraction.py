@@ -102,7 +102,7 @@ async def _draw(batch: Sequence[Span], context: CheckContext, session: LlmSessio
 
 
 def _aligned(response: str, batches: list[tuple[Sequence[Span], list[_Drawn] | str]]) -> Extraction:
-    everything = _Told(response)
+    content = _ResponseContent(response)
     claims: list[ExtractedClaim] = []
     dropped: list[str] = []
     failures: list[str] = []
@@ -111,7 +111,7 @@ def _aligned(response: str, batches: list[tuple[Sequence[Span], list[_Drawn] | s
         if isinstance(drawn, str):
             failures.append(drawn)
             drawn = []
-        found = [(one.claim, _place(one, sentences, everything)) for one in drawn]
+        found = [(one.claim, _place(one, sentences, content)) for one in drawn]
         dropped += [text for text, place in found if place is None]
         for number, sentence in enumerate(sentences):
             own = [_as_claim(response, text, sentence) for text, place in found if place == number]
@@ -120,7 +120,7 @@ def _aligned(response: str, batches: list[tuple[Sequence[Span], list[_Drawn] | s
     return Extraction(claims, dropped, uncovered, tuple(dict.fromkeys(failures)))
 
 
-class _Told:
+class _ResponseContent:
     """Words, numbers, years and names of a whole response: a claim may take a name from elsewhere, nothing new."""
 
     def __init__(self, response: str) -> None:
@@ -139,14 +139,14 @@ def _numbers(text: str) -> set[float | str]:
     return years | {round(quantity.value, 9) for quantity in found.quantities}
 
 
-def _place(drawn: _Drawn, sentences: Sequence[Span], told: _Told) -> int | None:
+def _place(drawn: _Drawn, sentences: Sequence[Span], content: _ResponseContent) -> int | None:
     """Place of the sentence that makes the claim; None if none does.
 
     The one that the model names, unless it lacks a number or year of the claim that a sentence as like has.
     """
     from rapidfuzz import fuzz
 
-    if not told.has_all_of(drawn.claim):
+    if not content.has_all_of(drawn.claim):
         return None
     likeness = [fuzz.token_set_ratio(drawn.claim.lower(), clean(sentence.text).lower()) for sentence in sentences]
     named = (drawn.sentence or 0) - 1

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.claims.by_model import second_opinion
-from evidencerails.checks.claims.plan import Plan, Sorted
+from evidencerails.checks.claims.plan import ClassifiedClaims, Plan
 from evidencerails.checks.claims.proof import MAX_COMPARED_CHARACTERS
 from evidencerails.checks.error_types import error_types
 from evidencerails.checks.grounding import claim_of as claim_of_reading
@@ -33,7 +33,7 @@ class _Read(NamedTuple):
 
 async def classify_offline(
     extracted: list[ExtractedClaim], exchange: Exchange, plan: Plan, context: CheckContext
-) -> Sorted:
+) -> ClassifiedClaims:
     """The claims with the labels that NLI and word evidence give them; unsure ones as the plan's judge sees them.
 
     Raises:
@@ -55,7 +55,7 @@ async def classify_offline(
         known = [claim.score for claim in claims if claim.score is not None]
         score = max(known, default=0.0) if asked else score
         details["judged"] = asked
-    return Sorted(claims, score, f"verdict-{model.version}+{context.nli.name}@{context.nli.version}", details)
+    return ClassifiedClaims(claims, score, f"verdict-{model.version}+{context.nli.name}@{context.nli.version}", details)
 
 
 def _whole_sentences(extracted: list[ExtractedClaim], user_input: str) -> tuple[list[ExtractedClaim], list[Hypothesis]]:
@@ -158,7 +158,7 @@ def _claim_offline(read: _Read, everything: str, version: str) -> Claim:
 
 
 def _types(read: _Read, everything: str) -> tuple[ErrorType, ...]:
-    if len(everything) > MAX_COMPARED_CHARACTERS:  # the windows that decided tell more than its beginning
+    if len(everything) > MAX_COMPARED_CHARACTERS:  # the decisive windows say more than its beginning
         windows = {seen.window.text for seen in (read.reading.support, read.reading.against) if seen}
         everything = "\n\n".join(sorted(windows))
     return error_types(read.extracted.text, everything, read.verdict.label)

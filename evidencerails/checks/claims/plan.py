@@ -32,7 +32,7 @@ class Plan(NamedTuple):
     """What to answer at once, because nothing can be checked."""
 
 
-class Sorted(NamedTuple):
+class ClassifiedClaims(NamedTuple):
     """The claims in their classes."""
 
     claims: list[Claim]

@@ -1,6 +1,6 @@
 """Whether the words that a model quotes for a claim prove it.
 
-A model that was talked into a verdict quotes something all the same: an order to the judge, words about another thing,
+A model that was manipulated into a verdict still quotes something: an order to the judge, words about another thing,
 words that say otherwise. Only the last is an objection, by the local model's own threshold. That the quoted words lack
 a value or most words of the claim is a doubt: an honest inference looks like that, too.
 """
@@ -35,7 +35,7 @@ SAYS_OTHERWISE = "quote_says_otherwise"
 """Code of the one objection that overrules a judge."""
 UNPROVEN_ENTAILMENT = 0.3
 """P(entailment) below which these words are not about what the claim says, if they also lack most of its words."""
-TOLD_SHARE = 0.5
+MAX_SHARED_WORDS = 0.5
 """Share of the claim's content words that they have, up to which this is so."""
 COMPARED_SENTENCES = 60
 """Sentences around a quote that may be nearer in meaning to the claim."""
@@ -54,7 +54,7 @@ _ORDER = re.compile(
 
 
 def is_order(text: str) -> bool:
-    """True for words that tell a judge what to reply; no evidence proves a claim by them."""
+    """True for words that instruct a judge what to reply; they prove no claim."""
     return _ORDER.search(text) is not None
 
 
@@ -67,12 +67,12 @@ async def objections_to(
         quotes: by the place of the claim that each is said to support.
     """
     places = list(quotes)
-    told = "\n".join(claims[place].text for place in places)
-    unreadable = await context.nli.run(unknown_language, told, context.nli.languages) if places else ""
+    text = "\n".join(claims[place].text for place in places)
+    unreadable = await context.nli.run(unknown_language, text, context.nli.languages) if places else ""
     if not places or unreadable:
         return {}
-    told_by = [_Proof(quotes[place], passages, claims[place].text) for place in places]
-    pairs = [pair for proof in told_by for pair in proof.pairs]
+    proofs = [_Proof(quotes[place], passages, claims[place].text) for place in places]
+    pairs = [pair for proof in proofs for pair in proof.pairs]
     try:
         rows = await context.nli.scores(pairs)
     except EvidencerailsError:  # a second look at a verdict that stands on its quote already
@@ -81,7 +81,7 @@ async def objections_to(
     settings = context.config.grounding
     bar = settings.contradiction_threshold
     threshold = VerdictModel.load().block_from(settings.max_false_blocks) if bar is None else bar
-    codes = await context.nli.run(_objections, told_by, rows, everything, threshold)
+    codes = await context.nli.run(_objections, proofs, rows, everything, threshold)
     return {place: code for place, code in zip(places, codes, strict=True) if code}
 
 
@@ -106,7 +106,7 @@ class _Proof:
 
 
 def context_of(quote: Quote, passages: Sequence[Passage]) -> str:
-    """The sentence that holds the quote, with those before it: "It is in Paris" alone tells little."""
+    """The sentence that holds the quote, with those before it: "It is in Paris" says little by itself."""
     text = next((p.text for p in passages if p.id == quote.passage_id), "")
     sentences = split_sentences(text)
     at = next((n for n, s in enumerate(sentences) if s.end > quote.span.start), None)
@@ -165,7 +165,9 @@ def _objection(proof: _Proof, around: Any, alone: Any, everything: str, threshol
         return "quote_lacks_values"
     if around[ENTAILMENT] >= NO_SUPPORT:
         return ""
-    is_unproven = around[ENTAILMENT] < UNPROVEN_ENTAILMENT and _told_share(proof.claim, proof.around) <= TOLD_SHARE
+    is_unproven = (
+        around[ENTAILMENT] < UNPROVEN_ENTAILMENT and _shared_words(proof.claim, proof.around) <= MAX_SHARED_WORDS
+    )
     return "quote_lacks_claim" if is_unproven and not proof.is_nearest else ""
 
 
@@ -179,7 +181,7 @@ _DATES_BACK = re.compile(
 """Words of a sentence whose numbers and dates may stand before it."""
 
 
-def _told_share(claim: str, text: str) -> float:
+def _shared_words(claim: str, text: str) -> float:
     """Share of the claim's content words that the text has; 1.0 for a claim without any."""
     words = {*lexical_features(claim).content}
     return len(words & {*lexical_features(text).content}) / len(words) if words else 1.0

@@ -79,7 +79,7 @@ class KnowledgeCheck:
         )
         return self._result(found, chosen, verdicts)
 
-    def _result(self, found: _Found, chosen: _Chosen, verdicts: Mapping[Lookup, Verdict]) -> CheckResult:
+    def _result(self, found: _Found, chosen: _Candidates, verdicts: Mapping[Lookup, Verdict]) -> CheckResult:
         first: dict[Lookup, Mention] = {}
         for mention in chosen.open:
             first.setdefault(mention.lookup, mention)
@@ -133,13 +133,13 @@ def _around(sentences: Sequence[Span], entity: Entity) -> tuple[int, int]:
     return (touched[0].start, touched[-1].end) if touched else (entity.start, entity.end)
 
 
-class _Chosen(NamedTuple):
+class _Candidates(NamedTuple):
     open: list[Mention]
     left_out: dict[str, int]
     """How many were not looked up, by reason."""
 
 
-async def _chosen(found: _Found, exchange: Exchange, context: CheckContext) -> _Chosen:
+async def _chosen(found: _Found, exchange: Exchange, context: CheckContext) -> _Candidates:
     """The mentions to look up: severe enough, stated, and left open by the evidence."""
     least = SEVERITIES.index(context.config.knowledge.min_severity)
     left_out: Counter[str] = Counter()
@@ -155,7 +155,7 @@ async def _chosen(found: _Found, exchange: Exchange, context: CheckContext) -> _
         supported = await _settled_by_evidence(chosen, exchange, context)
         left_out["settled_by_evidence"] += len(supported)
         chosen = [m for place, m in enumerate(chosen) if place not in supported]
-    return _Chosen(chosen, {reason: count for reason, count in left_out.items() if count})
+    return _Candidates(chosen, {reason: count for reason, count in left_out.items() if count})
 
 
 async def _settled_by_evidence(chosen: Sequence[Mention], exchange: Exchange, context: CheckContext) -> set[int]:

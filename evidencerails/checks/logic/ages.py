@@ -39,8 +39,8 @@ def ages(text: str, start: int, end: int) -> Iterator[Statement]:
         for match in pattern.finditer(text, start, end):
             right = _ages_between(match["born"], match["then"])
             if right and is_asserted(text, *match.span()) and not NOT_EXACT.search(match[0]):
-                told = f"computed: {' or '.join(map(str, right))} years, not {match['age']}"
-                yield Statement("age", *match.span(), int(match["age"]) in right, told)
+                computed = f"computed: {' or '.join(map(str, right))} years, not {match['age']}"
+                yield Statement("age", *match.span(), int(match["age"]) in right, computed)
     for match in _FOUNDED.finditer(text, start, end):
         years = int(match["then"]) - int(match["born"])
         if is_asserted(text, *match.span()):

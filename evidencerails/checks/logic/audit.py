@@ -182,7 +182,7 @@ def _computes(steps: Sequence[Step], place: int) -> bool:
 
 
 async def audit_with_judge(steps: Sequence[Step], exchange: Exchange, context: CheckContext) -> Audit:
-    """Every conclusion in one call of a judge model; what goes wrong is told as the reason of an unverified audit."""
+    """Every conclusion in one call of a judge model; a failure is the reason of an unverified audit."""
     session = context.judge or context.llm
     if session is None:
         return Audit(stopped_by="no_model: logic.audit is 'judge', and there is no model")
@@ -203,8 +203,8 @@ async def audit_with_judge(steps: Sequence[Step], exchange: Exchange, context: C
         return Audit(stopped_by=f"judge_failed: {type(error).__name__}: {error}", version=version)
     verdicts = [_by_judge(steps[place - 1], entries.get(place)) for place in wanted]
     left = [verdict for verdict in verdicts if verdict.stand in ("unsure", "not_audited")]
-    told = f"unsure_steps: the judge could not decide {len(left)} of {len(verdicts)} steps" if left else ""
-    return Audit(tuple(verdicts), told, version)
+    reason = f"unsure_steps: the judge could not decide {len(left)} of {len(verdicts)} steps" if left else ""
+    return Audit(tuple(verdicts), reason, version)
 
 
 def _numbered(place: int, step: Step) -> str:

@@ -46,8 +46,8 @@ def _weekdays(text: str, start: int, end: int) -> Iterator[Statement]:
                 yield _no_such_day(match)
                 continue
             right = WEEKDAYS[day.weekday()]
-            told = f"computed: {said(day, written)} is a {right.capitalize()}"
-            yield Statement("weekday", *match.span(), right == match["weekday"].lower(), told)
+            computed = f"computed: {said(day, written)} is a {right.capitalize()}"
+            yield Statement("weekday", *match.span(), right == match["weekday"].lower(), computed)
 
 
 def _no_such_day(match: re.Match[str]) -> Statement:
@@ -88,21 +88,21 @@ def _calendar(text: str, start: int, end: int) -> Iterator[Statement]:
         is_leap = calendar.isleap(int(match["year"]))
         stated = not (match["neg"] or "n't" in match[0].lower())
         if is_asserted(text, *match.span()):
-            told = f"computed: {match['year']} is {'' if is_leap else 'no '}{'a ' if is_leap else ''}leap year"
-            yield Statement("calendar", *match.span(), is_leap == stated, told)
+            computed = f"computed: {match['year']} is {'' if is_leap else 'no '}{'a ' if is_leap else ''}leap year"
+            yield Statement("calendar", *match.span(), is_leap == stated, computed)
     for match in _LENGTH.finditer(text, start, end):
         month = MONTHS.index(match["month"].lower()) + 1
         years = [int(match["year"])] if match["year"] else [2023, 2024]
         right = sorted({calendar.monthrange(year, month)[1] for year in years})
         if is_asserted(text, *match.span()):
-            told = f"computed: {' or '.join(map(str, right))} days, not {match['days']}"
-            yield Statement("calendar", *match.span(), int(match["days"]) in right, told)
+            computed = f"computed: {' or '.join(map(str, right))} days, not {match['days']}"
+            yield Statement("calendar", *match.span(), int(match["days"]) in right, computed)
     for match in _DAYS_IN.finditer(text, start, end):
         month = MONTHS.index(match["month"].lower()) + 1
         right = sorted({calendar.monthrange(year, month)[1] for year in (2023, 2024)})
         if is_asserted(text, *match.span()):
-            told = f"computed: {' or '.join(map(str, right))} days, not {match['days']}"
-            yield Statement("calendar", *match.span(), int(match["days"]) in right, told)
+            computed = f"computed: {' or '.join(map(str, right))} days, not {match['days']}"
+            yield Statement("calendar", *match.span(), int(match["days"]) in right, computed)
     for match in _CENTURY.finditer(text, start, end):
         century = (int(match["year"]) - 1) // 100 + 1
         if is_asserted(text, *match.span()):
@@ -131,8 +131,8 @@ def _clock_times(text: str, start: int, end: int) -> Iterator[Statement]:
         has_signs = "m" in match["one"].lower() or "m" in match["two"].lower()
         right = {(two - one) % 1440} | (set() if has_signs else {(two - one) % 720})
         hours, minutes = divmod((two - one) % 1440, 60)
-        told = f"computed: {hours} hours {minutes} minutes"
-        yield Statement("date", *match.span(), stated in right, told)
+        computed = f"computed: {hours} hours {minutes} minutes"
+        yield Statement("date", *match.span(), stated in right, computed)
 
 
 def _minutes(raw: str) -> int | None:

@@ -2,8 +2,7 @@
 """Chains of reasoning: which sentences are steps, and what each is drawn from.
 
 A response reasons if it draws a conclusion ("therefore", "so", "it follows that") or numbers its steps ("Step 2:").
-Logical hallucination is a step that is no valid inference from the steps before it and the context (control stack
-20.1.3); its detection is the audit of the chain (20.1.2).
+A logical hallucination is a step that does not follow from the steps before it and the context; `audit.py` finds them.
 """
 
 from __future__ import annotations

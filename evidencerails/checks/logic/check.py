@@ -1,4 +1,4 @@
-"""Logic: what the answer computes is computed again, and its chains of reasoning are audited (control stack 20.1.2)."""
+"""Logic: what the answer computes is computed again, and its chains of reasoning are audited."""
 
 from __future__ import annotations
 

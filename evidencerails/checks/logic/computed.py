@@ -1,4 +1,4 @@
-"""All that a text states and that can be computed again, each stretch once."""
+"""Everything a text states that can be recomputed, each span once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_CHARACTERS = 100_000
 def computed_statements(response: str, settings: LogicSettings) -> list[Statement]:
     """The statements of a response in order, with what is wrong among them.
 
-    Where two ways to read one stretch disagree, the one by which it is right counts.
+    Where two readings of one span disagree, the one by which it is right counts.
     """
     text = masked(response[:MAX_CHARACTERS])
     found: list[Statement] = []

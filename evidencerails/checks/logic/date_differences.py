@@ -58,8 +58,8 @@ def differences(text: str, start: int, end: int) -> Iterator[Statement]:
         unit = match["unit"].lower().rstrip("s")
         right = sorted({n for a, b in pairs_of(one, two) for n in _spans(a, b, unit)})
         if right:
-            told = f"computed: {' or '.join(map(str, right))} {unit}{'s' if right[-1] != 1 else ''}, not {count}"
-            yield Statement("date", *match.span(), count in right, told)
+            computed = f"computed: {' or '.join(map(str, right))} {unit}{'s' if right[-1] != 1 else ''}, not {count}"
+            yield Statement("date", *match.span(), count in right, computed)
 
 
 def _spans(one: datetime.date, two: datetime.date, unit: str) -> list[int]:
@@ -89,8 +89,8 @@ def shifted(text: str, start: int, end: int) -> Iterator[Statement]:
         sign = -1 if match["way"].lower() in ("before", "prior to", "minus", "-") else 1
         right = _moved(one, two, sign * days)
         if right:
-            told = f"computed: {' or '.join(said(day, one) for day in right)}"
-            yield Statement("date", *match.span(), any(_is_day(day, two) for day in right), told)
+            computed = f"computed: {' or '.join(said(day, one) for day in right)}"
+            yield Statement("date", *match.span(), any(_is_day(day, two) for day in right), computed)
 
 
 def _moved(one: Day, two: Day, days: int) -> list[datetime.date]:

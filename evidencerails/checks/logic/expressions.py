@@ -90,7 +90,7 @@ def _judged(left: Sequence[Token], right: Sequence[Token], sign: Token, start: i
             continue
         if holds:
             return Statement(kind, start, end, True)
-        shown = shown or _told(one, two, left, right, sign)
+        shown = shown or _mismatch(one, two, left, right, sign)
     if is_too_large:
         return Statement(kind, start, end, None, "too_large: its numbers grow beyond what is computed")
     return None if shown is None else Statement(kind, start, end, False, shown)
@@ -112,7 +112,7 @@ def _modes(left: Sequence[Token], right: Sequence[Token]) -> Iterator[Mode]:
 
 
 def _mixes_one_dimension(units: Sequence[object]) -> bool:
-    """Speeds and rates over another unit of time cannot be told from plain factors."""
+    """Speeds and rates over another unit of time cannot be distinguished from plain factors."""
     found: dict[str, set[Fraction]] = {}
     for unit in units:
         found.setdefault(unit.dimension, set()).add(unit.factor)  # type: ignore[attr-defined]
@@ -171,7 +171,7 @@ def _single(tokens: Sequence[Token]) -> Token | None:
     return bare[0] if len(bare) == 1 and bare[0].kind == "number" else None
 
 
-def _told(one: Value, two: Value, left: Sequence[Token], right: Sequence[Token], sign: Token) -> str:
+def _mismatch(one: Value, two: Value, left: Sequence[Token], right: Sequence[Token], sign: Token) -> str:
     if sign.kind == "relation":
         return f"computed: {in_words(one.number)} {sign.text} {in_words(two.number)} does not hold"
     if _single(left) is not None and _single(right) is None:

@@ -93,7 +93,7 @@ _OPERATORS = {"×": "*", "⋅": "*", "·": "*", "∙": "*", "÷": "/", "−": "-
 
 
 def tokens_of(text: str, start: int, end: int) -> list[Token]:
-    """The tokens of a stretch of a masked text, in order; blanks, emphasis and currency signs are left out."""
+    """The tokens of a range of a masked text, in order; blanks, emphasis and currency signs are left out."""
     return with_units(list(_raw_tokens(text, start, end)))
 
 

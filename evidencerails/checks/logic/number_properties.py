@@ -76,8 +76,8 @@ def properties(text: str) -> Iterator[Statement]:
             continue
         stated = not (match["neg"] or "isn't" in match[0].lower())
         name = f"divisible by {match['m']}" if match["m"] else match["name"].lower()
-        told = f"computed: {number} is {'' if holds else 'not '}{name}"
-        yield Statement("number_property", *match.span(), holds == stated, told)
+        computed = f"computed: {number} is {'' if holds else 'not '}{name}"
+        yield Statement("number_property", *match.span(), holds == stated, computed)
 
 
 def _has(number: int, name: str | None) -> bool | None:
@@ -109,5 +109,5 @@ def comparisons(text: str) -> Iterator[Statement]:
                 is_more = match["word"].lower() in ("greater", "larger", "bigger", "higher", "more")
                 results.append(one.value > two.value if is_more else one.value < two.value)
         if results:
-            told = f"computed: {match['a']} is not {match['word'].lower()} than {match['b']}"
-            yield Statement("number_property", *match.span(), any(results), told)
+            computed = f"computed: {match['a']} is not {match['word'].lower()} than {match['b']}"
+            yield Statement("number_property", *match.span(), any(results), computed)

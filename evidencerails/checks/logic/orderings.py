@@ -141,8 +141,8 @@ def contradictory_orderings(text: str) -> Iterator[Statement]:
         path = _path(graph, comparison.lesser, comparison.greater)
         is_against = path is not None and (comparison.is_strict or any(step.is_strict for step in path))
         if is_against and path is not None:
-            told = ", ".join(f"{s.greater} {'above' if s.is_strict else 'not below'} {s.lesser}" for s in path)
-            reason = f"against what the answer says before ({told}), on one scale: {comparison.scale[0]}"
+            path_text = ", ".join(f"{s.greater} {'above' if s.is_strict else 'not below'} {s.lesser}" for s in path)
+            reason = f"against what the answer says before ({path_text}), on one scale: {comparison.scale[0]}"
             yield Statement("ordering", comparison.start, comparison.end, False, reason)
         else:
             graph[comparison.greater].append(comparison)

@@ -57,7 +57,7 @@ _READ = re.compile(
 
 
 def number_of(raw: str, convention: Convention) -> Shown | None:
-    """The number that a stretch matched by `N` means; percent stays a plain number."""
+    """The number that a match of `N` means; percent stays a plain number."""
     match = _READ.match(raw.strip().lstrip("$€£¥₹ "))
     if match is None:
         return None

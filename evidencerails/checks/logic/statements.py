@@ -14,7 +14,7 @@ APPROXIMATE_SHARE = Fraction(1, 20)
 
 
 class Statement(NamedTuple):
-    """A stretch of the text that says something computable, and whether it is right."""
+    """A span of the text that states something computable, and whether it is right."""
 
     kind: Kind
     start: int
@@ -97,7 +97,7 @@ _PIECE_END = re.compile(r"[.!?](?=\s(?!=))|\n(?!\s*=)|[;\x1f]")
 
 
 MAX_PIECE = 1_500
-"""A longer stretch without an end is cut at a blank: patterns may take quadratic time inside of one."""
+"""A longer text without a sentence end is cut at a blank, as patterns may take quadratic time within it."""
 
 
 def pieces(text: str) -> list[tuple[int, int]]:

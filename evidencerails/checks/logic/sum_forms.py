@@ -59,7 +59,7 @@ class Form:
                     yield found
 
     def _judged(self, match: re.Match[str]) -> Statement | None:
-        told = ""
+        computed = ""
         for convention in CONVENTIONS:
             values, result = _values(match, convention), number_of(match["result"], convention)
             if values is None or result is None:
@@ -75,8 +75,11 @@ class Form:
                 fits(r, result, is_exact=True, is_approximate=about) or abs(r - result.value) <= rounded for r in right
             ):
                 return Statement(self.kind, *match.span(), True)
-            told = told or f"computed: {' or '.join(dict.fromkeys(map(in_words, right)))}, not {in_words(result.value)}"
-        return Statement(self.kind, *match.span(), False, told) if told else None
+            computed = (
+                computed
+                or f"computed: {' or '.join(dict.fromkeys(map(in_words, right)))}, not {in_words(result.value)}"
+            )
+        return Statement(self.kind, *match.span(), False, computed) if computed else None
 
 
 def _values(match: re.Match[str], convention: Convention) -> list[Shown] | None:

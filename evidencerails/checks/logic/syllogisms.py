@@ -68,30 +68,30 @@ def form_faults(steps: Sequence[Step]) -> dict[int, Fault]:
 
 
 def _categorical_fault(premises: Sequence[str], conclusion: str) -> Fault | None:
-    told = categorical(conclusion)
+    concluded_form = categorical(conclusion)
     read = _nearest([categorical(premise) for premise in premises])
-    if told is None or len(read) < 2:
+    if concluded_form is None or len(read) < 2:
         return None
     read = [_with_known_opposite(one, read) for one in read]
-    told = _with_known_opposite(told, read)
+    concluded_form = _with_known_opposite(concluded_form, read)
     terms = _terms(read)
-    if len(terms) > MAX_TERMS or not _terms([told]) <= terms or not _is_about(told, read):
+    if len(terms) > MAX_TERMS or not _terms([concluded_form]) <= terms or not _is_about(concluded_form, read):
         return None
     known = _claims(read)
     if not _possible(known, terms):
         return None  # they contradict each other already: anything follows
-    if not _possible(_both(known, _claims([told])), terms):
+    if not _possible(_both(known, _claims([concluded_form])), terms):
         return "contradicted"
-    is_open = _is_syllogism(read, told) and _possible(_both(known, _claims([_denied(told)])), terms)
+    is_open = _is_syllogism(read, concluded_form) and _possible(_both(known, _claims([_denied(concluded_form)])), terms)
     return "invalid" if is_open else None
 
 
-def _is_syllogism(read: Sequence[Categorical], told: Categorical) -> bool:
+def _is_syllogism(read: Sequence[Categorical], concluded_form: Categorical) -> bool:
     """True for two premises that share one term, and a conclusion about their other two."""
     if len(read) != 2:
         return False
     one, two = ({form.subject, form.predicate} for form in read)
-    return len(one & two) == 1 and {told.subject, told.predicate} == one ^ two
+    return len(one & two) == 1 and {concluded_form.subject, concluded_form.predicate} == one ^ two
 
 
 def _nearest(read: Sequence[Categorical | None]) -> list[Categorical]:
@@ -126,9 +126,11 @@ def _terms(read: Iterable[Categorical]) -> frozenset[Term]:
     )
 
 
-def _is_about(told: Categorical, read: Sequence[Categorical]) -> bool:
+def _is_about(concluded_form: Categorical, read: Sequence[Categorical]) -> bool:
     """True for a class, or for a thing that the premises name."""
-    return told.quantity != "one" or any(one.quantity == "one" and one.subject == told.subject for one in read)
+    return concluded_form.quantity != "one" or any(
+        one.quantity == "one" and one.subject == concluded_form.subject for one in read
+    )
 
 
 def _claims(read: Iterable[Categorical]) -> Claims:
@@ -185,17 +187,17 @@ def _fits(region: frozenset[Term], demand: Demand) -> bool:
 _OPPOSITES = {"all": "some_not", "some_not": "all", "no": "some", "some": "no"}
 
 
-def _denied(told: Categorical) -> Categorical:
-    if told.quantity == "one":
-        return told._replace(is_negated=not told.is_negated)
-    return told._replace(quantity=_OPPOSITES[told.quantity])  # type: ignore[arg-type]
+def _denied(concluded_form: Categorical) -> Categorical:
+    if concluded_form.quantity == "one":
+        return concluded_form._replace(is_negated=not concluded_form.is_negated)
+    return concluded_form._replace(quantity=_OPPOSITES[concluded_form.quantity])  # type: ignore[arg-type]
 
 
 # ---- if, then
 
 
 def _conditional_fault(premises: Sequence[str], conclusion: str) -> Fault | None:
-    told: Conditional | Clause | None = conditional(conclusion) or literal(conclusion)
+    concluded_form: Conditional | Clause | None = conditional(conclusion) or literal(conclusion)
     read: list[Conditional | Clause] = []
     for premise in reversed(premises):
         one: Conditional | Clause | None = conditional(premise) or literal(premise)
@@ -204,30 +206,32 @@ def _conditional_fault(premises: Sequence[str], conclusion: str) -> Fault | None
         read.insert(0, one)
         if len(read) == 2 and any(isinstance(one, Conditional) for one in read):
             break
-    if told is None or len(read) != 2 or not any(isinstance(one, Conditional) for one in read):
+    if concluded_form is None or len(read) != 2 or not any(isinstance(one, Conditional) for one in read):
         return None
     clauses = _clauses(read)
-    if len(clauses) > 3 or not _clauses([told]) <= clauses:
+    if len(clauses) > 3 or not _clauses([concluded_form]) <= clauses:
         return None
     worlds = [dict(zip(sorted(clauses), row, strict=True)) for row in product((True, False), repeat=len(clauses))]
     left = [world for world in worlds if all(_holds(one, world) for one in read)]
-    if not left or not any(_is_shared(one, read, told) for one in read):
+    if not left or not any(_is_shared(one, read, concluded_form) for one in read):
         return None
-    if not any(_holds(told, world) for world in left):
+    if not any(_holds(concluded_form, world) for world in left):
         return "contradicted"
-    return None if all(_holds(told, world) for world in left) else "invalid"
+    return None if all(_holds(concluded_form, world) for world in left) else "invalid"
 
 
 def _clauses(read: Iterable[Conditional | Clause]) -> frozenset[Term]:
     return frozenset(part.words for one in read for part in (one if isinstance(one, Conditional) else (one,)))
 
 
-def _is_shared(one: Conditional | Clause, read: Sequence[Conditional | Clause], told: Conditional | Clause) -> bool:
+def _is_shared(
+    one: Conditional | Clause, read: Sequence[Conditional | Clause], concluded_form: Conditional | Clause
+) -> bool:
     """True for a condition one of whose clauses another premise takes up, and the other the conclusion."""
     if not isinstance(one, Conditional):
         return False
     others = _clauses([other for other in read if other is not one])
-    concluded = _clauses([told])
+    concluded = _clauses([concluded_form])
     given, then = one.given.words, one.then.words
     return (given in others and then in concluded) or (then in others and given in concluded)
 

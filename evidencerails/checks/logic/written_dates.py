@@ -68,7 +68,7 @@ class Day(NamedTuple):
 
 
 def read_date(raw: str) -> Day | None:
-    """The date that a stretch matched by `DATE` means."""
+    """The date that a match of `DATE` means."""
     iso = _ISO.fullmatch(raw.strip())
     if iso:
         return Day(int(iso[1]), int(iso[2]), int(iso[3]))

@@ -1,4 +1,4 @@
-"""How far the samples agree with each field of a response that is JSON (control stack 20.4.2, per field)."""
+"""How far the samples agree with each field of a response that is JSON."""
 
 from __future__ import annotations
 

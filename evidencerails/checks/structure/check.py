@@ -1,4 +1,4 @@
-"""Structure: does the response have the form that its reader, mostly a program, expects (control stack 20.3.2)?"""
+"""Structure: does the response have the form that its reader, mostly a program, expects?"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_SPAN = 2_000
 
 
 class _Problem(NamedTuple):
-    """A violation with its stretch of the response; the offsets are None where there is none."""
+    """A violation with its span in the response; the offsets are None where there is none."""
 
     name: str
     path: Path | None
@@ -75,7 +75,7 @@ class StructureCheck:
             findings += agreed.findings
             details["fields"], metrics = agreed.fields, {**metrics, **agreed.metrics}
         if findings:
-            status, reason = "hallucinated", _told(outcome, findings)
+            status, reason = "hallucinated", _summary(outcome, findings)
         elif outcome.stopped_by:
             status, reason = "unverified", outcome.stopped_by
         else:
@@ -131,9 +131,9 @@ def _whole(response: str, violations: Any) -> list[_Problem]:
 
 
 def _no_json(response: str) -> _Problem:
-    told = "it is empty" if not response.strip() else f"it is {len(response)} characters of something else"
+    instead = "it is empty" if not response.strip() else f"it is {len(response)} characters of something else"
     start, end = _whole_place(response)
-    return _Problem("no_json", (), start, end, f"the response holds no JSON: {told}")
+    return _Problem("no_json", (), start, end, f"the response holds no JSON: {instead}")
 
 
 def _whole_place(response: str) -> tuple[int | None, int | None]:
@@ -144,16 +144,16 @@ def _whole_place(response: str) -> tuple[int | None, int | None]:
 def _chosen(found: Found, response: str, settings: StructureSettings) -> tuple[list[FoundJson], list[_Problem]]:
     """The values that count, and what is wrong with there being others or anything around."""
     values, problems = list(found.values), []
-    if settings.several == "last":
+    if settings.on_multiple == "last":
         values = values[-1:]
-    elif settings.several == "refuse" and len(values) > 1:
+    elif settings.on_multiple == "refuse" and len(values) > 1:
         different = {canonical(v.reading.value) for v in values if v.reading.is_read}
         if len(different) > 1 or not all(v.reading.is_read for v in values):
             second = values[1]
             message = f"{len(values)} different JSON values; the reader cannot know which is meant"
             problems.append(_Problem("several_values", None, second.start, second.end, message))
         values = values[:1]
-    if settings.around == "refuse" and found.has_text_around and found.values:
+    if settings.surrounding_text == "refuse" and found.has_text_around and found.values:
         start, end = _whole_place(response)
         problems.append(_Problem("text_around", None, start, end, "there is text around the JSON"))
     return values, problems
@@ -213,13 +213,13 @@ def _finding(problem: _Problem, response: str) -> Finding:
     )
 
 
-def _told(outcome: _Outcome, findings: Sequence[Finding]) -> str:
+def _summary(outcome: _Outcome, findings: Sequence[Finding]) -> str:
     names = [problem.name for problem in outcome.problems] or [str(finding.violation) for finding in findings]
     counts = dict.fromkeys(names, 0)
     for name in names:
         counts[name] += 1
-    told = ", ".join(f"{count} {name}" for name, count in counts.items())
-    return f"{told}; {outcome.stopped_by}" if outcome.stopped_by else told
+    summary = ", ".join(f"{count} {name}" for name, count in counts.items())
+    return f"{summary}; {outcome.stopped_by}" if outcome.stopped_by else summary
 
 
 def _details(outcome: _Outcome) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def _of_nearest_branch(error: Any, clock: Clock) -> Iterator[Violation]:
 def _message(error: Any) -> str:
     """The error in words that stay short whatever the value is."""
     value, wanted = shown(error.instance), error.validator_value
-    told = {
+    messages = {
         "type": f"{value} is {type_name(error.instance)}, expected {_listed(wanted)}",
         "enum": f"{value} is not one of {cut_short(json.dumps(wanted, ensure_ascii=False), 300)}",
         "const": f"{value} is not {shown(wanted)}",
@@ -126,7 +126,7 @@ def _message(error: Any) -> str:
         "maxItems": f"more items than {wanted}",
         "uniqueItems": "an item comes twice",
     }
-    return told.get(str(error.validator)) or cut_short(error.message)
+    return messages.get(str(error.validator)) or cut_short(error.message)
 
 
 def type_name(value: Any) -> str:

@@ -19,7 +19,7 @@ SHARED_KIND = "unsupported_claim"
 LEFT_TO_FINER = "claims against evidence: see the check 'claims'"
 
 
-def without_doubles(results: Sequence[CheckResult]) -> list[CheckResult]:
+def deduplicate(results: Sequence[CheckResult]) -> list[CheckResult]:
     """The results, with what `grounding` says about claims left to `claims`, if `claims` ran to its end.
 
     A wrong claim then stands in a report once, with one finding; status and score rest on one verdict on it. Findings
@@ -49,7 +49,7 @@ def _claims_once(results: Sequence[CheckResult]) -> list[CheckResult]:
 def _without_claims(result: CheckResult, finer: CheckResult) -> CheckResult:
     if result.status not in ("grounded", "hallucinated"):
         return result.model_copy(update={"claims": ()})
-    told = finer.reason if finer.status == "grounded" else LEFT_TO_FINER
+    reason = finer.reason if finer.status == "grounded" else LEFT_TO_FINER
     own_score = {OWN_SCORE: result.details.get("raw_score", result.score)}
     others = tuple(finding for finding in result.findings if finding.kind != SHARED_KIND)
     return result.model_copy(
@@ -57,7 +57,7 @@ def _without_claims(result: CheckResult, finer: CheckResult) -> CheckResult:
             "claims": (),
             "findings": others,
             "status": "hallucinated" if others else "grounded",
-            "reason": ", ".join(f.kind for f in others) if others else told,
+            "reason": ", ".join(f.kind for f in others) if others else reason,
             "score": max((finding.score or 0.0 for finding in others), default=None),
             "metrics": {},
             "details": {**own_score, **result.details},

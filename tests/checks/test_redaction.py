@@ -69,13 +69,13 @@ FAILURES = {"nli": _nli, "samples": _samples, "judge": _judge, "measure": _measu
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_words_of_others_stay_inside_unless_exposed(
+def test_external_text_stays_inside_unless_exposed(
     failure: str, server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     # The HTTP clients' own debug logs hold whole requests; they are not ours and off by default.
     with caplog.at_level(logging.DEBUG, logger="evidencerails"):
         report = FAILURES[failure](server)
-    assert "Quorzyn" in report.model_dump_json(), "the report of the process itself tells all there is"
+    assert "Quorzyn" in report.model_dump_json(), "the report of the process itself keeps everything"
     hidden = report.plain(expose_evidence=False)
     assert "Quorzyn" not in json.dumps(hidden)
     reasons = [hidden["reason"], *(check["reason"] for check in hidden["checks"].values())]
@@ -86,7 +86,7 @@ def test_words_of_others_stay_inside_unless_exposed(
     assert not [record.getMessage() for record in caplog.records if "Quorzyn" in record.getMessage()]
 
 
-def test_what_a_provider_failed_with_is_still_told(server: ReplayServer) -> None:
+def test_what_a_provider_failed_with_is_still_reported(server: ReplayServer) -> None:
     reason = _samples(server).plain(expose_evidence=False)["reason"]
     assert reason == "no_samples: LlmError: model 'm' failed: BadRequestError, status 400"
 
@@ -98,7 +98,7 @@ def test_an_answer_that_holds_the_mark_is_not_cut() -> None:
     assert "1932" in report.plain(expose_evidence=False)["claims"][0]["span"]["text"]
 
 
-def test_no_server_at_all_is_told() -> None:
+def test_no_server_at_all_is_reported() -> None:
     with pytest.raises(httpx.ConnectError):
         httpx.get(NOT_SENT)
     llm = {"model": "m", "base_url": NOT_SENT, "api_key": "k", "max_retries": 0}
