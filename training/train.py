@@ -75,11 +75,12 @@ class Stream:
                 yield sequence
 
     def _new(self, count: int) -> list[dict[str, Any]]:
-        """Rows of the newer passages, the least used first; all are balanced anew when there are more of them."""
+        """Rows of the newer passages, the least used first; balanced writer by writer, anew when there are more."""
         paths = sorted(self._passages.glob("*.jsonl"))
         sizes = {path.name: path.stat().st_size for path in paths}
         if sizes != self._sizes:
-            self._sizes, self._new_rows = sizes, balanced_rows([row for path in paths for row in rows_of(path)])
+            self._sizes = sizes
+            self._new_rows = [row for path in paths for row in balanced_rows(rows_of(path))]
         rows = sorted(self._new_rows, key=lambda row: (self._used.get(row["id"], 0), self._rng.random()))
         chosen = rows[:count]
         for row in chosen:

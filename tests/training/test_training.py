@@ -113,7 +113,7 @@ def test_no_passage_is_held_out_and_trained_on() -> None:
 
 @pytest.fixture(scope="module")
 def balanced() -> list[dict[str, object]]:
-    return balanced_rows([row for path in PASSAGES for row in rows_of(path)])
+    return [row for path in PASSAGES for row in balanced_rows(rows_of(path))]
 
 
 def test_no_surface_tells_right_from_wrong(balanced: list[dict[str, object]]) -> None:
