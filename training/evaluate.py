@@ -22,12 +22,12 @@ import numpy as np
 from rich.console import Console
 from sklearn.metrics import roc_auc_score
 
-from evidencerails.checks.hypotheses import hypotheses
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage
 from evidencerails.nli.embedded import EmbeddedModel
 from evidencerails.nli.service import NliService
 from evidencerails.text.claimable import claim_sentences
+from evidencerails.verdict.hypotheses import hypotheses
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import read_claims
 from training.common import read_pairs

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evidencerails.checks.base import CheckContext
-from evidencerails.checks.hypotheses import hypotheses, question_of
 from evidencerails.errors import LlmError
 from evidencerails.exchange import Exchange, Passage, Sample, Span
 from evidencerails.llm.parsing import AGREEMENT_REPAIR, ask, parse_agreement
@@ -20,6 +19,7 @@ from evidencerails.measures.lexical import stem_of
 from evidencerails.measures.ngram import UnigramModel, words
 from evidencerails.report import Quote
 from evidencerails.text.claimable import claim_sentences, clean, is_short_answer
+from evidencerails.verdict.hypotheses import hypotheses, question_of
 from evidencerails.verdict.reading import ClaimEvidence, Readings, read_claims
 
 NEUTRAL_WEIGHT = 0.5

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.contradictions import Contradiction, contradictions_with_prompt, self_contradictions
 from evidencerails.checks.error_types import error_types
-from evidencerails.checks.hypotheses import hypotheses, lacks_its_question
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.measures.languages import unknown_language
 from evidencerails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label, Quote, Severity
 from evidencerails.text.claimable import claim_sentences, clean
+from evidencerails.verdict.hypotheses import hypotheses, lacks_its_question
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import ClaimEvidence, Judged, Readings, judged_reading, read_claims
 

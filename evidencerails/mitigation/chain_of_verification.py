@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evidencerails.checks.claims.proof import context_of, sentence_of
-from evidencerails.checks.hypotheses import hypotheses
 from evidencerails.errors import EvidencerailsError, reason_of
 from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.measures.evidence import find_quote
@@ -21,6 +20,7 @@ from evidencerails.mitigation.severity import severity_of, stakes_of
 from evidencerails.nli.base import ENTAILMENT
 from evidencerails.report import CheckResult, Claim, Finding, Label, Quote, Verified, VerifiedClaim
 from evidencerails.text.claimable import clean
+from evidencerails.verdict.hypotheses import hypotheses
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import judged_reading, read_claims
 

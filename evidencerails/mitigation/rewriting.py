@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from evidencerails.checks.hypotheses import question_of
 from evidencerails.errors import LlmReplyError, with_cause
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.llm.parsing import ask, parse_json
@@ -26,6 +25,7 @@ from evidencerails.report import Claim, Finding
 from evidencerails.text.claimable import makes_claim
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of
+from evidencerails.verdict.hypotheses import question_of
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from evidencerails.checks.hypotheses import Hypothesis
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage, Span
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL
@@ -18,6 +17,7 @@ from evidencerails.nli.windows import Coverage, content_terms, coverage
 from evidencerails.report import Label, NliScores, Quote
 from evidencerails.text.claimable import clean, is_short_answer
 from evidencerails.text.same_values import in_units_of
+from evidencerails.verdict.hypotheses import Hypothesis
 from evidencerails.verdict.model import MAX_LOGIT, ClaimVerdict, VerdictModel, logit
 from evidencerails.verdict.values import KINDS, missing_values
 from evidencerails.verdict.windows import EvidenceIndex, EvidenceWindow, Selection

@@ -10,10 +10,10 @@ from evidencerails.checks.base import CheckContext
 from evidencerails.checks.citations.sources import Sources
 from evidencerails.checks.citations.statements import Statement
 from evidencerails.checks.grounding import claim_of
-from evidencerails.checks.hypotheses import Hypothesis, hypotheses
 from evidencerails.exchange import Span
 from evidencerails.nli.base import ENTAILMENT
 from evidencerails.report import Claim
+from evidencerails.verdict.hypotheses import Hypothesis, hypotheses
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import ClaimEvidence, Judged, judged_reading, read_claims
 

@@ -11,12 +11,12 @@ from evidencerails.checks.claims.plan import ClassifiedClaims, Plan
 from evidencerails.checks.claims.proof import MAX_COMPARED_CHARACTERS
 from evidencerails.checks.error_types import error_types
 from evidencerails.checks.grounding import claim_of as claim_of_reading
-from evidencerails.checks.hypotheses import Hypothesis, hypotheses
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.report import Claim, ErrorType, Label
 from evidencerails.text.claims import ExtractedClaim
 from evidencerails.text.subjective import subject_of
+from evidencerails.verdict.hypotheses import Hypothesis, hypotheses
 from evidencerails.verdict.model import ClaimVerdict, VerdictModel, sigmoid
 from evidencerails.verdict.reading import ClaimEvidence, Readings, read_claims
 from evidencerails.verdict.reading import Judged as Verdict

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.grounding import readable_evidence
-from evidencerails.checks.hypotheses import lacks_its_question
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.report import CheckResult, Claim
 from evidencerails.text.claims import ExtractedClaim, extract_claims
+from evidencerails.verdict.hypotheses import lacks_its_question
 
 if TYPE_CHECKING:
     from evidencerails.llm.session import LlmSession

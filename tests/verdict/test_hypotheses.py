@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from evidencerails import Guard
-from evidencerails.checks.hypotheses import Hypothesis, hypotheses, question_of
 from evidencerails.exchange import Passage, Span
 from evidencerails.nli.windows import Window
+from evidencerails.verdict.hypotheses import Hypothesis, hypotheses, question_of
 from evidencerails.verdict.windows import EvidenceWindow
 
 BRIDGE = (
