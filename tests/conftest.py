@@ -54,3 +54,9 @@ def _no_collection_inside_a_turn() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """For the same reason: what the last tests left is finalised here, not while a summary imports and parses."""
+    gc.collect()

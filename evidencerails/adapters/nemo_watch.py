@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from evidencerails.report import Report
+from evidencerails.settings.environment import temporarily
 
 SHADOW_TIMEOUT_S = 60.0
 ACTS_ON_THE_WORLD = ("store", "escalation", "telemetry", "monitoring")
@@ -24,17 +24,14 @@ def quiet(*, level: int = logging.CRITICAL) -> Iterator[None]:
 
     NeMo logs whole prompts at INFO, and reports its use unless `DO_NOT_TRACK` is set.
     """
-    before, disabled = os.environ.get("DO_NOT_TRACK"), logging.root.manager.disable
-    os.environ["DO_NOT_TRACK"] = "1"
+    disabled = logging.root.manager.disable
     logging.disable(level)
     try:
-        with warnings.catch_warnings():
+        with temporarily("DO_NOT_TRACK", "1"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         logging.disable(disabled)
-        if before is None:
-            del os.environ["DO_NOT_TRACK"]
 
 
 @contextmanager

@@ -6,11 +6,27 @@ Nothing else of the environment changes what the engine does. Commands may also 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def variable(name: str | None) -> str | None:
     """The value of an environment variable; None if no name is given, or it is not set."""
     return os.environ.get(name) if name else None
+
+
+@contextmanager
+def temporarily(name: str, value: str) -> Iterator[None]:
+    """A variable that other programs read has another value inside the block."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def set_unless_given(name: str, value: str) -> None:
