@@ -31,7 +31,8 @@ models:
   - {type: main, engine: openai, model: replay, parameters: {base_url: BASE_URL, api_key: none}}
 import_paths: [evidencerails/plugin]
 rails: {output: {flows: [check grounding]}}
-custom_data: {evidencerails: {activation: always}}
+custom_data:
+  evidencerails: {activation: always, policies: [{when: {kind: unsupported_claim}, then: block}]}
 """
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 
