@@ -99,7 +99,9 @@ class PackedReader(nn.Module):
         visible = ((seen == by) | (seen == 0)) & (seen >= 0) | torch.eye(
             segments.shape[1], dtype=torch.bool, device=segments.device
         )
-        return bias.masked_fill(~visible[:, None], -1e4)
+        bias = bias.masked_fill(~visible[:, None], -1e4)
+        device = segments.device.type
+        return bias.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else bias
 
 
 def _slots(rows: Tensor, sequences: int) -> tuple[Tensor, int]:

@@ -178,7 +178,7 @@ def decorated(text: str, rng: random.Random) -> str:
 def by_passage(row: dict[str, Any], rng: random.Random) -> Iterator[Reading]:
     """Each passage of a row by itself, as retrieved passages are read: what another passage decides is neutral here.
 
-    Statements that need several passages are left out."""
+    Statements that need several passages are read beside these, joined."""
     for place, passage in enumerate(row["passages"]):
         own, others = [], []
         for label, _, _, places, text in row["statements"]:
@@ -191,6 +191,18 @@ def by_passage(row: dict[str, Any], rng: random.Random) -> Iterator[Reading]:
             yield Reading(
                 passage, tuple(shown([*own, *made([passage], own, rng), *others], rng)), f"by passage/{row['style']}"
             )
+    if needing := [one for one in row["statements"] if len(one[3]) > 1]:
+        yield together(row, needing, rng)
+
+
+def together(row: dict[str, Any], needing: Sequence[Any], rng: random.Random) -> Reading:
+    """The passages that some statements need, joined as the product joins them, and other statements about them."""
+    places = sorted({place for one in needing for place in one[3]})
+    rng.shuffle(places)
+    single = [one for one in row["statements"] if len(one[3]) == 1 and one[3][0] in places]
+    chosen = [*needing, *rng.sample(single, min(len(single), len(needing)))]
+    found = [(text, LETTERS[label]) for label, *_, text in chosen]
+    return Reading("\n\n".join(row["passages"][n] for n in places), tuple(shown(found, rng)), "together")
 
 
 BY_PASSAGE = 0.8

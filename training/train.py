@@ -117,6 +117,7 @@ def optimiser(model: PackedReader, rate: float, head_rate: float) -> torch.optim
             {"params": list(head), "lr": head_rate, "weight_decay": 0.0},
         ],
         betas=(0.9, 0.98),
+        fused=True,
     )
 
 
