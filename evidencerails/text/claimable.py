@@ -10,6 +10,7 @@ from evidencerails.exchange import Span
 from evidencerails.text.json_answers import fields_of, json_parts
 from evidencerails.text.phrases import COURTESY, NO_CLAIM
 from evidencerails.text.sentences import Block, block_sentences, blocks
+from evidencerails.text.small_talk import is_small_talk
 
 MAX_SHORT_ANSWER_WORDS = 6
 """A sentence of at most so many words, without a verb, is read together with the question it answers."""
@@ -188,9 +189,11 @@ def makes_claim(sentence: str) -> bool:
     if bare[-1:] in "?？":
         is_loaded = bool(_LOADED_QUESTION.search(bare)) or _ends_with_a_tag(bare)
         return is_loaded or _told_before_question(bare) is not None
-    if bare[-1:] in ":：":
-        return not _is_lead_in(bare.rstrip(":： "))
-    return any(_clause_claims(clause) for clause in _clauses(bare.rstrip(".!…。！ ")))
+    if bare[-1:] in ":：" and _is_lead_in(bare.rstrip(":： ")):
+        return False
+    if not any(_clause_claims(clause) for clause in _clauses(bare.rstrip(".!…:：。！ "))):
+        return False
+    return is_bare_reply(line) or not is_small_talk(line)
 
 
 _NUMBERING = re.compile(r"\(?(?:step |part |section )?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.):]")
