@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def terms_of(sentence: str) -> list[str]:
     has_name = any(
         word[:1].isupper() and word not in ("I",) and not word.startswith("I'") for word in sentence.split()[1:]
     )
-    pairs = [f"{one} {other}" for one, other in zip(words, words[1:], strict=False)]
+    pairs = [f"{one} {other}" for one, other in pairwise(words)]
     length = f"#{min(len(words) // 3, 5)}"
     return [*words, *pairs, f"^{words[0]}", *(["#name"] if has_name else []), length]
 
