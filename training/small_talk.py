@@ -23,7 +23,7 @@ from evidencerails.text.small_talk import is_candidate, terms_of
 from training.sequences import as_passages, rows_of
 
 HERE = Path(__file__).parent
-MAX_LOST = 0.0005
+MAX_LOST = 0.001
 FOLDS = 5
 STATEMENTS = 12_000
 """Drawn from all statements that could be small talk by their length."""
