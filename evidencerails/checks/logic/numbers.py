@@ -1,7 +1,7 @@
 """Numbers as texts write them: digits by either convention, words, magnitudes, currencies, units.
 
-In: characters of a text. Out: exact fractions, each with the value of its last digit, so that a rounded result is
-told from a wrong one.
+In: characters of a text. Out: exact fractions, each with the value of its last digit: a rounded result is not a wrong
+one.
 """
 
 from __future__ import annotations
