@@ -26,8 +26,8 @@ from logic_generated import Case, cases
 from tables import publish
 
 from evidencerails import Guard
-from evidencerails.checks.logic.chains import steps_of
-from evidencerails.checks.logic.computed import computed_statements
+from evidencerails.checks.logic.check import computed_statements
+from evidencerails.checks.logic.reasoning import steps_of
 from evidencerails.checks.logic.syllogisms import form_faults
 from evidencerails.settings.logic import LogicSettings
 
@@ -73,7 +73,9 @@ def alarms_on(texts: Sequence[str]) -> dict[str, Any]:
     conclude = [text for text in texts if CONCLUDES.search(text)]
     for text in conclude:
         steps = steps_of(text)
-        alarms += [f"{steps[place].text} | {fault}" for place, fault in form_faults(steps).items()]
+        conclusions = [place for place, step in enumerate(steps) if step.is_conclusion]
+        faults = form_faults([step.text for step in steps], conclusions)
+        alarms += [f"{steps[place].text} | {fault}" for place, fault in faults.items()]
     return {"texts": len(computable), "statements": statements, "concluding": len(conclude), "alarms": alarms}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+from evidencerails.measures.lexical import stem_of
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import Name, Values, bare_word, is_function_word, values_of
 
@@ -77,14 +78,6 @@ def _acronyms(names: Iterable[Name]) -> dict[str, str]:
 
 
 def stems_of(text: str) -> frozenset[str]:
+    """The stems of a text's content words."""
     words = (bare_word(word) for word in WORD.findall(text))
-    return frozenset(stem_of(word) for word in words if not is_function_word(word) and len(word) > 1)
-
-
-@lru_cache(maxsize=20_000)
-def stem_of(word: str) -> str:
-    """The word without the commonest English endings; good enough to match, not meant to be read."""
-    for ending, least in (("ies", 5), ("ing", 6), ("ed", 5), ("es", 5), ("s", 4), ("ly", 6)):
-        if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
-            return word[: -len(ending)] + ("y" if ending == "ies" else "")
-    return word.removesuffix("e") if len(word) > 4 else word
+    return frozenset(stem_of(word) for word in words if not is_function_word(word) and len(word) > 1) - {""}

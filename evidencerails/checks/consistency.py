@@ -163,8 +163,8 @@ def wanted_samples(settings: ConsistencySettings, sentences: Sequence[Span]) -> 
 
 
 def _is_specific(sentence: Span) -> bool:
-    told = lexical_features(clean(sentence.text))
-    return bool(told.numbers or told.dates or told.names)
+    features = lexical_features(clean(sentence.text))
+    return bool(features.numbers or features.dates or features.names)
 
 
 def _cannot_draw(sampler: Sampler | None) -> str:

@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
 from typing import TypeVar
 
-from evidencerails.checks.comparison import WORD, Evidence, Sentence, read_evidence, stem_of, stems_of
+from evidencerails.checks.comparison import WORD, Evidence, Sentence, read_evidence, stems_of
 from evidencerails.checks.wording import worded_errors
+from evidencerails.measures.lexical import stem_of
 from evidencerails.report import ErrorType, Label
+from evidencerails.text.offsets import masked
 from evidencerails.text.same_values import in_units_of, names_another
 from evidencerails.text.temporal import TemporalExpression
 from evidencerails.text.values import Name, Quantity, Values, bare_word, is_function_word, is_title, values_of
@@ -70,8 +72,7 @@ def _lacking(claim: str, values: Values, evidence: Evidence, nearest: Sentence) 
         found.add("number")
     if any(not _has_temporal(m, evidence.values.temporal) for m in values.temporal):
         found.add("temporal")
-    names = values.names or _uncased_names(claim, evidence)
-    if any(not _has_name(name, evidence, values, nearest) for name in names):
+    if any(not _has_name(name, evidence, values, nearest) for name in values.names):
         found.add("entity")
     return found
 
@@ -283,17 +284,12 @@ def _unmatched(nearest: Sentence, ours: set[str]) -> list[Name]:
         name
         for name in nearest.values.names
         if not any(word in ours or any(_is_derived(word, our) for our in ours) for word in name.words)
-        and not (name.is_initial and len(name.words) == 1 and _is_plain_opener(name.words[0]))
     ]
-
-
-def _is_plain_opener(word: str) -> bool:
-    return word in _COMMON_NOUNS or word.endswith(_COMMON_ENDINGS) or is_function_word(word)
 
 
 def _other_names(claim: str, values: Values, nearest: Sentence, evidence: Evidence) -> bool:
     """True if a name of the claim is missing in the nearest sentence, which has another name the claim lacks."""
-    names = values.names or _uncased_names(claim, evidence)
+    names = values.names
     claim_words = {bare_word(word) for word in WORD.findall(claim)}
     sentence_words = {bare_word(word) for word in WORD.findall(nearest.text)}
     missing = [n for n in names if not n.is_initial and not any(word in sentence_words for word in n.words)]
@@ -337,21 +333,7 @@ def _is_reordered(names: Iterable[Name], nearest: Sentence) -> bool:
     return len(ours) > 1 and len(set(ours)) == len(ours) and sorted(ours) == sorted(theirs) and ours != theirs
 
 
-def _uncased_names(claim: str, evidence: Evidence) -> tuple[Name, ...]:
-    """Names of a claim in lower case: words that the evidence writes with a capital, and words in a name's place."""
-    if any(c.isupper() for c in claim):
-        return ()
-    tokens = list(WORD.finditer(claim))
-    return tuple(
-        Name(match[0], (bare_word(match[0]),), False, *match.span())
-        for match in tokens
-        if bare_word(match[0]) in evidence.capitalised and not is_function_word(match[0])
-    )
-
-
 def _shared(claim: str, values: Values, nearest: Sentence) -> float:
     """Part of the claim's content words, its values aside, that the sentence has too."""
-    taken = [(v.start, v.end) for group in values for v in group]
-    rest = "".join(c if not any(a <= n < b for a, b in taken) else " " for n, c in enumerate(claim))
-    stems = stems_of(rest)
+    stems = stems_of(masked(claim, [(value.start, value.end) for group in values for value in group]))
     return len(stems & nearest.stems) / len(stems) if stems else 1.0

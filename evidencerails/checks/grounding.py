@@ -108,8 +108,10 @@ class GroundingCheck:
         )
 
     def _contradiction_findings(self, contradictions: _Contradictions, version: str) -> list[Finding]:
-        return [_inside_finding(c, self.name, version) for c in contradictions.inside] + [
-            _prompt_finding(c, self.name, version) for c in contradictions.with_prompt
+        return [
+            _contradiction_finding(one, self.name, version, with_prompt=with_prompt)
+            for with_prompt, found in ((False, contradictions.inside), (True, contradictions.with_prompt))
+            for one in found
         ]
 
 
@@ -242,32 +244,18 @@ def finding_of(claim: Claim, check: str, *, is_made_up: bool) -> Finding:
     )
 
 
-def _inside_finding(contradiction: Contradiction, check: str, version: str) -> Finding:
-    quote = Quote(passage_id="response", source="response", span=contradiction.first, score=contradiction.score)
+def _contradiction_finding(contradiction: Contradiction, check: str, version: str, *, with_prompt: bool) -> Finding:
+    first = contradiction.first
+    source = "prompt" if with_prompt else "response"
+    inside = f"contradicts another sentence of the answer, at {first.start}:{first.end}"
     return Finding(
-        kind="intrinsic_contradiction",
-        category="logical",
+        kind="prompt_output_divergence" if with_prompt else "intrinsic_contradiction",
+        category="contextual" if with_prompt else "logical",
         severity="medium",
         origin="intrinsic",
         span=contradiction.second,
-        reason=f"contradicts another sentence of the answer, at {contradiction.first.start}:{contradiction.first.end}",
-        evidence=(quote,),
-        score=contradiction.score,
-        check=check,
-        version=version,
-    )
-
-
-def _prompt_finding(contradiction: Contradiction, check: str, version: str) -> Finding:
-    quote = Quote(passage_id="prompt", source="prompt", span=contradiction.first, score=contradiction.score)
-    return Finding(
-        kind="prompt_output_divergence",
-        category="contextual",
-        severity="medium",
-        origin="intrinsic",
-        span=contradiction.second,
-        reason="contradicts what the user said",
-        evidence=(quote,),
+        reason="contradicts what the user said" if with_prompt else inside,
+        evidence=(Quote(passage_id=source, source=source, span=first, score=contradiction.score),),
         score=contradiction.score,
         check=check,
         version=version,

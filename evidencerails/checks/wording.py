@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from evidencerails.checks.comparison import WORD, Evidence, Sentence, stem_of, stems_of
+from evidencerails.checks.comparison import WORD, Evidence, Sentence, stems_of
+from evidencerails.measures.lexical import stem_of
 from evidencerails.report import ErrorType
 from evidencerails.text.values import bare_word, is_function_word
 

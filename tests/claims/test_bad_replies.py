@@ -36,6 +36,13 @@ HALLUCINATED, UNVERIFIED, CLEAN = "hallucinated", "unverified", "grounded"
 REPLIES: dict[str, tuple[str, str, str]] = {
     "Sure! and a verdict against": (f"Sure! {one('contradicted')}", HALLUCINATED, HALLUCINATED),
     "Sure! and a verdict for": (f"Sure! {one()} Hope this helps.", UNVERIFIED, CLEAN),
+    "a verdict in a fence": (f"```json\n{one()}\n```", UNVERIFIED, CLEAN),
+    "a verdict behind a thought": (f"<think>It may be absent.</think>{one()}", UNVERIFIED, CLEAN),
+    "a bare list": (json.dumps(json.loads(one())["verdicts"]), UNVERIFIED, CLEAN),
+    "a bare verdict": (json.dumps(json.loads(one())["verdicts"][0]), UNVERIFIED, CLEAN),
+    "true for a number": (one(claim=True), UNVERIFIED, UNVERIFIED),
+    "an empty object": ("{}", UNVERIFIED, UNVERIFIED),
+    "an opinion": (one("unevaluatable", ""), UNVERIFIED, UNVERIFIED),
     "not supported": (one("not supported"), UNVERIFIED, UNVERIFIED),
     "not supported, in prose": ("The claim is not supported.", UNVERIFIED, UNVERIFIED),
     "two labels": (one("supported / contradicted"), UNVERIFIED, UNVERIFIED),
@@ -68,6 +75,15 @@ REPLIES: dict[str, tuple[str, str, str]] = {
 }
 
 
+CODES = {
+    **{"not supported": "judge_failed", "two verdicts": "judge_failed", "an empty list": "judge_failed"},
+    **{"truncated JSON": "judge_failed", "another claim's number": "judge_failed"},
+    **{"an invented quote": "invented_quote", "no quote": "no_quote", "an opinion": "unevaluatable_claims"},
+    "a quote that shares no word, in a sentence that does": "quote_about_something_else",
+}
+"""What the reason for the true claim says."""
+
+
 @pytest.mark.parametrize("calls", ["batch", "per_claim"])
 @pytest.mark.parametrize("name", REPLIES)
 async def test_what_comes_of_a_reply(guard: Callable[..., Guard], server: ReplayServer, name: str, calls: str) -> None:
@@ -79,9 +95,10 @@ async def test_what_comes_of_a_reply(guard: Callable[..., Guard], server: Replay
         assert report.status == expected, (text, report.reason)
         assert (report.decision == "allow") == (expected == CLEAN)
         assert expected != UNVERIFIED or report.hallucination_score is None
+    assert CODES.get(name, "") in report.reason
 
 
-@pytest.mark.parametrize("name", REPLIES)
+@pytest.mark.parametrize("name", [name for name in REPLIES if name != "an opinion"])  # that one is a verdict
 async def test_no_reply_clears_an_invention_in_the_cascade(
     guard: Callable[..., Guard], server: ReplayServer, name: str
 ) -> None:
@@ -121,6 +138,8 @@ async def test_a_judge_that_follows_an_order_is_not_believed(
     for settings in ({"classifier": "llm"}, {"model": True}):
         report = await guard(**settings).check(text, evidence=evidence)
         assert report.status != CLEAN and report.decision != "allow"
+    sent = server.requests[0].last_user_text
+    assert sent.count("</claims>") == 1 and sent.count("</evidence>") == 1
 
 
 def absent(request: ReplayRequest) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from evidencerails import Guard
-from evidencerails.checks.logic.audit import parse_audit
-from evidencerails.checks.logic.chains import steps_of
+from evidencerails.checks.logic.reasoning import parse_audit, steps_of
 from evidencerails.errors import LlmReplyError
 from evidencerails.report import Report
 from evidencerails.testing import ReplayServer
@@ -107,7 +106,7 @@ def test_a_conclusion_that_follows_is_grounded_and_counted() -> None:
     assert report.metrics["logic_steps"] == 1 and report.metrics["logic_steps_shown"] == 1
 
 
-def test_a_conclusion_that_nothing_shows_is_told_but_is_no_error() -> None:
+def test_a_conclusion_that_nothing_shows_is_listed_but_is_no_error() -> None:
     report = check("The bus was late. It was cold outside. So we walked home.")
     assert report.status == "grounded"
     assert [row["stand"] for row in report.checks["logic"].details["audit"]] == ["not_shown"]
@@ -146,7 +145,7 @@ def reply(valid: Any, step: Any = 3) -> str:
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("text", "status"),
     [
         (reply("no"), "hallucinated"),
         (f"<think>hm</think>Sure:\n```json\n{reply('No ')}\n```", "hallucinated"),
@@ -161,8 +160,8 @@ def reply(valid: Any, step: Any = 3) -> str:
         (reply("yes")[:-3], "unverified"),
     ],
 )
-def test_replies_of_the_judge(server: ReplayServer, said: str, status: str) -> None:
-    server.default(said)
+def test_replies_of_the_judge(server: ReplayServer, text: str, status: str) -> None:
+    server.default(text)
     assert judged(server, CHAIN).status == status
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from evidencerails import Guard
-from evidencerails.checks.logic.chains import steps_of
+from evidencerails.checks.logic.reasoning import steps_of
 from evidencerails.checks.logic.syllogisms import form_faults
 
 
 def fault(text: str) -> str | None:
-    found = form_faults(steps_of(text))
+    steps = steps_of(text)
+    found = form_faults([step.text for step in steps], [n for n, step in enumerate(steps) if step.is_conclusion])
     assert len(found) <= 1
     return next(iter(found.values()), None)
 

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from evidencerails.checks.base import CheckContext
-from evidencerails.checks.claims.by_model import classify_by_model
 from evidencerails.checks.claims.extraction import Extraction, extract_with_model
-from evidencerails.checks.claims.llm import LOCAL_DOUBT
+from evidencerails.checks.claims.llm import LOCAL_DOUBT, classify_by_model
 from evidencerails.checks.claims.offline import classify_offline
 from evidencerails.checks.claims.plan import ClassifiedClaims, Plan, make_plan
 from evidencerails.checks.claims.summary import UNSUPPORTED, claim_metrics, distributions, listed
@@ -48,19 +47,19 @@ class ClaimsCheck:
         extraction = await _extract(exchange, plan, context)
         if not extraction.claims:
             return CheckResult(name=self.name, status="grounded", reason="no_claims", score=0.0, version=self.version)
-        sorted_out = await _classify(extraction.claims, exchange, plan, context)
-        return await context.nli.run(self._result, sorted_out, extraction, exchange, plan, context)
+        classified = await _classify(extraction.claims, exchange, plan, context)
+        return await context.nli.run(self._result, classified, extraction, exchange, plan, context)
 
     def _result(
         self,
-        sorted_out: ClassifiedClaims,
+        classified: ClassifiedClaims,
         extraction: Extraction,
         exchange: Exchange,
         plan: Plan,
         context: CheckContext,
     ) -> CheckResult:
-        version = f"{self.version}+{sorted_out.method}"
-        claims = tuple(claim.model_copy(update={"version": version}) for claim in sorted_out.claims)
+        version = f"{self.version}+{classified.method}"
+        claims = tuple(claim.model_copy(update={"version": version}) for claim in classified.claims)
         flagged = [claim for claim in claims if claim.label in UNSUPPORTED or _is_doubted(claim)]
         findings = tuple(_finding(claim, self.name) for claim in flagged)
         status, reason = _status(claims, plan)
@@ -68,11 +67,11 @@ class ClaimsCheck:
             name=self.name,
             status=status,
             reason=reason,
-            score=None if status == "unverified" else sorted_out.score,
+            score=None if status == "unverified" else classified.score,
             claims=claims,
             findings=findings,
             metrics=claim_metrics(claims, context),
-            details={**_details(claims, extraction, exchange, plan), **sorted_out.details},
+            details={**_details(claims, extraction, exchange, plan), **classified.details},
             version=version,
         )
 

@@ -1,18 +1,31 @@
 """Claims put into classes by a model, whose verdicts have to prove themselves.
 
-A verdict that rests on words which the evidence does not have, or which do not say so, is no verdict.
+In: claims and passages. Out: the claims with labels, all of them by the model (`classify_by_model`), or those that the
+local reading leaves unsure (`second_opinion`). A verdict that rests on words which the evidence does not have, or which
+do not say so, is no verdict.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from pydantic import model_validator
 
 from evidencerails.checks.claims.examples import examples_for
-from evidencerails.checks.claims.proof import SAYS_OTHERWISE, is_nearest, is_order, objections_to, sentence_of
+from evidencerails.checks.claims.plan import ClassifiedClaims, Plan
+from evidencerails.checks.claims.proof import (
+    MAX_COMPARED_CHARACTERS,
+    SAYS_OTHERWISE,
+    is_nearest,
+    is_order,
+    objections_to,
+    sentence_of,
+)
+from evidencerails.checks.claims.summary import LABELS, UNSUPPORTED
+from evidencerails.checks.error_types import error_types
 from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Passage
 from evidencerails.llm.parsing import items_of, parse_json
@@ -25,8 +38,10 @@ from evidencerails.measures.asking import (
     Replies,
     ask_about,
     list_schema,
+    planned_calls,
 )
 from evidencerails.measures.base import Statement
+from evidencerails.measures.cascade import is_unsure
 from evidencerails.measures.evidence import (
     MAX_PROMPT_CHARACTERS,
     NEAR_CHARACTERS,
@@ -34,14 +49,14 @@ from evidencerails.measures.evidence import (
     fit_into,
     is_about,
 )
-from evidencerails.report import ErrorType, Label, Quote
+from evidencerails.report import Claim, ErrorType, Label, Quote
+from evidencerails.text.claims import ExtractedClaim
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
     from evidencerails.config import ClaimsSettings
     from evidencerails.llm.session import LlmSession
 
-LABELS: tuple[Label, ...] = get_args(Label)
 ERROR_TYPES: tuple[ErrorType, ...] = get_args(ErrorType)
 LOCAL_DOUBT = "local_doubt"
 """Beginning of the reason of a claim that a model calls supported and the local reading leaves to a person."""
@@ -132,12 +147,12 @@ def _read_verdicts(reply: str) -> list[Verdict]:
     return verdicts
 
 
-def claims_a_call(settings: ClaimsSettings) -> int:
+def _claims_a_call(settings: ClaimsSettings) -> int:
     """How many claims one classification call is about."""
     return BATCH_CLAIMS if settings.calls == "batch" else 1
 
 
-async def classify_with_model(
+async def _classified(
     claims: Sequence[Statement], passages: Sequence[Passage], context: CheckContext, session: LlmSession
 ) -> list[Judged]:
     """The model's label for each claim, in their order.
@@ -146,7 +161,7 @@ async def classify_with_model(
     once more, beside all of it; so are claims without a verdict that can be trusted, which are `unevaluatable` after
     that.
     """
-    is_alone = claims_a_call(context.config.claims) == 1
+    is_alone = _claims_a_call(context.config.claims) == 1
     limit = NEAR_CHARACTERS if is_alone else MAX_PROMPT_CHARACTERS
     judged = await _pass(range(len(claims)), claims, passages, context, session, number=1, limit=limit)
     saw_all = not is_alone or fit_into(passages, limit)
@@ -183,7 +198,7 @@ async def _pass(
         repair=_VERDICT_REPAIR,
         extra=lambda texts: {"examples": examples_for(texts, settings.examples, is_alone=not is_batch)},
     )
-    size = claims_a_call(settings)
+    size = _claims_a_call(settings)
     note = SECOND_LOOK if number > 1 else ""
     replies = await ask_about(
         question,
@@ -242,3 +257,62 @@ def _untrusted(code: str, verdict: Verdict) -> Judged:
 def _doubted(code: str, verdict: Verdict, quote: Quote) -> Judged:
     reason = f"{LOCAL_DOUBT}: {code}: the model said {verdict.label}; {verdict.reasoning}"
     return Judged("unevaluatable", reason, quote)
+
+
+# ---- claims of a report
+
+
+async def classify_by_model(
+    extracted: Sequence[ExtractedClaim], passages: Sequence[Passage], context: CheckContext, session: LlmSession
+) -> ClassifiedClaims:
+    """The claims with the labels that the model gives them, as far as it can prove them."""
+    judged = await _classified(extracted, passages, context, session)
+    claims = await context.nli.run(_claims, extracted, judged, passages, session.client.model)
+    scores = [claim.score for claim in claims if claim.score is not None]
+    task = "classify_claims_batch" if context.config.claims.calls == "batch" else "classify_claim"
+    method = f"{session.client.model}+{context.prompts.version(task)}"
+    untrusted = dict(Counter(one.reason.split(":")[0] for one in judged if not one.is_trusted))
+    return ClassifiedClaims(claims, max(scores, default=None), method, {"untrusted": untrusted})
+
+
+async def second_opinion(
+    claims: Sequence[Claim], plan: Plan, context: CheckContext, judge: LlmSession
+) -> tuple[list[Claim], int]:
+    """The claims, those that NLI leaves unsure as the model sees them; and how many were asked about.
+
+    A verdict that cannot be trusted changes nothing about a claim that is bad already, and takes away the rest's.
+    """
+    settings = context.config.scoring.cascade
+    places = [n for n, claim in enumerate(claims) if is_unsure(claim.score, claim.label, settings)]
+    size = _claims_a_call(context.config.claims)
+    judge.note_saved(planned_calls(len(claims), size) - planned_calls(len(places), size))
+    changed = list(claims)
+    if not places:
+        return changed, 0
+    asked = [ExtractedClaim(claims[n].text, claims[n].span, claims[n].span) for n in places]
+    judged = await _classified(asked, plan.passages, context, judge)
+    found = await context.nli.run(_claims, asked, judged, plan.passages, judge.client.model)
+    for place, one, claim in zip(places, judged, found, strict=True):
+        if one.is_trusted or claims[place].label not in UNSUPPORTED:
+            changed[place] = claim
+    return changed, len(places)
+
+
+def _claims(
+    extracted: Sequence[ExtractedClaim], judged: Sequence[Judged], passages: Sequence[Passage], model: str
+) -> list[Claim]:
+    """The claims as a report lists them. Blocks: the kinds of error that the model left out are found by rules."""
+    compared = "\n\n".join(passage.text for passage in passages)[:MAX_COMPARED_CHARACTERS]
+    return [
+        Claim(
+            text=claim.text,
+            span=claim.span,
+            label=one.label,
+            score=JUDGE_SCORES.get(one.label),
+            error_types=one.error_types or error_types(claim.text, compared, one.label),
+            evidence=(one.quote,) if one.quote else (),
+            reason=one.reason,
+            method=f"llm:{model}",
+        )
+        for claim, one in zip(extracted, judged, strict=True)
+    ]

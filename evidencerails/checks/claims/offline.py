@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from evidencerails.checks.base import CheckContext
-from evidencerails.checks.claims.by_model import second_opinion
+from evidencerails.checks.claims.llm import second_opinion
 from evidencerails.checks.claims.plan import ClassifiedClaims, Plan
 from evidencerails.checks.claims.proof import MAX_COMPARED_CHARACTERS
 from evidencerails.checks.error_types import error_types

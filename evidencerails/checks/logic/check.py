@@ -1,23 +1,40 @@
-"""Logic: what the answer computes is computed again, and its chains of reasoning are audited."""
+"""Logic: what the answer computes is computed again, and its chains of reasoning are audited.
+
+In: an exchange; only its response is computed. Out: a finding for each statement that is wrong (`computed_statements`)
+and each conclusion that does not follow (`reasoning`).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from evidencerails.checks.base import CheckContext
-from evidencerails.checks.logic.audit import Audit, Verdict, audit_with_judge, audit_with_nli, with_forms
-from evidencerails.checks.logic.chains import Step, steps_of
-from evidencerails.checks.logic.computed import MAX_CHARACTERS, computed_statements
-from evidencerails.checks.logic.statements import Statement
+from evidencerails.checks.logic.dates import dates_and_times
+from evidencerails.checks.logic.formulas import formulas
+from evidencerails.checks.logic.orderings import contradictory_orderings
+from evidencerails.checks.logic.reasoning import (
+    Audit,
+    Step,
+    Verdict,
+    audit_with_judge,
+    audit_with_nli,
+    steps_of,
+    with_form_faults,
+)
+from evidencerails.checks.logic.statements import Statement, masked
+from evidencerails.checks.logic.sums import sums_in_words
 from evidencerails.checks.logic.syllogisms import form_faults
 from evidencerails.exchange import Exchange, Span
 from evidencerails.measures.languages import unknown_language
 from evidencerails.report import CheckResult, CheckStatus, Finding
+from evidencerails.settings.logic import LogicSettings
 
 RULE_LANGUAGES = ("en",)
 """Languages whose words the rules know; formulas are read in any."""
+MAX_CHARACTERS = 100_000
+"""Of a longer text only the beginning is computed, and the check says so."""
 MAX_FINDINGS = 100
 CERTAINTY = 0.97
 """Probability that a statement which was computed to be wrong is meant as it was read. The computing is exact; in the
@@ -63,6 +80,39 @@ class LogicCheck:
         )
 
 
+def computed_statements(response: str, settings: LogicSettings) -> list[Statement]:
+    """Everything that a response states and that can be computed again, with what is wrong among it, in order.
+
+    Where two readings of one span disagree, the one by which it is right counts.
+    """
+    found: list[Statement] = []
+    if settings.arithmetic:
+        text = masked(response[:MAX_CHARACTERS])
+        found += [*formulas(text), *sums_in_words(text)]
+    if settings.dates or settings.orderings:
+        dated = masked(response[:MAX_CHARACTERS], keeps_dates=True)
+        found += dates_and_times(dated) if settings.dates else ()
+        found += contradictory_orderings(dated) if settings.orderings else ()
+    return _without_duplicates(found)
+
+
+def _without_duplicates(found: Iterable[Statement]) -> list[Statement]:
+    kept: list[Statement] = []
+    for one in sorted(found, key=lambda s: (s.start, -s.end)):
+        same = next((k for k in kept if k.kind != "ordering" and one.kind != "ordering" and _is_same(k, one)), None)
+        if same is None:
+            kept.append(one)
+        elif one.is_right and not same.is_right:
+            kept[kept.index(same)] = one
+    return kept
+
+
+def _is_same(one: Statement, two: Statement) -> bool:
+    """True if both end at the same place, or share most of the shorter one: then they are about one result."""
+    shared = min(one.end, two.end) - max(one.start, two.start)
+    return shared > 0 and (one.end == two.end or shared >= 0.8 * min(one.end - one.start, two.end - two.start))
+
+
 def _steps(response: str) -> list[Step]:
     return steps_of(response[:MAX_CHARACTERS])
 
@@ -76,7 +126,9 @@ async def _audit(steps: Sequence[Step], exchange: Exchange, context: CheckContex
         return Audit(stopped_by=reason)
     else:
         audit = await audit_with_nli(steps, context)
-    return with_forms(audit, steps, await context.nli.run(form_faults, steps))
+    conclusions = [place for place, step in enumerate(steps) if step.is_conclusion]
+    faults = await context.nli.run(form_faults, [step.text for step in steps], conclusions)
+    return with_form_faults(audit, steps, faults)
 
 
 def _of_statements(statements: Sequence[Statement], response: str) -> list[Finding]:

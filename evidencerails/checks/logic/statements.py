@@ -1,16 +1,19 @@
-# ruff: noqa: E501 - a pattern reads best in one line
-"""What the parts of the check say: a statement that was computed again, and how numbers that are shown may differ."""
+"""What of a text is read, where its sentences are, and which of its statements it makes as its own.
+
+In: a response. Out: its text with code, addresses and the like hidden (`masked`), the sentences with a number
+(`sentences`), and whether a passage of it is asserted (`is_asserted`).
+"""
 
 from __future__ import annotations
 
 import re
-from fractions import Fraction
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-Kind = Literal["arithmetic", "percentage", "unit", "number_property", "date", "weekday", "age", "calendar", "ordering"]
+from evidencerails.text.claimable import without_reasoning
+from evidencerails.text.number_words import NUMBER_WORDS
 
-APPROXIMATE_SHARE = Fraction(1, 20)
-"""How far "about 85" may be off: a twentieth, or half a unit of its last digit that is no zero."""
+Kind = Literal["arithmetic", "percentage", "unit", "number_property", "date", "weekday", "age", "calendar", "ordering"]
 
 
 class Statement(NamedTuple):
@@ -24,137 +27,118 @@ class Statement(NamedTuple):
     reason: str = ""
 
 
-class Shown(NamedTuple):
-    """A number as it stands in a text."""
+# ---- what is read
 
-    value: Fraction
-    unit: Fraction = Fraction(1)
-    """Value of a one in its last digit."""
-    has_decimals: bool = False
+HIDDEN = "\x1f"
+"""Stands for each character that is not read; it ends every expression."""
+_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+_LONG_RUN = re.compile(r"[!-~]{300,}|\d{300,}")
+"""No word and no number that anybody reads is so long; patterns would take quadratic time on it."""
+_INLINE_CODE = re.compile(r"(`{1,2})([^`\n]{1,400})\1(?!`)")
+_BARE_EQUATION = re.compile(r"[\d\s.,+*/()^×÷−–$€£%-]+=[\s$€£]*-?[\d.,]+%?\s*")
+_NEVER_READ = re.compile(
+    r"""
+    https?://\S+ | www\.\S+ | [\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{1,64}
+    | </?[A-Za-z][^<>\n]{0,200}>
+    | \b[vV]\.?\d+(?:\.\d+)*\b
+    | (?<![\d.])(?!\d{1,3}(?:\.\d{3})+(?![\d.]))\d+(?:\.\d+){2,}(?![\d.]*\d)
+    | (?<!\w)\#\d+
+    """,
+    re.VERBOSE,
+)
+"""Addresses, tags, versions, numbers of issues."""
+_NOT_ARITHMETIC = re.compile(
+    r"""
+    (?<![\d-])\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?(?![\d-])
+    | (?<![\d/])\d{1,2}/\d{1,2}/\d{2,4}(?![\d/])
+    | (?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])(?:\s?[ap]\.?m\.?\b)?
+    | \+\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}(?!\s*[=≈\d])
+    | \(\d{3}\)\s?\d{3}[-.\s]\d{4}\b
+    | (?<![\d.,-])\d+(?:-\d+){2,}(?!\s*[=≈\d])
+    | (?<![\d.,-])\d{3}-\d{4}(?!\s*[=≈\d-])
+    """,
+    re.VERBOSE,
+)
+"""Dates, times of day, telephone numbers."""
+_FOOTNOTE = re.compile(r"\[\^?\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\]")
 
-    @property
-    def is_rounded(self) -> bool:
-        """True for the usual ends of thirds: 33.33, 0.67."""
-        digits = str(abs(self.value / self.unit).__floor__())
-        return self.has_decimals and digits.endswith(("33", "66", "67"))
 
+def masked(text: str, *, keeps_dates: bool = False) -> str:
+    """The text with all that is not read hidden, as long as before; footnote marks become blanks.
 
-def fits(computed: Fraction, shown: Shown, *, is_exact: bool, is_approximate: bool = False) -> bool:
-    """Whether a number in a text can stand for what was computed.
-
-    A result that ends is rounded by at most half of the last digit; one that does not (1/3) may also be cut off there.
-    A whole number stands for a whole result exactly.
+    `keeps_dates` leaves dates and times readable.
     """
-    off = abs(computed - shown.value)
-    if off == 0:
-        return True
-    if is_approximate:
-        return off <= max(abs(computed) * APPROXIMATE_SHARE, significant_unit(shown.value, shown.unit) / 2)
-    if computed.denominator == 1 and is_exact and not shown.has_decimals:
-        return shown.unit > 1 and off <= shown.unit / 2
-    ends = is_exact and _ends(computed)
-    if off == shown.unit / 2 and not shown.has_decimals and abs(shown.value) < abs(computed):
-        return False  # 12.5 is not 12, though it may be 13
-    is_cut_off = not ends and shown.has_decimals and abs(shown.value) < abs(computed) and off < shown.unit
-    return off <= shown.unit / 2 or is_cut_off
+    shown = [HIDDEN] * len(text)
+    for span in without_reasoning(text):
+        shown[span.start : span.end] = span.text
+    text = "".join(shown)
+    for pattern in (_LONG_RUN, _FENCED):
+        text = pattern.sub(_hidden, text)
+    text = _INLINE_CODE.sub(_hidden_unless_equation, text)
+    for pattern in (_NEVER_READ,) if keeps_dates else (_NEVER_READ, _NOT_ARITHMETIC):
+        text = pattern.sub(_hidden, text)
+    return _FOOTNOTE.sub(lambda match: " " * len(match[0]), text)
 
 
-def significant_unit(value: Fraction, unit: Fraction) -> Fraction:
-    """Value of a one in the last digit that is no zero: 100 for 300, 0.5's is 0.1."""
-    if value == 0:
-        return unit
-    digits = abs(value / unit)
-    if digits.denominator != 1:
-        return unit
-    whole, scale = digits.numerator, 1
-    while whole % 10 == 0:
-        whole //= 10
-        scale *= 10
-    return unit * scale
+def _hidden(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", HIDDEN, match[0])
 
 
-def _ends(number: Fraction) -> bool:
-    """True if the decimal expansion ends."""
-    rest = number.denominator
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    return rest == 1
+def _hidden_unless_equation(match: re.Match[str]) -> str:
+    """Models put formulas in backticks too; `x = 5` and other code they are not."""
+    if _BARE_EQUATION.fullmatch(match[2]) and "==" not in match[2]:
+        return " " * len(match[1]) + match[2] + " " * len(match[1])
+    return _hidden(match)
 
 
-def in_words(number: Fraction) -> str:
-    """The number for a reason: exact if it is short, else rounded to six digits."""
-    if number.denominator == 1:
-        text = str(number.numerator)
-        return text if len(text) <= 30 else f"a number of {len(text.lstrip('-'))} digits"
-    try:
-        return f"{float(number):.6g}"
-    except OverflowError:
-        return "a number too large to show"
+# ---- sentences
 
-
-_PIECE_END = re.compile(r"[.!?](?=\s(?!=))|\n(?!\s*=)|[;\x1f]")
-
-
-MAX_PIECE = 1_500
+_SENTENCE = re.compile(r"(?s).+?(?:[.!?](?=\s(?!=))|\n(?!\s*=)|[;\x1f]|\Z)")
+MAX_SENTENCE = 1_500
 """A longer text without a sentence end is cut at a blank, as patterns may take quadratic time within it."""
+_NUMBER_SIGN = re.compile(rf"\d|\b(?:{'|'.join(NUMBER_WORDS)}|hundred|thousand)\b", re.IGNORECASE)
 
 
-def pieces(text: str) -> list[tuple[int, int]]:
+def sentences(text: str) -> Iterator[tuple[int, int]]:
     """Where the sentences of a text that hold a number begin and end; cut carelessly, but in linear time."""
-    found, start = [], 0
-    for match in _PIECE_END.finditer(text):
-        found += _short_pieces(text, start, match.end())
-        start = match.end()
-    found += _short_pieces(text, start, len(text))
-    return [(start, end) for start, end in found if end - start > 3 and _NUMBER_SIGN.search(text, start, end)]
+    for match in _SENTENCE.finditer(text):
+        start, end = match.span()
+        while start < end:
+            cut = end
+            if end - start > MAX_SENTENCE:
+                cut = text.rfind(" ", start + 1, start + MAX_SENTENCE)
+                cut = start + MAX_SENTENCE if cut < 0 else cut
+            if cut - start > 3 and _NUMBER_SIGN.search(text, start, cut):
+                yield start, cut
+            start = cut
 
 
-def _short_pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    found = []
-    while end - start > MAX_PIECE:
-        cut = text.rfind(" ", start + 1, start + MAX_PIECE)
-        cut = start + MAX_PIECE if cut < 0 else cut
-        found.append((start, cut))
-        start = cut
-    return [*found, (start, end)]
+# ---- what is asserted
 
-
-_NUMBER_SIGN = re.compile(
-    r"\d|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|"
-    r"seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand)\b",
+_NOT_MEANT_BEFORE = re.compile(
+    r"(?:\b(?:suppos\w*|assum\w*|imagin\w*|pretend\w*|hypothetical\w*|whether|wrong\w*|incorrect\w*|false\w*|mistak\w*|"
+    r"erroneous\w*|myth|instead of|rather than|misconception|claim(?:s|ed|ing)?|let'?s say|someone says?|never|"
+    r"not true|isn't true|it is not|it isn't|(?:does|do|did) not|don't|doesn't|cannot|can't|avoid writing)\b"
+    r"[^.!?\n]{0,60}|\b(?:if|unless|had)\b[^,.;:!?\n]{0,60})$",
     re.IGNORECASE,
 )
-
-
-# ---- what is said only in passing
-
-_BEFORE = re.compile(
-    r"\b(?:suppos\w*|assum\w*|imagin\w*|pretend\w*|hypothetical\w*|whether|wrong\w*|incorrect\w*|false\w*|mistak\w*|"
-    r"erroneous\w*|myth|instead of|rather than|misconception|claim(?:s|ed|ing)?|let'?s say|someone says?|never|not true|"
-    r"isn't true|it is not|it isn't|(?:does|do|did) not|don't|doesn't|cannot|can't|avoid writing)\b[^.!?\n]{0,60}$",
+_CALLED_WRONG_AFTER = re.compile(
+    r"[\s\"'”’,)*_`$]*(?:(?:is|was|are|would be|as|being|which is|which would be)\s+)?(?:clearly |obviously |simply "
+    r"|also )?(?:wrong|incorrect|false|not (?:true|correct|right|equal)|a mistake|a common mistake|an error|nonsense|"
+    r"impossible|invalid|untrue)\b"
+    r"|[\s\"'”’.,;)!*_`$–—-]*(?:wait|no,|no\.|nope|actually|hmm|oops|correction|scratch that|let me (?:redo|recheck)|"
+    r"sorry|that(?:'s| is) (?:wrong|not right|incorrect|a mistake))\b",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(r"\b(?:if|unless|had)\b[^,.;:!?\n]{0,60}$", re.IGNORECASE)
-_AFTER = re.compile(
-    r"[\s\"'”’,)*_`$]*(?:(?:is|was|are|would be|as|being|which is|which would be)\s+)?(?:clearly |obviously |simply |also )?"
-    r"(?:wrong|incorrect|false|not (?:true|correct|right|equal)|a mistake|a common mistake|an error|nonsense|impossible|"
-    r"invalid|untrue)\b",
-    re.IGNORECASE,
-)
-_TAKEN_BACK = re.compile(
-    r"[\s\"'”’.,;)!*_`$–—-]*(?:wait|no,|no\.|nope|actually|hmm|oops|correction|scratch that|let me (?:redo|recheck)|sorry|"
-    r"that(?:'s| is) (?:wrong|not right|incorrect|a mistake))\b",
-    re.IGNORECASE,
-)
-_SPEECH = re.compile(
+_QUOTED = re.compile(
     r"\b(?:sa(?:y|ys|id)|wr(?:ite|ites|ote)|claim(?:s|ed)?|answered|repl(?:y|ies|ied)|slogan|insist(?:s|ed)?|"
-    r"believ(?:e|es|ed)|thought|argued?)\b[^.!?\n]{0,60}$",
+    r"believ(?:e|es|ed)|thought|argued?)\b[^.!?\n]{0,60}[\"“‘']\s*$",
     re.IGNORECASE,
 )
 _OTHER_ARITHMETIC = re.compile(
-    r"\b(?:binary|hexadecimal|hex|octal|base[- ](?:\d+|two|eight|sixteen|twelve)|modulo|modular|boolean|bitwise|integer division|floor(?:ed)? division|floating[- ]point|javascript|in (?:C|C\+\+|Java|Python|Go|Rust|Ruby|PHP)\b|xor|clock "
-    r"arithmetic|concatenat\w*|strings?)\b|\(mod\b|\bmod \d",
+    r"\b(?:binary|hexadecimal|hex|octal|base[- ](?:\d+|two|eight|sixteen|twelve)|modulo|modular|boolean|bitwise|"
+    r"integer division|floor(?:ed)? division|floating[- ]point|javascript|in (?:C|C\+\+|Java|Python|Go|Rust|Ruby|"
+    r"PHP)\b|xor|clock arithmetic|concatenat\w*|strings?)\b|\(mod\b|\bmod \d",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
@@ -162,16 +146,13 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
 
 def is_asserted(text: str, start: int, end: int) -> bool:
     """False for what the text does not state as true: questions, suppositions, quotes, errors that it names."""
-    before = text[max(0, start - 160) : start]
-    last_end = max((match.end() for match in _SENTENCE_END.finditer(before)), default=0)
-    clause = before[last_end:]
-    after = text[end : end + 120]
+    before, after = text[max(0, start - 160) : start], text[end : end + 120]
+    clause = before[max((match.end() for match in _SENTENCE_END.finditer(before)), default=0) :]
     next_end = _SENTENCE_END.search(after)
-    if next_end is not None and next_end[0] == "?":
-        return False
-    if _BEFORE.search(clause) or _CONDITION.search(clause) or _AFTER.match(after) or _TAKEN_BACK.match(after):
-        return False
-    if _SPEECH.search(clause) and re.search(r"[\"“‘']\s*$", clause):
-        return False
-    around = text[max(0, start - 240) : end + 60]
-    return _OTHER_ARITHMETIC.search(around) is None
+    return not (
+        (next_end is not None and next_end[0] == "?")
+        or _NOT_MEANT_BEFORE.search(clause)
+        or _QUOTED.search(clause)
+        or _CALLED_WRONG_AFTER.match(after)
+        or _OTHER_ARITHMETIC.search(text, max(0, start - 240), min(len(text), end + 60))
+    )

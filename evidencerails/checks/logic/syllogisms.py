@@ -1,242 +1,287 @@
 """Conclusions whose form alone shows that they do not follow: categorical syllogisms and if-then arguments, exactly.
 
-A conclusion is held against the sentences right before it that have a form. It is `contradicted` if it cannot be true
-together with them, `invalid` if it can be false though they are true and all its terms are theirs. What has no form is
-left to the audit by a model.
+In: the steps of a response. Out: which conclusions are `contradicted` (they cannot be true together with the sentences
+right before them) or `invalid` (they can be false though those are true and all their terms are theirs).
 
-Categories are decided over the regions of a Venn diagram: "all" and "no" empty some of them, "some" and a single thing
-need one that is left (monadic logic, decidable). If-then arguments are decided by their truth table.
+"All X are Y", "S is Y", "If P, then Q" are read only where they can be read in one way: a hedge, a comma inside, a
+relative clause or a pronoun as the subject makes a sentence no form, and what has no form is left to the audit by a
+model. Categories are decided over the regions of a Venn diagram, if-then arguments by their truth table.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Literal, NamedTuple
 
-from evidencerails.checks.logic.chains import Step
-from evidencerails.checks.logic.forms import (
-    Categorical,
-    Clause,
-    Conditional,
-    Term,
-    categorical,
-    conditional,
-    is_example_of_error,
-    literal,
-    opposite,
-)
+from evidencerails.measures.lexical import stem_of
 
 MAX_PREMISES = 5
 """Sentences before a conclusion that are taken as its premises, the nearest."""
 MAX_TERMS = 6
 """Terms, or clauses, that are held against each other; the work doubles with each."""
+MAX_TERM_WORDS = 6
+"""Words of the longest subject or predicate; longer ones are seldom the same twice."""
 
 Fault = Literal["contradicted", "invalid"]
+Quantity = Literal["all", "no", "some", "some_not"]
+Term = tuple[str, ...]
 
 
-class Demand(NamedTuple):
-    """Something that has all of some properties and none of others must exist."""
+class Categorical(NamedTuple):
+    """A quantified sentence; one about a single thing says it of all things of that name."""
 
-    has: frozenset[Term]
-    lacks: frozenset[Term]
+    quantity: Quantity
+    subject: Term
+    predicate: Term
+
+    def excludes(self, region: frozenset[Term]) -> bool:
+        """True if nothing may be in a region of the Venn diagram."""
+        has_predicate = self.predicate in region
+        is_excluded = {"all": not has_predicate, "no": has_predicate}.get(self.quantity, False)
+        return self.subject in region and is_excluded
+
+    def needs(self, region: frozenset[Term]) -> bool:
+        """True for the regions of which one must not be empty; who says "all X" means that there are some."""
+        has_predicate = self.predicate in region
+        return self.subject in region and {"some": has_predicate, "some_not": not has_predicate}.get(
+            self.quantity, True
+        )
+
+    def denied(self, *, is_single: bool) -> Categorical:
+        """The opposite; of a single thing the opposite is true of all of it."""
+        opposites: dict[Quantity, Quantity] = {"all": "some_not", "some_not": "all", "no": "some", "some": "no"}
+        if is_single:
+            opposites |= {"all": "no", "no": "all"}
+        return self._replace(quantity=opposites[self.quantity])
 
 
-class Claims(NamedTuple):
-    """What sentences say of categories: regions that are empty, and things that exist."""
+class Clause(NamedTuple):
+    """A clause and whether it is denied."""
 
-    empty: tuple[Demand, ...]
-    exist: tuple[Demand, ...]
+    words: Term
+    is_negated: bool
 
 
-def form_faults(steps: Sequence[Step]) -> dict[int, Fault]:
-    """Places of conclusions that their form shows to be wrong, and how."""
-    text = " ".join(step.text for step in steps)
-    if is_example_of_error(text):
-        return {}
+class Conditional(NamedTuple):
+    """If one clause is true, so is the other."""
+
+    given: Clause
+    then: Clause
+
+
+def form_faults(steps: Sequence[str], conclusions: Sequence[int]) -> dict[int, Fault]:
+    """Places of the conclusions that their form shows to be wrong, and how.
+
+    Args:
+        steps: sentences of a chain of reasoning, in order.
+        conclusions: places of those that are drawn from the ones before.
+    """
+    if _ABOUT_ERRORS.search(" ".join(steps)):
+        return {}  # a lesson on reasoning: its examples are not its own conclusions
     found: dict[int, Fault] = {}
-    for place, step in enumerate(steps):
-        if step.is_conclusion:
-            premises = [earlier.text for earlier in steps[max(0, place - MAX_PREMISES) : place]]
-            fault = _categorical_fault(premises, step.text) or _conditional_fault(premises, step.text)
-            if fault:
-                found[place] = fault
+    for place in conclusions:
+        premises = steps[max(0, place - MAX_PREMISES) : place]
+        fault = _categorical_fault(premises, steps[place]) or _conditional_fault(premises, steps[place])
+        if fault:
+            found[place] = fault
     return found
 
 
-# ---- categories
+# ---- deciding
 
 
 def _categorical_fault(premises: Sequence[str], conclusion: str) -> Fault | None:
-    concluded_form = categorical(conclusion)
-    read = _nearest([categorical(premise) for premise in premises])
-    if concluded_form is None or len(read) < 2:
+    concluded = _categorical(conclusion)
+    read: list[Categorical] = []
+    for premise in reversed(premises):
+        form = _categorical(premise)
+        if form is None:
+            break
+        read.insert(0, form)
+    if concluded is None or len(read) < 2:
         return None
-    read = [_with_known_opposite(one, read) for one in read]
-    concluded_form = _with_known_opposite(concluded_form, read)
-    terms = _terms(read)
-    if len(terms) > MAX_TERMS or not _terms([concluded_form]) <= terms or not _is_about(concluded_form, read):
-        return None
-    known = _claims(read)
-    if not _possible(known, terms):
-        return None  # they contradict each other already: anything follows
-    if not _possible(_both(known, _claims([concluded_form])), terms):
+    read = [_without_prefix(form, read) for form in read]
+    concluded = _without_prefix(concluded, read)
+    terms = {term for form in read for term in form[1:]}
+    if len(terms) > MAX_TERMS + 1 or not {*concluded[1:]} <= terms or not _is_possible(read):
+        return None  # also if the premises contradict each other: anything follows
+    if not _is_possible([*read, concluded]):
         return "contradicted"
-    is_open = _is_syllogism(read, concluded_form) and _possible(_both(known, _claims([_denied(concluded_form)])), terms)
+    is_single = _QUANTIFIER.match(_bare(conclusion)) is None
+    is_open = _is_syllogism(read, concluded) and _is_possible([*read, concluded.denied(is_single=is_single)])
     return "invalid" if is_open else None
 
 
-def _is_syllogism(read: Sequence[Categorical], concluded_form: Categorical) -> bool:
+def _is_possible(forms: Sequence[Categorical]) -> bool:
+    """True if all of them can be true together."""
+    terms = sorted({term for form in forms for term in form[1:]})
+    rows = product((False, True), repeat=len(terms))
+    regions = [frozenset(term for term, is_in in zip(terms, row, strict=True) if is_in) for row in rows]
+    left = [region for region in regions if not any(form.excludes(region) for form in forms)]
+    return all(any(form.needs(region) for region in left) for form in forms)
+
+
+def _is_syllogism(read: Sequence[Categorical], concluded: Categorical) -> bool:
     """True for two premises that share one term, and a conclusion about their other two."""
     if len(read) != 2:
         return False
-    one, two = ({form.subject, form.predicate} for form in read)
-    return len(one & two) == 1 and {concluded_form.subject, concluded_form.predicate} == one ^ two
+    one, two = ({*form[1:]} for form in read)
+    return len(one & two) == 1 and {*concluded[1:]} == one ^ two
 
 
-def _nearest(read: Sequence[Categorical | None]) -> list[Categorical]:
-    """The forms right before the conclusion, without a gap."""
-    kept: list[Categorical] = []
-    for one in reversed(read):
-        if one is None:
-            break
-        kept.insert(0, one)
-    return kept
+_PREFIX = re.compile(r"^(?:non-?|im|in|un|ir|il)(?=\w{3})")
 
 
-def _with_known_opposite(one: Categorical, others: Iterable[Categorical]) -> Categorical:
+def _without_prefix(form: Categorical, others: Iterable[Categorical]) -> Categorical:
     """ "Socrates is immortal" as "Socrates is not mortal", where the others speak of mortals."""
-    known = frozenset(other.predicate for other in others if other.predicate != one.predicate)
-    positive = opposite(one.predicate, known)
-    if positive is None:
-        return one
-    turned: dict[str, Categorical] = {
-        "all": one._replace(quantity="no", predicate=positive),
-        "no": one._replace(quantity="all", predicate=positive),
-        "some": one._replace(quantity="some_not", predicate=positive),
-        "some_not": one._replace(quantity="some", predicate=positive),
-        "one": one._replace(predicate=positive, is_negated=not one.is_negated),
-    }
-    return turned[one.quantity]
-
-
-def _terms(read: Iterable[Categorical]) -> frozenset[Term]:
-    return frozenset(
-        term for one in read for term in ((one.predicate,) if one.quantity == "one" else (one.subject, one.predicate))
-    )
-
-
-def _is_about(concluded_form: Categorical, read: Sequence[Categorical]) -> bool:
-    """True for a class, or for a thing that the premises name."""
-    return concluded_form.quantity != "one" or any(
-        one.quantity == "one" and one.subject == concluded_form.subject for one in read
-    )
-
-
-def _claims(read: Iterable[Categorical]) -> Claims:
-    empty: list[Demand] = []
-    exist: list[Demand] = []
-    single: dict[Term, tuple[set[Term], set[Term]]] = {}
-    for one in read:
-        subject, predicate = frozenset({one.subject}), frozenset({one.predicate})
-        if one.quantity == "one":
-            single.setdefault(one.subject, (set(), set()))[one.is_negated].add(one.predicate)
-        elif one.quantity == "all":
-            empty.append(Demand(subject, predicate))
-            exist.append(Demand(subject, frozenset()))  # whoever says "all X" means that there are some
-        elif one.quantity == "no":
-            empty.append(Demand(subject | predicate, frozenset()))
-            exist.append(Demand(subject, frozenset()))
-        elif one.quantity == "some":
-            exist.append(Demand(subject | predicate, frozenset()))
-        else:
-            exist.append(Demand(subject, predicate))
-    for name, (has, lacks) in single.items():
-        exist.append(Demand(frozenset({("=", *name), *has}), frozenset(lacks)))
-    return Claims(tuple(empty), tuple(exist))
-
-
-def _both(one: Claims, two: Claims) -> Claims:
-    """What both say together; what they say of one thing is said of the same one."""
-    merged: dict[Term, Demand] = {}
-    rest: list[Demand] = []
-    for demand in (*one.exist, *two.exist):
-        name = next((term for term in demand.has if term[0] == "="), None)
-        if name is None:
-            rest.append(demand)
-        else:
-            old = merged.get(name, Demand(frozenset(), frozenset()))
-            merged[name] = Demand(old.has | demand.has, old.lacks | demand.lacks)
-    return Claims((*one.empty, *two.empty), (*rest, *merged.values()))
-
-
-def _possible(claims: Claims, terms: frozenset[Term]) -> bool:
-    """True if a world is possible in which all of it holds."""
-    order = sorted(terms)
-    rows = product((0, 1), repeat=len(order))
-    regions = [frozenset(term for term, is_in in zip(order, row, strict=True) if is_in) for row in rows]
-    left = [region for region in regions if not any(_fits(region, demand) for demand in claims.empty)]
-    return all(any(_fits(region, demand) for region in left) for demand in claims.exist)
-
-
-def _fits(region: frozenset[Term], demand: Demand) -> bool:
-    has = {term for term in demand.has if term[0] != "="}
-    return has <= region and not region & demand.lacks
-
-
-_OPPOSITES = {"all": "some_not", "some_not": "all", "no": "some", "some": "no"}
-
-
-def _denied(concluded_form: Categorical) -> Categorical:
-    if concluded_form.quantity == "one":
-        return concluded_form._replace(is_negated=not concluded_form.is_negated)
-    return concluded_form._replace(quantity=_OPPOSITES[concluded_form.quantity])  # type: ignore[arg-type]
-
-
-# ---- if, then
+    known = {other.predicate for other in others if other.predicate != form.predicate}
+    turned: dict[Quantity, Quantity] = {"all": "no", "no": "all", "some": "some_not", "some_not": "some"}
+    for place, word in enumerate(form.predicate):
+        positive = (*form.predicate[:place], _PREFIX.sub("", word), *form.predicate[place + 1 :])
+        if positive != form.predicate and positive in known:
+            return Categorical(turned[form.quantity], form.subject, positive)
+    return form
 
 
 def _conditional_fault(premises: Sequence[str], conclusion: str) -> Fault | None:
-    concluded_form: Conditional | Clause | None = conditional(conclusion) or literal(conclusion)
-    read: list[Conditional | Clause] = []
-    for premise in reversed(premises):
-        one: Conditional | Clause | None = conditional(premise) or literal(premise)
-        if one is None:
-            break
-        read.insert(0, one)
-        if len(read) == 2 and any(isinstance(one, Conditional) for one in read):
-            break
-    if concluded_form is None or len(read) != 2 or not any(isinstance(one, Conditional) for one in read):
+    concluded = _conditional(conclusion) or _clause(conclusion)
+    read = [_conditional(premise) or _clause(premise) for premise in premises[-2:]]
+    known = [form for form in read if form is not None]
+    conditions = [form for form in known if isinstance(form, Conditional)]
+    if concluded is None or len(known) != 2 or not conditions:
         return None
-    clauses = _clauses(read)
-    if len(clauses) > 3 or not _clauses([concluded_form]) <= clauses:
+    clauses = sorted(_clauses(known))
+    if len(clauses) > 3 or not _clauses([concluded]) <= {*clauses} or not _are_linked(conditions, known, concluded):
         return None
-    worlds = [dict(zip(sorted(clauses), row, strict=True)) for row in product((True, False), repeat=len(clauses))]
-    left = [world for world in worlds if all(_holds(one, world) for one in read)]
-    if not left or not any(_is_shared(one, read, concluded_form) for one in read):
-        return None
-    if not any(_holds(concluded_form, world) for world in left):
+    worlds = [dict(zip(clauses, row, strict=True)) for row in product((True, False), repeat=len(clauses))]
+    outcomes = {_is_true(concluded, world) for world in worlds if all(_is_true(form, world) for form in known)}
+    if outcomes == {False}:
         return "contradicted"
-    return None if all(_holds(concluded_form, world) for world in left) else "invalid"
+    return "invalid" if outcomes == {True, False} else None
 
 
-def _clauses(read: Iterable[Conditional | Clause]) -> frozenset[Term]:
-    return frozenset(part.words for one in read for part in (one if isinstance(one, Conditional) else (one,)))
+def _clauses(forms: Iterable[Conditional | Clause]) -> set[Term]:
+    return {part.words for form in forms for part in (form if isinstance(form, Conditional) else (form,))}
 
 
-def _is_shared(
-    one: Conditional | Clause, read: Sequence[Conditional | Clause], concluded_form: Conditional | Clause
+def _are_linked(
+    conditions: Iterable[Conditional], known: Sequence[Conditional | Clause], concluded: Conditional | Clause
 ) -> bool:
-    """True for a condition one of whose clauses another premise takes up, and the other the conclusion."""
-    if not isinstance(one, Conditional):
-        return False
-    others = _clauses([other for other in read if other is not one])
-    concluded = _clauses([concluded_form])
-    given, then = one.given.words, one.then.words
-    return (given in others and then in concluded) or (then in others and given in concluded)
+    """True if another premise takes up one clause of a condition, and the conclusion the other."""
+    targets = _clauses([concluded])
+    for condition in conditions:
+        others = _clauses(form for form in known if form is not condition)
+        given, then = condition.given.words, condition.then.words
+        if (given in others and then in targets) or (then in others and given in targets):
+            return True
+    return False
 
 
-def _holds(one: Conditional | Clause, world: dict[Term, bool]) -> bool:
-    if isinstance(one, Conditional):
-        return not _holds(one.given, world) or _holds(one.then, world)
-    return world[one.words] != one.is_negated
+def _is_true(form: Conditional | Clause, world: dict[Term, bool]) -> bool:
+    if isinstance(form, Conditional):
+        return not _is_true(form.given, world) or _is_true(form.then, world)
+    return world[form.words] != form.is_negated
+
+
+# ---- reading
+
+_IRREGULAR = {
+    **{"men": "man", "women": "woman", "people": "person", "children": "child", "mice": "mouse", "geese": "goose"},
+    **{"fish": "fish", "wolves": "wolf", "knives": "knife", "leaves": "leaf", "feet": "foot", "teeth": "tooth"},
+    **{"has": "have", "had": "have", "does": "do", "species": "species", "sheep": "sheep"},
+}
+_HEDGE = re.compile(
+    r"\b(?:probabl[ey]|likely|unlikely|may|might|could|would|should|perhaps|possibl[ey]|most|many|few|usually|often|"
+    r"generally|typically|sometimes|normally|almost|nearly|unless|except|but|however|although|though|while|because|"
+    r"since|whether|or|only|both|either|neither|than|who|whom|whose|which|when|where|appears?|seems?|suggests?|"
+    r"assum\w+|suppos\w+|same|also|too|just|simply|still)\b",
+    re.IGNORECASE,
+)
+_ABOUT_ERRORS = re.compile(
+    r"\b(?:fallac\w*|invalid\w*|unsound|(?:does|do|did) not follow|doesn't follow|counter-?example|not valid|"
+    r"incorrect\w*|false|wrong\w*|mistake\w*|absurd\w*|paradox\w*|nonsense|joke)\b",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(
+    r"^\W*(?:(?:major |minor |first |second )?premise(?:\s+\w{1,2})?|given|fact|rule|conclusion|step\s+\d+|p\d|c)"
+    r"\s*[:.)]\s*",
+    re.IGNORECASE,
+)
+_VERB = (
+    r"(?:is|are|was|were|must be|can|cannot|can't|isn't|aren't|wasn't|weren't|have|has|do not|does not|don't|doesn't)"
+)
+_COPULA = frozenset({"is", "are", "was", "were", "must be", "do", "does"})
+_PLURAL = re.compile(r"(?:are|were|have|do)\b|(?:are|were|do)n't", re.IGNORECASE)
+_SENTENCE = re.compile(rf"^(?P<subject>.+?)\s+(?P<verb>{_VERB})\s+(?P<not>not\s+)?(?P<rest>.+)$", re.IGNORECASE)
+_QUANTIFIER = re.compile(
+    r"^(?:(?P<all>all of the|all the|all|every|each|any|an?)|(?P<not_all>not all|not every)|(?P<no>no)"
+    r"|(?P<some>some))\s+",
+    re.IGNORECASE,
+)
+_IF = re.compile(r"^if\s+(?P<given>[^,]+?)(?:,\s*(?:then\s+)?|\s+then\s+)(?P<then>[^,]+)$", re.IGNORECASE)
+_PUNCTUATION = re.compile(r"[,;:?()\"]|\bif\b", re.IGNORECASE)
+_PRONOUNS = frozenset("he she it they we you i this these those that there what".split())  # noqa: SIM905
+_ARTICLES = frozenset({"a", "an", "the", "kind", "type", "sort", "of"})
+
+
+def _bare(sentence: str) -> str:
+    return _LABEL.sub("", sentence).strip().rstrip(".!").strip().replace("’", "'")
+
+
+def _categorical(sentence: str) -> Categorical | None:
+    """The quantified form of a sentence; None if it has none, or could be read in several ways."""
+    text = _bare(sentence)
+    quantifier = _QUANTIFIER.match(text)
+    found = _SENTENCE.match(text[quantifier.end() :] if quantifier else text)
+    if found is None or _HEDGE.search(text) or _PUNCTUATION.search(text):
+        return None
+    verb = found["verb"].lower()
+    plain = re.sub(r"\s+not$|n't$|not$", "", verb)
+    is_negated = bool(found["not"]) or plain != verb
+    subject = _term(found["subject"])
+    predicate = _term(found["rest"]) if plain in _COPULA else (_word(plain), *_term(found["rest"]))
+    if not (0 < len(subject) <= MAX_TERM_WORDS and 0 < len(predicate) <= MAX_TERM_WORDS):
+        return None
+    if found["subject"].split()[0].lower() in _PRONOUNS:
+        return None
+    word = str(quantifier.lastgroup) if quantifier else "one"
+    is_article = quantifier is not None and quantifier[0].lower().strip() in ("a", "an")
+    if word == "one" and _PLURAL.match(verb):
+        return None  # "birds are animals" may mean some
+    if is_negated and word in ("all", "not_all", "no") and not is_article:
+        return None  # "all X are not Y" may mean none or not all
+    quantities: dict[str, tuple[Quantity, Quantity]] = {
+        **{"one": ("all", "no"), "all": ("all", "no"), "no": ("no", "no")},
+        **{"some": ("some", "some_not"), "not_all": ("some_not", "some_not")},
+    }
+    return Categorical(quantities[word][is_negated], subject, predicate)
+
+
+def _conditional(sentence: str) -> Conditional | None:
+    """The if-then form of a sentence."""
+    found = _IF.match(_bare(sentence))
+    if found is None:
+        return None
+    given, then = _clause(found["given"]), _clause(found["then"])
+    return Conditional(given, then) if given and then else None
+
+
+def _clause(sentence: str) -> Clause | None:
+    """A plain clause, its negation taken off."""
+    text = re.sub(r"\bcan(?:not|'t)\b", "can not", re.sub(r"\bwon't\b", "will not", _bare(sentence).lower()))
+    if _HEDGE.search(text) or _PUNCTUATION.search(text) or re.search(r"\band\b", text):
+        return None
+    words = re.findall(r"[\w'-]+", text.replace("n't", " not"))
+    left = [word for word in words if word not in ("not", "the", "a", "an", "do", "does", "will", "must")]
+    negations = words.count("not")
+    return Clause(tuple(map(_word, left)), negations == 1) if left and negations < 2 else None
+
+
+def _term(words: str) -> Term:
+    return tuple(_word(word) for word in re.findall(r"[\w'-]+", words.lower()) if word not in _ARTICLES)
+
+
+def _word(word: str) -> str:
+    return _IRREGULAR.get(word) or stem_of(word) or word
