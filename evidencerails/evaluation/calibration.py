@@ -244,7 +244,7 @@ def quality(labels: Bools, probabilities: Floats, groups: Floats) -> dict[str, A
     estimates = {
         "log_loss": of_ratio(row_losses(labels, probabilities), np.ones(labels.size)),
         "brier": of_metric(metrics.brier, labels, probabilities),
-        "ece": of_metric(metrics.ece, labels, probabilities),
+        "ece": of_metric(metrics.ece_by_width, labels, probabilities),
         "auroc": of_metric(metrics.auroc, labels, probabilities),
     }
     return {name: one.as_dict() for name, one in intervals(estimates, groups=groups).items()}

@@ -31,7 +31,7 @@ from evidencerails.evaluation.metrics import Bools, Floats, Interval
 MOST_POINTS = 200
 """Of a curve in the results."""
 SCORE_BINS, LATENCY_BINS = 20, 30
-_SCORE_METRICS = {"auroc": metrics.auroc, "auprc": metrics.auprc, "brier": metrics.brier, "ece": metrics.ece,
+_SCORE_METRICS = {"auroc": metrics.auroc, "auprc": metrics.auprc, "brier": metrics.brier, "ece": metrics.ece_by_width,
                   "ece_mass": metrics.ece_by_mass}  # fmt: skip
 
 

@@ -6,14 +6,19 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from evidencerails.exchange import Exchange
-from evidencerails.measures.base import ClaimScore, MeasureResult, Statement, clipped, result_of, unmeasured
+from evidencerails.measures.base import (
+    ClaimScore,
+    MeasureContext,
+    MeasureResult,
+    Statement,
+    clipped,
+    result_of,
+    unmeasured,
+)
 from evidencerails.measures.samples import samples_for
-
-if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
 
 Statistic = Literal["max", "avg"]
 
@@ -81,7 +86,7 @@ class NgramMeasure:
     def __init__(self, statistic: Statistic = "max") -> None:
         self._statistic = statistic
 
-    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Score each claim by the words of its span."""
         drawn = await samples_for(exchange, context)
         if not drawn.texts:

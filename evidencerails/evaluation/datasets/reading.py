@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,10 +49,14 @@ def json_lines(file: Path, problems: Problems) -> Iterator[Placed]:
             except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
                 problems.note("malformed", place, f"not JSON: {error}")
                 continue
-            if isinstance(record, dict):
-                yield place, record
-            else:
-                problems.note("malformed", place, f"expected an object, got {type(record).__name__}")
+            yield from _object(record, place, problems)
+
+
+def _object(record: Any, place: str, problems: Problems) -> Iterator[Placed]:
+    if isinstance(record, dict):
+        yield place, record
+    else:
+        problems.note("malformed", place, f"expected an object, got {type(record).__name__}")
 
 
 def json_list(file: Path, problems: Problems, key: str | None = None) -> Iterator[Placed]:
@@ -70,10 +75,7 @@ def json_list(file: Path, problems: Problems, key: str | None = None) -> Iterato
     if not isinstance(data, list):
         raise InputError(f"{str(file)!r} holds {type(data).__name__}; expected a list of objects")
     for number, record in enumerate(data, start=1):
-        if isinstance(record, dict):
-            yield f"{file.name}[{number}]", record
-        else:
-            problems.note("malformed", f"{file.name}[{number}]", f"expected an object, got {type(record).__name__}")
+        yield from _object(record, f"{file.name}[{number}]", problems)
 
 
 def json_records(file: Path, problems: Problems) -> Iterator[Placed]:
@@ -143,19 +145,6 @@ def yes(value: Any) -> bool:
 
 def location(response: str, part: str, begin: int = 0) -> tuple[int, int] | None:
     """Where a sentence stands in a response, white space aside; None if it is not in there."""
-    words = part.split()
-    if not words:
-        return None
-    start = response.find(words[0], begin)
-    while start >= 0:
-        end = start
-        for word in words:
-            while end < len(response) and response[end].isspace():
-                end += 1
-            if not response.startswith(word, end):
-                break
-            end += len(word)
-        else:
-            return start, end
-        start = response.find(words[0], start + 1)
-    return None
+    pattern = r"\s*".join(map(re.escape, part.split()))
+    match = re.compile(pattern).search(response, begin) if pattern else None
+    return match.span() if match else None

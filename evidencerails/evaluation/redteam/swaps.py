@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe
 from evidencerails.evaluation.redteam.corpus import Corpus, Fact, drawn
 
-NOT_ASKED_TWICE = 3
-"""More facts are drawn than attacks are wanted, since some cannot be falsified safely."""
+SPARE_FACTS = 3
+"""So many times more facts are drawn than attacks are wanted, since some cannot be falsified safely."""
 INVENTED_NAMES = ("Osvald Brenning", "Mirela Tostovan", "Tadeusz Wolanek", "Ingrid Halvorsted", "Calum Raithby",
                   "Benedetta Quarlo", "Ruvan Seneratha", "Yolanda Pirez")  # fmt: skip
 """People who do not exist, for claims that no source can bear out."""
@@ -74,12 +75,8 @@ def invented_name(corpus: Corpus, rng: random.Random) -> str:
 
 def false_pairs(corpus: Corpus, facts: Sequence[Fact], count: int, rng: random.Random) -> Iterator[tuple[Fact, str]]:
     """Facts, each with a false version of itself; at most `count`."""
-    found = 0
-    for fact in drawn(facts, count * NOT_ASKED_TWICE, rng):
-        other = swapped(fact, corpus, rng)
-        if other is not None and found < count:
-            found += 1
-            yield fact, other
+    pairs = ((fact, swapped(fact, corpus, rng)) for fact in drawn(facts, count * SPARE_FACTS, rng))
+    return islice(((fact, false) for fact, false in pairs if false is not None), count)
 
 
 def inner(sentence: str) -> str:

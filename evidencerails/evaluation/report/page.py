@@ -20,9 +20,8 @@ from evidencerails.evaluation.report.wording import (
     about,
     compared,
     conservative,
-    number,
+    remarks,
     shown,
-    undefined,
 )
 from evidencerails.evaluation.rows import Row
 from evidencerails.text.html import standalone_page
@@ -57,51 +56,18 @@ def page(results: Mapping[str, Any], worst: Sequence[Item] = ()) -> str:
     return standalone_page(
         FOLDER / "page.html.j2",
         STYLE,
-        run=results["run"],
+        results=results,
         about=about(results),
         main=MAIN,
         short=SHORT,
-        rows=_rows(results),
-        reasons=_reasons(results),
+        baseline_names=BASELINE_NAMES,
+        shown=shown,
+        conservative=conservative,
+        remarks=remarks,
         comparisons=[compared(one) for one in results.get("comparisons", ())],
-        methods=list(results["methods"]),
         plots=_plots(results),
-        confusion=_confusion(results),
         worst=worst,
-        everything=_everything(results),
     )
-
-
-def _cells(metrics: Mapping[str, Any], *, second: bool = False) -> list[tuple[str, str]]:
-    """Value and interval of each metric of the first table."""
-    how = conservative if second else shown
-    return [_parts(how(name, metrics.get(name))) for name in MAIN]
-
-
-def _parts(words: str) -> tuple[str, str]:
-    value, _, interval = words.partition(" ")
-    return value, interval
-
-
-def _rows(results: Mapping[str, Any]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    for name, metrics in results["methods"].items():
-        rows.append({"kind": "method", "name": name, "cells": _cells(metrics)})
-        if any("conservative" in metric for metric in metrics.values()):
-            rows.append({"kind": "second", "name": "unverified as wrong", "cells": _cells(metrics, second=True)})
-    for name, metrics in results["baselines"].items():
-        rows.append({"kind": "baseline", "name": BASELINE_NAMES[name], "cells": _cells(metrics)})
-    return rows
-
-
-def _reasons(results: Mapping[str, Any]) -> list[str]:
-    lines = []
-    for name, metrics in results["methods"].items():
-        lines += [f"{name}: {line}" for line in undefined({key: metrics[key] for key in MAIN if key in metrics})]
-        unverified = results["details"].get(name, {}).get("unverified") or {}
-        if unverified:
-            lines.append(f"{name}: unverified: " + ", ".join(f"{count} {why}" for why, count in unverified.items()))
-    return lines
 
 
 def _plots(results: Mapping[str, Any]) -> list[tuple[str, Markup]]:
@@ -121,24 +87,6 @@ def _plots(results: Mapping[str, Any]) -> list[tuple[str, Markup]]:
         title, latency = f"Latency: {name}", found["latency"]
         plots.append((title, charts.value_histogram(title, "milliseconds", latency["edges"], latency["counts"])))
     return plots
-
-
-def _confusion(results: Mapping[str, Any]) -> list[dict[str, Any]]:
-    rows = []
-    for name, found in results["details"].items():
-        metrics = results["methods"][name]
-        counts = found.get("confusion") or dict.fromkeys(("tp", "fp", "fn", "tn"), 0)
-        cost = {key: shown(metric, metrics[metric], interval=False)
-                for key, metric in (("calls", "llm_calls"), ("tokens", "tokens"))}  # fmt: skip
-        rows.append({"name": name, **counts, **cost, "unverified": number("n", metrics["unverified"]["value"])})
-    return rows
-
-
-def _everything(results: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str, str, str]]]]:
-    return [
-        (name, [(key, shown(key, one), conservative(key, one), one.get("reason", "")) for key, one in metrics.items()])
-        for name, metrics in results["methods"].items()
-    ]
 
 
 def worst_items(details: Mapping[str, Any], outcomes: Iterable[Outcome], rows: Iterable[Row]) -> list[Item]:
@@ -211,8 +159,8 @@ def quality_names() -> list[str]:
     return [SHORT.get(name, name.replace("_", " ")) for name in QUALITY]
 
 
-def _before_and_after(fitted: Fitted) -> list[tuple[str, str]]:
-    return [_parts(shown(name, side[name])) for name in QUALITY for side in (fitted.before, fitted.after)]
+def _before_and_after(fitted: Fitted) -> list[str]:
+    return [shown(name, side[name]) for name in QUALITY for side in (fitted.before, fitted.after)]
 
 
 def _reliability(fitted: Fitted) -> Markup:
