@@ -1,4 +1,4 @@
-"""What anyone can do without a detector. A method is worth what it adds to these.
+"""What anyone can do without a detector. A method is as good as what it adds to these.
 
 `everything_flagged` calls every response hallucinated. `length` looks only at the number of words of the response,
 `unseen_words` only at the share of its content words that the evidence lacks. The last two get the best threshold (and
@@ -15,7 +15,8 @@ from evidencerails.evaluation.metrics import Bools, Floats
 from evidencerails.evaluation.rows import Row
 from evidencerails.measures.lexical import content_of
 
-NAMES = ("everything_flagged", "length", "unseen_words")
+FEATURES = ("length", "unseen_words")
+NAMES = ("everything_flagged", *FEATURES)
 
 
 def features(row: Row) -> dict[str, float]:

@@ -38,30 +38,29 @@ class Estimate(NamedTuple):
 
 def of_metric(metric: Callable[[Any, Any], float], labels: Bools, scores: Floats) -> Estimate:
     """A function of labels and scores; any but a `Metric` is slow."""
-    if isinstance(metric, metrics.Metric):
-        weighted = metric.weighted
-        return _estimate(lambda: metric(labels, scores), lambda: weighted(labels, scores), labels.size)
-    table = np.stack([labels, scores], axis=1)
-    return of_rows(lambda rows: metric(rows[:, 0].astype(np.bool_), rows[:, 1]), table)
+    if not isinstance(metric, metrics.Metric):
+        table = np.stack([labels, scores], axis=1)
+        return of_rows(lambda rows: metric(rows[:, 0].astype(np.bool_), rows[:, 1]), table)
+    try:
+        return Estimate(metric(labels, scores), metric.weighted(labels, scores), labels.size)
+    except UndefinedMetricError as error:
+        return Estimate(None, _nan, labels.size, str(error))
 
 
 def of_ratio(above: ArrayLike, below: ArrayLike, reason: str = "nothing to divide by") -> Estimate:
     """A sum over the rows divided by another one."""
-    columns = [np.asarray(one, dtype=np.float64) for one in (above, below)]
-    total = columns[1].sum()
-    if total <= 0:
-        return Estimate(None, _nan, columns[1].size, reason)
-    return Estimate(float(columns[0].sum() / total), of_sums(ratio, *columns), columns[1].size)
+    return _of_sums(ratio, above, below, reason=reason)
 
 
 def of_ratio_of_ratios(first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike]) -> Estimate:
     """A ratio of sums divided by another one."""
-    columns = [np.asarray(one, dtype=np.float64) for one in (*first, *second)]
-    above, above_of, below, below_of = (column.sum() for column in columns)
-    if min(above_of, below_of, below) <= 0:
-        return Estimate(None, _nan, columns[0].size, "nothing to divide by")
-    of_weights = of_sums(lambda a, b, c, d: ratio(ratio(a, b), ratio(c, d)), *columns)
-    return Estimate(above / above_of / (below / below_of), of_weights, columns[0].size)
+    return _of_sums(lambda a, b, c, d: ratio(ratio(a, b), ratio(c, d)), *first, *second, reason="nothing to divide by")
+
+
+def _of_sums(formula: Callable[..., Floats], *columns: ArrayLike, reason: str) -> Estimate:
+    rows, of_weights = len(np.asarray(columns[0])), of_sums(formula, *columns)
+    value = float(of_weights(np.ones((1, rows)))[0])
+    return Estimate(value, of_weights, rows) if np.isfinite(value) else Estimate(None, _nan, rows, reason)
 
 
 def of_rows(statistic: Callable[[NDArray[Any]], float], table: ArrayLike) -> Estimate:
@@ -77,16 +76,12 @@ def of_rows(statistic: Callable[[NDArray[Any]], float], table: ArrayLike) -> Est
     def values(weights: Floats) -> Floats:
         return np.array([value(np.repeat(rows, drawn, axis=0)) for drawn in weights.astype(np.int64)])
 
-    return _estimate(lambda: float(statistic(rows)), lambda: values, len(rows))
-
-
-def _estimate(value: Callable[[], float], of_weights: Callable[[], Weighted], rows: int) -> Estimate:
-    if not rows:
-        return Estimate(None, _nan, rows, "no rows: no metric has a value")
+    if not len(rows):
+        return Estimate(None, _nan, 0, "no rows: no metric has a value")
     try:
-        return Estimate(value(), of_weights(), rows)
+        return Estimate(float(statistic(rows)), values, len(rows))
     except UndefinedMetricError as error:
-        return Estimate(None, _nan, rows, str(error))
+        return Estimate(None, _nan, len(rows), str(error))
 
 
 def interval(estimate: Estimate, **options: Any) -> Interval:

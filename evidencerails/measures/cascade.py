@@ -25,7 +25,7 @@ DECIDED_LOCALLY = "decided_locally"
 
 
 class Decided(NamedTuple):
-    """What the cascade says of each claim, who was asked, and what everyone said."""
+    """The cascade's score of each claim, which were put to the judge, and all results."""
 
     claims: tuple[ClaimScore, ...]
     """The judge's score where it gave one; else the local measures' together, `absent` included: an invention that no

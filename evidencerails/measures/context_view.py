@@ -41,7 +41,7 @@ _NAMED = re.compile(r"(?<=\s)[^\W\d_a-z]\w+|\d")
 
 
 class Position(NamedTuple):
-    """Where a passage stands in what the generator read."""
+    """Where a passage is in what the generator read."""
 
     token: int
     """Estimated tokens before its middle."""
@@ -118,7 +118,7 @@ class ContextView:
     # ---- place
 
     def position_of(self, place: int, reliable_tokens: int) -> Position:
-        """Where a passage stands, in the prompt if it is found there, else in the evidence in its order."""
+        """Where a passage is: in the prompt if it is found there, else in the evidence in its order."""
         text = self.passages[place].text
         at = self._prompt.find(text[:200])
         if at >= 0:

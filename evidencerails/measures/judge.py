@@ -75,7 +75,7 @@ class JudgeMeasure:
 
     All claims go in one call (20 at most), in an order that a seed decides. A second pass, in another order, asks again
     about claims that the judge could not decide (level 2), left out, or proved by an invented quote. Two verdicts are
-    averaged and the less supported label stands; a claim without a proven verdict after that has no score.
+    averaged and the less supported label is taken; a claim without a proven verdict after that has no score.
     """
 
     name = "judge"

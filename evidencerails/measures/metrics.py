@@ -28,19 +28,19 @@ async def with_measures(
     """The results, with what the measures of `scoring.measures` say about their claims.
 
     The claims are those of the check that made the most, or the rules' if none made any. Metrics `measure_<name>` and
-    `measures_score` hold the responses' scores, as far as there are any; `details["measures"]` the rest, with the
+    `measures_score` are the responses' scores, as far as there are any; `details["measures"]` the rest, with the
     reason of each measure that did not run. Chunks of a stream are not measured.
     """
     names = context.config.scoring.measures
     if not names or not results or exchange.is_chunk:
         return list(results)
-    bearer = max(range(len(results)), key=lambda place: len(results[place].claims))
+    place_of_most = max(range(len(results)), key=lambda place: len(results[place].claims))
     try:
-        extended = await _extended(results[bearer], exchange, context)
+        extended = await _extended(results[place_of_most], exchange, context)
     except Exception as error:  # boundary to models and providers: numbers for people must not cost the verdict
         log.error("the measures %s failed: %s", ", ".join(names), traceback_summary(error))
         return list(results)
-    return [extended if place == bearer else result for place, result in enumerate(results)]
+    return [extended if place == place_of_most else result for place, result in enumerate(results)]
 
 
 async def _extended(result: CheckResult, exchange: Exchange, context: MeasureContext) -> CheckResult:

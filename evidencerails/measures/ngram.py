@@ -70,10 +70,10 @@ class UnigramModel:
 
 
 class NgramMeasure:
-    """SelfCheckGPT's unigram variant: a word that stands in the response but hardly in the samples is suspicious.
+    """SelfCheckGPT's unigram variant: a word that is in the response but hardly in the samples is suspicious.
 
     The published score, Max(-log p) or Avg(-log p), has no upper bound and rises with the length of the samples; it is
-    in the details. The score is linear in it: 0 where it is as low as for a word that stands once in every text, 1
+    in the details. The score is linear in it: 0 where it is as low as for a word that is once in every text, 1
     where it is as high as for a word that only this claim has.
 
     Args:

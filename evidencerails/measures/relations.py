@@ -14,7 +14,7 @@ Stand = Literal["supports", "contradicts", "silent"]
 
 
 class Relation(NamedTuple):
-    """How one text stands to one statement: probabilities, each the highest over the text's windows."""
+    """What one text says about one statement: probabilities, each the highest over the text's windows."""
 
     entailment: float
     contradiction: float
@@ -28,11 +28,11 @@ class Relation(NamedTuple):
 
 
 DECIDES_FROM = 0.5
-"""A relation holds from this probability on: then it is likelier than both others together."""
+"""A relation is taken as given from this probability on: then it is likelier than both others together."""
 
 
 async def relations(statements: Sequence[str], texts: Sequence[str], context: MeasureContext) -> list[list[Relation]]:
-    """How each text stands to each statement: `found[statement][text]`. One batch for all.
+    """What each text says about each statement: `found[statement][text]`. One batch for all.
 
     Raises:
         NliError: the model failed.

@@ -216,7 +216,7 @@ def _poisoned_evidence(signs: _Signs) -> Iterable[Cause]:
 
 
 def _rivals(signs: _Signs) -> list[int]:
-    """Passages that hold the values of a claim which the deciding passage contradicts."""
+    """Passages that have the values of a claim which the deciding passage contradicts."""
     if signs.deciding is None or not signs.is_against_evidence:
         return []
     return [n for n in signs.view.with_values_of(signs.text) if n != signs.deciding]

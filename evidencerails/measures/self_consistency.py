@@ -24,8 +24,8 @@ from evidencerails.measures.samples import samples_for
 Verdict = Literal["consistent", "uncertain", "inconsistent"]
 
 MINORITY_FROM = 0.25
-"""Share of the answers from which a claim without a majority is uncertain instead of inconsistent. A claim that only the
-response makes is never more than a tie."""
+"""Share of the answers from which a claim without a majority is uncertain instead of inconsistent. A claim that only
+the response makes is never more than a tie."""
 _MISSING = "<no such field>"
 
 
@@ -96,10 +96,10 @@ class SelfConsistencyMeasure:
 
 
 def _claim_score(row: Sequence[Relation]) -> ClaimScore:
-    stands = Counter(relation.stand for relation in row)
-    verdict = verdict_of(1 + stands["supports"], 1 + len(row), stands["contradicts"])
-    details = {"verdict": verdict, **{name: stands[name] for name in ("supports", "contradicts", "silent")}}
-    return ClaimScore(score=clipped(1.0 - stands["supports"] / len(row)), reason=verdict, details=details)
+    counts = Counter(relation.stand for relation in row)
+    verdict = verdict_of(1 + counts["supports"], 1 + len(row), counts["contradicts"])
+    details = {"verdict": verdict, **{name: counts[name] for name in ("supports", "contradicts", "silent")}}
+    return ClaimScore(score=clipped(1.0 - counts["supports"] / len(row)), reason=verdict, details=details)
 
 
 def field_report(fields: Sequence[Field], others: Sequence[Sequence[Field]]) -> dict[str, dict[str, Any]]:

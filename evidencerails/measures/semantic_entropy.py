@@ -91,7 +91,7 @@ class SemanticEntropyMeasure:
 def _with_question(answers: Sequence[str], question: str) -> list[tuple[str, bool]]:
     """Each answer as it is compared, and whether it was short and got its question in front.
 
-    If one is short, all get the question: "Paris" and "It is Paris." shall entail each other.
+    If one is short, all get the question: "Paris" and "It is Paris." should entail each other.
     """
     if question and any(len(answer.split()) <= SHORT_ANSWER_WORDS for answer in answers):
         return [(f"{question.strip()} {answer.strip()}", True) for answer in answers]
@@ -109,10 +109,10 @@ async def _entailments(
     """`found[i][j]`: answer i entails every sentence of answer j. Equal answers entail each other in any case."""
     plain = [" ".join(answer.casefold().split()) for answer in answers]
     statements = list(dict.fromkeys(sentence for some in sentences for sentence in some))
-    stands = dict(zip(statements, await relations(statements, answers, context), strict=True))
+    found = dict(zip(statements, await relations(statements, answers, context), strict=True))
     return [
         [
-            plain[i] == plain[j] or all(stands[sentence][i].entailment >= DECIDES_FROM for sentence in sentences[j])
+            plain[i] == plain[j] or all(found[sentence][i].entailment >= DECIDES_FROM for sentence in sentences[j])
             for j in range(len(answers))
         ]
         for i in range(len(answers))

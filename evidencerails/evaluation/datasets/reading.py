@@ -18,7 +18,7 @@ from evidencerails.evaluation.rows import Problems, Row
 
 Record = Mapping[str, Any]
 Placed = tuple[str, Record]
-"""A record and where it stands, as in `qa_data.json:17`."""
+"""A record and its place, as in `qa_data.json:17`."""
 Convert = Callable[[Record, str], "Row | Iterable[Row]"]
 """A record and its number in the file (an id where it has none) to its row or rows; raises where it cannot be read."""
 
@@ -60,10 +60,10 @@ def _object(record: Any, place: str, problems: Problems) -> Iterator[Placed]:
 
 
 def json_list(file: Path, problems: Problems, key: str | None = None) -> Iterator[Placed]:
-    """The objects of a JSON file that holds one list, or a list under `key`. The whole file is read at once.
+    """The objects of a JSON file with one list, or a list under `key`. The whole file is read at once.
 
     Raises:
-        InputError: the file holds something else.
+        InputError: the file has something else.
     """
     with opened(file) as handle:
         try:
@@ -73,13 +73,13 @@ def json_list(file: Path, problems: Problems, key: str | None = None) -> Iterato
     if key is not None and isinstance(data, dict):
         data = data.get(key)
     if not isinstance(data, list):
-        raise InputError(f"{str(file)!r} holds {type(data).__name__}; expected a list of objects")
+        raise InputError(f"{str(file)!r} has {type(data).__name__}; expected a list of objects")
     for number, record in enumerate(data, start=1):
         yield from _object(record, f"{file.name}[{number}]", problems)
 
 
 def json_records(file: Path, problems: Problems) -> Iterator[Placed]:
-    """A JSON list or JSON lines, whichever the file holds: publishers call both `.json`."""
+    """A JSON list or JSON lines, whichever the file is: publishers call both `.json`."""
     with opened(file) as handle:
         is_list = handle.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
     return json_list(file, problems) if is_list else json_lines(file, problems)
@@ -144,7 +144,7 @@ def yes(value: Any) -> bool:
 
 
 def location(response: str, part: str, begin: int = 0) -> tuple[int, int] | None:
-    """Where a sentence stands in a response, white space aside; None if it is not in there."""
+    """Where a sentence is in a response, white space aside; None if it is not in there."""
     pattern = r"\s*".join(map(re.escape, part.split()))
     match = re.compile(pattern).search(response, begin) if pattern else None
     return match.span() if match else None

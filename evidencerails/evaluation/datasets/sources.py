@@ -58,7 +58,7 @@ class Flat(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """A task of HaluEval, where each record holds a right and a hallucinated text: two rows."""
+    """A task of HaluEval, where each record has a right and a hallucinated text: two rows."""
 
     task: str
     evidence: str

@@ -35,6 +35,6 @@ def attacks_from(
         made = list({one.id: one for one in GENERATORS[category](corpus, per_category, rng)}.values())
         if not made:
             needed = KINDS[category].needs
-            missing[category] = f"the evidence has no usable one: it takes {needed} that stands by itself"
+            missing[category] = f"the evidence has no usable one: it takes {needed} that can be understood by itself"
         attacks += made
     return Generated(attacks, missing)

@@ -1,7 +1,7 @@
 """Attacks by the question and its sources: beyond what they know, about other names and times, under roles and rules;
 sources that contradict, are too many or must be cited; forms; calculations.
 
-In: a corpus, how many attacks, a random generator. Out: attacks. The docstring of each maker stands in the docs.
+In: a corpus, how many attacks, a random generator. Out: attacks. The docs quote the docstring of each maker.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def scale_stress(corpus: Corpus, count: int, rng: random.Random) -> Iterator[Att
 
 
 def _padding(rng: random.Random) -> str:
-    """A passage of a stock list: figures in plenty, and nothing that bears on anything else."""
+    """A passage of a stock list: many figures, none of them relevant."""
     return " ".join(
         f"Bin {rng.randint(100, 999)}-{rng.choice('ABCDEF')} holds {rng.randint(2, 900)} units of "
         f"{rng.choice(PADDING_THINGS)} type {rng.randint(10, 99)}, last counted by clerk {rng.randint(10, 99)} at dock "
@@ -233,7 +233,7 @@ def calculation(first: int, steps: list[tuple[str, int]], slip_at: int = -1, sli
 
 
 def value_swap(corpus: Corpus, count: int, rng: random.Random) -> Iterator[Attack]:
-    """The value that the sources give another subject: each word of the false statement stands in them."""
+    """The value that the sources give another subject: they have each word of the false statement."""
     by_unit: dict[str, list[Fact]] = {}
     for fact in corpus.of_kind("year", "number"):
         by_unit.setdefault(_unit(fact), []).append(fact)

@@ -15,7 +15,7 @@ SPARE_FACTS = 3
 """So many times more facts are drawn than attacks are wanted, since some cannot be falsified safely."""
 INVENTED_NAMES = ("Osvald Brenning", "Mirela Tostovan", "Tadeusz Wolanek", "Ingrid Halvorsted", "Calum Raithby",
                   "Benedetta Quarlo", "Ruvan Seneratha", "Yolanda Pirez")  # fmt: skip
-"""People who do not exist, for claims that no source can bear out."""
+"""People who do not exist, for claims that no source can support."""
 _ENDINGS = ("vik", "stad", "mere", "holt", "ova", "burn", "enz", "ard")
 
 
@@ -49,7 +49,7 @@ def _number(fact: Fact, corpus: Corpus, rng: random.Random) -> str | None:
 
 
 def _name(fact: Fact, corpus: Corpus, rng: random.Random) -> str | None:
-    """A name of the evidence that stands nowhere near, after the same word; an invented variant where there is none."""
+    """A name of the evidence that is nowhere near, after the same word; an invented variant where there is none."""
     near, before = corpus.passages[fact.passage].text, fact.sentence[: fact.start].split()[-1:]
     others = [name for name in corpus.names_after.get("".join(before).lower(), ()) if name not in near]
     return rng.choice(sorted(others)) if others else variant_of(fact.value, corpus, rng)

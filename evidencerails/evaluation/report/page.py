@@ -1,4 +1,4 @@
-"""A run as one HTML page that stands alone: no script, no request, and nothing in it that its texts could change."""
+"""A run as one HTML page without script or request; all texts in it are escaped."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Item(NamedTuple):
 
     method: str
     id: str
-    said: str
+    status: str
     label: str
     score: float | None
     reason: str
@@ -73,8 +73,7 @@ def page(results: Mapping[str, Any], worst: Sequence[Item] = ()) -> str:
 def _plots(results: Mapping[str, Any]) -> list[tuple[str, Markup]]:
     """Title and drawing of each plot."""
     details = results["details"]
-    groups = [(name, found["reliability"]) for name, found in details.items()]
-    roc, pr = ([charts.Series(name, found[kind]) for name, found in details.items()] for kind in ("roc", "pr"))
+    groups, roc, pr = ({name: one[kind] for name, one in details.items()} for kind in ("reliability", "roc", "pr"))
     plots = [
         ("ROC", charts.curves("ROC curves", "false positive rate", "true positive rate", roc, chance=[(0, 0), (1, 1)])),
         ("Precision and recall", charts.curves("Precision-recall curves", "recall", "precision", pr)),
@@ -96,12 +95,12 @@ def worst_items(details: Mapping[str, Any], outcomes: Iterable[Outcome], rows: I
         for method, found in details.items()
         for place, one in enumerate(found["worst"][:SHOWN_PER_METHOD])
     }
-    said = {(one.method, one.id): one for one in outcomes if (one.method, one.id) in wanted}
+    judged = {(one.method, one.id): one for one in outcomes if (one.method, one.id) in wanted}
     ids = {row_id for _, row_id in wanted}
     texts = {row.id: row for row in rows if row.id in ids}
-    keys = [key for key in wanted if key in said and key[1] in texts]
+    keys = [key for key in wanted if key in judged and key[1] in texts]
     return [
-        _item(said[key], texts[key[1]])
+        _item(judged[key], texts[key[1]])
         for key in sorted(keys, key=lambda key: (list(details).index(key[0]), wanted[key]))
     ]
 
@@ -116,7 +115,7 @@ def _item(outcome: Outcome, row: Row) -> Item:
     return Item(
         method=outcome.method,
         id=row.id,
-        said=outcome.status,
+        status=outcome.status,
         label="hallucinated" if row.hallucinated else "clean",
         score=outcome.score,
         reason=outcome.reason,
@@ -128,11 +127,12 @@ def _item(outcome: Outcome, row: Row) -> Item:
 
 def pieces_of(response: str, outcome: Outcome) -> list[tuple[str, str]]:
     """The response cut at the bounds of its claims; where claims overlap, a flagged one wins."""
-    bounds = sorted({0, len(response), *(end for part in outcome.parts for end in part[:2] if end <= len(response))})
+    ends = (end for part in outcome.parts for end in (part.start, part.end))
+    bounds = sorted({0, len(response), *(end for end in ends if end <= len(response))})
     pieces: list[tuple[str, str]] = []
     for start, end in pairwise(bounds):
-        inside = [part for part in outcome.parts if part[0] <= start and end <= part[1]]
-        kind = "flagged" if any(part[3] for part in inside) else "read" if inside else ""
+        inside = [part for part in outcome.parts if part.start <= start and end <= part.end]
+        kind = "flagged" if any(part.flagged for part in inside) else "read" if inside else ""
         if pieces and pieces[-1][1] == kind:
             pieces[-1] = (pieces[-1][0] + response[start:end], kind)
         else:
@@ -164,7 +164,7 @@ def _before_and_after(fitted: Fitted) -> list[str]:
 
 
 def _reliability(fitted: Fitted) -> Markup:
-    groups = [("before", fitted.bins_before), ("after", fitted.bins_after)]
+    groups = {"before": fitted.bins_before, "after": fitted.bins_after}
     return charts.reliability(f"Reliability of {fitted.name} before and after", groups)
 
 
