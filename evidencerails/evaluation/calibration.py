@@ -235,9 +235,9 @@ def _fitted(
     before: Floats,
     after: Floats,
 ) -> Fitted:
-    qualities = [quality(held.labels, one, held.groups) for one in (before, after)]
-    bins = [[one._asdict() for one in metrics.reliability(held.labels, each)] for each in (before, after)]
-    return Fitted(name, settings, conclusion, *qualities, *bins)
+    first, second = (quality(held.labels, scores, held.groups) for scores in (before, after))
+    bins = [[one._asdict() for one in metrics.reliability(held.labels, scores)] for scores in (before, after)]
+    return Fitted(name, settings, conclusion, first, second, bins[0], bins[1])
 
 
 def quality(labels: Bools, probabilities: Floats, groups: Floats) -> dict[str, Any]:

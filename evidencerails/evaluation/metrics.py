@@ -306,7 +306,7 @@ def bootstrap_interval(
 
     if isinstance(metric, str) and metric not in INTERVAL_METRICS:
         raise ValueError(f"unknown metric {metric!r}; available: {', '.join(INTERVAL_METRICS)}")
-    function = INTERVAL_METRICS[metric] if isinstance(metric, str) else metric
+    function: Callable[[Any, Any], float] = INTERVAL_METRICS[metric] if isinstance(metric, str) else metric
     try:
         truth, values = checked(labels, scores)
     except UndefinedMetricError as error:

@@ -83,7 +83,7 @@ class Pairs(NamedTuple):
 
 def truthfulqa(record: Record, number: str) -> list[Row]:
     """Every reference answer, true or false; there is no evidence. Both the CSV's and the hub's field names."""
-    rows = []
+    rows: list[Row] = []
     for wrong, names in (
         (False, ("Correct Answers", "correct_answers")),
         (True, ("Incorrect Answers", "incorrect_answers")),
