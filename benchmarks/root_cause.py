@@ -293,7 +293,7 @@ def causes(turn: Turn) -> list[str]:
         }
     )  # fmt: skip
     settings = RootCauseSettings.model_validate(turn.settings)
-    found = causes_of(finding, ContextView.of(exchange, TODAY), settings, turn.disagreement)
+    found = causes_of(finding, ContextView(exchange, TODAY), settings, turn.disagreement)
     return [cause.cause for cause in found]
 
 

@@ -264,7 +264,7 @@ def redteam_categories() -> str:
 
 def evaluation_datasets() -> str:
     """Name, files and hub name of each public data set."""
-    from evidencerails.evaluation.datasets.registry import SOURCES
+    from evidencerails.evaluation.datasets.sources import SOURCES
 
     rows = ["| name | files | on the hub |", "|---|---|---|"]
     for name, source in SOURCES.items():

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Vectors = npt.NDArray[np.float32]
 
 ENGINE, MODEL = "evidencerails", "embedded"
-ENCODER_FOLDER = PACKAGE / "scoring" / "model"
+ENCODER_FOLDER = PACKAGE / "measures" / "model"
 HASHED_SIZE = 512
 _GROUP_LENGTHS = (3, 4)
 _TERM_WEIGHT, _WORD_WEIGHT, _GROUP_WEIGHT = 1.0, 0.3, 0.25

@@ -5,34 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from evidencerails.config import GuardConfig
 from evidencerails.exchange import Exchange
+from evidencerails.measures.base import MeasureContext
 from evidencerails.report import CheckResult
 
 if TYPE_CHECKING:
     from evidencerails.checks.knowledge.sources import Sources
-    from evidencerails.llm.cache import ReplyCache
-    from evidencerails.llm.prompts import PromptLibrary
-    from evidencerails.llm.sampling import Sampler
-    from evidencerails.llm.session import LlmSession
-    from evidencerails.nli.exchange_nli import ExchangeNli
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckContext:
+class CheckContext(MeasureContext):
     """What a check may use beside the exchange."""
 
-    config: GuardConfig
-    nli: ExchangeNli
-    """Shared by the checks of one exchange: none has a pair scored that another has asked about."""
-    prompts: PromptLibrary
-    llm: LlmSession | None = None
-    """The model that wrote the response, under this response's budget; None if there is none."""
-    judge: LlmSession | None = None
-    sampler: Sampler | None = None
-    """Draws further samples of the response; the samples of one turn are drawn once."""
-    cache: ReplyCache | None = None
-    """Replies of judges that this guard has read before."""
     sources: Sources | None = None
     """Sources of knowledge that the settings name."""
 

@@ -23,9 +23,9 @@ from evidencerails.exchange import Exchange, Sample, Span
 from evidencerails.llm.sampling import Sampler
 from evidencerails.measures.drift import DriftModel
 from evidencerails.measures.languages import unknown_language
-from evidencerails.measures.lexical import lexical_features
 from evidencerails.report import CheckResult, Finding
 from evidencerails.text.claimable import claim_sentences, clean
+from evidencerails.text.values import values_of
 
 DRIFT_THRESHOLD = 0.5
 """Mean drift over the samples from which a sentence is inconsistent: at least half of them say otherwise.
@@ -163,8 +163,9 @@ def wanted_samples(settings: ConsistencySettings, sentences: Sequence[Span]) -> 
 
 
 def _is_specific(sentence: Span) -> bool:
-    features = lexical_features(clean(sentence.text))
-    return bool(features.numbers or features.dates or features.names)
+    values = values_of(clean(sentence.text))
+    numbers = any(quantity.kind != "vague" for quantity in values.quantities)
+    return numbers or bool(values.temporal) or any(not name.is_initial for name in values.names)
 
 
 def _cannot_draw(sampler: Sampler | None) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.exchange import Span
-from evidencerails.measures.lexical import LexicalFeatures, lexical_features, stem_of
+from evidencerails.measures.lexical import word_weights
 from evidencerails.text.claimable import clean, makes_claim
 from evidencerails.text.claims import first_verb
 from evidencerails.text.sentences import split_sentences
@@ -160,8 +160,7 @@ def _are_about_the_same(first: _Qualifiers, second: _Qualifiers) -> bool:
 
 
 def _subject_words(sentence: Span) -> set[str]:
-    words: LexicalFeatures = lexical_features(clean(sentence.text))
-    return {*words.content, *(stem_of(name) or name for name in words.names)}
+    return set(word_weights(clean(sentence.text)))
 
 
 _SETS_RIGHT = re.compile(

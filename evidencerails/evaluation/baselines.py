@@ -1,4 +1,4 @@
-"""What anyone can do without a detector. A method is worth what it adds to these.
+"""What anyone can do without a detector. A method is as good as what it adds to these.
 
 `everything_flagged` calls every response hallucinated. `length` looks only at the number of words of the response,
 `unseen_words` only at the share of its content words that the evidence lacks. The last two get the best threshold (and
@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 
 from evidencerails.evaluation.metrics import Bools, Floats
 from evidencerails.evaluation.rows import Row
-from evidencerails.measures.lexical import lexical_features
+from evidencerails.measures.lexical import content_of
 
-NAMES = ("everything_flagged", "length", "unseen_words")
+FEATURES = ("length", "unseen_words")
+NAMES = ("everything_flagged", *FEATURES)
 
 
 def features(row: Row) -> dict[str, float]:
@@ -27,9 +28,9 @@ def features(row: Row) -> dict[str, float]:
 
 
 def _unseen(row: Row) -> float:
-    said = {word.casefold() for word in lexical_features(row.response).content}
-    known = {word.casefold() for text in row.evidence for word in lexical_features(text).content}
-    return len(said - known) / len(said) if said else 0.0
+    words = set(content_of(row.response))
+    known = {word for text in row.evidence for word in content_of(text)}
+    return len(words - known) / len(words) if words else 0.0
 
 
 def best_direction(labels: ArrayLike, values: ArrayLike) -> Floats:

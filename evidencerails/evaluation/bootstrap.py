@@ -1,8 +1,8 @@
 """Percentile bootstrap intervals (Efron and Tibshirani 1993, chapter 13): whole documents are drawn, and all metrics of
 one table share their resamples.
 
-scipy.stats.bootstrap draws single rows, and scikit-learn's metrics take one resample at a time. Here a resample is a
-row of weights, how often each row was drawn, and a metric is computed for a block of them.
+scipy.stats.bootstrap draws single rows, for one metric at a time. Here a resample is a row of weights, how often each
+row was drawn, and a metric is computed for a block of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evidencerails.evaluation import metrics
-from evidencerails.evaluation.metrics import Bools, Floats, Interval, UndefinedMetricError
+from evidencerails.evaluation.metrics import Bools, Floats, Interval, UndefinedMetricError, Weighted, of_sums, ratio
 
 BLOCK_CELLS = 250_000
 """Weights held at once: 2 MB, which stays in a processor's cache; one resample at least."""
@@ -24,8 +24,6 @@ SLOW_RESAMPLES = 200
 """For statistics that have no form for many resamples at once."""
 Groups: TypeAlias = "Sequence[Any] | NDArray[Any]"
 """The document of each row."""
-Weighted: TypeAlias = "Callable[[Floats], Floats]"
-"""Weights (block, rows) to a value for each resample; NaN where the metric is undefined."""
 
 
 class Estimate(NamedTuple):
@@ -39,32 +37,30 @@ class Estimate(NamedTuple):
 
 
 def of_metric(metric: Callable[[Any, Any], float], labels: Bools, scores: Floats) -> Estimate:
-    """A function of labels and scores; those of `metrics` have a form for many resamples at once."""
-    prepare = _WEIGHTED.get(metric)
-    if prepare is None:
-        return of_rows(
-            lambda table: metric(table[:, 0].astype(np.bool_), table[:, 1]), np.stack([labels, scores], axis=1)
-        )
-    return _estimate(lambda: metric(labels, scores), lambda: prepare(labels, scores), labels.size)
+    """A function of labels and scores; any but a `Metric` is slow."""
+    if not isinstance(metric, metrics.Metric):
+        table = np.stack([labels, scores], axis=1)
+        return of_rows(lambda rows: metric(rows[:, 0].astype(np.bool_), rows[:, 1]), table)
+    try:
+        return Estimate(metric(labels, scores), metric.weighted(labels, scores), labels.size)
+    except UndefinedMetricError as error:
+        return Estimate(None, _nan, labels.size, str(error))
 
 
 def of_ratio(above: ArrayLike, below: ArrayLike, reason: str = "nothing to divide by") -> Estimate:
     """A sum over the rows divided by another one."""
-    columns = [np.asarray(one, dtype=np.float64) for one in (above, below)]
-    total = columns[1].sum()
-    if total <= 0:
-        return Estimate(None, _nan, columns[1].size, reason)
-    return Estimate(float(columns[0].sum() / total), _of_sums(_ratio, *columns), columns[1].size)
+    return _of_sums(ratio, above, below, reason=reason)
 
 
 def of_ratio_of_ratios(first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike]) -> Estimate:
     """A ratio of sums divided by another one."""
-    columns = [np.asarray(one, dtype=np.float64) for one in (*first, *second)]
-    above, above_of, below, below_of = (column.sum() for column in columns)
-    if min(above_of, below_of, below) <= 0:
-        return Estimate(None, _nan, columns[0].size, "nothing to divide by")
-    of_weights = _of_sums(lambda a, b, c, d: _ratio(_ratio(a, b), _ratio(c, d)), *columns)
-    return Estimate(above / above_of / (below / below_of), of_weights, columns[0].size)
+    return _of_sums(lambda a, b, c, d: ratio(ratio(a, b), ratio(c, d)), *first, *second, reason="nothing to divide by")
+
+
+def _of_sums(formula: Callable[..., Floats], *columns: ArrayLike, reason: str) -> Estimate:
+    rows, of_weights = len(np.asarray(columns[0])), of_sums(formula, *columns)
+    value = float(of_weights(np.ones((1, rows)))[0])
+    return Estimate(value, of_weights, rows) if np.isfinite(value) else Estimate(None, _nan, rows, reason)
 
 
 def of_rows(statistic: Callable[[NDArray[Any]], float], table: ArrayLike) -> Estimate:
@@ -80,16 +76,12 @@ def of_rows(statistic: Callable[[NDArray[Any]], float], table: ArrayLike) -> Est
     def values(weights: Floats) -> Floats:
         return np.array([value(np.repeat(rows, drawn, axis=0)) for drawn in weights.astype(np.int64)])
 
-    return _estimate(lambda: float(statistic(rows)), lambda: values, len(rows))
-
-
-def _estimate(value: Callable[[], float], of_weights: Callable[[], Weighted], rows: int) -> Estimate:
-    if not rows:
-        return Estimate(None, _nan, rows, "no rows: no metric has a value")
+    if not len(rows):
+        return Estimate(None, _nan, 0, "no rows: no metric has a value")
     try:
-        return Estimate(value(), of_weights(), rows)
+        return Estimate(float(statistic(rows)), values, len(rows))
     except UndefinedMetricError as error:
-        return Estimate(None, _nan, rows, str(error))
+        return Estimate(None, _nan, len(rows), str(error))
 
 
 def interval(estimate: Estimate, **options: Any) -> Interval:
@@ -154,99 +146,5 @@ def ends(value: float, drawn: Floats, confidence: float = metrics.DEFAULT_CONFID
     return Interval(round(float(value), DIGITS), float(low), float(high))
 
 
-# The metrics for many resamples at once: each gives what `metrics` gives for the rows repeated by their weights.
-
-
 def _nan(weights: Floats) -> Floats:
     return np.full(len(weights), np.nan)
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    """Quotients; NaN where there is nothing to divide by."""
-    out = np.full(above.shape, np.nan)
-    np.divide(above, below, out=out, where=below > 0)
-    return out
-
-
-def _of_sums(formula: Callable[..., Floats], *columns: Floats) -> Weighted:
-    """A formula of the weighted sums of some columns."""
-    table = np.stack(columns, axis=1)
-    return lambda weights: formula(*(weights @ table).T)
-
-
-def _of_counts(formula: Callable[[Floats, Floats, Floats, Floats], Floats]) -> Callable[[Bools, Floats], Weighted]:
-    """A formula of true and false positives, false and true negatives."""
-
-    def prepare(labels: Bools, scores: Floats) -> Weighted:
-        flagged = scores >= 0.5
-        cells = (labels & flagged, ~labels & flagged, labels & ~flagged, ~labels & ~flagged)
-        return _of_sums(formula, *(cell.astype(np.float64) for cell in cells))
-
-    return prepare
-
-
-def _f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    found: Floats = np.where(tp + fn == 0, np.nan, _ratio(2 * tp, 2 * tp + fp + fn))
-    return found
-
-
-def _binned_gap(labels: Bools, scores: Floats, binning: metrics.Binning) -> Weighted:
-    places = metrics.bin_of(scores, metrics.DEFAULT_BINS, binning)
-    gaps = (np.where(places == number, scores - labels, 0.0) for number in range(metrics.DEFAULT_BINS))
-    return _of_sums(lambda *sums: _ratio(np.abs(sums[:-1]).sum(axis=0), sums[-1]), *gaps, np.ones(labels.size))
-
-
-def _ranked(labels: Bools, scores: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
-    """From weights to those of hallucinated rows and of all rows at or above each distinct score, (block, scores).
-
-    Rows are sorted once for all resamples.
-    """
-    order = np.argsort(-scores, kind="stable")
-    truth, ranked = labels[order].astype(np.float64), scores[order]
-    last = np.flatnonzero(np.r_[ranked[1:] != ranked[:-1], True])
-
-    def sums(weights: Floats) -> tuple[Floats, Floats]:
-        drawn = np.take(weights, order, axis=1)
-        hits, seen = np.cumsum(drawn * truth, axis=1), np.cumsum(drawn, axis=1)
-        return (hits, seen) if last.size == ranked.size else (hits[:, last], seen[:, last])
-
-    return sums
-
-
-def _auroc(labels: Bools, scores: Floats) -> Weighted:
-    sums = _ranked(labels, scores)
-
-    def values(weights: Floats) -> Floats:
-        hits, seen = sums(weights)
-        bad, all_bad = np.diff(hits, axis=1, prepend=0.0), hits[:, -1]
-        good = np.diff(seen, axis=1, prepend=0.0) - bad
-        above = np.einsum("ij,ij->i", hits - bad / 2, good)
-        return _ratio(above, all_bad * (seen[:, -1] - all_bad))
-
-    return values
-
-
-def _auprc(labels: Bools, scores: Floats) -> Weighted:
-    sums = _ranked(labels, scores)
-
-    def values(weights: Floats) -> Floats:
-        hits, seen = sums(weights)
-        precision = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
-        found = _ratio(np.einsum("ij,ij->i", np.diff(hits, axis=1, prepend=0.0), precision), hits[:, -1])
-        found[seen[:, -1] == hits[:, -1]] = np.nan
-        return found
-
-    return values
-
-
-_WEIGHTED: dict[Callable[..., float], Callable[[Bools, Floats], Weighted]] = {
-    metrics.auroc: _auroc,
-    metrics.auprc: _auprc,
-    metrics.brier: lambda labels, scores: _of_sums(_ratio, (scores - labels) ** 2, np.ones(labels.size)),
-    metrics.ece: lambda labels, scores: _binned_gap(labels, scores, "width"),
-    metrics.ece_by_mass: lambda labels, scores: _binned_gap(labels, scores, "mass"),
-    metrics.precision: _of_counts(lambda tp, fp, fn, tn: _ratio(tp, tp + fp)),
-    metrics.recall: _of_counts(lambda tp, fp, fn, tn: _ratio(tp, tp + fn)),
-    metrics.f1: _of_counts(_f1),
-    metrics.balanced_accuracy: _of_counts(lambda tp, fp, fn, tn: (_ratio(tp, tp + fn) + _ratio(tn, tn + fp)) / 2),
-}

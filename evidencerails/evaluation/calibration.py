@@ -1,5 +1,7 @@
-"""Fits what `settings.calibration` holds: a calibrator for each method, an ensemble, thresholds. Nothing is kept that
-is worse on documents it was not fitted on.
+"""Fits a calibrator for each method of a run, an ensemble, and thresholds.
+
+In: labelled scores. Out: the settings of `settings.calibration`. Nothing is kept that is worse on documents it was not
+fitted on.
 
 Documents are split once: most train, the rest are held out. Among the calibrators (temperature, Platt, isotonic) the
 one with the lowest cross-validated log loss over the training documents is fitted; it is refused where the raw score
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -20,7 +23,7 @@ from evidencerails.errors import InputError
 from evidencerails.evaluation import metrics
 from evidencerails.evaluation.bootstrap import interval, intervals, of_metric, of_ratio
 from evidencerails.evaluation.metrics import Bools, Floats
-from evidencerails.measures.calibrated import CLIP, calibrated, ensemble_score, log_odds
+from evidencerails.measures.calibrated import CLIP, calibrated, ensemble_score
 from evidencerails.settings.calibration import CalibratorName, EnsembleCalibration, MethodCalibration
 
 Predict: TypeAlias = "Callable[[Floats], Floats]"
@@ -95,25 +98,14 @@ def row_losses(labels: Bools, probabilities: Floats) -> Floats:
 
 def odds(scores: Floats) -> Floats:
     """Log-odds of many scores."""
-    return np.vectorize(log_odds, otypes=[np.float64])(scores)  # type: ignore[no-any-return]
+    bounded = np.clip(scores, CLIP, 1 - CLIP)
+    found: Floats = np.log(bounded / (1 - bounded))
+    return found
 
 
 def applied(how: MethodCalibration, scores: Floats) -> Floats:
     """Calibrated scores, by the very function that the engine uses."""
     return np.array([calibrated(float(score), how) for score in scores])
-
-
-def fit_one(kind: CalibratorName, labels: Bools, scores: Floats) -> MethodCalibration:
-    """A calibrator of one kind.
-
-    Raises:
-        InputError: the scores fall as hallucinations get more, or they are all equal.
-    """
-    if kind == "temperature":
-        return _temperature(labels, scores)
-    if kind == "platt":
-        return _platt(labels, scores)
-    return _isotonic(labels, scores)
 
 
 def _temperature(labels: Bools, scores: Floats) -> MethodCalibration:
@@ -152,6 +144,15 @@ def _isotonic(labels: Bools, scores: Floats) -> MethodCalibration:
     return MethodCalibration(method="isotonic", scores=tuple(distinct), probabilities=tuple(distinct.values()))
 
 
+def fit_one(kind: CalibratorName, labels: Bools, scores: Floats) -> MethodCalibration:
+    """A calibrator of one kind.
+
+    Raises:
+        InputError: the scores fall as hallucinations get more, or they are all equal.
+    """
+    return {"temperature": _temperature, "platt": _platt, "isotonic": _isotonic}[kind](labels, scores)
+
+
 def cross_validated(fit: Callable[[Rows], Predict], rows: Rows) -> float:
     """Mean log loss over folds of documents; infinite where the fit fails in one."""
     from sklearn.model_selection import GroupKFold
@@ -167,17 +168,16 @@ def cross_validated(fit: Callable[[Rows], Predict], rows: Rows) -> float:
     return float(np.mean(losses)) if losses else float("inf")
 
 
-def _predictor(how: MethodCalibration) -> Predict:
-    return lambda scores: applied(how, scores)
-
-
 def fit_method(name: str, rows: Rows, outside: Bools, kind: CalibratorName | None) -> Fitted:
     """The calibrator of a method: of `kind`, or of the one that cross-validates best."""
     train, held = rows.at(~outside), rows.at(outside)
-    losses = {
-        one: cross_validated(lambda part, one=one: _predictor(fit_one(one, part.labels, part.scores)), train)  # type: ignore[misc]
-        for one in ((kind,) if kind else CALIBRATORS)
-    }
+
+    def predictor(part: Rows, one: CalibratorName) -> Predict:
+        how = fit_one(one, part.labels, part.scores)
+        return lambda scores: applied(how, scores)
+
+    kinds = (kind,) if kind else CALIBRATORS
+    losses = {one: cross_validated(partial(predictor, one=one), train) for one in kinds}
     best = min(losses, key=lambda one: losses[one])
     if not np.isfinite(losses[best]):
         return _fitted(
@@ -200,7 +200,7 @@ def fit_ensemble(names: Sequence[str], rows: Rows, outside: Bools, seed: int) ->
         how = _ensemble(names, part, strength)
         return lambda scores: ensemble_scores(how, names, scores)
 
-    strength = min(STRENGTHS, key=lambda one: cross_validated(lambda part: predictor(part, one), train))
+    strength = min(STRENGTHS, key=lambda one: cross_validated(partial(predictor, strength=one), train))
     how = _ensemble(names, train, strength)
     together, single = ensemble_scores(how, names, held.scores), held.scores[:, best]
     gain = row_losses(held.labels, together) - row_losses(held.labels, single)
@@ -235,8 +235,9 @@ def _fitted(
     before: Floats,
     after: Floats,
 ) -> Fitted:
-    sides = [(quality(held.labels, one, held.groups), bins_of(held.labels, one)) for one in (before, after)]
-    return Fitted(name, settings, conclusion, sides[0][0], sides[1][0], sides[0][1], sides[1][1])
+    first, second = (quality(held.labels, scores, held.groups) for scores in (before, after))
+    bins = [[one._asdict() for one in metrics.reliability(held.labels, scores)] for scores in (before, after)]
+    return Fitted(name, settings, conclusion, first, second, bins[0], bins[1])
 
 
 def quality(labels: Bools, probabilities: Floats, groups: Floats) -> dict[str, Any]:
@@ -244,15 +245,10 @@ def quality(labels: Bools, probabilities: Floats, groups: Floats) -> dict[str, A
     estimates = {
         "log_loss": of_ratio(row_losses(labels, probabilities), np.ones(labels.size)),
         "brier": of_metric(metrics.brier, labels, probabilities),
-        "ece": of_metric(metrics.ece, labels, probabilities),
+        "ece": of_metric(metrics.ece_by_width, labels, probabilities),
         "auroc": of_metric(metrics.auroc, labels, probabilities),
     }
     return {name: one.as_dict() for name, one in intervals(estimates, groups=groups).items()}
-
-
-def bins_of(labels: Bools, probabilities: Floats) -> list[dict[str, float]]:
-    """Bins of the reliability diagram."""
-    return [one._asdict() for one in metrics.reliability(labels, probabilities)]
 
 
 class Threshold(NamedTuple):
@@ -278,13 +274,14 @@ def at(labels: Bools, scores: Floats, value: float) -> Threshold:
     )
 
 
-def candidates(scores: Floats) -> Floats:
-    """Between each two distinct scores, below all and above all; of very many, `MOST_CANDIDATES` evenly chosen."""
+def thresholds(labels: Bools, scores: Floats) -> list[Threshold]:
+    """What each threshold between two distinct scores, below all and above all does, rising; of very many,
+    `MOST_CANDIDATES` evenly chosen."""
     distinct = np.unique(scores)
     cuts: Floats = np.r_[distinct[0], (distinct[1:] + distinct[:-1]) / 2, min(1.0, float(distinct[-1]) + 1e-6)]
     if cuts.size > MOST_CANDIDATES:
         cuts = cuts[np.linspace(0, cuts.size - 1, MOST_CANDIDATES).round().astype(int)]
-    return cuts
+    return [at(labels, scores, float(cut)) for cut in cuts]
 
 
 def cheapest(labels: Bools, scores: Floats, false_abstention: float, leak: float) -> Threshold:
@@ -295,19 +292,15 @@ def cheapest(labels: Bools, scores: Floats, false_abstention: float, leak: float
     """
     if min(false_abstention, leak) < 0 or false_abstention + leak == 0:
         raise InputError(f"costs must not be negative, nor both 0; got {false_abstention:g} and {leak:g}")
-    order = candidates(scores)
-    clean, bad = np.sort(scores[~labels]), np.sort(scores[labels])
-    abstained = 1 - np.searchsorted(clean, order, side="left") / max(1, clean.size)
-    leaked = np.searchsorted(bad, order, side="left") / max(1, bad.size)
-    cost = false_abstention * abstained + leak * leaked
-    best = np.flatnonzero(np.isclose(cost, cost.min()))
-    return at(labels, scores, float(order[best[len(best) // 2]]))
+    each = thresholds(labels, scores)
+    costs = np.array([false_abstention * one.false_abstention_rate + leak * one.leak_rate for one in each])
+    best = np.flatnonzero(np.isclose(costs, costs.min()))
+    return each[best[len(best) // 2]]
 
 
 def for_recall(labels: Bools, scores: Floats, wanted: float) -> Threshold:
     """The highest threshold that still finds this share of the hallucinated rows."""
-    found = [one for value in candidates(scores) if 1 - (one := at(labels, scores, value)).leak_rate >= wanted]
-    return max(found, key=lambda one: one.value)
+    return [one for one in thresholds(labels, scores) if 1 - one.leak_rate >= wanted][-1]
 
 
 def for_precision(labels: Bools, scores: Floats, wanted: float) -> Threshold:
@@ -316,9 +309,9 @@ def for_precision(labels: Bools, scores: Floats, wanted: float) -> Threshold:
     Raises:
         InputError: no threshold reaches it.
     """
-    each = [at(labels, scores, value) for value in candidates(scores)]
-    found = [one for one in each if one.precision is not None and one.precision >= wanted]
-    if not found:
+    each = [one for one in thresholds(labels, scores) if one.precision is not None]
+    found = next((one for one in each if (one.precision or 0.0) >= wanted), None)
+    if found is None:
         best = max((one.precision or 0.0 for one in each), default=0.0)
         raise InputError(f"no threshold has a precision of {wanted:g} on the training rows; the best is {best:.3f}")
-    return min(found, key=lambda one: one.value)
+    return found

@@ -9,6 +9,7 @@ from heapq import heappush, heappushpop
 
 import numpy as np
 
+from evidencerails.evaluation.baselines import FEATURES
 from evidencerails.evaluation.metrics import Bools, Floats
 from evidencerails.evaluation.outcomes import Outcome, Overlap
 
@@ -25,16 +26,11 @@ class Table:
         self.rows = 0
 
     def add(self, **values: float | None) -> None:
-        """Add a row; a column that is new has NaN above it, one that is not named gets NaN."""
-        for name in values.keys() - self._columns.keys():
-            self._columns[name] = array("d", [float("nan")] * self.rows)
+        """Add a row; a column that is not named gets NaN."""
         for name, column in self._columns.items():
             value = values.get(name)
             column.append(float("nan") if value is None else value)
         self.rows += 1
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._columns
 
     def __getitem__(self, name: str) -> Floats:
         column = self._columns[name]
@@ -55,7 +51,7 @@ class Columns:
 
     def __init__(self) -> None:
         self.responses = Table("label", "status", "score", "grade", "latency_ms", "llm_calls", "tokens", "group")
-        self.baselines = Table()
+        self.baselines = Table(*FEATURES)
         self.claims = _units()
         """Their label is the response's."""
         self.gold_claims = _units()
@@ -116,7 +112,7 @@ class Columns:
 
     @property
     def verified(self) -> Bools:
-        """Rows that the method said something about."""
+        """Rows that the method has a verdict on."""
         return self.responses["status"] >= 0
 
     @property

@@ -1,7 +1,7 @@
 """Two runs over the same rows: is the difference more than chance?
 
 McNemar's exact test on the rows that only one of them judges rightly (unverified is wrong), and paired bootstrap
-intervals of the differences of the metrics, whole documents drawn. DeLong's test of the AUROCs stands beside them.
+intervals of the differences of the metrics, whole documents drawn. DeLong's test of the AUROCs is given beside them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from evidencerails.evaluation.metrics import Bools, Floats, Interval, UndefinedM
 from evidencerails.evaluation.outcomes import Outcome
 
 
-class Said(NamedTuple):
-    """What one run said about a row."""
+class RowVerdict(NamedTuple):
+    """The verdict of one run on a row."""
 
     label: bool
     right: bool
@@ -29,18 +29,18 @@ class Said(NamedTuple):
     document: str
 
 
-def said(outcomes: Iterable[Outcome], method: str) -> dict[str, Said]:
-    """What a method said, by row; unverified rows get the wrong flag and the wrong score."""
+def verdicts_of(outcomes: Iterable[Outcome], method: str) -> dict[str, RowVerdict]:
+    """The verdicts of a method by row; unverified rows get the wrong flag and the wrong score."""
     found = {}
     for one in outcomes:
         if one.method == method:
             flag = one.flagged if one.status != "unverified" else not one.hallucinated
             score = float(not one.hallucinated) if one.status == "unverified" or one.score is None else one.score
-            found[one.id] = Said(one.hallucinated, flag == one.hallucinated, flag, score, one.document)
+            found[one.id] = RowVerdict(one.hallucinated, flag == one.hallucinated, flag, score, one.document)
     return found
 
 
-def comparison(first: dict[str, Said], second: dict[str, Said], names: tuple[str, str]) -> dict[str, Any]:
+def comparison(first: dict[str, RowVerdict], second: dict[str, RowVerdict], names: tuple[str, str]) -> dict[str, Any]:
     """The comparison of the second with the first, on the rows that both have and label alike.
 
     `differences` are second minus first; `p_mcnemar` is None where they are right on the same rows, `p_delong` where
@@ -64,14 +64,14 @@ def comparison(first: dict[str, Said], second: dict[str, Said], names: tuple[str
     }
 
 
-def _p_delong(first: list[Said], second: list[Said]) -> float | None:
+def _p_delong(first: list[RowVerdict], second: list[RowVerdict]) -> float | None:
     try:
         return delong([one.label for one in first], [one.score for one in first], [one.score for one in second]).p
     except UndefinedMetricError:
         return None
 
 
-def _differences(first: list[Said], second: list[Said]) -> dict[str, dict[str, Any]]:
+def _differences(first: list[RowVerdict], second: list[RowVerdict]) -> dict[str, dict[str, Any]]:
     labels = np.array([one.label for one in first], dtype=np.bool_)
     groups = [one.document for one in first]
     found = {}

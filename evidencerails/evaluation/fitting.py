@@ -18,7 +18,6 @@ from evidencerails.errors import InputError
 from evidencerails.evaluation.calibration import (
     Fitted,
     Rows,
-    Threshold,
     applied,
     at,
     cheapest,
@@ -29,7 +28,7 @@ from evidencerails.evaluation.calibration import (
     for_recall,
     split,
 )
-from evidencerails.evaluation.metrics import Bools, Floats
+from evidencerails.evaluation.metrics import Floats
 from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.runs import outcomes_in, read_header
 from evidencerails.settings.calibration import CalibratorName, EnsembleCalibration, MethodCalibration
@@ -89,29 +88,29 @@ def calibrate(run: Path, methods: Sequence[str], wanted: Wanted) -> Calibration:
     outside = {name: split(rows[name], wanted.held_out, wanted.seed) for name in names}
     fitted = [fit_method(name, rows[name], outside[name], wanted.kind) for name in names]
     kept = {one.name: one.settings for one in fitted if isinstance(one.settings, MethodCalibration)}
-    scores = {name: _calibrated(rows[name].scores, kept.get(name)) for name in names}
     if len(names) > 1:
         common = _together(names, found, kept)
         if common is None:
             raise InputError("no row was verified by all methods; calibrate them one by one with --method")
         fitted.append(fit_ensemble(names, common, split(common, wanted.held_out, wanted.seed), wanted.seed))
     ensemble = next((one.settings for one in fitted if isinstance(one.settings, EnsembleCalibration)), None)
-    chosen = {name: _threshold(rows[name]._replace(scores=scores[name]), outside[name], wanted) for name in names}
-    settings = _settings(fitted, header, len(next(iter(rows.values())).labels))
-    bars = {name: _worst_claims(found[name]) for name in names if name in BY_CLAIM}
-    for name, worst in bars.items():
-        chosen[f"{name}, worst claim"] = _threshold(worst, split(worst, wanted.held_out, wanted.seed), wanted)
-    if bars:
-        bar = chosen[f"{next(iter(bars))}, worst claim"]["training"]["value"]
-        settings["grounding"] = {"max_unsupported_score": round(min(1.0, bar), 4)}
+    settings = _settings(fitted, header, len(rows[names[0]].labels))
+
+    judged = {name: one._replace(scores=_calibrated(one.scores, kept.get(name))) for name, one in rows.items()}
+    by_claim = [name for name in names if name in BY_CLAIM]
+    judged |= {f"{name}, worst claim": _worst_claims(found[name]) for name in by_claim}
     report = _report_rows(names, found, kept, ensemble)
     if report is not None:
-        chosen[REPORT] = _threshold(report, split(report, wanted.held_out, wanted.seed), wanted)
-        if wanted.gate:
-            limit = round(min(1.0, chosen[REPORT]["training"]["value"]), 6)
-            settings["quality_gate"] = {"max_hallucination_score": limit}
+        judged[REPORT] = report
     elif wanted.gate:
         raise InputError("--gate limits the score of reports, which comes from checks; the run has only measures")
+    chosen = {name: _threshold(one, wanted) for name, one in judged.items()}
+    if by_claim:
+        limit = chosen[f"{by_claim[0]}, worst claim"]["training"]["value"]
+        settings["grounding"] = {"max_unsupported_score": round(min(1.0, limit), 4)}
+    if wanted.gate:
+        limit = chosen[REPORT]["training"]["value"]
+        settings["quality_gate"] = {"max_hallucination_score": round(min(1.0, limit), 6)}
     first = names[0]
     return Calibration(
         fitted=fitted,
@@ -143,7 +142,7 @@ def _rows(outcomes: Sequence[Outcome]) -> Rows:
 
 def _worst_claims(outcomes: Sequence[Outcome]) -> Rows:
     """Each response with the score of its worst claim; one without claims has 0."""
-    worst = [max((part[2] for part in one.parts if part[2] is not None), default=0.0) for one in outcomes]
+    worst = [max((p.score for p in one.parts if p.score is not None), default=0.0) for one in outcomes]
     return _rows(outcomes)._replace(scores=np.array(worst, dtype=np.float64))
 
 
@@ -181,8 +180,9 @@ def _report_rows(
     return rows._replace(scores=ensemble_scores(ensemble, wanted, rows.scores) if ensemble else rows.scores.max(axis=1))
 
 
-def _threshold(rows: Rows, outside: Bools, wanted: Wanted) -> dict[str, Any]:
+def _threshold(rows: Rows, wanted: Wanted) -> dict[str, Any]:
     """The threshold chosen on the training documents, and what it does on the held-out ones."""
+    outside = split(rows, wanted.held_out, wanted.seed)
     labels, scores = rows.labels[~outside], rows.scores[~outside]
     if wanted.recall is not None:
         chosen = for_recall(labels, scores, wanted.recall)
@@ -190,7 +190,7 @@ def _threshold(rows: Rows, outside: Bools, wanted: Wanted) -> dict[str, Any]:
         chosen = for_precision(labels, scores, wanted.precision)
     else:
         chosen = cheapest(labels, scores, wanted.false_abstention_cost, wanted.leak_cost)
-    held: Threshold = at(rows.labels[outside], rows.scores[outside], chosen.value)
+    held = at(rows.labels[outside], rows.scores[outside], chosen.value)
     return {"training": chosen._asdict(), "held_out": held._asdict()}
 
 

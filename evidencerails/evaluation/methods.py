@@ -69,7 +69,7 @@ async def verdict_of(guard: Guard, method: str, row: Row) -> Verdict:
 
 
 def _of_check(report: Report, method: str) -> Verdict:
-    """A check that had nothing to do said nothing about the row: it counts as unverified here."""
+    """A check that had nothing to do has no verdict on the row: it counts as unverified here."""
     result = report.checks[method]
     status = "unverified" if result.status == "skipped" else result.status
     return Verdict(

@@ -1,15 +1,18 @@
 """Metrics of a detector: labels are true for hallucinated, scores are higher the more speaks for a hallucination.
 
-Values come from scikit-learn where it has the metric; `bootstrap_interval` puts an interval on each. A metric without a
-value for the rows at hand (AUROC of one class) raises `UndefinedMetricError`; a `NaN` among the scores is a mistake of
-the caller and raises `ValueError`. Neither ever becomes a number.
+Each metric has one definition, over weighted rows and for many weightings at once: with a weight of 1 each it is the
+metric, with the weights of resamples it gives its bootstrap interval (`bootstrap_interval`). scikit-learn takes one
+weighting at a time, which is too slow for that; the tests compare with it.
+
+A metric without a value for the rows at hand (AUROC of one class) raises `UndefinedMetricError`; a `NaN` among the
+scores is a mistake of the caller and raises `ValueError`. Neither ever becomes a number.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +22,8 @@ from evidencerails.errors import EvidencerailsError, MissingExtraError
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Binning = Literal["width", "mass"]
+Weighted: TypeAlias = "Callable[[Floats], Floats]"
+"""Weights (block, rows) to a value for each weighting; NaN where the metric is undefined."""
 DEFAULT_BINS = 10
 DEFAULT_RESAMPLES = 1000
 DEFAULT_CONFIDENCE = 0.95
@@ -50,6 +55,15 @@ class Bin(NamedTuple):
     rows: int
     mean_probability: float
     share_hallucinated: float
+
+
+class Confusion(NamedTuple):
+    """Counts at one threshold."""
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
 
 
 def library(name: str) -> Any:
@@ -88,30 +102,142 @@ def checked(labels: ArrayLike, scores: ArrayLike, *, probabilities: bool = False
     return given.astype(np.bool_), values
 
 
-def _both_classes(labels: Bools, name: str) -> None:
-    if labels.all() or not labels.any():
-        only = "hallucinated" if labels.all() else "clean"
-        raise UndefinedMetricError(f"{name} is undefined: all {labels.size} rows are {only}")
+class Metric:
+    """A metric of labels and scores; `metric(labels, scores)` is its value.
+
+    Args:
+        title: its name in messages.
+        weighted: from labels and scores to a function of weights.
+        probabilities: the scores must be in [0, 1].
+
+    Raises (when called):
+        ValueError: as `checked`.
+        UndefinedMetricError: it has no value for these rows.
+    """
+
+    def __init__(
+        self, title: str, weighted: Callable[[Bools, Floats], Weighted], *, probabilities: bool = False
+    ) -> None:
+        self.title, self.weighted, self._probabilities = title, weighted, probabilities
+
+    def __call__(self, labels: ArrayLike, scores: ArrayLike) -> float:
+        truth, values = checked(labels, np.asarray(scores, dtype=np.float64), probabilities=self._probabilities)
+        value = float(self.weighted(truth, values)(np.ones((1, truth.size)))[0])
+        if np.isfinite(value):
+            return value
+        if self.title == "precision":
+            raise UndefinedMetricError("precision is undefined: no row was flagged")
+        only = "hallucinated" if truth.all() else "clean"
+        raise UndefinedMetricError(f"{self.title} is undefined: all {truth.size} rows are {only}")
 
 
-def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Probability that a hallucinated row scores above a clean one, ties counting half; constant scores give 0.5."""
-    truth, values = checked(labels, scores)
-    _both_classes(truth, "AUROC")
-    return float(library("sklearn.metrics").roc_auc_score(truth, values))
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Quotients; NaN where there is nothing to divide by."""
+    out = np.full(above.shape, np.nan)
+    np.divide(above, below, out=out, where=below > 0)
+    return out
 
 
-def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
-    """Average precision: precision at each distinct score weighted by the recall it adds; chance is the base rate."""
-    truth, values = checked(labels, scores)
-    _both_classes(truth, "AUPRC")
-    return float(library("sklearn.metrics").average_precision_score(truth, values))
+def of_sums(formula: Callable[..., Floats], *columns: ArrayLike) -> Weighted:
+    """A formula of the weighted sums of some columns."""
+    table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
+    return lambda weights: formula(*(weights @ table).T)
 
 
-def brier(labels: ArrayLike, probabilities: ArrayLike) -> float:
-    """Mean squared distance of probability and outcome, in [0, 1]; 0 is perfect, 0.25 is what a constant 0.5 gets."""
-    truth, values = checked(labels, probabilities, probabilities=True)
-    return float(library("sklearn.metrics").brier_score_loss(truth, values, pos_label=True))
+def _cells(labels: Bools, scores: Floats) -> tuple[Bools, ...]:
+    """Which rows are true and false positives, false and true negatives."""
+    flagged = scores >= 0.5
+    return labels & flagged, ~labels & flagged, labels & ~flagged, ~labels & ~flagged
+
+
+def _of_counts(formula: Callable[[Floats, Floats, Floats, Floats], Floats]) -> Callable[[Bools, Floats], Weighted]:
+    """A formula of the weights of true and false positives, false and true negatives."""
+    return lambda labels, flags: of_sums(formula, *_cells(labels, flags))
+
+
+def _ranked(labels: Bools, scores: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """From weights to those of hallucinated rows and of all rows at or above each distinct score, (block, scores).
+
+    Rows are sorted once for all weightings.
+    """
+    order = np.argsort(-scores, kind="stable")
+    truth, ranked = labels[order].astype(np.float64), scores[order]
+    last = np.flatnonzero(np.r_[ranked[1:] != ranked[:-1], True])
+
+    def sums(weights: Floats) -> tuple[Floats, Floats]:
+        drawn = np.take(weights, order, axis=1)
+        hits, seen = np.cumsum(drawn * truth, axis=1), np.cumsum(drawn, axis=1)
+        return (hits, seen) if last.size == ranked.size else (hits[:, last], seen[:, last])
+
+    return sums
+
+
+def _auroc(labels: Bools, scores: Floats) -> Weighted:
+    sums = _ranked(labels, scores)
+
+    def values(weights: Floats) -> Floats:
+        hits, seen = sums(weights)
+        bad, all_bad = np.diff(hits, axis=1, prepend=0.0), hits[:, -1]
+        good = np.diff(seen, axis=1, prepend=0.0) - bad
+        above = np.einsum("ij,ij->i", hits - bad / 2, good)
+        return ratio(above, all_bad * (seen[:, -1] - all_bad))
+
+    return values
+
+
+def _auprc(labels: Bools, scores: Floats) -> Weighted:
+    sums = _ranked(labels, scores)
+
+    def values(weights: Floats) -> Floats:
+        hits, seen = sums(weights)
+        precisions = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
+        found = ratio(np.einsum("ij,ij->i", np.diff(hits, axis=1, prepend=0.0), precisions), hits[:, -1])
+        found[seen[:, -1] == hits[:, -1]] = np.nan
+        return found
+
+    return values
+
+
+def _ece(binning: Binning) -> Callable[[Bools, Floats], Weighted]:
+    """The calibration error over the bins of all rows."""
+
+    def weighted(labels: Bools, scores: Floats) -> Weighted:
+        places = bin_of(scores, DEFAULT_BINS, binning)
+        gaps = (np.where(places == number, scores - labels, 0.0) for number in range(DEFAULT_BINS))
+        return of_sums(lambda *sums: ratio(np.abs(sums[:-1]).sum(axis=0), sums[-1]), *gaps, np.ones(labels.size))
+
+    return weighted
+
+
+auroc = Metric("AUROC", _auroc)
+"""Probability that a hallucinated row scores above a clean one, ties counting half; constant scores give 0.5."""
+auprc = Metric("AUPRC", _auprc)
+"""Average precision: precision at each distinct score weighted by the recall it adds; chance is the base rate."""
+brier = Metric("Brier score", lambda labels, scores: of_sums(ratio, (scores - labels) ** 2, np.ones(labels.size)),
+               probabilities=True)  # fmt: skip
+"""Mean squared distance of probability and outcome, in [0, 1]; 0 is perfect, 0.25 is what a constant 0.5 gets."""
+precision = Metric("precision", _of_counts(lambda tp, fp, fn, tn: ratio(tp, tp + fp)))
+"""Share of flagged rows that are hallucinated; undefined where nothing is flagged. Flags are scores from 0.5 on."""
+recall = Metric("recall", _of_counts(lambda tp, fp, fn, tn: ratio(tp, tp + fn)))
+"""Share of hallucinated rows that are flagged; undefined where no row is hallucinated."""
+f1 = Metric("F1", _of_counts(lambda tp, fp, fn, tn: np.where(tp + fn == 0, np.nan, ratio(2 * tp, 2 * tp + fp + fn))))
+"""Harmonic mean of precision and recall; 0 where nothing is flagged, undefined where no row is hallucinated."""
+balanced_accuracy = Metric(
+    "balanced accuracy", _of_counts(lambda tp, fp, fn, tn: (ratio(tp, tp + fn) + ratio(tn, tn + fp)) / 2)
+)
+"""Mean of the shares of both classes that are judged rightly; 0.5 is chance."""
+ece_by_width = Metric("ECE", _ece("width"), probabilities=True)
+ece_by_mass = Metric("ECE", _ece("mass"), probabilities=True)
+"""`ece` over bins of equal widths, and of equal numbers of rows."""
+INTERVAL_METRICS = {"auroc": auroc, "auprc": auprc, "brier": brier, "ece": ece_by_width, "precision": precision,
+                    "recall": recall, "f1": f1, "balanced_accuracy": balanced_accuracy}  # fmt: skip
+"""Metrics that `bootstrap_interval` knows by name."""
+
+
+def confusion(labels: ArrayLike, flagged: ArrayLike) -> Confusion:
+    """Counts of flagged and passed rows by their label."""
+    cells = _cells(*checked(labels, np.asarray(flagged, dtype=np.float64)))
+    return Confusion(*(int(cell.sum()) for cell in cells))
 
 
 def ece(labels: ArrayLike, probabilities: ArrayLike, bins: int = DEFAULT_BINS, *, binning: Binning = "width") -> float:
@@ -125,11 +251,6 @@ def ece(labels: ArrayLike, probabilities: ArrayLike, bins: int = DEFAULT_BINS, *
     return float(sum(one.rows * abs(one.mean_probability - one.share_hallucinated) for one in found) / total)
 
 
-def ece_by_mass(labels: ArrayLike, probabilities: ArrayLike) -> float:
-    """`ece` over bins of equal numbers of rows."""
-    return ece(labels, probabilities, binning="mass")
-
-
 def reliability(
     labels: ArrayLike, probabilities: ArrayLike, bins: int = DEFAULT_BINS, *, binning: Binning = "width"
 ) -> list[Bin]:
@@ -138,12 +259,10 @@ def reliability(
     places = bin_of(values, bins, binning)
     found = []
     for number in np.unique(places):
-        inside = places == number
-        ends = (
-            (number / bins, (number + 1) / bins) if binning == "width" else (values[inside].min(), values[inside].max())
-        )
-        mean, share = float(values[inside].mean()), float(truth[inside].mean())
-        found.append(Bin(float(ends[0]), float(ends[1]), int(inside.sum()), mean, share))
+        inside = values[places == number]
+        ends = (number / bins, (number + 1) / bins) if binning == "width" else (inside.min(), inside.max())
+        share = float(truth[places == number].mean())
+        found.append(Bin(float(ends[0]), float(ends[1]), inside.size, float(inside.mean()), share))
     return found
 
 
@@ -160,58 +279,6 @@ def bin_of(values: Floats, bins: int, binning: Binning) -> NDArray[np.intp]:
         return first_rank * bins // values.size
     inner = np.arange(1, bins) / bins  # a product such as .29 * 100 falls short of its bin
     return np.searchsorted(inner, values, side="right")
-
-
-class Confusion(NamedTuple):
-    """Counts at one threshold."""
-
-    tp: int
-    fp: int
-    fn: int
-    tn: int
-
-
-def confusion(labels: ArrayLike, flagged: ArrayLike) -> Confusion:
-    """Counts of flagged and passed rows by their label."""
-    truth, flags = _flags(labels, flagged)
-    tn, fp, fn, tp = library("sklearn.metrics").confusion_matrix(truth, flags, labels=[False, True]).ravel()
-    return Confusion(int(tp), int(fp), int(fn), int(tn))
-
-
-def _flags(labels: ArrayLike, flagged: ArrayLike) -> tuple[Bools, Bools]:
-    truth, said = checked(labels, np.asarray(flagged, dtype=np.float64))
-    return truth, said >= 0.5
-
-
-def precision(labels: ArrayLike, flagged: ArrayLike) -> float:
-    """Share of flagged rows that are hallucinated; undefined where nothing is flagged."""
-    truth, flags = _flags(labels, flagged)
-    if not flags.any():
-        raise UndefinedMetricError("precision is undefined: no row was flagged")
-    return float(library("sklearn.metrics").precision_score(truth, flags))
-
-
-def recall(labels: ArrayLike, flagged: ArrayLike) -> float:
-    """Share of hallucinated rows that are flagged; undefined where no row is hallucinated."""
-    truth, flags = _flags(labels, flagged)
-    if not truth.any():
-        raise UndefinedMetricError("recall is undefined: no row is hallucinated")
-    return float(library("sklearn.metrics").recall_score(truth, flags))
-
-
-def f1(labels: ArrayLike, flagged: ArrayLike) -> float:
-    """Harmonic mean of precision and recall; 0 where nothing is flagged, undefined where no row is hallucinated."""
-    truth, flags = _flags(labels, flagged)
-    if not truth.any():
-        raise UndefinedMetricError("F1 is undefined: no row is hallucinated")
-    return float(library("sklearn.metrics").f1_score(truth, flags))
-
-
-def balanced_accuracy(labels: ArrayLike, flagged: ArrayLike) -> float:
-    """Mean of the shares of both classes that are judged rightly; 0.5 is chance."""
-    truth, flags = _flags(labels, flagged)
-    _both_classes(truth, "balanced accuracy")
-    return float(library("sklearn.metrics").balanced_accuracy_score(truth, flags))
 
 
 def bootstrap_interval(
@@ -239,7 +306,7 @@ def bootstrap_interval(
 
     if isinstance(metric, str) and metric not in INTERVAL_METRICS:
         raise ValueError(f"unknown metric {metric!r}; available: {', '.join(INTERVAL_METRICS)}")
-    function = globals()[metric] if isinstance(metric, str) else metric
+    function: Callable[[Any, Any], float] = INTERVAL_METRICS[metric] if isinstance(metric, str) else metric
     try:
         truth, values = checked(labels, scores)
     except UndefinedMetricError as error:
@@ -248,7 +315,3 @@ def bootstrap_interval(
         raise ValueError(f"groups must have one entry a row, got {len(groups)} for {truth.size} rows")
     estimate = bootstrap.of_metric(function, truth, values)
     return bootstrap.interval(estimate, groups=groups, resamples=resamples, confidence=confidence, seed=seed)
-
-
-INTERVAL_METRICS = ("auroc", "auprc", "brier", "ece", "precision", "recall", "f1", "balanced_accuracy")
-"""Metrics that have a name here."""

@@ -1,4 +1,4 @@
-"""What a method said about a row, as one line of a file: all that the metrics need, without the texts."""
+"""The verdict of a method on a row, as one line of a file: all that the metrics need, without the texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evidencerails.report import Status
 
 
 class Part(NamedTuple):
-    """What a method said about a part of the response."""
+    """The verdict of a method on a part of the response."""
 
     start: int
     end: int
@@ -25,7 +25,7 @@ class Part(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a method said about a response."""
+    """The verdict of a method on a response."""
 
     status: Status
     score: float | None
@@ -59,14 +59,14 @@ class Outcome(Value):
     latency_ms: float = 0.0
     llm_calls: int = 0
     tokens: int = 0
-    parts: tuple[tuple[int, int, float | None, bool], ...] = ()
-    """Start, end, score and flag of each claim the method judged."""
+    parts: tuple[Part, ...] = ()
+    """Each claim the method judged."""
     gold_parts: tuple[bool, ...] | None = None
     """For each part whether it touches a hallucinated span; None where the data set has no spans."""
     sentences: tuple[tuple[bool, float | None, bool], ...] = ()
-    """Label, score and flag of each judged sentence that stands in the response."""
+    """Label, score and flag of each judged sentence that is in the response."""
     lost_sentences: int = 0
-    """Judged sentences that do not stand in the response."""
+    """Judged sentences that are not in the response."""
     characters: Overlap | None = None
     words: Overlap | None = None
     baselines: dict[str, float] = Field(default_factory=dict)
@@ -98,7 +98,7 @@ def outcome_of(row: Row, method: str, verdict: Verdict, baselines: dict[str, flo
         latency_ms=round(verdict.latency_ms, 3),
         llm_calls=verdict.llm_calls,
         tokens=verdict.tokens,
-        parts=tuple((p.start, p.end, p.score, p.flagged) for p in verdict.parts),
+        parts=verdict.parts,
         gold_parts=tuple(_touches(p.start, p.end, row.spans or ()) for p in verdict.parts) if has_spans else None,
         sentences=sentences,
         lost_sentences=lost,
@@ -109,7 +109,7 @@ def outcome_of(row: Row, method: str, verdict: Verdict, baselines: dict[str, flo
 
 
 def _sentences(row: Row, verdict: Verdict) -> tuple[tuple[tuple[bool, float | None, bool], ...], int]:
-    """Each judged sentence with the worst of the parts that stand in it; without any part it makes no claim: 0.0."""
+    """Each judged sentence with the worst of the parts in it; without any part it makes no claim: 0.0."""
     if verdict.status == "unverified":
         return (), 0
     found: list[tuple[bool, float | None, bool]] = []
@@ -137,26 +137,19 @@ def _touches(start: int, end: int, spans: Sequence[tuple[int, int]]) -> bool:
     return any(_shared(start, end, *span) > 0 for span in spans)
 
 
-def character_overlap(said: Sequence[tuple[int, int]], gold: Sequence[tuple[int, int]]) -> Overlap:
-    """Characters in both, only in what was said, and only in the gold spans; overlapping spans count once."""
-    marked, wanted = _units(said), _units(gold)
-    return Overlap(len(marked & wanted), len(marked - wanted), len(wanted - marked))
+def character_overlap(marked: Sequence[tuple[int, int]], gold: Sequence[tuple[int, int]]) -> Overlap:
+    """Characters in both, only in the marked spans, and only in the gold ones; overlapping spans count once."""
+    return _overlap(*({place for span in spans for place in range(*span)} for spans in (marked, gold)))
 
 
-def word_overlap(response: str, said: Sequence[tuple[int, int]], gold: Sequence[tuple[int, int]]) -> Overlap:
+def word_overlap(response: str, marked: Sequence[tuple[int, int]], gold: Sequence[tuple[int, int]]) -> Overlap:
     """The same by words (runs without white space); a word belongs to a span that covers any of its characters."""
-    words = _words(response)
-    marked = {place for place, word in enumerate(words) if _touches(*word, said)}
-    wanted = {place for place, word in enumerate(words) if _touches(*word, gold)}
-    return Overlap(len(marked & wanted), len(marked - wanted), len(wanted - marked))
+    words = [word.span() for word in re.finditer(r"\S+", response)]
+    return _overlap(*({n for n, word in enumerate(words) if _touches(*word, spans)} for spans in (marked, gold)))
 
 
-def _units(spans: Sequence[tuple[int, int]]) -> set[int]:
-    return {place for start, end in spans for place in range(start, end)}
-
-
-def _words(response: str) -> list[tuple[int, int]]:
-    return [word.span() for word in re.finditer(r"\S+", response)]
+def _overlap(marked: set[int], gold: set[int]) -> Overlap:
+    return Overlap(len(marked & gold), len(marked - gold), len(gold - marked))
 
 
 def read_outcome(line: str) -> Outcome:

@@ -1,7 +1,7 @@
 """The metrics of a run with their intervals, ready for JSON.
 
 A metric is `{value, low, high}`, a 95 % bootstrap interval over documents; where it is undefined the value is null and
-`reason` says why. The values count the rows that the method said something about. `conservative`, where it stands,
+`reason` says why. The values count the rows that the method has a verdict on. `conservative`, where it is given,
 counts every unverified row as wrong: as passed if hallucinated, as flagged with certainty if clean.
 """
 
@@ -31,7 +31,7 @@ from evidencerails.evaluation.metrics import Bools, Floats, Interval
 MOST_POINTS = 200
 """Of a curve in the results."""
 SCORE_BINS, LATENCY_BINS = 20, 30
-_SCORE_METRICS = {"auroc": metrics.auroc, "auprc": metrics.auprc, "brier": metrics.brier, "ece": metrics.ece,
+_SCORE_METRICS = {"auroc": metrics.auroc, "auprc": metrics.auprc, "brier": metrics.brier, "ece": metrics.ece_by_width,
                   "ece_mass": metrics.ece_by_mass}  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def baseline_metrics(columns: Columns, *, seed: int = 0) -> dict[str, Metrics]:
         if name == "everything_flagged":
             values, flags = np.ones(truth.size), np.ones(truth.size, dtype=np.bool_)
         else:
-            seen = columns.baselines[name] if name in columns.baselines else np.empty(0)
+            seen = columns.baselines[name]
             if not seen.size or not np.isfinite(seen).all():
                 reason = Interval(None, reason="rows without evidence").as_dict()
                 found[name] = dict.fromkeys(("f1", "balanced_accuracy", "auroc", "auprc"), reason)

@@ -1,4 +1,4 @@
-"""One row of an evaluation: a response, what it stands on, and what people say about it."""
+"""One row of an evaluation: a response, its evidence, and how people judged it."""
 
 from __future__ import annotations
 

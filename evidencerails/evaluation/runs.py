@@ -42,7 +42,7 @@ class RunFile:
     Args:
         path: the file; made if need be.
         header: of this run.
-        fresh: throw away what the file holds.
+        fresh: discard what the file has.
 
     Raises:
         RunFileError: the file is another run's, or no run's.

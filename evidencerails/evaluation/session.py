@@ -15,7 +15,7 @@ from evidencerails import __version__
 from evidencerails.errors import InputError
 from evidencerails.evaluation import baselines
 from evidencerails.evaluation.columns import columns_of
-from evidencerails.evaluation.compare import comparison, said
+from evidencerails.evaluation.compare import comparison, verdicts_of
 from evidencerails.evaluation.datasets import Dataset
 from evidencerails.evaluation.methods import for_evaluation, known, verdict_of
 from evidencerails.evaluation.outcomes import Outcome, Verdict, outcome_of
@@ -155,7 +155,7 @@ def comparisons(first: Path, second: Path, methods: Sequence[str]) -> list[dict[
     read_header(first), read_header(second)
     found = []
     for method in methods:
-        pair = [said(outcomes_in(path), method) for path in (first, second)]
+        pair = [verdicts_of(outcomes_in(path), method) for path in (first, second)]
         if pair[0] and pair[1]:
             found.append(comparison(pair[0], pair[1], (f"{method} ({first.name})", f"{method} ({second.name})")))
     if not found:

@@ -164,11 +164,11 @@ def composite_score(
     groundedness: float | None = None,
     self_consistency: float | None = None,
 ) -> Aggregate:
-    """1 - (w_F F + w_A AP + w_G G + w_S SC), in [0, 1]: 0 is no sign of a hallucination (control stack 20.6.5).
+    """1 - (w_F F + w_A AP + w_G G + w_S SC), in [0, 1]: 0 is no sign of a hallucination.
 
-    Each argument is in [0, 1], 1 being perfect; None if it was not measured. The control stack counts what was not
-    measured (no citations, a single sample) as 1.0, which makes an unchecked answer look better than a checked one;
-    here it is left out, named in `missing`, and the other weights are made to sum to 1.
+    Each argument is in [0, 1], 1 being perfect; None if it was not measured. What was not measured (no citations, a
+    single sample) is left out, named in `missing`, and the other weights are made to sum to 1: counted as perfect, it
+    would make an unchecked answer look better than a checked one.
     """
     parts = {
         "faithfulness": faithfulness,

@@ -13,11 +13,10 @@ from pydantic import BaseModel, field_validator
 from evidencerails.errors import EvidencerailsError, LlmReplyError, reason_of
 from evidencerails.exchange import Exchange, Message, Passage
 from evidencerails.llm.cache import ask_cached
-from evidencerails.measures.base import Statement
+from evidencerails.measures.base import MeasureContext, Statement
 from evidencerails.measures.evidence import MAX_PROMPT_CHARACTERS, excerpts_for
 
 if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
     from evidencerails.llm.session import LlmSession
 
 BATCH_CLAIMS = 20
@@ -42,7 +41,7 @@ def list_schema(name: str, fields: Mapping[str, Mapping[str, Any]]) -> dict[str,
     }
 
 
-def unasked(exchange: Exchange, context: CheckContext) -> str:
+def unasked(exchange: Exchange, context: MeasureContext) -> str:
     """Why no judge can be asked about the claims: `no_model` or `no_evidence`; empty if one can."""
     if context.judge is None and context.llm is None:
         return "no_model"
@@ -96,7 +95,7 @@ async def ask_about(
     places: Sequence[int],
     claims: Sequence[Statement],
     passages: Sequence[Passage],
-    context: CheckContext,
+    context: MeasureContext,
     session: LlmSession,
     *,
     seed: int,
@@ -140,7 +139,7 @@ async def _ask_batch(
     batch: Sequence[int],
     claims: Sequence[Statement],
     passages: Sequence[Passage],
-    context: CheckContext,
+    context: MeasureContext,
     session: LlmSession,
     evidence_characters: int,
     note: str,

@@ -8,22 +8,45 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import Field, model_validator
 
+from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError, reason_of, traceback_summary
 from evidencerails.exchange import Exchange, Span, Value
 from evidencerails.measures.calibrated import calibrated
 from evidencerails.report import Label, Quote
 
 if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
+    from evidencerails.llm.cache import ReplyCache
+    from evidencerails.llm.prompts import PromptLibrary
+    from evidencerails.llm.sampling import Sampler
+    from evidencerails.llm.session import LlmSession
+    from evidencerails.nli.exchange_nli import ExchangeNli
 
 log = logging.getLogger("evidencerails.measures")
 
 RESPONSE_LEVEL = "response_level"
 """Reason of a claim's missing score where the measure speaks about the whole response only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureContext:
+    """What a measure may use beside the exchange."""
+
+    config: GuardConfig
+    nli: ExchangeNli
+    """Shared by the checks and measures of one exchange: none has a pair scored that another has asked about."""
+    prompts: PromptLibrary
+    llm: LlmSession | None = None
+    """The model that wrote the response, under this response's budget; None if there is none."""
+    judge: LlmSession | None = None
+    sampler: Sampler | None = None
+    """Draws further samples of the response; the samples of one turn are drawn once."""
+    cache: ReplyCache | None = None
+    """Replies of judges that this guard has read before."""
 
 
 class Statement(Protocol):
@@ -85,7 +108,7 @@ class Measure(Protocol):
     version: str
     """Raised whenever its scores may change; model and prompt versions are added in the result."""
 
-    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Score the claims of one exchange."""
         ...
 
@@ -136,7 +159,7 @@ def unmeasured(measure: Measure, claims: Sequence[Statement], reason: str, *, ve
 
 
 async def run_measure(
-    measure: Measure, exchange: Exchange, claims: Sequence[Statement], context: CheckContext
+    measure: Measure, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext
 ) -> MeasureResult:
     """Run one measure; whatever goes wrong inside becomes a result without scores that carries the error."""
     try:
@@ -154,7 +177,7 @@ async def run_measure(
 
 
 async def run_measures(
-    measures: Sequence[Measure], exchange: Exchange, claims: Sequence[Statement], context: CheckContext
+    measures: Sequence[Measure], exchange: Exchange, claims: Sequence[Statement], context: MeasureContext
 ) -> tuple[MeasureResult, ...]:
     """Run several measures at the same time; results in their order."""
     return tuple(await asyncio.gather(*(run_measure(measure, exchange, claims, context) for measure in measures)))

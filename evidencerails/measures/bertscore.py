@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evidencerails.measures.base import ClaimScore, clipped
-from evidencerails.measures.by_encoder import EncoderMeasure
-from evidencerails.measures.samples import sentences_of
+from evidencerails.measures.encoder import TextEncoder
+from evidencerails.measures.samples import EncoderMeasure, sentences_of
 
 if TYPE_CHECKING:
-    from evidencerails.measures.encoder import TextEncoder, Vectors
+    from evidencerails.measures.encoder import Vectors
 
-UNRELATED_F1: Mapping[str, float] = {"evidencerails-embedding-minilm-l6": 0.15, "evidencerails-nli-minilm-l6": 0.47}
-"""BERTScore F1 of two sentences that have nothing in common, by encoder: means over 1,200 random pairs of MultiNLI
-premises. Scores are rescaled so that this is 0, as BERTScore's `rescale_with_baseline` does. The encoder of the NLI
-classifier brings unrelated sentences near each other: it separates wordings less well than one made for likeness."""
+UNRELATED_F1 = {"evidencerails-embedding-minilm-l6": 0.15}
+"""BERTScore F1 of two sentences that have nothing in common, by encoder: mean over 1,200 random pairs of MultiNLI
+premises. Scores are rescaled so that this is 0, as BERTScore's `rescale_with_baseline` does."""
 
 
 def bertscore_f1(candidate: Vectors, reference: Vectors) -> float:
@@ -42,23 +41,15 @@ class BertScoreMeasure(EncoderMeasure):
 
     name = "bertscore"
 
-    def _scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
-        floor = UNRELATED_F1.get(encoder.name, 0.0)
-        return [_claim_score(value, floor) for value in _consistencies(encoder, claims, samples)]
-
-    def _details(self, encoder: TextEncoder) -> dict[str, float]:
-        return {"unrelated_f1": UNRELATED_F1.get(encoder.name, 0.0)}
+    def scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
+        """See `EncoderMeasure.scores`."""
+        means = [sum(row) / len(samples) for row in _best_f1(encoder, claims, samples)]
+        return [ClaimScore(score=_drift(f1, encoder), details={"f1": f1}) for f1 in means]
 
 
 def sample_drifts(encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[list[float]]:
     """How far each sample is from saying each claim, a row for a claim, in [0, 1]; 1: nothing in common. Blocks."""
-    floor = UNRELATED_F1.get(encoder.name, 0.0)
-    return [[_drift(f1, floor) for f1 in row] for row in _best_f1(encoder, claims, samples)]
-
-
-def _consistencies(encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[float]:
-    """For each claim the mean over samples of its best F1 in the sample."""
-    return [sum(row) / len(samples) for row in _best_f1(encoder, claims, samples)]
+    return [[_drift(f1, encoder) for f1 in row] for row in _best_f1(encoder, claims, samples)]
 
 
 def _best_f1(encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[list[float]]:
@@ -67,17 +58,12 @@ def _best_f1(encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]
     vectors = iter(encoder.token_vectors([*claims, *(text for sentences in per_sample for text in sentences)]))
     claim_vectors = [next(vectors) for _ in claims]
     sample_vectors = [[next(vectors) for _ in sentences] for sentences in per_sample]
-    return [list(_best_matches(claim, sample_vectors)) for claim in claim_vectors]
+    return [
+        [max((bertscore_f1(claim, one) for one in sentences), default=0.0) for sentences in sample_vectors]
+        for claim in claim_vectors
+    ]
 
 
-def _best_matches(claim: Vectors, samples: Sequence[Sequence[Vectors]]) -> Iterator[float]:
-    for sentences in samples:
-        yield max((bertscore_f1(claim, sentence) for sentence in sentences), default=0.0)
-
-
-def _claim_score(f1: float, floor: float) -> ClaimScore:
-    return ClaimScore(score=_drift(f1, floor), details={"f1": f1})
-
-
-def _drift(f1: float, floor: float) -> float:
+def _drift(f1: float, encoder: TextEncoder) -> float:
+    floor = UNRELATED_F1.get(encoder.name, 0.0)
     return clipped(1.0 - (f1 - floor) / (1.0 - floor))

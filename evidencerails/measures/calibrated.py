@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from evidencerails.report import CheckResult
 from evidencerails.settings.calibration import CalibrationSettings, EnsembleCalibration, MethodCalibration
+from evidencerails.verdict.model import sigmoid
 
 CLIP = 1e-6
 """Probabilities are kept this far from 0 and 1 before their log-odds are taken."""
@@ -19,29 +19,15 @@ def log_odds(probability: float) -> float:
     return math.log(bounded / (1.0 - bounded))
 
 
-def sigmoid(value: float) -> float:
-    """1 / (1 + e^-value) without overflow."""
-    return 1.0 / (1.0 + math.exp(-value)) if value >= 0 else math.exp(value) / (1.0 + math.exp(value))
-
-
 def calibrated(score: float, how: MethodCalibration) -> float:
     """The probability of a raw score, in [0, 1]; it never falls as the score rises."""
     if how.method == "temperature":
         return sigmoid(log_odds(score) / how.temperature)
     if how.method == "platt":
         return sigmoid(how.slope * log_odds(score) + how.intercept)
-    return _interpolated(score, how.scores, how.probabilities)
+    import numpy as np
 
-
-def _interpolated(score: float, scores: Sequence[float], values: Sequence[float]) -> float:
-    if score <= scores[0]:
-        return values[0]
-    if score >= scores[-1]:
-        return values[-1]
-    right = bisect_right(scores, score)
-    left = right - 1
-    share = (score - scores[left]) / (scores[right] - scores[left])
-    return values[left] + share * (values[right] - values[left])
+    return float(np.interp(score, how.scores, how.probabilities))
 
 
 def with_calibration(results: Sequence[CheckResult], settings: CalibrationSettings) -> list[CheckResult]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from evidencerails.config import CascadeSettings
 from evidencerails.exchange import Exchange
@@ -12,29 +12,26 @@ from evidencerails.measures.asking import planned_calls
 from evidencerails.measures.base import (
     ClaimScore,
     Measure,
+    MeasureContext,
     MeasureResult,
     Statement,
     run_measure,
     run_measures,
 )
-from evidencerails.measures.registry import JUDGES, get_measure, get_measures
 from evidencerails.report import Label
-
-if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
 
 DECIDED_LOCALLY = "decided_locally"
 """Reason of a claim's missing score in the judge's result: nobody asked."""
 
 
 class Decided(NamedTuple):
-    """What the cascade says of each claim, who was asked, and what everyone said."""
+    """The cascade's score of each claim, which were put to the judge, and all results."""
 
     claims: tuple[ClaimScore, ...]
     """The judge's score where it gave one; else the local measures' together, `absent` included: an invention that no
     judge could look at stays one."""
     results: tuple[MeasureResult, ...]
-    """Of the local measures, then of the judge, if there was one to ask."""
+    """Of the local measures, then of the judge."""
     asked: tuple[int, ...]
     """Places of the claims that the local measures left unsure."""
     saved_calls: int
@@ -53,45 +50,26 @@ def is_unsure(score: float | None, label: Label | None, settings: CascadeSetting
 async def run_cascade(
     exchange: Exchange,
     claims: Sequence[Statement],
-    context: CheckContext,
+    context: MeasureContext,
     *,
-    local: Sequence[Measure] | None = None,
-    judge: Measure | None = None,
-    labels: Sequence[Label | None] | None = None,
+    local: Sequence[Measure],
+    judge: Measure,
 ) -> Decided:
-    """Score the claims locally, then have the unsure ones judged.
+    """Score the claims by the local measures, then have the unsure ones judged.
 
-    Args:
-        local: those of `scoring.measures` that are no judges, if None; `nli` if there are none.
-        judge: `scoring.cascade.judge`, if None. Without a model to ask it gives no scores and the reason.
-        labels: what the caller's own classifier says of each claim; the labels of the local measures if None.
+    Without a model to ask the judge gives no scores and the reason.
     """
+    found = await run_measures(local, exchange, claims, context)
     settings = context.config.scoring
-    named = [name for name in settings.measures if name not in JUDGES] or ["nli"]
-    first = get_measures(named) if local is None else local
-    found = await run_measures(first, exchange, claims, context)
-    unsure = unsure_claims(claims, found, context, labels=labels)
-    second = judge or get_measure(settings.cascade.judge)
-    judged = await _judged(second, unsure, exchange, claims, context)
-    saved = _note_saved(len(claims), len(unsure), context)
-    final = tuple(_final(place, found, judged.claims[place], context) for place in range(len(claims)))
-    return Decided(final, (*found, judged), unsure, saved)
-
-
-def unsure_claims(
-    claims: Sequence[Statement],
-    results: Sequence[MeasureResult],
-    context: CheckContext,
-    *,
-    labels: Sequence[Label | None] | None = None,
-) -> tuple[int, ...]:
-    """Places of the claims that the results leave unsure; all of them if there are no results."""
-    settings = context.config.scoring
-    combined = claim_aggregates(results, settings.all_weights) or tuple(Aggregate() for _ in claims)
-    given = labels if labels is not None else [_label(place, results) for place in range(len(claims))]
-    return tuple(
-        place for place in range(len(claims)) if is_unsure(combined[place].score, given[place], settings.cascade)
+    combined = claim_aggregates(found, settings.all_weights)
+    labels = [_label(place, found) for place in range(len(claims))]
+    unsure = tuple(
+        place for place, label in enumerate(labels) if is_unsure(combined[place].score, label, settings.cascade)
     )
+    judged = await _judged(judge, unsure, exchange, claims, context)
+    saved = _note_saved(len(claims), len(unsure), context)
+    final = [_final(place, found, judged.claims[place], combined[place]) for place in range(len(claims))]
+    return Decided(tuple(final), (*found, judged), unsure, saved)
 
 
 def _label(place: int, results: Sequence[MeasureResult]) -> Label | None:
@@ -101,7 +79,7 @@ def _label(place: int, results: Sequence[MeasureResult]) -> Label | None:
 
 
 async def _judged(
-    judge: Measure, unsure: Sequence[int], exchange: Exchange, claims: Sequence[Statement], context: CheckContext
+    judge: Measure, unsure: Sequence[int], exchange: Exchange, claims: Sequence[Statement], context: MeasureContext
 ) -> MeasureResult:
     """The judge's result over all claims; those it was not asked about have no score.
 
@@ -119,22 +97,21 @@ async def _judged(
     return result.model_copy(update={"claims": every, "reason": reason})
 
 
-def _final(place: int, local: Sequence[MeasureResult], judged: ClaimScore, context: CheckContext) -> ClaimScore:
+def _final(place: int, local: Sequence[MeasureResult], judged: ClaimScore, together: Aggregate) -> ClaimScore:
     if judged.score is not None:
         return judged
-    together = claim_aggregates(local, context.config.scoring.all_weights)
-    reasons = [f"{name}: {reason}" for name, reason in together[place].missing.items()] if together else []
+    reasons = [f"{name}: {reason}" for name, reason in together.missing.items()]
     if judged.reason != DECIDED_LOCALLY:
         reasons.append(f"judge: {judged.reason}")
     return ClaimScore(
-        score=together[place].score if together else None,
+        score=together.score,
         label=_label(place, local),
         reason="; ".join(reasons) or DECIDED_LOCALLY,
         evidence=next((result.claims[place].evidence for result in local if result.claims[place].evidence), ()),
     )
 
 
-def _note_saved(count: int, unsure: int, context: CheckContext) -> int:
+def _note_saved(count: int, unsure: int, context: MeasureContext) -> int:
     saved = planned_calls(count) - planned_calls(unsure)
     session = context.judge or context.llm
     if session is None:

@@ -5,35 +5,27 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from evidencerails.exchange import Exchange, Message, Passage
-from evidencerails.measures.lexical import LexicalFeatures, WordIndex, lexical_features, lexical_overlap
+from evidencerails.exchange import Exchange
+from evidencerails.measures.lexical import content_of, lexical_overlap
 from evidencerails.text.claimable import clean
+from evidencerails.text.values import values_of
+from evidencerails.verdict.values import missing_values
 
 CHARACTERS_PER_TOKEN = 4.0
 """English text; good enough to distinguish the middle of a context from its ends."""
 ENDS = 0.9
-"""Attention that the very first and the very last token get beside the floor (alpha of 20.2.4)."""
+"""Attention that the very first and the very last token get beside the floor."""
 FLOOR = 0.1
-"""Attention that a token in the middle of an endless context keeps (alpha base of 20.2.4)."""
+"""Attention that a token in the middle of an endless context keeps."""
 REACH = 0.25
-"""How far attention reaches into a context, as a share of what the generator reads reliably (tau of 20.2.4)."""
+"""How far attention reaches into a context, as a share of what the generator reads reliably."""
 MAX_READ = 40_000
 """Characters of a passage that are compared; a longer one is judged by its beginning."""
-_DATE_KEYS = (
-    "date",
-    "updated",
-    "updated_at",
-    "modified",
-    "last_modified",
-    "published",
-    "published_at",
-    "timestamp",
-    "year",
-)
+_DATE_KEYS = ("date", "updated", "updated_at", "modified", "last_modified", "published", "published_at", "timestamp",
+              "year")  # fmt: skip
 _ORDERS = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:instructions?|prompts?|rules|above|previous)\b"
     r"|\b(?:you are now|system prompt|as an ai|reply only with|you must (?:answer|say|reply|respond|tell))\b",
@@ -49,7 +41,7 @@ _NAMED = re.compile(r"(?<=\s)[^\W\d_a-z]\w+|\d")
 
 
 class Position(NamedTuple):
-    """Where a passage stands in what the generator read."""
+    """Where a passage is in what the generator read."""
 
     token: int
     """Estimated tokens before its middle."""
@@ -58,55 +50,52 @@ class Position(NamedTuple):
     share: float
     """0 at the beginning, 1 at the end."""
     attention: float
-    """Expected attention, in [0, 1], by the U-shaped curve of 20.2.4."""
+    """Expected attention, in [0, 1]; see `attention`."""
 
 
 class ContextView:
     """One exchange as its generator saw it. Made once, asked for each finding."""
 
-    def __init__(
-        self, passages: Sequence[Passage], prompt: Sequence[Message], question: str, today: datetime.date
-    ) -> None:
-        self.passages = tuple(passages)
-        self._prompt = " ".join(message.content for message in prompt)
-        self._turns = sum(message.role == "user" for message in prompt)
-        self._question = question
-        self._today = today
-
-    @classmethod
-    def of(cls, exchange: Exchange, today: datetime.date | None = None) -> ContextView:
-        """The view of an exchange; `today` (the clock's) is what the age of evidence counts from."""
-        return cls(exchange.evidence, exchange.prompt, exchange.user_input, today or datetime.date.today())
+    def __init__(self, exchange: Exchange, today: datetime.date | None = None) -> None:
+        """The age of evidence counts from `today`; the clock's if None."""
+        self.passages = exchange.evidence
+        self._prompt = " ".join(message.content for message in exchange.prompt)
+        self._turns = sum(message.role == "user" for message in exchange.prompt)
+        self._question = exchange.user_input
+        self._today = today or datetime.date.today()
 
     @cached_property
-    def _indexes(self) -> list[WordIndex]:
-        return [WordIndex([clean(passage.text[:MAX_READ])]) for passage in self.passages]
+    def _texts(self) -> list[str]:
+        return [clean(passage.text[:MAX_READ]) for passage in self.passages]
+
+    @cached_property
+    def _words(self) -> list[frozenset[str]]:
+        return [frozenset(content_of(text)) for text in self._texts]
 
     # ---- relevance
 
     @property
     def has_question(self) -> bool:
         """True if the user's question is known and has words to compare."""
-        return bool(lexical_features(self._question).content)
+        return bool(content_of(self._question))
 
     @cached_property
     def relevance(self) -> list[float]:
         """How far each passage is about the question, in [0, 1]."""
-        asked = lexical_features(self._question)
-        return [lexical_overlap(asked, index) for index in self._indexes]
+        return [lexical_overlap(self._question, words) for words in self._words]
 
     @property
     def best_relevance(self) -> float:
         """Relevance of the passage most about the question; 0.0 without any."""
         return max(self.relevance, default=0.0)
 
-    def overlap_with(self, words: LexicalFeatures, place: int | None) -> float:
-        """How far a passage speaks of the same thing as these words; 0.0 for none."""
-        return 0.0 if place is None else lexical_overlap(words, self._indexes[place])
+    def overlap_with(self, text: str, place: int | None) -> float:
+        """How far a passage is about the same thing as a text; 0.0 for no passage."""
+        return 0.0 if place is None else lexical_overlap(text, self._words[place])
 
-    def nearest_to(self, words: LexicalFeatures) -> int | None:
-        """Place of the passage that shares most with the words; None if none shares any."""
-        shares = [lexical_overlap(words, index) for index in self._indexes]
+    def nearest_to(self, text: str) -> int | None:
+        """Place of the passage that shares most words with a text; None if none shares any."""
+        shares = [lexical_overlap(text, words) for words in self._words]
         best = max(range(len(shares)), key=shares.__getitem__, default=None)
         return best if best is not None and shares[best] > 0 else None
 
@@ -114,24 +103,22 @@ class ContextView:
         """Place of the passage with this id, from 0."""
         return next((n for n, passage in enumerate(self.passages) if passage.id == passage_id), None)
 
-    def holding_values_of(self, words: LexicalFeatures) -> list[int]:
-        """Places of passages about the same thing that have all numbers, dates and names of the words; none if those
-        have no number and no date."""
-        if not words.numbers and not words.dates:
+    def with_values_of(self, text: str) -> list[int]:
+        """Places of passages about the same thing that have all numbers, dates and names of a text; none if that has no
+        number and no date."""
+        values = values_of(text)
+        if not values.quantities and not values.temporal:
             return []
         return [
             place
-            for place, index in enumerate(self._indexes)
-            if lexical_overlap(words, index) >= 0.5
-            and all(map(index.has_number, words.numbers))
-            and all(map(index.has_date, words.dates))
-            and all(map(index.has_name, words.names))
+            for place, passage in enumerate(self._texts)
+            if lexical_overlap(text, self._words[place]) >= 0.5 and not any(missing_values(text, passage).values())
         ]
 
     # ---- place
 
     def position_of(self, place: int, reliable_tokens: int) -> Position:
-        """Where a passage stands, in the prompt if it is found there, else in the evidence in its order."""
+        """Where a passage is: in the prompt if it is found there, else in the evidence in its order."""
         text = self.passages[place].text
         at = self._prompt.find(text[:200])
         if at >= 0:
@@ -175,13 +162,8 @@ class ContextView:
     @cached_property
     def ambiguity(self) -> str:
         """What the question leaves open; empty if nothing was seen."""
-        words = lexical_features(self._question).content
-        if (
-            self._turns == 1
-            and len(words) <= 2
-            and _POINTING.search(self._question)
-            and not _NAMED.search(self._question)
-        ):
+        is_short = self._turns == 1 and len(content_of(self._question)) <= 2
+        if is_short and _POINTING.search(self._question) and not _NAMED.search(self._question):
             return "the question points at something that it does not name"
         if self._question.count("?") > 2:
             return f"the prompt asks {self._question.count('?')} questions at once"
@@ -189,7 +171,7 @@ class ContextView:
 
 
 def attention(token: float, context_tokens: float, reliable_tokens: int) -> float:
-    """Expected attention to a token, in [0, 1]: high at both ends, low in the middle of a long context (20.2.4)."""
+    """Expected attention to a token, in [0, 1]: high at both ends, low in the middle of a long context."""
     reach = REACH * reliable_tokens
     ends = math.exp(-token / reach) + math.exp(-max(0.0, context_tokens - token) / reach)
     return min(1.0, ENDS * ends + FLOOR)

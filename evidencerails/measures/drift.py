@@ -1,7 +1,7 @@
 """From drift to probability: how likely a sentence is not factual, given how far samples of its model drift from it.
 
-`drift.json` holds a curve for each way of comparing (`nli`, `ngram`, `judge`), fitted by `training/consistency.py` on
-the sentences of WikiBio-GPT3 (SelfCheckGPT, arXiv 2303.08896), with where it comes from and how well it holds on
+`drift.json` has a curve for each way of comparing (`nli`, `ngram`, `judge`), fitted by `training/consistency.py` on
+the sentences of WikiBio-GPT3 (SelfCheckGPT, arXiv 2303.08896), with where it comes from and how well it fits
 biographies left out of the fit. Both labels count the same in the fit, so a sentence is not taken for wrong because
 most sentences of that set are.
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from evidencerails.measures.base import ClaimScore, clipped
-from evidencerails.measures.by_encoder import EncoderMeasure
-from evidencerails.measures.samples import sentences_of
-
-if TYPE_CHECKING:
-    from evidencerails.measures.encoder import TextEncoder
+from evidencerails.measures.encoder import TextEncoder
+from evidencerails.measures.samples import EncoderMeasure, sentences_of
 
 
 class EmbeddingMeasure(EncoderMeasure):
@@ -22,23 +18,15 @@ class EmbeddingMeasure(EncoderMeasure):
 
     name = "embedding"
 
-    def _scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
-        cosines = _cosines(encoder, claims, samples)
+    def scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
+        """See `EncoderMeasure.scores`."""
+        per_sample = [sentences_of(sample) for sample in samples]
+        vectors = encoder.sentence_vectors([*claims, *(text for sentences in per_sample for text in sentences)])
+        similarity = vectors[: len(claims)] @ vectors[len(claims) :].T
+        sums, first = [0.0] * len(claims), 0
+        for sentences in per_sample:
+            best = similarity[:, first : first + len(sentences)].max(axis=1)
+            sums = [total + max(0.0, float(cosine)) for total, cosine in zip(sums, best, strict=True)]
+            first += len(sentences)
+        cosines = [total / len(samples) for total in sums]
         return [ClaimScore(score=clipped(1.0 - cosine), details={"cosine": cosine}) for cosine in cosines]
-
-
-def _cosines(encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[float]:
-    """For each claim the mean over samples of its highest cosine to a sentence, negative ones taken as 0."""
-    if not claims:
-        return []
-    per_sample = [sentences_of(sample) for sample in samples]
-    vectors = encoder.sentence_vectors([*claims, *(text for sentences in per_sample for text in sentences)])
-    similarity = vectors[: len(claims)] @ vectors[len(claims) :].T
-    sums = [0.0] * len(claims)
-    first = 0
-    for sentences in per_sample:
-        block = similarity[:, first : first + len(sentences)]
-        first += len(sentences)
-        for place in range(len(claims)):
-            sums[place] += max(0.0, float(block[place].max()))
-    return [total / len(samples) for total in sums]

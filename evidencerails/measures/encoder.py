@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evidencerails.errors import ModelFileError, NliError, with_cause
-from evidencerails.nli.model_file import MODEL_FOLDER as NLI_FOLDER
 from evidencerails.nli.model_file import ONNX, REMEDY, TOKENIZER, read_description, verify_file
 from evidencerails.nli.parts import encodable
 
@@ -22,12 +22,8 @@ if TYPE_CHECKING:
 Ids = list[int]
 
 ENCODER_FOLDER = Path(__file__).resolve().parent / "model"
-"""The sentence encoder, where it has a file of its own; else the classifier's encoder serves."""
-EMBEDDING, TOKENS, LOGITS = "embedding", "tokens", "logits"
-_LAYER_PREFIX = "encoder.layer."
-_LAYER_NODE = _LAYER_PREFIX + "{}.output.LayerNorm"
-_LAST_LAYER, _LAST_WHOLE_LAYER = 5, 4
-"""Of six layers; a classifier works out its last one for the first token alone."""
+EMBEDDING, TOKENS = "embedding", "tokens"
+"""Outputs of the file: a vector for each text, and one for each of its tokens."""
 BATCH_TEXTS = 32
 _CLS, _SEP = "[CLS]", "[SEP]"
 
@@ -61,7 +57,7 @@ class OnnxEncoder:
     """The encoder inside the package. It is loaded at first use, once for each process.
 
     Args:
-        folder: holds `model.onnx`, `tokenizer.json` and `model.json`; found in the package if None.
+        folder: holds `model.onnx`, `tokenizer.json` and `model.json`; that of the package if None.
 
     Raises:
         ModelFileError: a file is missing or damaged.
@@ -70,7 +66,7 @@ class OnnxEncoder:
     languages: tuple[str, ...] = ("en",)
 
     def __init__(self, folder: str | Path | None = None, *, threads: int | None = None) -> None:
-        self._folder = Path(folder) if folder is not None else _default_folder()
+        self._folder = Path(folder or ENCODER_FOLDER)
         self._description = read_description(self._folder)
         self._onnx = verify_file(self._folder, ONNX, self._description)
         self._threads = threads
@@ -80,7 +76,7 @@ class OnnxEncoder:
         self.version = f"{self._description.version}+{self._description.sha256[ONNX][:8]}"
 
     def sentence_vectors(self, texts: Sequence[str]) -> Vectors:
-        """See `TextEncoder.sentence_vectors`; the file's own embedding, or the mean of the token vectors."""
+        """See `TextEncoder.sentence_vectors`."""
         import numpy as np
 
         return np.stack([encoded.sentence for encoded in self._encode(texts)])
@@ -116,15 +112,11 @@ class OnnxEncoder:
         feeds = _feeds(rows)
         wanted = {node.name for node in session.get_inputs()}
         try:
-            values = session.run(None, {name: feed for name, feed in feeds.items() if name in wanted})
+            given = {name: feed for name, feed in feeds.items() if name in wanted}
+            sentences, hidden = session.run([EMBEDDING, TOKENS], given)
         except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
             raise NliError(with_cause(f"onnxruntime failed on encoder {self.name!r}", error)) from error
-        outputs = dict(zip([node.name for node in session.get_outputs()], values, strict=True))
-        hidden = next(value for name, value in outputs.items() if name == TOKENS or name.startswith(_LAYER_PREFIX))
-        if hidden.shape[:2] != feeds["input_ids"].shape:
-            raise NliError(f"encoder {self.name!r} gave token vectors of shape {hidden.shape}")
-        sentences = outputs.get(EMBEDDING, [None] * len(rows))
-        return [_encoded(hidden[place, : len(row)], sentences[place]) for place, row in enumerate(rows)]
+        return [_Encoded(_unit(sentences[n]), _unit(hidden[n, 1 : len(row) - 1])) for n, row in enumerate(rows)]
 
     def _ready(self) -> tuple[Any, Any]:
         """Session and tokenizer of this process: a forked child has none of the parent's threads and makes its own."""
@@ -135,36 +127,18 @@ class OnnxEncoder:
             return self._loaded[1], self._loaded[2]
 
 
-class _Default:
-    """The encoder of this process, made anew in a forked child: the parent may have held the locks."""
-
-    def __init__(self) -> None:
-        self.renew()
-
-    def renew(self) -> None:
-        self.lock = threading.Lock()
-        self.encoder: OnnxEncoder | None = None
-
-
-_default = _Default()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_default.renew)
-
-
+@lru_cache(maxsize=1)
 def default_encoder() -> OnnxEncoder:
     """The encoder of this process.
 
     Raises:
         ModelFileError: its files are missing or damaged.
     """
-    with _default.lock:
-        if _default.encoder is None:
-            _default.encoder = OnnxEncoder()
-        return _default.encoder
+    return OnnxEncoder()
 
 
-def _default_folder() -> Path:
-    return ENCODER_FOLDER if (ENCODER_FOLDER / ONNX).is_file() else NLI_FOLDER
+if hasattr(os, "register_at_fork"):  # a thread of the parent may have held the encoder's lock
+    os.register_at_fork(after_in_child=default_encoder.cache_clear)
 
 
 def _feeds(rows: Sequence[Ids]) -> dict[str, Any]:
@@ -176,11 +150,6 @@ def _feeds(rows: Sequence[Ids]) -> dict[str, Any]:
         ids[place, : len(row)] = row
         mask[place, : len(row)] = 1
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-
-
-def _encoded(tokens: Any, sentence: Any) -> _Encoded:
-    """Unit vectors of one row. Without an embedding of its own the sentence is the mean of its tokens."""
-    return _Encoded(_unit(tokens.mean(axis=0) if sentence is None else sentence), _unit(tokens[1:-1]))
 
 
 def _joined(pieces: Sequence[_Encoded]) -> _Encoded:
@@ -213,35 +182,13 @@ def _load_tokenizer(path: Path) -> Any:
 
 
 def _open(path: Path, threads: int | None) -> Any:
-    """A session that also gives the token vectors, where the file itself does not."""
     from evidencerails.nli.onnx_session import open_session
     from evidencerails.nli.processors import usable_processors
 
-    threads = threads or usable_processors()
-    data = path.read_bytes()
     try:
-        session = open_session(data, threads)
-        names = {node.name for node in session.get_outputs()}
-        if TOKENS in names:
-            return session
-        node = _LAYER_NODE.format(_LAST_WHOLE_LAYER if LOGITS in names else _LAST_LAYER)
-        return open_session(data + _output_entry(node), threads)
+        session = open_session(path, threads or usable_processors())
     except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
-        raise ModelFileError(f"{path} gives no token vectors: {error}; {REMEDY}") from error
-
-
-def _output_entry(node: str) -> bytes:
-    """Bytes that make a node's result an output when they follow an ONNX file.
-
-    Protocol buffers merge a message that occurs twice, so a second `ModelProto.graph` (field 7) adds its `output`
-    (field 12) to the first one's: a `ValueInfoProto` with the name (1) and the type (2), a tensor (1) of floats (1: 1).
-    """
-    tensor_type = _field(1, b"\x08\x01")
-    return _field(7, _field(12, _field(1, node.encode()) + _field(2, tensor_type)))
-
-
-def _field(number: int, data: bytes) -> bytes:
-    """A length-delimited field. Numbers and lengths here are below 128 each, so each takes one byte."""
-    if len(data) > 127:
-        raise ValueError(f"field of {len(data)} bytes; expected at most 127")
-    return bytes([number << 3 | 2, len(data)]) + data
+        raise ModelFileError(f"{path} cannot be opened: {error}; {REMEDY}") from error
+    if not {EMBEDDING, TOKENS} <= {node.name for node in session.get_outputs()}:
+        raise ModelFileError(f"{path} gives no token vectors; {REMEDY}")
+    return session

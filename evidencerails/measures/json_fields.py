@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from evidencerails.text.json_answers import items_of, members_of, skip_space
+
 _FENCED = re.compile(r"\s*(?:```[\w+-]*[ \t]*\n)?(.*?)(?:```)?\s*", re.DOTALL)
-_SPACE = re.compile(r"[ \t\r\n]*")
-_decoder = json.JSONDecoder()
+_DECODER = json.JSONDecoder()
 
 
 class Field(NamedTuple):
@@ -29,7 +30,7 @@ def json_fields(text: str) -> list[Field] | None:
         return None
     try:
         json.loads(body[1])
-        return list(_walk(text, _skip(text, body.start(1)), "", None))
+        return list(_walk(text, skip_space(text, body.start(1)), "", None))
     except (ValueError, RecursionError):
         return None
 
@@ -45,28 +46,12 @@ def same_value(value: Any) -> str:
 
 def _walk(text: str, place: int, path: str, start: int | None) -> Iterator[Field]:
     """Fields of the value at `place`; the text was read by `json` before, so its grammar needs no checking."""
-    if text[place] in "{[":
-        yield from _members(text, place, path)
+    if text[place] == "{":
+        for member in members_of(text, place):
+            yield from _walk(text, member.value, f"{path}.{member.key}".lstrip("."), member.start)
+    elif text[place] == "[":
+        for number, item in enumerate(items_of(text, place)):
+            yield from _walk(text, item, f"{path}[{number}]", None)
     else:
-        value, end = _decoder.raw_decode(text, place)
+        value, end = _DECODER.raw_decode(text, place)
         yield Field(path, value, place if start is None else start, end)
-
-
-def _members(text: str, place: int, path: str) -> Iterator[Field]:
-    is_object = text[place] == "{"
-    place, index = _skip(text, place + 1), 0
-    while text[place] not in "}]":
-        start, name = place, f"{path}[{index}]"
-        if is_object:
-            key, place = _decoder.raw_decode(text, place)
-            name = f"{path}.{key}".lstrip(".")
-            place = _skip(text, _skip(text, place) + 1)
-        yield from _walk(text, place, name, start if is_object else None)
-        place = _skip(text, _decoder.raw_decode(text, place)[1])
-        place = _skip(text, place + 1) if text[place] == "," else place
-        index += 1
-
-
-def _skip(text: str, place: int) -> int:
-    match = _SPACE.match(text, place)
-    return match.end() if match else place

@@ -19,12 +19,11 @@ from evidencerails.measures.asking import (
     list_schema,
     unasked,
 )
-from evidencerails.measures.base import ClaimScore, MeasureResult, Statement, result_of, unmeasured
+from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of, unmeasured
 from evidencerails.measures.evidence import find_quote, is_about
 from evidencerails.report import Label
 
 if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
     from evidencerails.llm.session import LlmSession
 
 HIGHEST_LEVEL = 4
@@ -76,7 +75,7 @@ class JudgeMeasure:
 
     All claims go in one call (20 at most), in an order that a seed decides. A second pass, in another order, asks again
     about claims that the judge could not decide (level 2), left out, or proved by an invented quote. Two verdicts are
-    averaged and the less supported label stands; a claim without a proven verdict after that has no score.
+    averaged and the less supported label is taken; a claim without a proven verdict after that has no score.
     """
 
     name = "judge"
@@ -85,7 +84,7 @@ class JudgeMeasure:
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
 
-    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Have each claim judged against the evidence."""
         session = context.judge or context.llm
         if session is None or not exchange.evidence:
@@ -103,7 +102,7 @@ class JudgeMeasure:
         places: Sequence[int],
         exchange: Exchange,
         claims: Sequence[Statement],
-        context: CheckContext,
+        context: MeasureContext,
         session: LlmSession,
         *,
         number: int,

@@ -6,13 +6,18 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from evidencerails.exchange import Exchange, Span, TokenLogprob
-from evidencerails.measures.base import ClaimScore, MeasureResult, Statement, clipped, result_of, unmeasured
-
-if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
+from evidencerails.measures.base import (
+    ClaimScore,
+    MeasureContext,
+    MeasureResult,
+    Statement,
+    clipped,
+    result_of,
+    unmeasured,
+)
 
 Statistic = Literal["avg", "min"]
 
@@ -60,7 +65,7 @@ class LogprobsMeasure:
     def __init__(self, statistic: Statistic = "avg") -> None:
         self._statistic = statistic
 
-    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Score each claim by the tokens that overlap its span."""
         if not exchange.logprobs:
             return unmeasured(self, claims, "no_logprobs")

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evidencerails.config import CompositeWeights
 from evidencerails.errors import traceback_summary
 from evidencerails.exchange import Exchange
 from evidencerails.measures.aggregate import ResponseAggregate, aggregate_response, composite_score
-from evidencerails.measures.base import MeasureResult, Statement, run_measures
+from evidencerails.measures.base import MeasureContext, MeasureResult, Statement, run_measures
 from evidencerails.measures.cascade import run_cascade
-from evidencerails.measures.registry import JUDGES, get_measure, get_measures
+from evidencerails.measures.registry import JUDGES, get_measures
 from evidencerails.report import CheckResult
-
-if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
+from evidencerails.text.claims import extract_claims
 
 log = logging.getLogger("evidencerails.measures")
 
@@ -24,29 +22,31 @@ LISTED_CLAIMS = 100
 """Claims whose scores are listed in the details."""
 
 
-async def with_measures(results: Sequence[CheckResult], exchange: Exchange, context: CheckContext) -> list[CheckResult]:
+async def with_measures(
+    results: Sequence[CheckResult], exchange: Exchange, context: MeasureContext
+) -> list[CheckResult]:
     """The results, with what the measures of `scoring.measures` say about their claims.
 
     The claims are those of the check that made the most, or the rules' if none made any. Metrics `measure_<name>` and
-    `measures_score` hold the responses' scores, as far as there are any; `details["measures"]` the rest, with the
+    `measures_score` are the responses' scores, as far as there are any; `details["measures"]` the rest, with the
     reason of each measure that did not run. Chunks of a stream are not measured.
     """
     names = context.config.scoring.measures
     if not names or not results or exchange.is_chunk:
         return list(results)
-    bearer = max(range(len(results)), key=lambda place: len(results[place].claims))
+    place_of_most = max(range(len(results)), key=lambda place: len(results[place].claims))
     try:
-        extended = await _extended(results[bearer], exchange, context)
+        extended = await _extended(results[place_of_most], exchange, context)
     except Exception as error:  # boundary to models and providers: numbers for people must not cost the verdict
         log.error("the measures %s failed: %s", ", ".join(names), traceback_summary(error))
         return list(results)
-    return [extended if place == bearer else result for place, result in enumerate(results)]
+    return [extended if place == place_of_most else result for place, result in enumerate(results)]
 
 
-async def _extended(result: CheckResult, exchange: Exchange, context: CheckContext) -> CheckResult:
+async def _extended(result: CheckResult, exchange: Exchange, context: MeasureContext) -> CheckResult:
     claims: Sequence[Statement] = result.claims
     if not claims:
-        claims = await context.nli.run(_claims_by_rule, exchange.response)
+        claims = await context.nli.run(extract_claims, exchange.response)
     found = await _measure(context.config.scoring.measures, exchange, claims, context)
     together = aggregate_response(found, context.config.scoring)
     return result.model_copy(
@@ -58,7 +58,7 @@ async def _extended(result: CheckResult, exchange: Exchange, context: CheckConte
 
 
 def composite_metrics(metrics: Mapping[str, float], weights: CompositeWeights) -> dict[str, float]:
-    """`composite_score` of the control stack, 20.6.5, from the metrics that the checks gave; empty if none did.
+    """`composite_score` from the metrics that the checks gave; empty if none did.
 
     `composite_measured` is the part of the weights whose metric was measured: below 1 something is left out, and has no
     metric of its own in the report.
@@ -85,22 +85,18 @@ def composite_parts(metrics: Mapping[str, float]) -> dict[str, float | None]:
     }
 
 
-def _claims_by_rule(response: str) -> Sequence[Statement]:
-    from evidencerails.text.claims import extract_claims
-
-    return extract_claims(response)
-
-
 async def _measure(
-    names: Sequence[str], exchange: Exchange, claims: Sequence[Statement], context: CheckContext
+    names: Sequence[str], exchange: Exchange, claims: Sequence[Statement], context: MeasureContext
 ) -> tuple[MeasureResult, ...]:
     """Results of all measures; a judge beside local ones is asked only about what they leave unsure."""
     local = get_measures(name for name in names if name not in JUDGES)
     judges = get_measures(name for name in names if name in JUDGES)
     if not local or not judges:
         return await run_measures((*local, *judges), exchange, claims, context)
-    decided = await run_cascade(exchange, claims, context, local=local, judge=get_measure(judges[0].name))
-    return (*decided.results, *await run_measures(judges[1:], exchange, claims, context))
+    preferred = context.config.scoring.cascade.judge
+    first, *others = sorted(judges, key=lambda judge: judge.name != preferred)
+    decided = await run_cascade(exchange, claims, context, local=local, judge=first)
+    return (*decided.results, *await run_measures(others, exchange, claims, context))
 
 
 def _metrics(found: Sequence[MeasureResult], together: ResponseAggregate) -> dict[str, float]:

@@ -6,14 +6,19 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from evidencerails.exchange import Exchange
-from evidencerails.measures.base import ClaimScore, MeasureResult, Statement, clipped, result_of, unmeasured
+from evidencerails.measures.base import (
+    ClaimScore,
+    MeasureContext,
+    MeasureResult,
+    Statement,
+    clipped,
+    result_of,
+    unmeasured,
+)
 from evidencerails.measures.samples import samples_for
-
-if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
 
 Statistic = Literal["max", "avg"]
 
@@ -65,10 +70,10 @@ class UnigramModel:
 
 
 class NgramMeasure:
-    """SelfCheckGPT's unigram variant: a word that stands in the response but hardly in the samples is suspicious.
+    """SelfCheckGPT's unigram variant: a word that is in the response but hardly in the samples is suspicious.
 
     The published score, Max(-log p) or Avg(-log p), has no upper bound and rises with the length of the samples; it is
-    in the details. The score is linear in it: 0 where it is as low as for a word that stands once in every text, 1
+    in the details. The score is linear in it: 0 where it is as low as for a word that is once in every text, 1
     where it is as high as for a word that only this claim has.
 
     Args:
@@ -81,7 +86,7 @@ class NgramMeasure:
     def __init__(self, statistic: Statistic = "max") -> None:
         self._statistic = statistic
 
-    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Score each claim by the words of its span."""
         drawn = await samples_for(exchange, context)
         if not drawn.texts:

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evidencerails.exchange import Exchange, Span
-from evidencerails.measures.base import ClaimScore, MeasureResult, Statement, clipped, result_of, unmeasured
+from evidencerails.measures.base import (
+    ClaimScore,
+    MeasureContext,
+    MeasureResult,
+    Statement,
+    clipped,
+    result_of,
+    unmeasured,
+)
 from evidencerails.measures.evidence import windows_for
 from evidencerails.measures.languages import unknown_language
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, LABELS
@@ -14,24 +22,23 @@ from evidencerails.nli.windows import Window
 from evidencerails.report import Label, NliScores, Quote
 
 if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
     from evidencerails.nli.base import Scores
 
 _LABELS: dict[str, Label] = {"entailment": "supported", "neutral": "absent", "contradiction": "contradicted"}
 
 
 class NliMeasure:
-    """1 - max over evidence windows of P(entailment): faith(c) of the control stack, 20.4.3, turned round.
+    """1 - max over evidence windows of P(entailment).
 
     The label is that of the likeliest relation: a claim that some window entails is supported; else a window that
     contradicts it makes it contradicted; else it is absent, which is never clean. This is the bare model: the
-    calibrated combination with word evidence is `scoring.verdict`.
+    calibrated combination with typed values is `evidencerails.verdict`.
     """
 
     name = "nli"
     version = "1"
 
-    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Score each claim against the evidence."""
         if not exchange.evidence:
             return unmeasured(self, claims, "no_evidence")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, field_validator
 
 from evidencerails.exchange import Exchange
 from evidencerails.llm.parsing import parse_object
 from evidencerails.measures.asking import NO_VERDICT, Answer, Question, Replies, ask_about, list_schema, unasked
-from evidencerails.measures.base import ClaimScore, MeasureResult, Statement, result_of, unmeasured
-
-if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
+from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of, unmeasured
 
 UNSURE = "judge_unsure"
 """Reason where the judge can read the evidence both ways."""
@@ -62,7 +59,7 @@ class QaMeasure:
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
 
-    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Ask about each claim."""
         session = context.judge or context.llm
         if session is None or not exchange.evidence:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from evidencerails.exchange import Passage
+from evidencerails.measures.base import MeasureContext
 from evidencerails.measures.evidence import windows_for
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT
-
-if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
 
 Stand = Literal["supports", "contradicts", "silent"]
 
 
 class Relation(NamedTuple):
-    """How one text stands to one statement: probabilities, each the highest over the text's windows."""
+    """What one text says about one statement: probabilities, each the highest over the text's windows."""
 
     entailment: float
     contradiction: float
@@ -30,11 +28,11 @@ class Relation(NamedTuple):
 
 
 DECIDES_FROM = 0.5
-"""A relation holds from this probability on: then it is likelier than both others together."""
+"""A relation is taken as given from this probability on: then it is likelier than both others together."""
 
 
-async def relations(statements: Sequence[str], texts: Sequence[str], context: CheckContext) -> list[list[Relation]]:
-    """How each text stands to each statement: `found[statement][text]`. One batch for all.
+async def relations(statements: Sequence[str], texts: Sequence[str], context: MeasureContext) -> list[list[Relation]]:
+    """What each text says about each statement: `found[statement][text]`. One batch for all.
 
     Raises:
         NliError: the model failed.

@@ -1,19 +1,22 @@
-"""Why a finding came about: causes by signals that a turn leaves behind (control stack 20.2).
+"""Why a finding came about: causes by the signs that a turn leaves behind.
+
+In: findings and their exchange. Out: the same findings with `causes`, the likeliest first.
 
 Nothing here looks into the generator. Each cause has a sign that can be read off the question, the evidence, the
 samples and the settings, and a weight in [0, 1] that says how strong the sign is; weights are no probabilities and are
-not calibrated. A finding without a sign has no cause: none is guessed. The section behind each rule stands beside it.
+not calibrated. A finding without a sign has no cause: none is guessed.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evidencerails.exchange import Exchange
 from evidencerails.measures.context_view import ContextView
-from evidencerails.measures.lexical import LexicalFeatures, lexical_features
+from evidencerails.measures.lexical import content_of
 from evidencerails.report import Cause, CheckResult, Finding, RootCause
 from evidencerails.settings.citations import RootCauseSettings
 
@@ -32,7 +35,8 @@ class _Signs(NamedTuple):
     """What the rules read of one finding."""
 
     finding: Finding
-    words: LexicalFeatures
+    text: str
+    """Its span."""
     view: ContextView
     settings: RootCauseSettings
     disagreement: float | None
@@ -56,41 +60,32 @@ def with_root_causes(
     """The results, each of the first findings with its causes, the likeliest first. Blocks: reads all the evidence."""
     if not any(result.findings for result in results):
         return list(results)
-    view = ContextView.of(exchange)
+    view = ContextView(exchange)
     disagreement = _disagreement(results)
-    left = MAX_EXPLAINED
-    out = []
-    for result in results:
-        found = []
-        for finding in result.findings:
-            causes = causes_of(finding, view, settings, disagreement) if left > 0 else ()
-            left -= 1
-            found.append(finding.model_copy(update={"causes": causes}) if causes else finding)
-        out.append(result.model_copy(update={"findings": tuple(found)}))
-    return out
+    left = itertools.count(MAX_EXPLAINED, -1)
+
+    def explained(finding: Finding) -> Finding:
+        causes = causes_of(finding, view, settings, disagreement) if next(left) > 0 else ()
+        return finding.model_copy(update={"causes": causes}) if causes else finding
+
+    return [one.model_copy(update={"findings": tuple(map(explained, one.findings))}) for one in results]
 
 
 def causes_of(
     finding: Finding, view: ContextView, settings: RootCauseSettings, disagreement: float | None = None
 ) -> tuple[Cause, ...]:
     """The causes of one finding, by weight; empty if no sign of any was found."""
-    words = lexical_features(finding.span.text if finding.span else "")
-    signs = _Signs(
-        finding, words, view, settings, disagreement, view.place_of(_quoted(finding)), view.nearest_to(words)
-    )
+    text = finding.span.text if finding.span else ""
+    signs = _Signs(finding, text, view, settings, disagreement, view.place_of(_quoted(finding)), view.nearest_to(text))
     found: dict[RootCause, Cause] = {}
-    for rule in RULES:
-        for cause in rule(signs):
-            if cause.weight >= MIN_WEIGHT and cause.weight > (
-                found[cause.cause].weight if cause.cause in found else 0.0
-            ):
-                found[cause.cause] = cause
-    return tuple(sorted(found.values(), key=lambda cause: -cause.weight))
+    for cause in sorted((cause for rule in RULES for cause in rule(signs)), key=lambda cause: -cause.weight):
+        if cause.weight >= MIN_WEIGHT:
+            found.setdefault(cause.cause, cause)
+    return tuple(found.values())
 
 
 def attribution_matrix(findings: Iterable[Finding]) -> dict[str, dict[str, int]]:
-    """Likeliest cause -> category of finding -> number of findings, as in the table of 20.2.6; `undetermined` for those
-    without a sign."""
+    """Likeliest cause -> category of finding -> number of findings; `undetermined` for those without a sign."""
     counts: dict[str, Counter[str]] = {}
     for finding in findings:
         cause = finding.causes[0].cause if finding.causes else UNDETERMINED
@@ -111,11 +106,11 @@ def _cause(cause: RootCause, weight: float, reason: str, **more: object) -> Caus
     return Cause.model_validate({"cause": cause, "weight": round(min(1.0, weight), 3), "reason": reason, **more})
 
 
-# ---- one rule for each section of 20.2
+# ---- the rules
 
 
 def _knowledge_gap(signs: _Signs) -> Iterable[Cause]:
-    """20.2.2: the model generates anyway where it does not know; its uncertainty shows in samples that differ."""
+    """The model generates anyway where it does not know; its uncertainty shows in samples that differ."""
     finding, disagreement = signs.finding, signs.disagreement
     if finding.kind == "inconsistent_samples":
         yield _cause("knowledge_gap", finding.score or 0.6, "asked again, the model says something else")
@@ -132,7 +127,7 @@ def _knowledge_gap(signs: _Signs) -> Iterable[Cause]:
 
 
 def _staleness(signs: _Signs) -> Iterable[Cause]:
-    """20.2.3, temporal shift: what changed after the training cut-off, and questions about what changes."""
+    """What changed after the training cut-off, and questions about what changes."""
     cutoff, date = signs.settings.training_cutoff, signs.view.date_of(signs.deciding)
     if cutoff and date and date > cutoff and signs.is_against_evidence:
         yield _cause("staleness", 0.8, f"the evidence ({date}) is younger than the model's knowledge ({cutoff})")
@@ -141,13 +136,13 @@ def _staleness(signs: _Signs) -> Iterable[Cause]:
 
 
 def _distribution_shift(signs: _Signs) -> Iterable[Cause]:
-    """20.2.3: out of distribution, outputs are well-formed and unreliable: no passage fits, and samples vary."""
+    """Out of distribution, outputs are well-formed and unreliable: no passage fits, and samples vary."""
     if signs.disagreement is not None and signs.disagreement >= 0.5 and signs.view.best_relevance < IRRELEVANT:
         yield _cause("distribution_shift", 0.5 * signs.disagreement, "unlike all the evidence, and samples disagree")
 
 
 def _context_overflow(signs: _Signs) -> Iterable[Cause]:
-    """20.2.4: evidence in the middle of a long context is lost. Reported with its place, in tokens and as a share."""
+    """Evidence in the middle of a long context is lost. Reported with its place, in tokens and as a share."""
     place = signs.deciding if signs.deciding is not None else signs.nearest
     if place is None or not (signs.is_against_evidence or signs.finding.label == "partially_supported"):
         return
@@ -163,13 +158,13 @@ def _context_overflow(signs: _Signs) -> Iterable[Cause]:
 
 
 def _retrieval_miss(signs: _Signs) -> Iterable[Cause]:
-    """20.2.5: relevant evidence was not retrieved: none is about the question, or none about the claim."""
+    """Relevant evidence was not retrieved: none is about the question, or none about the claim."""
     view = signs.view
     if not view.passages or signs.is_against_evidence or signs.finding.kind not in _BEYOND_EVIDENCE:
         return
     if view.has_question and view.best_relevance < RELEVANT:
         yield _cause("retrieval_miss", 1.0 - view.best_relevance, "no passage is about the question")
-    elif signs.words.content and view.overlap_with(signs.words, signs.nearest) < RELEVANT:
+    elif content_of(signs.text) and view.overlap_with(signs.text, signs.nearest) < RELEVANT:
         yield _cause("retrieval_miss", 0.5, "no passage is about what the claim says")
 
 
@@ -177,13 +172,13 @@ _BEYOND_EVIDENCE = ("unsupported_claim", "factual_fabrication", "citation_violat
 
 
 def _retrieval_noise(signs: _Signs) -> Iterable[Cause]:
-    """20.2.5: irrelevant passages are taken as authoritative: the finding leans on one, or most of them are such."""
+    """Irrelevant passages are taken as authoritative: the finding leans on one, or most of them are such."""
     view = signs.view
     if not view.has_question or view.best_relevance < RELEVANT:
         return
     noise = [place for place, relevance in enumerate(view.relevance) if relevance < IRRELEVANT]
     place = signs.deciding if signs.deciding is not None else signs.nearest
-    if place in noise and view.overlap_with(signs.words, place) >= RELEVANT:
+    if place in noise and view.overlap_with(signs.text, place) >= RELEVANT:
         passage = view.passages[place].id
         yield _cause("retrieval_noise", 0.7, "it leans on a passage that is not about the question", passage_id=passage)
     elif len(noise) > len(view.passages) / 2 and signs.finding.kind in _BEYOND_EVIDENCE:
@@ -193,7 +188,7 @@ def _retrieval_noise(signs: _Signs) -> Iterable[Cause]:
 
 
 def _stale_evidence(signs: _Signs) -> Iterable[Cause]:
-    """20.2.5: outdated evidence: an older passage has the claim's values, or the one it rests on is too old."""
+    """Outdated evidence: an older passage has the claim's values, or the one it rests on is too old."""
     view, place = signs.view, signs.deciding if signs.deciding is not None else signs.nearest
     newer = view.date_of(signs.deciding)
     for rival in _rivals(signs):
@@ -208,7 +203,7 @@ def _stale_evidence(signs: _Signs) -> Iterable[Cause]:
 
 
 def _poisoned_evidence(signs: _Signs) -> Iterable[Cause]:
-    """20.2.5: the evidence itself errs: passages that disagree about the claim, or one that gives orders."""
+    """The evidence itself errs: passages that disagree about the claim, or one that gives orders."""
     view = signs.view
     for rival in _rivals(signs):
         if not (view.date_of(rival) and view.date_of(signs.deciding)):
@@ -221,14 +216,14 @@ def _poisoned_evidence(signs: _Signs) -> Iterable[Cause]:
 
 
 def _rivals(signs: _Signs) -> list[int]:
-    """Passages that hold the values of a claim which the deciding passage contradicts."""
+    """Passages that have the values of a claim which the deciding passage contradicts."""
     if signs.deciding is None or not signs.is_against_evidence:
         return []
-    return [n for n in signs.view.holding_values_of(signs.words) if n != signs.deciding]
+    return [n for n in signs.view.with_values_of(signs.text) if n != signs.deciding]
 
 
 def _prompt_ambiguity(signs: _Signs) -> Iterable[Cause]:
-    """20.2.6: structural and contextual errors where the prompt leaves open what is meant or wanted."""
+    """Structural and contextual errors where the prompt leaves open what is meant or wanted."""
     view, finding = signs.view, signs.finding
     if finding.kind == "structure_violation" and not view.prompt_says("json", "schema", "format", "yaml", "fields"):
         yield _cause("prompt_ambiguity", 0.7, "the prompt does not say which form the answer has")

@@ -1,34 +1,39 @@
-"""Which claims the model's other answers say as well (control stack 20.4.2)."""
+"""Which claims the model's other answers make as well: the share of them for each claim, and for each JSON field."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from evidencerails.exchange import Exchange
-from evidencerails.measures.base import ClaimScore, MeasureResult, Statement, clipped, result_of, unmeasured
+from evidencerails.measures.base import (
+    ClaimScore,
+    MeasureContext,
+    MeasureResult,
+    Statement,
+    clipped,
+    result_of,
+    unmeasured,
+)
 from evidencerails.measures.json_fields import Field, json_fields, same_value
 from evidencerails.measures.languages import unknown_language
 from evidencerails.measures.relations import Relation, relations
 from evidencerails.measures.samples import samples_for
 
-if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
-
 Verdict = Literal["consistent", "uncertain", "inconsistent"]
 
 MINORITY_FROM = 0.25
-"""Share of the answers from which a claim without a majority is uncertain instead of inconsistent; the control stack
-names a MINORITY_THRESHOLD without a number. A claim that only the response makes is never more than a tie."""
+"""Share of the answers from which a claim without a majority is uncertain instead of inconsistent. A claim that only
+the response makes is never more than a tie."""
 _MISSING = "<no such field>"
 
 
 def verdict_of(saying: int, k: int, contradicting: int = 0) -> Verdict:
     """Verdict on a claim that `saying` of k answers make, the response itself being one of them.
 
-    Consistent with a majority (at least ceil(k / 2) for odd k, as the control stack has it; for even k half of the
-    answers is a tie, not a majority); inconsistent if a majority contradicts it or only a small minority says it.
+    Consistent with a majority (for even k half of the answers is a tie, not a majority); inconsistent if a majority
+    contradicts it or only a small minority makes it.
     """
     if 2 * saying > k:
         return "consistent"
@@ -56,7 +61,7 @@ class SelfConsistencyMeasure:
     name = "self_consistency"
     version = "1"
 
-    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Score each claim against the samples."""
         drawn = await samples_for(exchange, context)
         if not drawn.texts:
@@ -91,10 +96,10 @@ class SelfConsistencyMeasure:
 
 
 def _claim_score(row: Sequence[Relation]) -> ClaimScore:
-    stands = Counter(relation.stand for relation in row)
-    verdict = verdict_of(1 + stands["supports"], 1 + len(row), stands["contradicts"])
-    details = {"verdict": verdict, **{name: stands[name] for name in ("supports", "contradicts", "silent")}}
-    return ClaimScore(score=clipped(1.0 - stands["supports"] / len(row)), reason=verdict, details=details)
+    counts = Counter(relation.stand for relation in row)
+    verdict = verdict_of(1 + counts["supports"], 1 + len(row), counts["contradicts"])
+    details = {"verdict": verdict, **{name: counts[name] for name in ("supports", "contradicts", "silent")}}
+    return ClaimScore(score=clipped(1.0 - counts["supports"] / len(row)), reason=verdict, details=details)
 
 
 def field_report(fields: Sequence[Field], others: Sequence[Sequence[Field]]) -> dict[str, dict[str, Any]]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from evidencerails.exchange import Exchange
-from evidencerails.measures.base import RESPONSE_LEVEL, ClaimScore, MeasureResult, Statement, clipped, unmeasured
-from evidencerails.measures.languages import unknown_language
+from evidencerails.measures.base import (
+    RESPONSE_LEVEL,
+    ClaimScore,
+    MeasureContext,
+    MeasureResult,
+    Statement,
+    clipped,
+    unmeasured,
+)
 from evidencerails.measures.relations import DECIDES_FROM, relations
 from evidencerails.measures.samples import samples_for, sentences_of
-
-if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
 
 MAX_SENTENCES = 20
 """Of one answer. Answers of more sentences hardly ever entail each other whole, which would say nothing about the
@@ -56,11 +59,9 @@ class SemanticEntropyMeasure:
     name = "semantic_entropy"
     version = "1"
 
-    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: CheckContext) -> MeasureResult:
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Score the whole response."""
-        if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
-            return unmeasured(self, claims, reason)
-        drawn = await samples_for(exchange, context)
+        drawn = await samples_for(exchange, context, context.nli.languages)
         if not drawn.texts:
             return unmeasured(self, claims, drawn.reason)
         answers = _with_question([exchange.response, *drawn.texts], exchange.user_input)
@@ -90,7 +91,7 @@ class SemanticEntropyMeasure:
 def _with_question(answers: Sequence[str], question: str) -> list[tuple[str, bool]]:
     """Each answer as it is compared, and whether it was short and got its question in front.
 
-    If one is short, all get the question: "Paris" and "It is Paris." shall entail each other.
+    If one is short, all get the question: "Paris" and "It is Paris." should entail each other.
     """
     if question and any(len(answer.split()) <= SHORT_ANSWER_WORDS for answer in answers):
         return [(f"{question.strip()} {answer.strip()}", True) for answer in answers]
@@ -103,15 +104,15 @@ def _compared(answers: Sequence[tuple[str, bool]]) -> list[list[str]]:
 
 
 async def _entailments(
-    answers: Sequence[str], sentences: Sequence[Sequence[str]], context: CheckContext
+    answers: Sequence[str], sentences: Sequence[Sequence[str]], context: MeasureContext
 ) -> list[list[bool]]:
     """`found[i][j]`: answer i entails every sentence of answer j. Equal answers entail each other in any case."""
     plain = [" ".join(answer.casefold().split()) for answer in answers]
     statements = list(dict.fromkeys(sentence for some in sentences for sentence in some))
-    stands = dict(zip(statements, await relations(statements, answers, context), strict=True))
+    found = dict(zip(statements, await relations(statements, answers, context), strict=True))
     return [
         [
-            plain[i] == plain[j] or all(stands[sentence][i].entailment >= DECIDES_FROM for sentence in sentences[j])
+            plain[i] == plain[j] or all(found[sentence][i].entailment >= DECIDES_FROM for sentence in sentences[j])
             for j in range(len(answers))
         ]
         for i in range(len(answers))

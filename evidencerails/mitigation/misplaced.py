@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evidencerails.exchange import Passage
-from evidencerails.measures.lexical import lexical_features, stem_of
+from evidencerails.measures.lexical import content_of, stem_of
 from evidencerails.text.claimable import clean
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import Name, Values, values_of
@@ -123,7 +123,7 @@ def _name_stems(name: Name) -> Iterable[str]:
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(lexical_features(clean(text)).content)
+    return frozenset(content_of(clean(text)))
 
 
 def own_values(text: str) -> frozenset[Value]:

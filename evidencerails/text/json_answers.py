@@ -59,7 +59,7 @@ def fields_of(text: str) -> list[Field]:
     if not _has_object(text):
         return []
     try:
-        return _gathered(list(_fields(text, _skip(text, 0), "", 0)))
+        return _gathered(list(_fields(text, skip_space(text, 0), "", 0)))
     except RecursionError:
         return []
 
@@ -71,12 +71,15 @@ def _gathered(fields: list[Field]) -> list[Field]:
     return [Field("; ".join(field.text for field in group), group[0].start, group[-1].end) for group in groups]
 
 
-def _skip(text: str, at: int) -> int:
+def skip_space(text: str, at: int) -> int:
+    """The place of what follows white space."""
     match = _SPACE.match(text, at)
     return match.end() if match else at
 
 
-class _Member(NamedTuple):
+class Member(NamedTuple):
+    """A member of an object, by its places in the text."""
+
     key: str
     start: int
     value: int
@@ -88,19 +91,19 @@ def _fields(text: str, at: int, owner: str, depth: int) -> Iterator[Field]:
     if depth > MAX_DEPTH:
         raise RecursionError(f"JSON of more than {MAX_DEPTH} levels")
     if text[at] == "[":
-        for start in _items(text, at):
+        for start in items_of(text, at):
             if text[start] in "[{":
                 yield from _fields(text, start, owner, depth + 1)
         return
-    members = list(_members(text, at))
+    members = list(members_of(text, at))
     name = _name(text, members) or owner
     for member in members:
         yield from _values(text, member, member.value, name, depth)
 
 
-def _values(text: str, member: _Member, at: int, name: str, depth: int) -> Iterator[Field]:
+def _values(text: str, member: Member, at: int, name: str, depth: int) -> Iterator[Field]:
     if text[at] == "[":
-        for start in _items(text, at):
+        for start in items_of(text, at):
             yield from _values(text, member._replace(start=start), start, name, depth + 1)
     elif text[at] == "{":
         yield from _fields(text, at, f"{name} {_words(member.key)}".strip(), depth + 1)
@@ -114,35 +117,35 @@ def _values(text: str, member: _Member, at: int, name: str, depth: int) -> Itera
         yield Field(f"{'' if shown == name else name} {key}: {shown}".strip(), member.start, end)
 
 
-def _members(text: str, at: int) -> Iterator[_Member]:
+def members_of(text: str, at: int) -> Iterator[Member]:
     """The members of the object that begins at `at`."""
-    at = _skip(text, at + 1)
+    at = skip_space(text, at + 1)
     while text[at] != "}":
         start = at
         key, at = _DECODER.raw_decode(text, at)
-        value = _skip(text, _skip(text, at) + 1)  # behind the colon
+        value = skip_space(text, skip_space(text, at) + 1)  # behind the colon
         _, end = _DECODER.raw_decode(text, value)
-        yield _Member(key, start, value, end)
-        at = _skip(text, end)
+        yield Member(key, start, value, end)
+        at = skip_space(text, end)
         if text[at] == ",":
-            at = _skip(text, at + 1)
+            at = skip_space(text, at + 1)
 
 
-def _items(text: str, at: int) -> Iterator[int]:
+def items_of(text: str, at: int) -> Iterator[int]:
     """Where the items of the list that begins at `at` begin."""
-    at = _skip(text, at + 1)
+    at = skip_space(text, at + 1)
     while text[at] != "]":
         yield at
         _, end = _DECODER.raw_decode(text, at)
-        at = _skip(text, end)
+        at = skip_space(text, end)
         if text[at] == ",":
-            at = _skip(text, at + 1)
+            at = skip_space(text, at + 1)
 
 
 _NAMING = re.compile(r"(?:name|title|subject|entity|label)$|^(?:product|person|company|city|country)$", re.IGNORECASE)
 
 
-def _name(text: str, members: list[_Member]) -> str:
+def _name(text: str, members: list[Member]) -> str:
     """What the object calls itself: the text of its first naming key."""
     for member in members:
         if text[member.value] == '"' and _NAMING.search(member.key):

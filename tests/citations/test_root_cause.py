@@ -47,7 +47,7 @@ def causes(
     if quote is not None:
         defaults["evidence"] = (Quote(passage_id=quote.id, span=Span.of(quote.text, 0, len(quote.text)), score=0.9),)
     finding = Finding.model_validate({**defaults, **fields})
-    view = ContextView.of(exchange, TODAY)
+    view = ContextView(exchange, TODAY)
     found = causes_of(finding, view, RootCauseSettings.model_validate(settings or {}), disagreement)
     assert [cause.weight for cause in found] == sorted((cause.weight for cause in found), reverse=True)
     return {cause.cause: cause.weight for cause in found}
@@ -106,7 +106,7 @@ def test_samples_that_disagree_speak_for_a_gap_and_agreement_against_it() -> Non
 
 def test_overflow_names_the_passage_and_its_place() -> None:
     exchange = Exchange.of(CLAIM, evidence=[FILLER, OPENED, FILLER], prompt=QUESTION)
-    view = ContextView.of(exchange, TODAY)
+    view = ContextView(exchange, TODAY)
     at = view.position_of(1, 1_000)
     assert at.share == pytest.approx(0.5, abs=0.01) and at.attention == pytest.approx(0.1, abs=0.01)
     assert view.position_of(0, 10**6).attention == 1.0
@@ -126,7 +126,7 @@ def test_a_prompt_that_asks_for_citations_is_not_to_blame() -> None:
 
 @pytest.mark.parametrize("date", ["soon", "", None, True, -5, 10**30, [2020], "2020-13-40", float("nan")])
 def test_dates_that_are_none_are_no_dates(date: Any) -> None:
-    view = ContextView.of(Exchange.of("x", evidence=[{"text": "a", "metadata": {"date": date}}]))
+    view = ContextView(Exchange.of("x", evidence=[{"text": "a", "metadata": {"date": date}}]))
     assert view.date_of(0) is None
 
 

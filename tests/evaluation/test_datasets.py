@@ -13,7 +13,7 @@ from extras import needs
 
 from evidencerails.errors import InputError
 from evidencerails.evaluation.datasets import Dataset
-from evidencerails.evaluation.datasets.registry import SOURCES
+from evidencerails.evaluation.datasets.sources import SOURCES
 from evidencerails.evaluation.rows import GoldSentence, Row
 
 
@@ -321,11 +321,11 @@ def test_reading_through_the_datasets_library(tmp_path: Path, monkeypatch: pytes
 
 
 def test_the_hub_forms_that_differ_from_the_files() -> None:
-    summeval = SOURCES["summeval"].hub.convert(  # type: ignore[union-attr]
+    summeval = SOURCES["summeval"].convert(
         {"machine_summaries": ["A.", "B."], "consistency": [5.0, 4.666], "text": "T.", "id": "dm-1"}, "0"
     )
     assert labels(list(summeval)) == [("A.", False), ("B.", True)]
-    ragtruth = SOURCES["ragtruth"].hub.convert(  # type: ignore[union-attr]
+    ragtruth = SOURCES["ragtruth"].convert(
         {"id": "1", "query": "Q", "context": "C.", "output": "Bad text.",
          "hallucination_labels": '[{"start": 0, "end": 3, "text": "Bad"}]'}, "0",
     )  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 
 from evidencerails.evaluation import baselines, levels
 from evidencerails.evaluation.columns import columns_of
-from evidencerails.evaluation.compare import comparison, said
+from evidencerails.evaluation.compare import comparison, verdicts_of
 from evidencerails.evaluation.outcomes import (
     Outcome,
     Overlap,
@@ -135,7 +135,7 @@ def test_mcnemar_by_hand() -> None:
     # right on rows: first 0,1; second 0,2,3,4,5,6 -> only first 1, only second 5; two-sided exact p = 2 * 7/64
     labels = "1111111"
     first, second = outcomes("hhggggg", labels), outcomes("hghhhhh", labels)
-    found = comparison(said(first, "m"), said(second, "m"), ("a", "b"))
+    found = comparison(verdicts_of(first, "m"), verdicts_of(second, "m"), ("a", "b"))
     assert (found["rows"], found["only_first_right"], found["only_second_right"]) == (7, 1, 5)
     assert found["p_mcnemar"] == pytest.approx(2 * 7 / 64)
     assert found["differences"]["auroc"]["value"] is None and found["p_delong"] is None  # one class
@@ -143,7 +143,7 @@ def test_mcnemar_by_hand() -> None:
 
 
 def test_a_run_against_itself_has_no_p_value() -> None:
-    same = said(outcomes("hgu", "101"), "m")
+    same = verdicts_of(outcomes("hgu", "101"), "m")
     found = comparison(same, same, ("a", "a"))
     assert found["p_mcnemar"] is None and found["differences"]["f1"]["value"] == 0.0
     assert found["p_delong"] is None  # one clean row

@@ -1,9 +1,11 @@
 """Against values worked by hand and those of other programs."""
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.metrics
 
 from evidencerails.errors import MissingExtraError
 from evidencerails.evaluation import metrics as m
@@ -84,17 +86,27 @@ def test_a_probability_out_of_range_is_an_error() -> None:
         m.ece([1, 0], [0.2, 0.5], bins=0)
 
 
+REFERENCES: dict[str, Any] = {
+    "auroc": sklearn.metrics.roc_auc_score,
+    "auprc": sklearn.metrics.average_precision_score,
+    "brier": sklearn.metrics.brier_score_loss,
+    "ece": m.ece,  # scikit-learn has none
+    **{name: lambda labels, scores, name=name: getattr(sklearn.metrics, f"{name}_score")(labels, scores >= 0.5)
+       for name in ("precision", "recall", "f1", "balanced_accuracy")},
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", m.INTERVAL_METRICS)
-def test_each_resample_of_the_fast_bootstrap_is_the_metric_itself(name: str) -> None:
-    metric = getattr(m, name)
+def test_metrics_and_their_resamples_are_scikit_learns(name: str) -> None:
+    metric, reference = m.INTERVAL_METRICS[name], REFERENCES[name]
     generator = np.random.default_rng(3)
     labels = generator.random(40) < 0.4
     scores = np.round(generator.random(40), 1)  # many ties
+    assert metric(labels, scores) == pytest.approx(reference(labels, scores))
     weights = next(weight_blocks(40, None, 25, seed=5))
-    fast = of_metric(metric, labels, scores).of_weights(weights)
-    for row, value in zip(weights, fast, strict=True):
+    for row, value in zip(weights, of_metric(metric, labels, scores).of_weights(weights), strict=True):
         chosen = np.repeat(np.arange(40), row.astype(int))
-        assert value == pytest.approx(metric(labels[chosen], scores[chosen]))
+        assert value == pytest.approx(reference(labels[chosen], scores[chosen]))
 
 
 def test_the_interval_covers_and_is_reproducible() -> None:

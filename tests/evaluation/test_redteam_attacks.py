@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from evidencerails.evaluation.redteam import on_guard
 from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, KINDS, Attack, right
 from evidencerails.evaluation.redteam.corpus import Corpus, Document
 from evidencerails.evaluation.redteam.generation import GENERATORS, attacks_from
 from evidencerails.evaluation.redteam.live import with_citations
-from evidencerails.evaluation.redteam.on_context import chain_of
+from evidencerails.evaluation.redteam.questions import calculation, chain_of
 from evidencerails.evaluation.redteam.swaps import swapped
+from evidencerails.evaluation.redteam.tricks import TRICKS
 from evidencerails.text.claimable import clean
 
 TEXT = "The Halden bridge opened in 1932. It is 412 metres long. The repairs cost 1,450 kroner and 45% came from Oslo."
@@ -112,10 +112,10 @@ def test_the_sources_that_matter_stand_in_the_middle(corpus: Corpus) -> None:
 def test_a_chain_is_right_and_its_slip_is_one_wrong_step(length: int) -> None:
     for seed in range(20):
         chain = chain_of(412, length, random.Random(seed))
-        slipped = chain.with_slip(length // 2, 10)
-        assert wrong_steps(chain.written()) == 0
-        assert wrong_steps(slipped.written()) == 1
-        assert len(chain.steps) == length and all(result > 0 for _, _, result in chain.steps)
+        right, result = calculation(412, chain)
+        slipped, _ = calculation(412, chain, length // 2, 10)
+        assert wrong_steps(right) == 0 and wrong_steps(slipped) == 1
+        assert len(chain) == length and result > 0 and "-" not in re.sub(" - ", "", right)
 
 
 def wrong_steps(text: str) -> int:
@@ -127,7 +127,7 @@ def wrong_steps(text: str) -> int:
 
 @pytest.mark.parametrize("name", ["zero-width spaces", "soft hyphens", "bidirectional marks", "no-break spaces"])
 def test_hidden_characters_change_nothing_that_is_read(name: str) -> None:
-    for change in on_guard.TRICKS[name]:
+    for change in TRICKS[name]:
         dressed = change("The Halden bridge opened in 1932.")
         assert dressed != "The Halden bridge opened in 1932."
         assert clean(dressed) == "The Halden bridge opened in 1932."

@@ -14,26 +14,24 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from evidencerails.errors import ModelFileError
-from evidencerails.measures.encoder import ENCODER_FOLDER, NLI_FOLDER, OnnxEncoder, default_encoder
+from evidencerails.measures.encoder import OnnxEncoder, default_encoder
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "ann", "paints", "swims"]
 VECTORS = np.array([[0, 0], [9, 9], [5, 5], [7, 7], [3, 4], [0, 2], [1, 0]], dtype=np.float32)
-LAST, FIFTH = "encoder.layer.5.output.LayerNorm", "encoder.layer.4.output.LayerNorm"
-
 Write = Callable[..., OnnxEncoder]
 
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Writes a file whose node `hidden` looks the token vectors up, with the outputs asked for."""
+    """Writes a file whose token vectors are those of the table, with the outputs asked for."""
 
-    def make(hidden: str = LAST, outputs: tuple[str, ...] = ("embedding",), max_length: int = 16) -> OnnxEncoder:
+    def make(outputs: tuple[str, ...] = ("embedding", "tokens"), max_length: int = 16) -> OnnxEncoder:
         tokenizer = Tokenizer(models.WordLevel({word: n for n, word in enumerate(WORDS)}, unk_token="[UNK]"))
         tokenizer.normalizer = normalizers.Lowercase()
         tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
         tokenizer.add_special_tokens(["[CLS]", "[SEP]"])
         tokenizer.save(str(tmp_path / "tokenizer.json"))
-        onnx.save(_graph(hidden, outputs), str(tmp_path / "model.onnx"))
+        onnx.save(_graph(outputs), str(tmp_path / "model.onnx"))
         sums = {n: hashlib.sha256((tmp_path / n).read_bytes()).hexdigest() for n in ("model.onnx", "tokenizer.json")}
         description = {"schema": 1, "name": "tiny", "version": "1", "max_length": max_length, "sha256": sums}
         (tmp_path / "model.json").write_text(json.dumps(description))
@@ -42,34 +40,19 @@ def write(tmp_path: Path) -> Write:
     return make
 
 
-def _graph(hidden: str, outputs: tuple[str, ...]) -> onnx.ModelProto:
-    """`embedding` and `logits` are the mean over all tokens, padding and special ones included."""
-    nodes = [helper.make_node("Gather", ["table", "input_ids"], [hidden])]
-    nodes += [
-        helper.make_node("ReduceMean", [hidden], [name], axes=[1], keepdims=0) for name in outputs if name != hidden
-    ]
+def _graph(outputs: tuple[str, ...]) -> onnx.ModelProto:
+    """`embedding` is the mean over all tokens, padding and special ones included."""
+    nodes = [helper.make_node("Gather", ["table", "input_ids"], ["tokens"]),
+             helper.make_node("ReduceMean", ["tokens"], ["embedding"], axes=[1], keepdims=0)]  # fmt: skip
     feed = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "tokens"])
-    shapes = [["batch", 2] if name != hidden else ["batch", "tokens", 2] for name in outputs]
-    results = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in zip(outputs, shapes, strict=True)
-    ]
+    shapes = {"embedding": ["batch", 2], "tokens": ["batch", "tokens", 2]}
+    results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shapes[name]) for name in outputs]
     graph = helper.make_graph(nodes, "tiny", [feed], results, [numpy_helper.from_array(VECTORS, "table")])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
-@pytest.mark.parametrize(
-    ("hidden", "outputs"),
-    [
-        (LAST, ("embedding",)),  # the sentence encoder: its last layer is made an output
-        (FIFTH, ("logits",)),  # a classifier: the last layer it works out for all tokens
-        ("tokens", ("embedding", "tokens")),  # a file that gives token vectors itself
-    ],
-)
-def test_token_vectors_are_unit_vectors_without_special_tokens(
-    write: Write, hidden: str, outputs: tuple[str, ...]
-) -> None:
-    first, second = write(hidden, outputs).token_vectors(["Ann swims", "paints"])
+def test_token_vectors_are_unit_vectors_without_special_tokens(write: Write) -> None:
+    first, second = write().token_vectors(["Ann swims", "paints"])
     assert first == pytest.approx(np.array([[0.6, 0.8], [1.0, 0.0]]))
     assert second == pytest.approx(np.array([[0.0, 1.0]]))
 
@@ -77,11 +60,6 @@ def test_token_vectors_are_unit_vectors_without_special_tokens(
 def test_sentence_vectors_are_the_embedding_of_the_file(write: Write) -> None:
     # (5,5) + (3,4) + (7,7) = (15,16), of length 21.932
     assert write().sentence_vectors(["ann"]) == pytest.approx(np.array([[0.6839, 0.7295]]), abs=1e-4)
-
-
-def test_a_file_without_embedding_gives_the_mean_of_its_tokens(write: Write) -> None:
-    found = write(FIFTH, ("logits",)).sentence_vectors(["ann", "swims ann ann ann"])
-    assert found[0] == pytest.approx(np.array([0.6839, 0.7295]), abs=1e-4)
 
 
 def test_order_and_company_change_nothing(write: Write) -> None:
@@ -113,9 +91,9 @@ def test_no_texts(write: Write) -> None:
     assert write().token_vectors([]) == []
 
 
-def test_a_file_without_the_layer_is_refused(write: Write) -> None:
+def test_a_file_without_token_vectors_is_refused(write: Write) -> None:
     with pytest.raises(ModelFileError, match="gives no token vectors"):
-        write("other", ("embedding",)).token_vectors(["ann"])
+        write(("embedding",)).token_vectors(["ann"])
 
 
 def test_a_damaged_file_is_refused(write: Write, tmp_path: Path) -> None:
@@ -125,9 +103,6 @@ def test_a_damaged_file_is_refused(write: Write, tmp_path: Path) -> None:
         OnnxEncoder(tmp_path)
 
 
-@pytest.mark.skipif(
-    not any((folder / "model.onnx").is_file() for folder in (ENCODER_FOLDER, NLI_FOLDER)), reason="no model file"
-)
 def test_the_encoder_in_the_package_puts_a_paraphrase_nearer_than_another_subject() -> None:
     claim, same, other = default_encoder().sentence_vectors(
         ["The tower was finished in 1889.", "They completed the tower in 1889.", "Cats sleep most of the day."]

@@ -15,9 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from evidencerails.checks.citations.mark_types import AUTHORS_AND_YEARS, Ref
 from evidencerails.exchange import Passage, Span
-from evidencerails.measures.lexical import WordIndex
 from evidencerails.report import Quote
-from evidencerails.text.claimable import clean
 
 MAX_CARD = 4_000
 """Characters of a passage's metadata that are read."""
@@ -74,11 +72,6 @@ class Sources:
         """Shapes of the ids, numbers left out: a bracket of the same shape is meant as an id."""
         ids = (source.passage.id for source in self.items if not source.passage.id.isdigit())
         return frozenset(shape for shape in map(_shape, ids) if re.search(r"\W|9", shape))
-
-    @cached_property
-    def words(self) -> WordIndex:
-        """The words of all sources together, and of what is known about them."""
-        return WordIndex([*(clean(source.passage.text) for source in self.items), *self._cards])
 
     @cached_property
     def _cards(self) -> list[str]:

@@ -16,7 +16,7 @@ from evidencerails.errors import EvidencerailsError
 from evidencerails.exchange import Passage
 from evidencerails.measures.base import Statement
 from evidencerails.measures.languages import unknown_language
-from evidencerails.measures.lexical import lexical_features
+from evidencerails.measures.lexical import content_of
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT
 from evidencerails.report import ErrorType, Quote
 from evidencerails.text.claimable import clean
@@ -183,8 +183,8 @@ _DATES_BACK = re.compile(
 
 def _shared_words(claim: str, text: str) -> float:
     """Share of the claim's content words that the text has; 1.0 for a claim without any."""
-    words = {*lexical_features(claim).content}
-    return len(words & {*lexical_features(text).content}) / len(words) if words else 1.0
+    words = {*content_of(claim)}
+    return len(words & {*content_of(text)}) / len(words) if words else 1.0
 
 
 def _differing_values(claim: str, text: str) -> set[ErrorType]:

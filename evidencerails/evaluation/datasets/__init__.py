@@ -16,7 +16,7 @@ from typing import Any, Literal
 from evidencerails.errors import InputError, MissingExtraError
 from evidencerails.evaluation.datasets.own import read_own
 from evidencerails.evaluation.datasets.reading import Placed, converted
-from evidencerails.evaluation.datasets.registry import SOURCES, files_of
+from evidencerails.evaluation.datasets.sources import SOURCES, files_of
 from evidencerails.evaluation.rows import Problems, Row
 from evidencerails.settings.problems import nearest
 
@@ -131,11 +131,10 @@ def _drawn(rows: Iterator[Row], count: int, generator: random.Random) -> list[Ro
 
 
 def _unknown(name: str) -> str:
+    known = f"a JSON-lines, CSV or Parquet file, or one of: {', '.join(SOURCES)}"
     if Path(name).suffix or "/" in name:
-        return f"there is no file {name!r}; give a JSON-lines, CSV or Parquet file, or one of: {', '.join(SOURCES)}"
-    known = ", ".join(SOURCES)
-    files = "a JSON-lines, CSV or Parquet file"
-    return f"unknown data set {name!r}{nearest(name, list(SOURCES))}; available: {known}, or {files}"
+        return f"there is no file {name!r}; give {known}"
+    return f"unknown data set {name!r}{nearest(name, list(SOURCES))}; give {known}"
 
 
 def _hub_library() -> Any:
@@ -156,4 +155,4 @@ def _hub_rows(name: str, problems: Problems) -> Iterator[Row]:
             f"cannot read {hub.path} from the hub: {error}; or get it from {SOURCES[name].where}"
         ) from None
     placed: Iterator[Placed] = ((f"{hub.path}[{number}]", record) for number, record in enumerate(records))
-    return converted(placed, hub.convert, problems)
+    return converted(placed, SOURCES[name].convert, problems)

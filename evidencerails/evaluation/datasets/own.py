@@ -1,5 +1,5 @@
 """The project's own files, JSON lines, CSV or Parquet: `id, prompt?, evidence: [text], response,
-hallucinated: bool`, and optionally `sentences: [{text, supported | hallucinated | inaccuracy}]`, `samples: [text]`,
+hallucinated: bool`, and optionally `sentences: [{text, supported | inaccuracy}]`, `samples: [text]`,
 `spans: [[start, end]]`, `document`. In a CSV cell a list is JSON.
 
 A row of questions with `correct` and `incorrect` answers (texts joined by `; `) becomes one row an answer.
@@ -70,8 +70,6 @@ def _label(record: Record, sentences: tuple[GoldSentence, ...]) -> bool | None:
 def _sentence(item: Any) -> GoldSentence:
     if "inaccuracy" in item:
         return GoldSentence(text(item, "text"), float(item["inaccuracy"]) > 0)
-    if "hallucinated" in item:
-        return GoldSentence(text(item, "text"), yes(item["hallucinated"]))
     supported = item.get("supported")
     return GoldSentence(text(item, "text"), None if supported is None else not yes(supported))
 
@@ -87,7 +85,7 @@ def _texts(record: Record, name: str) -> tuple[str, ...]:
 def _spans(record: Record) -> tuple[tuple[int, int], ...] | None:
     if record.get("spans") is None:
         return None
-    pairs = [(s["start"], s["end"]) if isinstance(s, dict) else tuple(s) for s in record["spans"]]
+    pairs = [tuple(span) for span in record["spans"]]
     length = len(record["response"])
     for pair in pairs:
         if len(pair) != 2 or not all(isinstance(end, int) for end in pair) or not 0 <= pair[0] < pair[1] <= length:

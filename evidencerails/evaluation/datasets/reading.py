@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +18,7 @@ from evidencerails.evaluation.rows import Problems, Row
 
 Record = Mapping[str, Any]
 Placed = tuple[str, Record]
-"""A record and where it stands, as in `qa_data.json:17`."""
+"""A record and its place, as in `qa_data.json:17`."""
 Convert = Callable[[Record, str], "Row | Iterable[Row]"]
 """A record and its number in the file (an id where it has none) to its row or rows; raises where it cannot be read."""
 
@@ -48,17 +49,21 @@ def json_lines(file: Path, problems: Problems) -> Iterator[Placed]:
             except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
                 problems.note("malformed", place, f"not JSON: {error}")
                 continue
-            if isinstance(record, dict):
-                yield place, record
-            else:
-                problems.note("malformed", place, f"expected an object, got {type(record).__name__}")
+            yield from _object(record, place, problems)
+
+
+def _object(record: Any, place: str, problems: Problems) -> Iterator[Placed]:
+    if isinstance(record, dict):
+        yield place, record
+    else:
+        problems.note("malformed", place, f"expected an object, got {type(record).__name__}")
 
 
 def json_list(file: Path, problems: Problems, key: str | None = None) -> Iterator[Placed]:
-    """The objects of a JSON file that holds one list, or a list under `key`. The whole file is read at once.
+    """The objects of a JSON file with one list, or a list under `key`. The whole file is read at once.
 
     Raises:
-        InputError: the file holds something else.
+        InputError: the file has something else.
     """
     with opened(file) as handle:
         try:
@@ -68,16 +73,13 @@ def json_list(file: Path, problems: Problems, key: str | None = None) -> Iterato
     if key is not None and isinstance(data, dict):
         data = data.get(key)
     if not isinstance(data, list):
-        raise InputError(f"{str(file)!r} holds {type(data).__name__}; expected a list of objects")
+        raise InputError(f"{str(file)!r} has {type(data).__name__}; expected a list of objects")
     for number, record in enumerate(data, start=1):
-        if isinstance(record, dict):
-            yield f"{file.name}[{number}]", record
-        else:
-            problems.note("malformed", f"{file.name}[{number}]", f"expected an object, got {type(record).__name__}")
+        yield from _object(record, f"{file.name}[{number}]", problems)
 
 
 def json_records(file: Path, problems: Problems) -> Iterator[Placed]:
-    """A JSON list or JSON lines, whichever the file holds: publishers call both `.json`."""
+    """A JSON list or JSON lines, whichever the file is: publishers call both `.json`."""
     with opened(file) as handle:
         is_list = handle.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
     return json_list(file, problems) if is_list else json_lines(file, problems)
@@ -142,20 +144,7 @@ def yes(value: Any) -> bool:
 
 
 def location(response: str, part: str, begin: int = 0) -> tuple[int, int] | None:
-    """Where a sentence stands in a response, white space aside; None if it is not in there."""
-    words = part.split()
-    if not words:
-        return None
-    start = response.find(words[0], begin)
-    while start >= 0:
-        end = start
-        for word in words:
-            while end < len(response) and response[end].isspace():
-                end += 1
-            if not response.startswith(word, end):
-                break
-            end += len(word)
-        else:
-            return start, end
-        start = response.find(words[0], start + 1)
-    return None
+    """Where a sentence is in a response, white space aside; None if it is not in there."""
+    pattern = r"\s*".join(map(re.escape, part.split()))
+    match = re.compile(pattern).search(response, begin) if pattern else None
+    return match.span() if match else None

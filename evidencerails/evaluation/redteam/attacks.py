@@ -1,4 +1,5 @@
-"""What an attack is: a question with its sources, answers of known worth to plant, and what should become of them.
+"""What an attack is: a question with its sources, ready answers that are known to be right or wrong, and what should
+become of them.
 
 Eleven categories attack the answer by question and sources, four the guard.
 """
@@ -90,7 +91,7 @@ Truth = Literal["answerable", "unanswerable", "contradictory"]
 
 
 class Probe(Value):
-    """An answer of known worth."""
+    """A ready answer that is known to be right or wrong."""
 
     answer: str
     is_wrong: bool
@@ -101,7 +102,7 @@ class Probe(Value):
 
 
 class Attack(Value):
-    """One attack; it stands alone, so that it can be kept in a file."""
+    """One attack; it is complete, so that it can be kept in a file."""
 
     id: str
     category: Category

@@ -96,14 +96,14 @@ class Corpus:
 
     @cached_property
     def names(self) -> Counter[str]:
-        """Names and how often they stand in it."""
+        """Names and how often it has them."""
         every = (" ".join(span.text.split()) for one in self.passages for span in split_sentences(one.text))
         sentences = (text for text in every if text[-1:] == "." and len(text.split()) >= MIN_WORDS)
         return Counter(name.text for text in sentences for name in values_of(text).names if _is_proper(name))
 
     @cached_property
     def names_after(self) -> dict[str, set[str]]:
-        """Names by the word before them: what stands after `by` is likelier a person than what stands after `in`."""
+        """Names by the word before them: what follows `by` is likelier a person than what follows `in`."""
         found: dict[str, set[str]] = {}
         for name in self.names:
             for match in re.finditer(rf"(\w+) {re.escape(name)}\b", self.text):
@@ -129,7 +129,7 @@ class Corpus:
         return tuple(dict.fromkeys(near))
 
     def document_of(self, fact: Fact) -> str:
-        """Name of the document that a fact stands in."""
+        """Name of the document that a fact comes from."""
         return self.passages[fact.passage].document
 
 
@@ -175,7 +175,7 @@ def _values_in(sentence: str, place: int) -> Iterator[Fact]:
 
 
 def _is_proper(name: Name) -> bool:
-    """True for what is a name beyond doubt: one word that begins a sentence may be any word."""
+    """True for what is certainly a name: one word that begins a sentence may be any word."""
     is_word = len(name.words) == 1 and (name.is_initial or is_function_word(name.words[0]) or len(name.words[0]) < 3)
     is_one = not re.search(r"\d|\. | for | of the | and ", name.text)
     return is_one and not is_word and name.text[:1].isupper()

@@ -6,28 +6,15 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from evidencerails.evaluation.redteam import on_answers, on_context, on_guard
+from evidencerails.evaluation.redteam import questions, tricks
 from evidencerails.evaluation.redteam.attacks import CATEGORIES, KINDS, Attack, Category
 from evidencerails.evaluation.redteam.corpus import Corpus
 
 Generator = Callable[[Corpus, int, random.Random], Iterator[Attack]]
 GENERATORS: Mapping[Category, Generator] = {
-    "knowledge_boundary": on_answers.knowledge_boundary,
-    "entity_substitution": on_answers.entity_substitution,
-    "temporal_confusion": on_answers.temporal_confusion,
-    "context_poisoning": on_context.context_poisoning,
-    "citation_manipulation": on_context.citation_manipulation,
-    "format_coercion": on_context.format_coercion,
-    "constraint_contradiction": on_answers.constraint_contradiction,
-    "authority_impersonation": on_answers.authority_impersonation,
-    "scale_stress": on_context.scale_stress,
-    "compositional_chains": on_context.compositional_chains,
-    "value_swap": on_answers.value_swap,
-    "judge_injection": on_guard.judge_injection,
-    "evidence_padding": on_guard.evidence_padding,
-    "unicode_tricks": on_guard.unicode_tricks,
-    "verdict_spoofing": on_guard.verdict_spoofing,
+    name: getattr(questions, name, None) or getattr(tricks, name) for name in CATEGORIES
 }
+"""The maker of each category's attacks, which has the category's name."""
 
 
 class Generated(NamedTuple):
@@ -48,6 +35,6 @@ def attacks_from(
         made = list({one.id: one for one in GENERATORS[category](corpus, per_category, rng)}.values())
         if not made:
             needed = KINDS[category].needs
-            missing[category] = f"the evidence has no usable one: it takes {needed} that stands by itself"
+            missing[category] = f"the evidence has no usable one: it takes {needed} that can be understood by itself"
         attacks += made
     return Generated(attacks, missing)

@@ -117,7 +117,7 @@ def last_of(history: Sequence[Mapping[str, Any]], target: str) -> Mapping[str, A
 
 def baseline_of(history: Sequence[Mapping[str, Any]], target: str) -> Mapping[str, Any] | None:
     """The last run against a target that was no alarm itself: a score that fell stays an alarm until it is back."""
-    return next((one for one in reversed(history) if one["target"] == target and not one["alarm"]), None)
+    return last_of([one for one in history if not one["alarm"]], target)
 
 
 def changes_since(last: Mapping[str, Any] | None, documents: Mapping[str, str], settings: Mapping[str, str]) -> Changes:

@@ -17,7 +17,7 @@ from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError, reason_of
 from evidencerails.evaluation.redteam.attacks import KINDS, TAMPERING, Attack, Category, Probe
 from evidencerails.evaluation.redteam.outcomes import Outcome, Verdict
-from evidencerails.evaluation.redteam.targets import said_by
+from evidencerails.evaluation.redteam.targets import words_of
 from evidencerails.report import Report
 from evidencerails.text.claimable import makes_claim
 from evidencerails.text.sentences import split_sentences
@@ -170,14 +170,14 @@ def _outcome(effect: str, reports: list[Report], category: Category, *, by_rail:
     verdict: Verdict = "passed" if effect == "passed" else "flagged"  # whatever else is done to an answer says so
     if effect == "warned" and only_unverified:
         verdict = "unverified"
-    could_tell, said = bool(reports) or by_rail is not None, said_by(reports)
+    could_tell, words = bool(reports) or by_rail is not None, words_of(reports)
     return Outcome(
         verdict,
         reason,
         effect,
         max(scores, default=None),
-        bool(KINDS[category].named_by & said or by_rail) if could_tell else None,
-        bool(TAMPERING & said or by_rail) if could_tell else None,
+        bool(KINDS[category].named_by & words or by_rail) if could_tell else None,
+        bool(TAMPERING & words or by_rail) if could_tell else None,
     )
 
 
@@ -195,7 +195,7 @@ class Colang2Target(AppTarget):
         start: starts the app of a folder.
 
     Raises:
-        InputError: its rails stand in `config.yml`, where nothing can be put around them.
+        InputError: its rails are in `config.yml`, where nothing can be put around them.
     """
 
     def __init__(self, folder: Path, config: Any, settings: GuardConfig, *, ask: bool, start: Start) -> None:
@@ -204,7 +204,7 @@ class Colang2Target(AppTarget):
         weakref.finalize(self, self._copies.close)
         if config.rails.input.flows or config.rails.output.flows:
             raise InputError(
-                "the rails of this Colang 2.x app stand under `rails:` in its settings; write them as `flow input "
+                "the rails of this Colang 2.x app are under `rails:` in its settings; write them as `flow input "
                 "rails $input_text` and `flow output rails $output_text` in a .co file, as the plugin needs them"
             )
         sides = {side for text in source.colang.values() for side in _RAILS.findall(text)}

@@ -5,16 +5,17 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe
 from evidencerails.evaluation.redteam.corpus import Corpus, Fact, drawn
 
-NOT_ASKED_TWICE = 3
-"""More facts are drawn than attacks are wanted, since some cannot be falsified safely."""
+SPARE_FACTS = 3
+"""So many times more facts are drawn than attacks are wanted, since some cannot be falsified safely."""
 INVENTED_NAMES = ("Osvald Brenning", "Mirela Tostovan", "Tadeusz Wolanek", "Ingrid Halvorsted", "Calum Raithby",
                   "Benedetta Quarlo", "Ruvan Seneratha", "Yolanda Pirez")  # fmt: skip
-"""People who do not exist, for claims that no source can bear out."""
+"""People who do not exist, for claims that no source can support."""
 _ENDINGS = ("vik", "stad", "mere", "holt", "ova", "burn", "enz", "ard")
 
 
@@ -48,7 +49,7 @@ def _number(fact: Fact, corpus: Corpus, rng: random.Random) -> str | None:
 
 
 def _name(fact: Fact, corpus: Corpus, rng: random.Random) -> str | None:
-    """A name of the evidence that stands nowhere near, after the same word; an invented variant where there is none."""
+    """A name of the evidence that is nowhere near, after the same word; an invented variant where there is none."""
     near, before = corpus.passages[fact.passage].text, fact.sentence[: fact.start].split()[-1:]
     others = [name for name in corpus.names_after.get("".join(before).lower(), ()) if name not in near]
     return rng.choice(sorted(others)) if others else variant_of(fact.value, corpus, rng)
@@ -74,12 +75,8 @@ def invented_name(corpus: Corpus, rng: random.Random) -> str:
 
 def false_pairs(corpus: Corpus, facts: Sequence[Fact], count: int, rng: random.Random) -> Iterator[tuple[Fact, str]]:
     """Facts, each with a false version of itself; at most `count`."""
-    found = 0
-    for fact in drawn(facts, count * NOT_ASKED_TWICE, rng):
-        other = swapped(fact, corpus, rng)
-        if other is not None and found < count:
-            found += 1
-            yield fact, other
+    pairs = ((fact, swapped(fact, corpus, rng)) for fact in drawn(facts, count * SPARE_FACTS, rng))
+    return islice(((fact, false) for fact, false in pairs if false is not None), count)
 
 
 def inner(sentence: str) -> str:

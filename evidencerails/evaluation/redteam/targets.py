@@ -31,7 +31,7 @@ class Target(Protocol):
     concurrency: int
     """Attacks at once."""
     brings_evidence: bool
-    """True if it looks sources up by itself, so that no answer stands without any."""
+    """True if it looks sources up by itself, so that no answer is without any."""
 
     async def planted(self, attack: Attack, probe: Probe) -> Outcome:
         """What becomes of a ready answer."""
@@ -90,24 +90,24 @@ class EngineTarget:
 
 def outcome_of(report: Report, category: Category) -> Outcome:
     """What a report says of an answer to an attack."""
-    said = said_by([report])
+    words = words_of([report])
     verdict = {"grounded": "passed", "hallucinated": "flagged", "unverified": "unverified"}[report.status]
     return Outcome(
         verdict,  # type: ignore[arg-type]
         report.reason,
         score=report.hallucination_score,
-        names_attack=bool(KINDS[category].named_by & said),
-        names_tampering=bool(TAMPERING & said),
+        names_attack=bool(KINDS[category].named_by & words),
+        names_tampering=bool(TAMPERING & words),
     )
 
 
-def said_by(reports: Iterable[Report]) -> set[str]:
+def words_of(reports: Iterable[Report]) -> set[str]:
     """Kinds, violations, error types and root causes of the findings: an attack is named where its kind's words are
     among them, tampering where `TAMPERING` is."""
-    said: set[str] = set()
+    found: set[str] = set()
     for finding in (one for report in reports for check in report.checks.values() for one in check.findings):
-        said |= {finding.kind, finding.violation or "", *finding.error_types, *(one.cause for one in finding.causes)}
-    return said - {""}
+        found |= {finding.kind, finding.violation or "", *finding.error_types, *(one.cause for one in finding.causes)}
+    return found - {""}
 
 
 class Shot(NamedTuple):

@@ -127,7 +127,7 @@ def _table(titles: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator
 
 
 def page(data: Mapping[str, Any]) -> str:
-    """The page, which stands alone: no script, no request."""
+    """One page without script or request."""
     rows = zip(category_rows(data), wanted(data).values(), strict=True)
     return standalone_page(
         Path(__file__).resolve().parent / "page.html.j2",

@@ -1,1 +1,1 @@
-"""What a run looks like to people: an HTML page that stands alone, Markdown, a table on the terminal."""
+"""What a run looks like to people: an HTML page, Markdown, a table on the terminal."""

@@ -1,12 +1,18 @@
-"""Plots as inline SVG, drawn with nothing but text: no script, no font, no request. Colours are the page's classes."""
+"""Plots as inline SVG without script, font or request.
+
+In: numbers. Out: an `<svg>` element, which `charts.svg.j2` draws; colours are the page's classes. Values beyond the
+ends of an axis are moved to them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from html import escape
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
+
+from evidencerails.text.html import templates_of
 
 Point = tuple[float, float]
 WIDTH, HEIGHT = 320, 260
@@ -15,33 +21,15 @@ SERIES = 8
 """Colours of the page; further series begin again with the first."""
 
 
-class Series(NamedTuple):
-    """A named line."""
-
-    name: str
-    points: Sequence[Point]
-
-
 class Axis(NamedTuple):
-    """One axis: its name, its range, and the values that are named on it."""
+    """An axis from 0: its name, and the values that are named on it, the last one at its end."""
 
     name: str
-    low: float
-    high: float
-    ticks: tuple[float, ...]
+    ticks: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 1.0)
 
     def at(self, value: float) -> float:
-        """Where a value lies, 0 to 1; values beyond the ends are moved to them."""
-        span = (self.high - self.low) or 1.0
-        return min(1.0, max(0.0, (value - self.low) / span))
-
-
-UNIT_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
-
-
-def unit(name: str) -> Axis:
-    """An axis from 0 to 1."""
-    return Axis(name, 0.0, 1.0, UNIT_TICKS)
+        """Where a value lies, 0 to 1."""
+        return min(1.0, max(0.0, value / self.ticks[-1]))
 
 
 def counted(name: str, most: float) -> Axis:
@@ -49,8 +37,7 @@ def counted(name: str, most: float) -> Axis:
     step = 1.0
     while most / step > 5:
         step *= 2.5 if str(step)[0] == "2" else 2.0
-    top = max(step, -(-most // step) * step)
-    return Axis(name, 0.0, top, tuple(step * number for number in range(int(top / step) + 1)))
+    return Axis(name, [step * number for number in range(int(max(1, -(-most // step))) + 1)])
 
 
 class Plot:
@@ -58,9 +45,9 @@ class Plot:
 
     def __init__(self, title: str, x: Axis, y: Axis) -> None:
         self.title, self.x, self.y = title, x, y
-        self._marks: list[str] = []
+        self.marks: list[dict[str, Any]] = []
 
-    def place(self, point: Point) -> tuple[float, float]:
+    def place(self, point: Point) -> Point:
         """Pixel coordinates of a point."""
         wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
         return round(LEFT + self.x.at(point[0]) * wide, 1), round(HEIGHT - BOTTOM - self.y.at(point[1]) * high, 1)
@@ -68,85 +55,57 @@ class Plot:
     def line(self, points: Sequence[Point], kind: str) -> None:
         """A line through points in order."""
         if points:
-            path = " ".join(f"{x},{y}" for x, y in map(self.place, points))
-            self._marks.append(f'<polyline class="line {kind}" points="{path}"/>')
+            self.marks.append({"shape": "line", "kind": kind, "points": [self.place(point) for point in points]})
 
     def dot(self, point: Point, kind: str, radius: float, label: str) -> None:
         """A dot that says something when pointed at."""
-        x, y = self.place(point)
-        self._marks.append(
-            f'<circle class="dot {kind}" cx="{x}" cy="{y}" r="{radius:.1f}"><title>{escape(label)}</title></circle>'
-        )
+        self.marks.append({"shape": "dot", "kind": kind, "at": self.place(point), "radius": radius, "label": label})
 
     def bar(self, left: float, right: float, top: float, kind: str, label: str, bottom: float = 0.0) -> None:
         """A bar from `bottom` to `top`."""
-        x0, y0 = self.place((left, top))
-        x1, y1 = self.place((right, bottom))
-        if y1 > y0:
-            self._marks.append(
-                f'<rect class="bar {kind}" x="{x0}" y="{y0}" width="{max(0.5, x1 - x0 - 0.5):.1f}" '
-                f'height="{y1 - y0:.1f}"><title>{escape(label)}</title></rect>'
-            )
+        corners = self.place((left, top)), self.place((right, bottom))
+        if corners[1][1] > corners[0][1]:
+            self.marks.append({"shape": "bar", "kind": kind, "corners": corners, "label": label})
 
     def svg(self) -> Markup:
-        """The plot as an element."""
-        return Markup(  # every text in it is escaped
-            f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(self.title, quote=True)}">'
-            f"{self._frame()}{''.join(self._marks)}</svg>"
-        )
-
-    def _frame(self) -> str:
-        bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
-        parts = []
-        for tick in self.x.ticks:
-            x, _ = self.place((tick, 0))
-            parts.append(f'<line class="grid" x1="{x}" y1="{TOP}" x2="{x}" y2="{bottom}"/>')
-            parts.append(f'<text class="tick" x="{x}" y="{bottom + 14}" text-anchor="middle">{tick:g}</text>')
-        for tick in self.y.ticks:
-            _, y = self.place((0, tick))
-            parts.append(f'<line class="grid" x1="{LEFT}" y1="{y}" x2="{right}" y2="{y}"/>')
-            parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 3.5}" text-anchor="end">{tick:g}</text>')
-        middle_x, middle_y = (LEFT + right) / 2, (TOP + bottom) / 2
-        parts.append(
-            f'<text class="name" x="{middle_x}" y="{HEIGHT - 6}" text-anchor="middle">{escape(self.x.name)}</text>'
-        )
-        parts.append(
-            f'<text class="name" x="12" y="{middle_y}" text-anchor="middle" '
-            f'transform="rotate(-90 12 {middle_y})">{escape(self.y.name)}</text>'
-        )
-        return "".join(parts)
+        """The plot as an element; every text in it is escaped."""
+        template = templates_of(Path(__file__).resolve().parent).get_template("charts.svg.j2")
+        frame = {"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": WIDTH - RIGHT, "top": TOP,
+                 "bottom": HEIGHT - BOTTOM}  # fmt: skip
+        return Markup(template.render(plot=self, **frame))
 
 
-def curves(title: str, x: str, y: str, series: Sequence[Series], *, chance: Sequence[Point] = ()) -> Markup:
+def curves(
+    title: str, x: str, y: str, series: Mapping[str, Sequence[Point]], *, chance: Sequence[Point] = ()
+) -> Markup:
     """Lines over the unit square, such as ROC curves; `chance` is drawn dashed."""
-    plot = Plot(title, unit(x), unit(y))
+    plot = Plot(title, Axis(x), Axis(y))
     plot.line(chance, "chance")
-    for number, one in enumerate(series):
-        plot.line(one.points, f"s{number % SERIES}")
+    for number, points in enumerate(series.values()):
+        plot.line(points, f"s{number % SERIES}")
     return plot.svg()
 
 
-def reliability(title: str, groups: Sequence[tuple[str, Sequence[dict[str, float]]]]) -> Markup:
+def reliability(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Markup:
     """Observed share over stated probability; a dot's area grows with its rows."""
-    plot = Plot(title, unit("stated probability"), unit("share hallucinated"))
+    plot = Plot(title, Axis("stated probability"), Axis("share hallucinated"))
     plot.line([(0, 0), (1, 1)], "chance")
-    for number, (name, bins) in enumerate(groups):
-        most = max((one["rows"] for one in bins), default=1)
+    for number, (name, bins) in enumerate(groups.items()):
+        kind, most = f"s{number % SERIES}", max((one["rows"] for one in bins), default=1)
         points = [(one["mean_probability"], one["share_hallucinated"]) for one in bins]
-        plot.line(points, f"s{number % SERIES}")
+        plot.line(points, kind)
         for point, one in zip(points, bins, strict=True):
             label = f"{name}: stated {point[0]:.2f}, observed {point[1]:.2f}, {one['rows']} rows"
-            plot.dot(point, f"s{number % SERIES}", 2 + 4 * (one["rows"] / most) ** 0.5, label)
+            plot.dot(point, kind, 2 + 4 * (one["rows"] / most) ** 0.5, label)
     return plot.svg()
 
 
 def score_histogram(title: str, hallucinated: Sequence[int], clean: Sequence[int]) -> Markup:
-    """Scores of hallucinated rows above, of clean ones stacked on top of them."""
+    """Scores of hallucinated rows below, of clean ones stacked on top of them."""
     totals = [a + b for a, b in zip(hallucinated, clean, strict=True)]
-    plot = Plot(title, unit("score"), counted("rows", max(totals, default=1)))
-    width = 1 / max(1, len(totals))
+    plot = Plot(title, Axis("score"), counted("rows", max(totals, default=1)))
     for place, (bad, total) in enumerate(zip(hallucinated, totals, strict=True)):
-        left, right = place * width, (place + 1) * width
+        left, right = place / len(totals), (place + 1) / len(totals)
         label = f"{left:.2f} to {right:.2f}: {bad} hallucinated, {total - bad} clean"
         plot.bar(left, right, bad, "bad", label)
         plot.bar(left, right, total, "good", label, bottom=bad)

@@ -1,4 +1,4 @@
-"""A run as one HTML page that stands alone: no script, no request, and nothing in it that its texts could change."""
+"""A run as one HTML page without script or request; all texts in it are escaped."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from evidencerails.evaluation.report.wording import (
     about,
     compared,
     conservative,
-    number,
+    remarks,
     shown,
-    undefined,
 )
 from evidencerails.evaluation.rows import Row
 from evidencerails.text.html import standalone_page
@@ -42,7 +41,7 @@ class Item(NamedTuple):
 
     method: str
     id: str
-    said: str
+    status: str
     label: str
     score: float | None
     reason: str
@@ -57,58 +56,24 @@ def page(results: Mapping[str, Any], worst: Sequence[Item] = ()) -> str:
     return standalone_page(
         FOLDER / "page.html.j2",
         STYLE,
-        run=results["run"],
+        results=results,
         about=about(results),
         main=MAIN,
         short=SHORT,
-        rows=_rows(results),
-        reasons=_reasons(results),
+        baseline_names=BASELINE_NAMES,
+        shown=shown,
+        conservative=conservative,
+        remarks=remarks,
         comparisons=[compared(one) for one in results.get("comparisons", ())],
-        methods=list(results["methods"]),
         plots=_plots(results),
-        confusion=_confusion(results),
         worst=worst,
-        everything=_everything(results),
     )
-
-
-def _cells(metrics: Mapping[str, Any], *, second: bool = False) -> list[tuple[str, str]]:
-    """Value and interval of each metric of the first table."""
-    how = conservative if second else shown
-    return [_parts(how(name, metrics.get(name))) for name in MAIN]
-
-
-def _parts(words: str) -> tuple[str, str]:
-    value, _, interval = words.partition(" ")
-    return value, interval
-
-
-def _rows(results: Mapping[str, Any]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    for name, metrics in results["methods"].items():
-        rows.append({"kind": "method", "name": name, "cells": _cells(metrics)})
-        if any("conservative" in metric for metric in metrics.values()):
-            rows.append({"kind": "second", "name": "unverified as wrong", "cells": _cells(metrics, second=True)})
-    for name, metrics in results["baselines"].items():
-        rows.append({"kind": "baseline", "name": BASELINE_NAMES[name], "cells": _cells(metrics)})
-    return rows
-
-
-def _reasons(results: Mapping[str, Any]) -> list[str]:
-    lines = []
-    for name, metrics in results["methods"].items():
-        lines += [f"{name}: {line}" for line in undefined({key: metrics[key] for key in MAIN if key in metrics})]
-        unverified = results["details"].get(name, {}).get("unverified") or {}
-        if unverified:
-            lines.append(f"{name}: unverified: " + ", ".join(f"{count} {why}" for why, count in unverified.items()))
-    return lines
 
 
 def _plots(results: Mapping[str, Any]) -> list[tuple[str, Markup]]:
     """Title and drawing of each plot."""
     details = results["details"]
-    groups = [(name, found["reliability"]) for name, found in details.items()]
-    roc, pr = ([charts.Series(name, found[kind]) for name, found in details.items()] for kind in ("roc", "pr"))
+    groups, roc, pr = ({name: one[kind] for name, one in details.items()} for kind in ("reliability", "roc", "pr"))
     plots = [
         ("ROC", charts.curves("ROC curves", "false positive rate", "true positive rate", roc, chance=[(0, 0), (1, 1)])),
         ("Precision and recall", charts.curves("Precision-recall curves", "recall", "precision", pr)),
@@ -123,24 +88,6 @@ def _plots(results: Mapping[str, Any]) -> list[tuple[str, Markup]]:
     return plots
 
 
-def _confusion(results: Mapping[str, Any]) -> list[dict[str, Any]]:
-    rows = []
-    for name, found in results["details"].items():
-        metrics = results["methods"][name]
-        counts = found.get("confusion") or dict.fromkeys(("tp", "fp", "fn", "tn"), 0)
-        cost = {key: shown(metric, metrics[metric], interval=False)
-                for key, metric in (("calls", "llm_calls"), ("tokens", "tokens"))}  # fmt: skip
-        rows.append({"name": name, **counts, **cost, "unverified": number("n", metrics["unverified"]["value"])})
-    return rows
-
-
-def _everything(results: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str, str, str]]]]:
-    return [
-        (name, [(key, shown(key, one), conservative(key, one), one.get("reason", "")) for key, one in metrics.items()])
-        for name, metrics in results["methods"].items()
-    ]
-
-
 def worst_items(details: Mapping[str, Any], outcomes: Iterable[Outcome], rows: Iterable[Row]) -> list[Item]:
     """The worst rows of each method, worst first; one pass over the outcomes and one over the rows."""
     wanted = {
@@ -148,12 +95,12 @@ def worst_items(details: Mapping[str, Any], outcomes: Iterable[Outcome], rows: I
         for method, found in details.items()
         for place, one in enumerate(found["worst"][:SHOWN_PER_METHOD])
     }
-    said = {(one.method, one.id): one for one in outcomes if (one.method, one.id) in wanted}
+    judged = {(one.method, one.id): one for one in outcomes if (one.method, one.id) in wanted}
     ids = {row_id for _, row_id in wanted}
     texts = {row.id: row for row in rows if row.id in ids}
-    keys = [key for key in wanted if key in said and key[1] in texts]
+    keys = [key for key in wanted if key in judged and key[1] in texts]
     return [
-        _item(said[key], texts[key[1]])
+        _item(judged[key], texts[key[1]])
         for key in sorted(keys, key=lambda key: (list(details).index(key[0]), wanted[key]))
     ]
 
@@ -168,7 +115,7 @@ def _item(outcome: Outcome, row: Row) -> Item:
     return Item(
         method=outcome.method,
         id=row.id,
-        said=outcome.status,
+        status=outcome.status,
         label="hallucinated" if row.hallucinated else "clean",
         score=outcome.score,
         reason=outcome.reason,
@@ -180,11 +127,12 @@ def _item(outcome: Outcome, row: Row) -> Item:
 
 def pieces_of(response: str, outcome: Outcome) -> list[tuple[str, str]]:
     """The response cut at the bounds of its claims; where claims overlap, a flagged one wins."""
-    bounds = sorted({0, len(response), *(end for part in outcome.parts for end in part[:2] if end <= len(response))})
+    ends = (end for part in outcome.parts for end in (part.start, part.end))
+    bounds = sorted({0, len(response), *(end for end in ends if end <= len(response))})
     pieces: list[tuple[str, str]] = []
     for start, end in pairwise(bounds):
-        inside = [part for part in outcome.parts if part[0] <= start and end <= part[1]]
-        kind = "flagged" if any(part[3] for part in inside) else "read" if inside else ""
+        inside = [part for part in outcome.parts if part.start <= start and end <= part.end]
+        kind = "flagged" if any(part.flagged for part in inside) else "read" if inside else ""
         if pieces and pieces[-1][1] == kind:
             pieces[-1] = (pieces[-1][0] + response[start:end], kind)
         else:
@@ -211,12 +159,12 @@ def quality_names() -> list[str]:
     return [SHORT.get(name, name.replace("_", " ")) for name in QUALITY]
 
 
-def _before_and_after(fitted: Fitted) -> list[tuple[str, str]]:
-    return [_parts(shown(name, side[name])) for name in QUALITY for side in (fitted.before, fitted.after)]
+def _before_and_after(fitted: Fitted) -> list[str]:
+    return [shown(name, side[name]) for name in QUALITY for side in (fitted.before, fitted.after)]
 
 
 def _reliability(fitted: Fitted) -> Markup:
-    groups = [("before", fitted.bins_before), ("after", fitted.bins_after)]
+    groups = {"before": fitted.bins_before, "after": fitted.bins_after}
     return charts.reliability(f"Reliability of {fitted.name} before and after", groups)
 
 

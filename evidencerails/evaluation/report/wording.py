@@ -56,27 +56,22 @@ def undefined(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
 
 
+def remarks(results: Mapping[str, Any], method: str) -> list[str]:
+    """Why metrics of a method have no value, and why rows are unverified."""
+    lines = undefined(results["methods"][method])
+    unverified = results["details"].get(method, {}).get("unverified") or {}
+    return [*lines, "unverified: " + ", ".join(f"{n} {why}" for why, n in unverified.items())] if unverified else lines
+
+
 def markdown(results: Mapping[str, Any]) -> str:
     """The whole report."""
-    return "\n".join(_lines(results)) + "\n"
-
-
-def _lines(results: Mapping[str, Any]) -> Iterator[str]:
-    run = results["run"]
-    yield f"# Evaluation on {escaped(run['dataset'])}"
-    yield ""
-    yield about(results)
-    yield ""
-    yield from table(results)
-    for name, metrics in results["methods"].items():
-        lines = undefined(metrics)
-        unverified = results["details"].get(name, {}).get("unverified") or {}
-        if unverified:
-            lines.append("unverified: " + ", ".join(f"{count} {reason}" for reason, count in unverified.items()))
-        yield from ("", f"`{name}`", *(f"- {escaped(line)}" for line in lines)) if lines else ()
+    lines = [f"# Evaluation on {escaped(results['run']['dataset'])}", "", about(results), "", *table(results)]
+    for name in results["methods"]:
+        if found := remarks(results, name):
+            lines += ["", f"`{name}`", *(f"- {escaped(line)}" for line in found)]
     for comparison in results.get("comparisons", ()):
-        yield ""
-        yield escaped(compared(comparison))
+        lines += ["", escaped(compared(comparison))]
+    return "\n".join(lines) + "\n"
 
 
 def about(results: Mapping[str, Any]) -> str:
