@@ -36,10 +36,10 @@ from evidencerails.nli.base import NliModel
 from evidencerails.nli.exchange_nli import ExchangeNli
 from evidencerails.nli.service import NliService
 from evidencerails.operations.telemetry.emit import emit
-from evidencerails.operations.telemetry.trace import Sink, enter_check, tracing
 from evidencerails.report import Abstention, CheckResult, Decision, LlmUsage, Report, reason_code
 from evidencerails.reporting import build_report
 from evidencerails.tool_calls import with_arguments
+from evidencerails.trace import Sink, enter_check, tracing
 
 if TYPE_CHECKING:
     from evidencerails.adapters.langchain_guard import GuardRunnable

@@ -45,11 +45,12 @@ from evidencerails.exchange import (
     TokenLogprob,
     as_messages,
     as_passages,
+    as_tool_calls,
+    as_tools,
     content_text,
 )
 from evidencerails.guard import Guard
 from evidencerails.report import Report
-from evidencerails.tool_calls import as_tool_calls, as_tools
 
 log = logging.getLogger("evidencerails")
 

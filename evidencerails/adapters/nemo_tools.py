@@ -18,9 +18,8 @@ from evidencerails.adapters.nemo_plugin import NemoPlugin, Rail, plugin_of
 from evidencerails.adapters.nemo_rails import TOOL_FLOW
 from evidencerails.adapters.nemo_turn import Turn
 from evidencerails.errors import EvidencerailsError, InputError, reason_of, traceback_summary
-from evidencerails.exchange import Exchange
+from evidencerails.exchange import Exchange, as_tool_calls, as_tools
 from evidencerails.report import Report
-from evidencerails.tool_calls import as_tool_calls, as_tools
 
 log = logging.getLogger("evidencerails")
 

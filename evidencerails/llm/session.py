@@ -16,8 +16,8 @@ from evidencerails.llm.adaptive import learn_no_n
 from evidencerails.llm.base import Completion, LlmClient, LlmReply
 from evidencerails.llm.budget import ResponseBudget, estimated_tokens
 from evidencerails.llm.failures import may_refuse_n
-from evidencerails.operations.telemetry.trace import llm_call
 from evidencerails.report import LlmUsage
+from evidencerails.trace import llm_call
 
 FIRST_WAIT_S = 0.25
 MAX_WAIT_S = 8.0
