@@ -31,7 +31,7 @@ from evidencerails.mitigation.abstain import retrieval_quality
 from evidencerails.mitigation.answerability import answerability
 from evidencerails.mitigation.chain_of_verification import verify_claims
 from evidencerails.mitigation.escalate import escalate
-from evidencerails.mitigation.respond import respond
+from evidencerails.mitigation.respond import respond, without_repair_of_calls
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.exchange_nli import ExchangeNli
 from evidencerails.nli.service import NliService
@@ -243,7 +243,7 @@ class Guard:
         """The report after its decision was carried out; what fails in that leaves the response withheld."""
         recheck = partial(_checked, checks, context=context, arguments=arguments)
         try:
-            report = await respond(_without_repair_of_calls(report, exchange), exchange, context, recheck)
+            report = await respond(without_repair_of_calls(report, exchange), exchange, context, recheck)
             shown = _with_text(exchange, arguments)
             return await escalate(report, shown, context.config, desk=self._desk, cap=cap)
         except Exception as error:  # boundary to models and the review queue; without an answer the decision blocks
@@ -425,17 +425,6 @@ async def _checked(
 
 def _with_text(exchange: Exchange, more: str) -> Exchange:
     return exchange.model_copy(update={"response": exchange.response + more}) if more else exchange
-
-
-def _without_repair_of_calls(report: Report, exchange: Exchange) -> Report:
-    """The report, which blocks instead where the text to repair would be the arguments of a call: those are not written
-    again, and a call that was found wrong must not go out."""
-    length = len(exchange.response)
-    in_arguments = any(finding.span and finding.span.start >= length for finding in report.findings)
-    if report.decision != "regenerate" or not in_arguments:
-        return report
-    decided_by = f"{report.decided_by}, calls are not written again: block"
-    return report.model_copy(update={"decision": "block", "decided_by": decided_by})
 
 
 async def _run_check(

@@ -11,12 +11,13 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from evidencerails.adapters.nemo_calls import AnswerCall
-from evidencerails.adapters.nemo_outcome import merged, plain_report
+from evidencerails.adapters.nemo_outcome import plain_report
 from evidencerails.adapters.nemo_stream import StreamedAnswer
 from evidencerails.adapters.wording import Additions, additions_of, base_text, written_into
 from evidencerails.config import GuardConfig
 from evidencerails.exchange import Span
 from evidencerails.report import Finding, Report
+from evidencerails.reporting import merged
 from evidencerails.settings.mitigation import AnnotationFormat
 
 MAX_TURNS = 256
