@@ -139,9 +139,8 @@ def _failed(error: Exception, rail: Rail, flag: Any, call: ActionCall, plugin: N
     if not _is_activated(flag, call, plugin):
         return not_run(NOT_ACTIVATED)
     exchange = Exchange(response=call.answer, is_chunk=call.is_streaming)
-    return _concluded(
-        _unverified(f"check_failed: {reason_of(error)}", rail, exchange, plugin), rail, call, plugin, turn
-    )
+    report = _unverified(f"check_failed: {reason_of(error)}", rail, exchange, plugin)
+    return _concluded(report, rail, call, plugin, turn)
 
 
 def _unverified(reason: str, rail: Rail, exchange: Exchange, plugin: NemoPlugin) -> Report:
@@ -225,11 +224,8 @@ def _check_of(
 
 
 def _needs_evidence(rail: Rail, plugin: NemoPlugin) -> bool:
-    return (
-        rail.needs_evidence
-        or rail.check == "knowledge"
-        or (rail.check, plugin.config.logic.audit) == ("logic", "judge")
-    )
+    reads_evidence = rail.needs_evidence or rail.check == "knowledge"
+    return reads_evidence or (rail.check == "logic" and plugin.config.logic.audit == "judge")
 
 
 async def _evidence(call: ActionCall, request: Sequence[Any], plugin: NemoPlugin) -> Evidence:

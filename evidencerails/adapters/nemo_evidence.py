@@ -1,4 +1,4 @@
-"""What an answer inside NeMo is checked against: evidence of the first place of the settings that has any, and a schema."""
+"""What an answer inside NeMo is checked against: evidence of the first place that has any, and the schema of a turn."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""From a report to what a Colang flow reads (a `RailOutcome` that is true in an `if` exactly when it blocks), and to the
-log line of a verdict, which never has text of the answer or its evidence."""
+"""From a report to what a Colang flow reads, and to the log line of its verdict.
+
+A flow reads a `RailOutcome` that is true in an `if` exactly when it blocks; the log line has no text of the answer.
+"""
 
 from __future__ import annotations
 
