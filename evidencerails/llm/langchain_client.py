@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evidencerails.exchange import Message, content_text
 from evidencerails.llm.adaptive import AdaptiveClient, response_format
-from evidencerails.llm.base import Completion, LlmReply
-from evidencerails.llm.messages import portable
+from evidencerails.llm.base import Completion, LlmReply, portable
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseLanguageModel

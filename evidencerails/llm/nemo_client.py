@@ -21,10 +21,10 @@ from nemoguardrails.logging.llm_tracker import track_llm_call
 
 from evidencerails.exchange import Message
 from evidencerails.llm.adaptive import AdaptiveClient
-from evidencerails.llm.base import ClientAround, Completion, LlmClient, LlmReply
+from evidencerails.llm.base import ClientAround, Completion, LlmClient, LlmReply, portable
 from evidencerails.llm.langchain_client import LangchainClient
-from evidencerails.llm.messages import portable
 from evidencerails.llm.openai_client import NO_KEY, OpenAIClient
+from evidencerails.llm.wrapped_model import unwrapped
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -32,13 +32,6 @@ if TYPE_CHECKING:
 TASK = "self_check_hallucination"
 """Name under which all calls stand in `explain()`: the one NeMo's own rail uses."""
 _NOT_IN_BODY = frozenset({"n", "stream", "include_usage_in_stream"})
-
-
-def unwrapped(model: Any) -> Any:
-    """The model inside decorators (NeMo's telemetry, ours for samples)."""
-    while (inner := getattr(model, "wrapped_model", None)) is not None:
-        model = inner
-    return model
 
 
 def client_from_nemo(model: Any) -> LlmClient:

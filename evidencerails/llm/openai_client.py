@@ -16,8 +16,7 @@ from evidencerails.config import LlmEndpoint
 from evidencerails.errors import LlmError, LlmReplyError, SettingsError
 from evidencerails.exchange import Message, TokenLogprob
 from evidencerails.llm.adaptive import AdaptiveClient, response_format
-from evidencerails.llm.base import Completion, LlmReply
-from evidencerails.llm.messages import portable
+from evidencerails.llm.base import Completion, LlmReply, portable
 from evidencerails.settings.environment import variable
 
 if TYPE_CHECKING:
