@@ -348,10 +348,10 @@ def as_tool_calls(calls: Any) -> tuple[ToolCall, ...]:
 
 def _calls_of_message(item: Any) -> list[Any] | None:
     """The calls of a message; None if the item is no message."""
-    held = _get(item, "tool_calls")
-    if isinstance(item, ToolCall) or not isinstance(held, (list, tuple)):
+    calls = _get(item, "tool_calls")
+    if isinstance(item, ToolCall) or not isinstance(calls, (list, tuple)):
         return None
-    return [*held, *(_get(item, "invalid_tool_calls") or ())]
+    return [*calls, *(_get(item, "invalid_tool_calls") or ())]
 
 
 def _as_tool_call(item: Any, place: int) -> ToolCall:

@@ -23,7 +23,7 @@ SHADOW = "shadow"
 
 
 class Verdict(RailOutcome):  # type: ignore[misc]
-    """The outcome of a rail; `if $verdict` in a flow holds exactly when it blocks, as flows older than 0.24 expect.
+    """The outcome of a rail; `if $verdict` in a flow is true exactly when it blocks, as flows older than 0.24 expect.
 
     A warning or annotation is a `TRANSFORM` whose `transform_text["bot_message"]` is the new answer. NeMo's own outcome
     is always true in an `if`, so a custom flow that asks `if $is_hallucination` would block every answer.

@@ -45,26 +45,18 @@ def stale_files() -> list[str]:
 
     An editable install copies the plugin's folders once; later edits, and renames, do not reach NeMo.
     """
-    source = PACKAGE.parent
-    if not (source / "pyproject.toml").is_file():
+    source, installed = PACKAGE.parent, found_plugin()
+    if not (source / "pyproject.toml").is_file() or installed is None:
         return []
-    installed = found_plugin()
-    if installed is None:
-        return []
-    pairs = [(source / "plugin" / "config.py", installed / "config.py")]
-    for name in SOURCE_FOLDERS:
-        here, there = _relative_files(source / name), _relative_files(installed / name)
-        pairs += [(source / name / file, installed / name / file) for file in sorted(here | there)]
-    return [str(copy.relative_to(installed)) for original, copy in pairs if _bytes(original) != _bytes(copy)]
+    here, there = _files(source, source / "plugin"), _files(installed, installed)
+    return sorted(name for name in here | there if here.get(name) != there.get(name))
 
 
-def _relative_files(folder: Path) -> set[Path]:
-    files = (file for file in folder.rglob("*") if file.is_file() and file.suffix in (".co", ".py", ".yml"))
-    return {file.relative_to(folder) for file in files if "__pycache__" not in file.parts}
-
-
-def _bytes(file: Path) -> bytes | None:
-    return file.read_bytes() if file.is_file() else None
+def _files(folder: Path, home_of_config: Path) -> dict[str, bytes]:
+    found = (file for name in SOURCE_FOLDERS for file in (folder / name).rglob("*"))
+    files = (file for file in found if file.suffix in (".co", ".py", ".yml") and "__pycache__" not in file.parts)
+    config = {file.name: file.read_bytes() for file in home_of_config.glob("config.py")}
+    return config | {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
 def load_config(folder: Path) -> Any:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -88,32 +88,26 @@ def show(review_id: str = ID, as_json: bool = JSON, config: Path | None = CONFIG
     return 0
 
 
-@app.command("approve")
-def approve(
-    review_id: str = ID,
-    reviewer: str | None = REVIEWER,
-    note: str | None = NOTE,
-    version: int | None = VERSION,
-    config: Path | None = CONFIG,
-    store: str | None = STORE,
-) -> int:
-    """Let an answer through as it is. Exit code: 0 done, 1 somebody else has decided first, 2 wrong usage."""
-    with _queue(config, store) as queue:
-        return _decided(queue, "approved", review_id, reviewer, note, version)
+def _command(verdict: Verdict, about: str) -> Callable[..., int]:
+    """A command that decides so."""
+
+    def decide(
+        review_id: str = ID,
+        reviewer: str | None = REVIEWER,
+        note: str | None = NOTE,
+        version: int | None = VERSION,
+        config: Path | None = CONFIG,
+        store: str | None = STORE,
+    ) -> int:
+        with _queue(config, store) as queue:
+            return _decided(queue, verdict, review_id, reviewer, note, version)
+
+    decide.__doc__ = f"{about} Exit code: 0 done, 1 somebody else has decided first, 2 wrong usage."
+    return decide
 
 
-@app.command("reject")
-def reject(
-    review_id: str = ID,
-    reviewer: str | None = REVIEWER,
-    note: str | None = NOTE,
-    version: int | None = VERSION,
-    config: Path | None = CONFIG,
-    store: str | None = STORE,
-) -> int:
-    """Keep an answer back. Exit code: 0 done, 1 somebody else has decided first, 2 wrong usage."""
-    with _queue(config, store) as queue:
-        return _decided(queue, "rejected", review_id, reviewer, note, version)
+app.command("approve")(_command("approved", "Let an answer through as it is."))
+app.command("reject")(_command("rejected", "Keep an answer back."))
 
 
 @app.command("edit")

@@ -123,24 +123,15 @@ class NemoModelClient(AdaptiveClient):
 
     def __init__(self, model: Any, task: str = TASK) -> None:
         super().__init__(str(model.model_name), supports_n=False)
+        self._refused.add("n")
         self._model = model
         self._task = task
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        n: int = 1,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        json_schema: dict[str, Any] | None = None,
-    ) -> LlmReply:
-        """Ask the model once; see `LlmClient`. The JSON schema is left to the prompt: not every engine takes one."""
+    async def _request(self, messages: Sequence[Message], fields: dict[str, Any]) -> LlmReply:
+        return await _in_own_context(self._call(messages, fields))
 
-        async def request(fields: dict[str, Any]) -> LlmReply:
-            return await _in_own_context(self._call(messages, fields))
-
-        return await self._asked({"temperature": temperature, "max_tokens": max_tokens}, request)
+    def _schema_fields(self, json_schema: dict[str, Any]) -> dict[str, Any]:
+        return {}  # left to the prompt: not every engine takes a schema
 
     async def _call(self, messages: Sequence[Message], fields: dict[str, Any]) -> LlmReply:
         llm_call_info_var.set(LLMCallInfo(task=self._task))
