@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -124,19 +125,20 @@ def _whose(action: Any) -> str:
 
 def put_user_prompts_last(rails_config: Any) -> None:
     """Move our prompts in front of the user's: NeMo appends imported prompts, and the last of equal rank wins."""
-    ours = {(e["task"], str(e.get("content") or e.get("messages"))) for e in _shipped_prompts()}
-    prompts = list(rails_config.prompts or [])
-    rails_config.prompts = sorted(prompts, key=lambda prompt: not _is_shipped(prompt, ours))
+    rails_config.prompts = sorted(rails_config.prompts or [], key=lambda prompt: not _is_shipped(prompt))
 
 
-def _is_shipped(prompt: Any, ours: set[tuple[str, str]]) -> bool:
+def _is_shipped(prompt: Any) -> bool:
     messages = [m if isinstance(m, str) else {"type": m.type, "content": m.content} for m in prompt.messages or []]
-    return (prompt.task, str(prompt.content or messages)) in ours
+    return (prompt.task, str(prompt.content or messages)) in _shipped_prompts()
 
 
-def _shipped_prompts() -> list[dict[str, Any]]:
+@cache
+def _shipped_prompts() -> frozenset[tuple[str, str]]:
+    """Task and text of each prompt of ours."""
     files = sorted(data_folder("prompts").glob("*.yml"))
-    return [entry for file in files for entry in yaml.safe_load(file.read_text(encoding="utf-8"))["prompts"]]
+    entries = (one for file in files for one in yaml.safe_load(file.read_text(encoding="utf-8"))["prompts"])
+    return frozenset((one["task"], str(one.get("content") or one.get("messages"))) for one in entries)
 
 
 def prompts_of(rails_config: Any) -> PromptLibrary:
@@ -155,14 +157,9 @@ def prompts_of(rails_config: Any) -> PromptLibrary:
         if meant := meant_task(name, library.tasks):
             problem = f"there is no task {name!r}; did you mean {meant!r}?"
             raise PromptError(f"{_file_of_prompt(rails_config, name)}: {problem}")
-    ours = {(e["task"], str(e.get("content") or e.get("messages"))) for e in _shipped_prompts()}
-    overrides = {}
-    for task in library.tasks:
-        if not any(prompt.task == task for prompt in rails_config.prompts or []):
-            continue
-        winner = get_prompt(rails_config, task)
-        if not _is_shipped(winner, ours):
-            overrides[task] = winner
+    given = {prompt.task for prompt in rails_config.prompts or []}
+    winners = {task: get_prompt(rails_config, task) for task in library.tasks if task in given}
+    overrides = {task: prompt for task, prompt in winners.items() if not _is_shipped(prompt)}
     for task, prompt in overrides.items():
         try:
             PromptLibrary.load({task: prompt})
