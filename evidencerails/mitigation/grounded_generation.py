@@ -42,7 +42,7 @@ _REPAIR = (
 
 def _as_words(given: Any) -> list[str]:
     """A list of words, whatever the model made of it."""
-    listed = given if isinstance(given, list) else [] if given is None else [given]
+    listed = given if isinstance(given, (list, tuple)) else [] if given is None else [given]
     return [str(one).strip().strip("[]") for one in listed if one is not None and str(one).strip()]
 
 
