@@ -4,7 +4,7 @@ from typing import Any
 
 from nemoguardrails.actions import action
 
-from evidencerails.adapters.nemo import CHECK_ANSWERABILITY, run_rail
+from evidencerails.adapters.nemo import run_rail
 
 
 @action(is_system_action=True)
@@ -18,4 +18,4 @@ async def check_answerability(
 ) -> Any:
     """Ask whether the evidence can answer the user's question at all, before an answer is generated."""
     given = {**rest, "context": context, "events": events, "llm": llm, "llm_task_manager": llm_task_manager}
-    return await run_rail(CHECK_ANSWERABILITY, flag=flag, **given)
+    return await run_rail("check answerability", flag=flag, **given)

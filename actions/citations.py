@@ -4,7 +4,7 @@ from typing import Any
 
 from nemoguardrails.actions import action
 
-from evidencerails.adapters.nemo import CHECK_CITATIONS, run_rail
+from evidencerails.adapters.nemo import run_rail
 
 
 @action(is_system_action=True)
@@ -18,4 +18,4 @@ async def check_citations(
 ) -> Any:
     """Look up what the answer cites in the evidence of the turn, and read it."""
     given = {**rest, "context": context, "events": events, "llm": llm, "llm_task_manager": llm_task_manager}
-    return await run_rail(CHECK_CITATIONS, flag=flag, **given)
+    return await run_rail("check citations", flag=flag, **given)

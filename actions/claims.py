@@ -4,7 +4,7 @@ from typing import Any
 
 from nemoguardrails.actions import action
 
-from evidencerails.adapters.nemo import CHECK_CLAIMS, run_rail
+from evidencerails.adapters.nemo import run_rail
 
 
 @action(is_system_action=True)
@@ -18,4 +18,4 @@ async def check_claims(
 ) -> Any:
     """Take the answer apart into claims and compare each with the evidence of the turn."""
     given = {**rest, "context": context, "events": events, "llm": llm, "llm_task_manager": llm_task_manager}
-    return await run_rail(CHECK_CLAIMS, flag=flag, **given)
+    return await run_rail("check claims", flag=flag, **given)

@@ -4,7 +4,7 @@ from typing import Any
 
 from nemoguardrails.actions import action
 
-from evidencerails.adapters.nemo_generation import grounded_answer as _grounded_answer
+from evidencerails.adapters.nemo_before import grounded_answer as _grounded_answer
 
 
 @action(is_system_action=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 from nemoguardrails.actions import action
 
-from evidencerails.adapters.nemo import HALLUCINATION_WARNING, SELF_CHECK_HALLUCINATION, run_rail
+from evidencerails.adapters.nemo import run_rail
 
 
 # NeMo looks at the parameter names: it injects these and no others. A system action stays out of the history that
@@ -20,7 +20,7 @@ async def self_check_hallucination(
 ) -> Any:
     """Draw further answers to the same prompt and block the answer that does not agree with them."""
     given = {**rest, "context": context, "events": events, "llm": llm, "llm_task_manager": llm_task_manager}
-    return await run_rail(SELF_CHECK_HALLUCINATION, flag=flag, **given)
+    return await run_rail("self check hallucination", flag=flag, **given)
 
 
 @action(is_system_action=True)
@@ -34,4 +34,4 @@ async def hallucination_warning(
 ) -> Any:
     """The same check, which never goes beyond a warning."""
     given = {**rest, "context": context, "events": events, "llm": llm, "llm_task_manager": llm_task_manager}
-    return await run_rail(HALLUCINATION_WARNING, flag=flag, **given)
+    return await run_rail("hallucination warning", flag=flag, **given)

@@ -4,7 +4,7 @@ from typing import Any
 
 from nemoguardrails.actions import action
 
-from evidencerails.adapters.nemo import CHECK_STRUCTURE, run_rail
+from evidencerails.adapters.nemo import run_rail
 
 
 @action(is_system_action=True)
@@ -18,4 +18,4 @@ async def check_structure(
 ) -> Any:
     """Hold the form of the answer against the schema, the model or the rules of the settings."""
     given = {**rest, "context": context, "events": events, "llm": llm, "llm_task_manager": llm_task_manager}
-    return await run_rail(CHECK_STRUCTURE, flag=flag, **given)
+    return await run_rail("check structure", flag=flag, **given)

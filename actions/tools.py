@@ -4,7 +4,7 @@ from typing import Any
 
 from nemoguardrails.actions import action
 
-from evidencerails.adapters.nemo_tools import CHECK_TOOL_CALLS, run_rail
+from evidencerails.adapters.nemo import run_rail
 
 
 @action(is_system_action=True)
@@ -17,4 +17,4 @@ async def check_tool_calls(
 ) -> Any:
     """Compare the tool calls of the turn with the known tools, their schemas, and the sources of their values."""
     given = {**rest, "context": context, "llm_task_manager": llm_task_manager}
-    return await run_rail(CHECK_TOOL_CALLS, tool_calls=tool_calls, tools=tools, **given)
+    return await run_rail("check tool calls", tool_calls=tool_calls, tools=tools, **given)

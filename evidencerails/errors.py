@@ -25,10 +25,7 @@ from __future__ import annotations
 
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from evidencerails.report import Report
+from typing import Any
 
 
 class EvidencerailsError(Exception):
@@ -94,16 +91,16 @@ class MissingExtraError(EvidencerailsError, ImportError):
 
 
 class ResponseBlockedError(EvidencerailsError):
-    """A response may not be shown; `report` says why. The message holds no word of answer or evidence."""
+    """A response may not be shown; `report` (a `Report`) says why. The message holds no word of answer or evidence."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Any) -> None:
         checks = ", ".join(name for name, check in report.checks.items() if check.status == report.status)
         super().__init__(
             f"the response is {report.status} ({checks}): {report.decision} by {report.decided_by}; see `report`"
         )
         self.report = report
 
-    def __reduce__(self) -> tuple[type[ResponseBlockedError], tuple[Report]]:
+    def __reduce__(self) -> tuple[type[ResponseBlockedError], tuple[Any]]:
         return type(self), (self.report,)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.checks.base import Check, CheckContext
@@ -27,22 +28,22 @@ from evidencerails.llm.prompts import PromptLibrary
 from evidencerails.llm.sampling import Sampler
 from evidencerails.llm.session import LlmSession, client_from_settings
 from evidencerails.measures.metrics import with_measures
-from evidencerails.mitigation.abstain import retrieval_quality
-from evidencerails.mitigation.answerability import answerability
+from evidencerails.mitigation.answerability import answerability, retrieval_quality
 from evidencerails.mitigation.chain_of_verification import verify_claims
 from evidencerails.mitigation.escalate import escalate
-from evidencerails.mitigation.respond import respond
+from evidencerails.mitigation.respond import respond, without_repair_of_calls
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.exchange_nli import ExchangeNli
 from evidencerails.nli.service import NliService
 from evidencerails.operations.telemetry.emit import emit
-from evidencerails.operations.telemetry.trace import Sink, enter_check, tracing
 from evidencerails.report import Abstention, CheckResult, Decision, LlmUsage, Report, reason_code
 from evidencerails.reporting import build_report
 from evidencerails.tool_calls import with_arguments
+from evidencerails.trace import Sink, enter_check, tracing
 
 if TYPE_CHECKING:
-    from evidencerails.adapters.langchain_guard import GuardRunnable
+    from langchain_core.runnables import Runnable
+
     from evidencerails.mitigation.grounded_generation import GroundedAnswer
     from evidencerails.operations.monitoring.tightening import BudgetWatch
     from evidencerails.operations.review.desk import ReviewDesk
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evidencerails")
 
+LANGCHAIN_STEP = "evidencerails.adapters.langchain_guard:GuardRunnable"
+"""By name: adapters know the guard, not the other way round."""
 READS_ARGUMENTS = ("grounding", "claims")
 """Checks for which the arguments of tool calls are claims, as the fields of an answer in JSON are."""
 
@@ -91,14 +94,30 @@ class Guard:
         self._llm = as_client(llm) or client_from_settings(self.config.llm)
         self._judge = as_client(judge) or client_from_settings(self.config.llm.judge)
         self._cache = cache_from_settings(self.config.llm.cache)
-        self.store = _store_of(self.config)
-        """Keeps every report; None unless the settings say where."""
-        self._desk = _desk_of(self.config, self.store)
-        self._budget = _budget_of(self.config, self.store)
+        self._open_operations()
         for name in self.config.checks:
             get_check(name)  # imported now, not on the event loop at the first answer
         self.trace_sink: Sink = emit
         """Where the trace of each response goes."""
+
+    def _open_operations(self) -> None:
+        """Open the store, the review desk and the watch over the error budget, as far as the settings have them."""
+        self.store: Store | None = None
+        """Keeps every report; None unless the settings say where."""
+        self._desk: ReviewDesk | None = None
+        self._budget: BudgetWatch | None = None
+        if self.config.store is not None:
+            from evidencerails.operations.store import Store
+
+            self.store = Store.from_config(self.config)
+        if self.config.escalation is not None:
+            from evidencerails.operations.review.desk import ReviewDesk
+
+            self._desk = ReviewDesk(self.config, self.store)
+        if self.config.monitoring.budget.when_exhausted is not None and self.store is not None:
+            from evidencerails.operations.monitoring.tightening import BudgetWatch
+
+            self._budget = BudgetWatch(self.config, self.store)
 
     async def load(self) -> None:
         """Load the NLI model now instead of at the first check.
@@ -243,7 +262,7 @@ class Guard:
         """The report after its decision was carried out; what fails in that leaves the response withheld."""
         recheck = partial(_checked, checks, context=context, arguments=arguments)
         try:
-            report = await respond(_without_repair_of_calls(report, exchange), exchange, context, recheck)
+            report = await respond(without_repair_of_calls(report, exchange), exchange, context, recheck)
             shown = _with_text(exchange, arguments)
             return await escalate(report, shown, context.config, desk=self._desk, cap=cap)
         except Exception as error:  # boundary to models and the review queue; without an answer the decision blocks
@@ -289,11 +308,10 @@ class Guard:
             return report
         return report.model_copy(update={"decided_by": f"{report.decided_by}; error budget exhausted"})
 
-    def as_runnable(self, **options: Any) -> GuardRunnable:
+    def as_runnable(self, **options: Any) -> Runnable[Any, Any]:
         """This guard as a step of a LangChain chain, `chain | guard.as_runnable()`; options as of `GuardRunnable`."""
-        from evidencerails.adapters.langchain_guard import GuardRunnable
-
-        return GuardRunnable(self, **options)
+        runnable: Runnable[Any, Any] = resolve_name(LANGCHAIN_STEP)(self, **options)
+        return runnable
 
     @property
     def llm(self) -> LlmClient | None:
@@ -329,13 +347,9 @@ class Guard:
 
     def close(self) -> None:
         """Release the worker thread of a model that was passed in; shared models stay for the process."""
-        self._nli.close()
-        if self._budget is not None:
-            self._budget.close()
-        if self._desk is not None:
-            self._desk.close()
-        if self.store is not None:
-            self.store.close()
+        for part in (self._nli, self._budget, self._desk, self.store):
+            if part is not None:
+                part.close()
 
     def __repr__(self) -> str:
         llm = getattr(self._llm, "model", None)
@@ -370,30 +384,6 @@ def _folders(settings: object, folder: str | Path | None) -> tuple[Path, ...]:
     return ()
 
 
-def _store_of(config: GuardConfig) -> Store | None:
-    if config.store is None:
-        return None
-    from evidencerails.operations.store import Store
-
-    return Store.from_config(config)
-
-
-def _budget_of(config: GuardConfig, store: Store | None) -> BudgetWatch | None:
-    if config.monitoring.budget.when_exhausted is None or store is None:
-        return None
-    from evidencerails.operations.monitoring.tightening import BudgetWatch
-
-    return BudgetWatch(config, store)
-
-
-def _desk_of(config: GuardConfig, store: Store | None) -> ReviewDesk | None:
-    if config.escalation is None:
-        return None
-    from evidencerails.operations.review.desk import ReviewDesk
-
-    return ReviewDesk(config, store)
-
-
 async def _checked(
     checks: Sequence[Check],
     exchange: Exchange,
@@ -425,17 +415,6 @@ async def _checked(
 
 def _with_text(exchange: Exchange, more: str) -> Exchange:
     return exchange.model_copy(update={"response": exchange.response + more}) if more else exchange
-
-
-def _without_repair_of_calls(report: Report, exchange: Exchange) -> Report:
-    """The report, which blocks instead where the text to repair would be the arguments of a call: those are not written
-    again, and a call that was found wrong must not go out."""
-    length = len(exchange.response)
-    in_arguments = any(finding.span and finding.span.start >= length for finding in report.findings)
-    if report.decision != "regenerate" or not in_arguments:
-        return report
-    decided_by = f"{report.decided_by}, calls are not written again: block"
-    return report.model_copy(update={"decision": "block", "decided_by": decided_by})
 
 
 async def _run_check(
@@ -477,23 +456,11 @@ def _usage(sessions: Sequence[LlmSession]) -> LlmUsage:
     return LlmUsage(**{name: sum(getattr(part, name) for part in parts) for name in names})
 
 
-def _run_in_own_loop(coroutine: Any) -> Report:
+def _run_in_own_loop(coroutine: Coroutine[Any, Any, Report]) -> Report:
     """Run a coroutine to its end in a fresh event loop, in a thread of its own if this one already has a loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(coroutine)  # type: ignore[no-any-return]
-    outcome: dict[str, Any] = {}
-
-    def work() -> None:
-        try:
-            outcome["report"] = asyncio.run(coroutine)
-        except BaseException as error:  # handed to the caller below, unchanged
-            outcome["error"] = error
-
-    thread = threading.Thread(target=work, name="evidencerails-check-sync")
-    thread.start()
-    thread.join()
-    if "error" in outcome:
-        raise outcome["error"]
-    return outcome["report"]  # type: ignore[no-any-return]
+        return asyncio.run(coroutine)
+    with ThreadPoolExecutor(1, "evidencerails-check-sync") as thread:
+        return thread.submit(asyncio.run, coroutine).result()

@@ -88,7 +88,7 @@ def default_decision(finding: Finding) -> Decision:
 
 
 def matches(when: When, finding: Finding) -> bool:
-    """True if every given condition holds for the finding; a score condition never holds for a finding without one."""
+    """True if the finding meets every given condition; one without a score meets no score condition."""
     for name in ("kind", "label", "category", "severity", "origin", "check", "violation", "verification"):
         wanted = getattr(when, name)
         if wanted is not None and getattr(finding, name) not in _as_tuple(wanted):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from evidencerails import __version__
 from evidencerails.checks.confabulation import with_confabulations
@@ -17,7 +18,7 @@ from evidencerails.mitigation.abstain import confidence_in
 from evidencerails.mitigation.quality_gate import pass_gate
 from evidencerails.mitigation.respond import with_abstention
 from evidencerails.mitigation.severity import stakes_of, with_severities
-from evidencerails.policy import Ruling, decide
+from evidencerails.policy import Ruling, decide, severest
 from evidencerails.report import Abstention, CheckResult, Decision, LlmUsage, Report, Status, VerifiedClaim
 from evidencerails.text.claimable import claim_sentences
 
@@ -126,3 +127,44 @@ def _told_reason(results: Sequence[CheckResult]) -> str:
 def hallucination_score(results: Sequence[CheckResult]) -> float | None:
     """The highest of the checks' own probabilities: one bad claim is never averaged away. None if none has one."""
     return max((result.score for result in results if result.score is not None), default=None)
+
+
+T = TypeVar("T")
+
+
+def merged(reports: Sequence[Report], config: GuardConfig) -> Report:
+    """One report of all rails that looked at the same answer; the decision is the severest."""
+    results = deduplicate([result for report in reports for result in report.checks.values()])
+    status, reason = overall_status(results)
+    score = None if status == "unverified" else hallucination_score(results)
+    decision = severest(report.decision for report in reports)
+    decider = next((report for report in reports if report.decision == decision), reports[0])
+    usages = [report.llm for report in reports]
+    return reports[-1].model_copy(
+        update={
+            "status": status,
+            "reason": reason,
+            "decision": decision,
+            "decided_by": decider.decided_by,
+            "hallucination_score": score,
+            "risk_level": risk_level(score, config.scoring.risk),
+            "claims": tuple(claim for result in results for claim in result.claims),
+            "findings": tuple(finding for result in results for finding in result.findings),
+            "checks": {result.name: result for result in results},
+            "metrics": {name: value for report in reports for name, value in report.metrics.items()},
+            "timings_ms": {name: value for report in reports for name, value in report.timings_ms.items()},
+            "llm": LlmUsage(**{name: sum(getattr(u, name) for u in usages) for name in LlmUsage.model_fields}),
+            "root_causes": attribution_matrix(finding for result in results for finding in result.findings),
+            "evidence_from": next((r.evidence_from for r in reports if r.evidence_from), None),
+            "answer": decider.answer if decider.is_blocked else _last(report.answer for report in reports),
+            "repair": _last(report.repair for report in reports),
+            "verification": tuple(verified for report in reports for verified in report.verification),
+            "abstention": decider.abstention or next((r.abstention for r in reports if r.abstention), None),
+            "gate": next((r.gate for r in reports if r.gate and r.gate.passed is False), reports[-1].gate),
+        }
+    )
+
+
+def _last(values: Iterable[T | None]) -> T | None:
+    """The last value that is not None; None if there is none."""
+    return next((value for value in reversed([*values]) if value is not None), None)

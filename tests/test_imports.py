@@ -1,18 +1,50 @@
-"""The commands stand on everything else; nothing else knows them."""
+"""Which room may import which: arrows run down only, lazy and typing imports included."""
 
 from __future__ import annotations
 
-import re
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 
-def test_no_room_but_the_commands_imports_them(repository: Path) -> None:
+NEVER = [
+    ("", "cli", {"__main__.py", "cli"}),
+    ("guard.py", "adapters", set()),
+    ("reporting.py", "adapters", set()),
+    ("errors.py", "", set()),
+    ("trace.py", "operations", set()),
+    ("exchange.py", "tool_calls", set()),
+    *(
+        (room, other, set())
+        for room in ("llm", "mitigation")
+        for other in ("operations", "adapters", "guard", "service")
+    ),
+]
+"""(part of the package, what it never imports, exceptions); an empty name is the whole package."""
+
+
+def imported(file: Path) -> Iterator[str]:
+    """The modules of the package that a file imports anywhere, relative to the package."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module == "evidencerails":
+            names += [f"evidencerails.{alias.name}" for alias in node.names]
+        yield from (name.removeprefix("evidencerails.") for name in names if name.startswith("evidencerails."))
+
+
+@pytest.mark.parametrize(("part", "other", "exceptions"), NEVER, ids=lambda value: str(value) or "any")
+def test_no_arrow_runs_up(repository: Path, part: str, other: str, exceptions: set[str]) -> None:
     package = repository / "evidencerails"
-    files = [file for file in package.rglob("*.py") if package / "cli" not in file.parents]
-    assert len(files) > 200
-    importing = [
-        str(file.relative_to(package))
+    place = package / part
+    files = [place] if place.is_file() else [*place.rglob("*.py")]
+    assert files
+    wrong = {
+        str(file.relative_to(package)): module
         for file in files
-        if re.search(r"^\s*(?:from|import) evidencerails\.cli\b", file.read_text(encoding="utf-8"), re.MULTILINE)
-    ]
-    assert importing == ["__main__.py"]
+        if file.relative_to(package).parts[0] not in exceptions
+        for module in imported(file)
+        if not other or module.partition(".")[0] == other
+    }
+    assert wrong == {}

@@ -45,11 +45,12 @@ from evidencerails.exchange import (
     TokenLogprob,
     as_messages,
     as_passages,
+    as_tool_calls,
+    as_tools,
     content_text,
 )
 from evidencerails.guard import Guard
 from evidencerails.report import Report
-from evidencerails.tool_calls import as_tool_calls, as_tools
 
 log = logging.getLogger("evidencerails")
 
@@ -120,7 +121,7 @@ class GuardRunnable(Runnable[Any, Any]):
         """Check one answer.
 
         Raises:
-            ResponseBlockedError: as said at `on`.
+            ResponseBlockedError: see `on`.
             InputError: the input has none of the shapes this step reads.
         """
         _refuse(kwargs)
@@ -149,10 +150,8 @@ class GuardRunnable(Runnable[Any, Any]):
             found = self._evidence.invoke(value, config) if self._evidence else self._given(subject)
             passages = as_passages(found)
         except Exception as error:  # boundary to the user's retriever: what it breaks on is a reason, no verdict
-            report = self._without_evidence(subject, error)
-        else:
-            report = self.guard.check_sync(subject.text, evidence=passages, **subject.rest())
-        return self._outcome(subject, report)
+            return self._outcome(subject, self._without_evidence(subject, error))
+        return self._outcome(subject, self.guard.check_sync(subject.text, evidence=passages, **subject.rest()))
 
     async def _achecked(self, value: Any, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig) -> Any:
         subject = self._subject(value)
@@ -160,10 +159,8 @@ class GuardRunnable(Runnable[Any, Any]):
             found = await self._evidence.ainvoke(value, config) if self._evidence else self._given(subject)
             passages = as_passages(found)
         except Exception as error:  # boundary to the user's retriever: what it breaks on is a reason, no verdict
-            report = self._without_evidence(subject, error)
-        else:
-            report = await self.guard.check(subject.text, evidence=passages, **subject.rest())
-        return self._outcome(subject, report)
+            return self._outcome(subject, self._without_evidence(subject, error))
+        return self._outcome(subject, await self.guard.check(subject.text, evidence=passages, **subject.rest()))
 
     def _given(self, subject: _Subject) -> Any:
         return subject.evidence if self._passages is None else self._passages

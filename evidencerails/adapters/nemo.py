@@ -6,58 +6,55 @@ In a stream the result must be a bare `RailOutcome` and can only allow or block.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, get_args
 
 from evidencerails.adapters.nemo_action_call import ActionCall
-from evidencerails.adapters.nemo_answerability import run_input_rail
-from evidencerails.adapters.nemo_calls import answer_parser
-from evidencerails.adapters.nemo_evidence import Evidence, EvidenceSources, find_evidence, instructions_of, with_remedy
-from evidencerails.adapters.nemo_flags import is_asked_for
-from evidencerails.adapters.nemo_log import log_report, log_shadow
-from evidencerails.adapters.nemo_outcome import NOT_ACTIVATED, SHADOW, Verdict, not_run, verdict_of
-from evidencerails.adapters.nemo_plugin import NemoPlugin, Rail, plugin_of
-from evidencerails.adapters.nemo_sampling import ParsingClient
-from evidencerails.adapters.nemo_schema import NO_SCHEMA, lacks_schema, with_schema
+from evidencerails.adapters.nemo_before import run_input_rail
+from evidencerails.adapters.nemo_calls import ParsingClient, answer_parser
+from evidencerails.adapters.nemo_evidence import (
+    Evidence,
+    EvidenceSources,
+    find_evidence,
+    instructions_of,
+    lacks_schema,
+    with_remedy,
+    with_schema,
+)
+from evidencerails.adapters.nemo_outcome import NOT_ACTIVATED, SHADOW, Verdict, log_report, not_run, verdict_of
+from evidencerails.adapters.nemo_plugin import NemoPlugin
+from evidencerails.adapters.nemo_rails import INPUT_RAIL, RAILS, TOOL_RAIL, Rail, is_asked_for
 from evidencerails.adapters.nemo_stream import StreamedAnswer
+from evidencerails.adapters.nemo_tools import CALLS_VARIABLE, TOOLS_VARIABLE, tools_of_turn
 from evidencerails.adapters.nemo_turn import Turn, turn_key
 from evidencerails.adapters.wording import withheld_text
-from evidencerails.errors import EvidencerailsError, InputError, reason_of, traceback_summary
-from evidencerails.exchange import Exchange, Labels, Message, Stakes
+from evidencerails.errors import InputError, reason_of, traceback_summary
+from evidencerails.exchange import Exchange, Labels, Message, Stakes, as_tool_calls, as_tools
+from evidencerails.llm.base import LlmClient
+from evidencerails.llm.sampling import Sampler
+from evidencerails.llm.session import LlmSession
+from evidencerails.mitigation.respond import without_second_repair
 from evidencerails.report import Report
 
 log = logging.getLogger("evidencerails")
 
-SELF_CHECK_HALLUCINATION = Rail("self check hallucination", ("consistency",))
-HALLUCINATION_WARNING = Rail("hallucination warning", ("consistency",), cap="warn")
-CHECK_GROUNDING = Rail("check grounding", ("grounding",))
-CHECK_CLAIMS = Rail("check claims", ("claims",))
-CHECK_CITATIONS = Rail("check citations", ("citations",))
-CHECK_KNOWLEDGE = Rail("check knowledge", ("knowledge",))
-CHECK_STRUCTURE = Rail("check structure", ("structure",), in_stream="whole")
-CHECK_LOGIC = Rail("check logic", ("logic",), in_stream="both")
-RAILS = (
-    SELF_CHECK_HALLUCINATION,
-    HALLUCINATION_WARNING,
-    CHECK_GROUNDING,
-    CHECK_CLAIMS,
-    CHECK_CITATIONS,
-    CHECK_KNOWLEDGE,
-    CHECK_STRUCTURE,
-    CHECK_LOGIC,
-)
-CHECK_ANSWERABILITY = Rail("check answerability", (), is_input=True)
 REPORT_VARIABLE = "hallucination_report"
 STAKES_VARIABLE = "stakes"
-"""Context variable that says what depends on the answer."""
+"""Context variable with the stakes of the answer: low, medium or high."""
 INCOMPLETE = "incomplete_sentence"
+NO_SCHEMA = "no_schema"
+Check = Callable[..., Awaitable[Report]]
+"""A check that can run here or elsewhere; takes `sampling_rate`."""
 
 
-async def run_rail(rail: Rail, *, flag: Any = None, **given: Any) -> Any:
+async def run_rail(flow: str, *, flag: Any = None, tool_calls: Any = None, tools: Any = None, **given: Any) -> Any:
     """Run one rail and give what NeMo expects of its action: never an exception, never a silent pass.
 
     Args:
+        flow: name of the rail in `nemo_rails`.
         flag: context variable that asks for the check, or its value; None if the caller has decided (custom flows).
+        tool_calls, tools: of the rail `check tool calls`, from a flow of the user's own; those of the turn if None.
         given: what NeMo injected: `context`, `events`, `bot_message`, `llm`, `llm_task_manager`.
 
     Returns:
@@ -65,16 +62,14 @@ async def run_rail(rail: Rail, *, flag: Any = None, **given: Any) -> Any:
     """
     from nemoguardrails.actions.actions import ActionResult
 
-    call = ActionCall(**{name: given[name] for name in _INJECTED if given.get(name) is not None})
-    plugin = plugin_of(call.llm_task_manager)
-    if plugin is None:
-        raise EvidencerailsError(
-            "evidencerails is not set up in this app: its config.py did not run; "
-            "add `evidencerails/plugin` to import_paths"
-        )
-    if rail.is_input:
-        return await run_input_rail(rail, flag, call, plugin)
-    turn = Turn("unknown")
+    call, plugin = ActionCall.injected(given)
+    if flow == INPUT_RAIL.flow:
+        return await run_input_rail(flag, call, plugin)
+    if flow == TOOL_RAIL.flow:
+        turn = Turn("tool calls")
+        verdict = await _tool_verdict(call, tool_calls, tools, plugin, turn)
+        return ActionResult(return_value=verdict, context_updates={REPORT_VARIABLE: turn.plain})
+    rail, turn = RAILS[flow], Turn("unknown")
     try:
         key = _key_of(call)
         turn = plugin.turns.get(key, lambda: Turn(key))
@@ -86,9 +81,6 @@ async def run_rail(rail: Rail, *, flag: Any = None, **given: Any) -> Any:
     return ActionResult(return_value=verdict, context_updates={REPORT_VARIABLE: turn.plain})
 
 
-_INJECTED = ("context", "events", "bot_message", "llm", "llm_task_manager")
-
-
 def _key_of(call: ActionCall) -> str:
     if call.stream:
         return call.stream.id
@@ -97,63 +89,62 @@ def _key_of(call: ActionCall) -> str:
 
 async def _verdict(rail: Rail, flag: Any, call: ActionCall, plugin: NemoPlugin, turn: Turn) -> Verdict:
     activation = plugin.config.activation
-    if activation == "per_response" and not _is_asked_for(flag, call):
+    if not _is_activated(flag, call, plugin):
         plugin.warn_of_unread_flags(call.context)
         return not_run(NOT_ACTIVATED)
-    text, stream = turn.as_written(call.answer), None
+    text, shown = turn.as_written(call.answer), None
     if call.is_streaming:
         if plugin.streams_before_check:
             plugin.warn_of_shown_text()
-        stream = turn.streams.setdefault(rail.name, StreamedAnswer())
+        stream = turn.streams.setdefault(rail.flow, StreamedAnswer())
         text = _next_text(rail, stream, call)
         if not text.strip():
             return not_run(INCOMPLETE)
-    if activation != "per_response" and lacks_schema(rail, call.context, plugin.config.structure):
+        shown = len(stream.text) if plugin.streams_before_check else stream.shown
+    is_structure = activation != "per_response" and rail.check == "structure"
+    if is_structure and lacks_schema(call.context, plugin.config.structure):
         return not_run(NO_SCHEMA)
     check = _prepared(rail, text, call, plugin)
     if activation == "shadow":
-        plugin.check_in_shadow(
-            check, lambda report: log_shadow(rail.name, report), stakes=stakes_in(call.context), key=_key_of(call)
-        )
-        return not_run(SHADOW)
-    return _concluded(await check(), rail, call, plugin, turn, shown=_shown(stream, plugin))
+        return _in_shadow(rail, check, call, plugin, _key_of(call))
+    return _concluded(await check(), rail, call, plugin, turn, shown=shown)
 
 
-def _is_asked_for(flag: Any, call: ActionCall) -> bool:
-    return is_asked_for(flag, call.context, is_streaming=call.is_streaming)
+def _is_activated(flag: Any, call: ActionCall, plugin: NemoPlugin) -> bool:
+    is_asked = partial(is_asked_for, flag, call.context, is_streaming=call.is_streaming)
+    return plugin.config.activation != "per_response" or is_asked()
+
+
+def _in_shadow(rail: Rail, check: Check, call: ActionCall, plugin: NemoPlugin, key: str | None) -> Verdict:
+    record = partial(log_report, rail.flow, is_shadow=True)
+    plugin.check_in_shadow(check, record, stakes=stakes_in(call.context), key=key)
+    return not_run(SHADOW)
 
 
 def _concluded(
     report: Report, rail: Rail, call: ActionCall, plugin: NemoPlugin, turn: Turn, *, shown: int | None = None
 ) -> Verdict:
-    if report.decision == "regenerate" and turn.is_repaired_from(call.answer):
-        report = _second_repair(report)
+    report = without_second_repair(report, is_repaired=turn.is_repaired_from(call.answer))
     turn.record(report, plugin.config)
-    log_report(rail.name, report, shown=shown)
+    log_report(rail.flow, report, shown=shown)
     changed = turn.with_additions(call.answer, report, plugin.bot_messages, plugin.config.annotation.format)
     return verdict_of(report, plugin.config, changed, withheld_text(report, plugin.bot_messages))
 
 
-def _second_repair(report: Report) -> Report:
-    """Two rails in parallel repaired the same answer, each without the other's corrections: neither may leave."""
-    decided_by = f"{report.decided_by}, repaired by two rails at once: block (set rails.output.parallel to false)"
-    return report.model_copy(update={"decision": "block", "decided_by": decided_by, "answer": None})
-
-
 def _failed(error: Exception, rail: Rail, flag: Any, call: ActionCall, plugin: NemoPlugin, turn: Turn) -> Verdict:
     """The verdict of a rail that broke before its check began: unverified, if the check was asked for at all."""
-    log.error("evidencerails: %s could not run: %s", rail.name, traceback_summary(error))
+    log.error("evidencerails: %s could not run: %s", rail.flow, traceback_summary(error))
     if plugin.config.activation == "shadow":
         return not_run(SHADOW)
-    if plugin.config.activation == "per_response" and not _is_asked_for(flag, call):
+    if not _is_activated(flag, call, plugin):
         return not_run(NOT_ACTIVATED)
     exchange = Exchange(response=call.answer, is_chunk=call.is_streaming)
-    return _concluded(_failed_report(error, rail, exchange, plugin), rail, call, plugin, turn)
+    report = _unverified(f"check_failed: {reason_of(error)}", rail, exchange, plugin)
+    return _concluded(report, rail, call, plugin, turn)
 
 
-def _failed_report(error: Exception, rail: Rail, exchange: Exchange, plugin: NemoPlugin) -> Report:
-    reason = f"check_failed: {reason_of(error)}"
-    return plugin.guard.unverified_report(rail.checks, reason, exchange, cap=rail.cap)
+def _unverified(reason: str, rail: Rail, exchange: Exchange, plugin: NemoPlugin) -> Report:
+    return plugin.guard.unverified_report([rail.check], reason, exchange, cap=rail.cap)
 
 
 def stakes_in(context: Mapping[str, Any]) -> Stakes | None:
@@ -172,56 +163,69 @@ def _next_text(rail: Rail, stream: StreamedAnswer, call: ActionCall) -> str:
     stream.add(call.answer)
     if rail.in_stream == "whole" and not call.is_last_chunk:
         return ""
-    is_new = stream.take(is_final=call.is_last_chunk)
-    if rail.in_stream != "sentences" and call.is_last_chunk:
-        return stream.whole_once()
-    return is_new
+    new_text = stream.take(is_final=call.is_last_chunk)
+    return stream.whole_once() if rail.in_stream != "sentences" and call.is_last_chunk else new_text
 
 
-def _shown(stream: StreamedAnswer | None, plugin: NemoPlugin) -> int | None:
-    """How many characters of a stream its user has read by now; None outside a stream."""
-    if stream is None:
-        return None
-    return len(stream.text) if plugin.streams_before_check else stream.shown
-
-
-def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Callable[[], Any]:
-    """The check as a function that can run here or elsewhere; whatever NeMo keeps in this context is read now."""
-    prompt, conversation, request = call.written_from, call.conversation, call.request or call.conversation
-    parse, stakes = _parser(call, plugin), stakes_in(call.context)
+def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Check:
+    """The check of an answer; whatever NeMo keeps in this context is read now."""
+    prompt, request, parse = call.written_from, call.request or call.conversation, _parser(call, plugin)
     key = call.answer_call.id if call.answer_call else _key_of(call)
+    exchange = Exchange(
+        response=text,
+        prompt=call.conversation,
+        is_chunk=call.is_streaming,
+        stakes=stakes_in(call.context),
+        labels=Labels(flow=rail.flow, model=plugin.model_name),
+    )
+
+    async def completed(exchange: Exchange) -> Exchange:
+        if rail.check == "structure":
+            return with_schema(exchange, call.context, plugin.config.structure)
+        if not _needs_evidence(rail, plugin):
+            return exchange
+        found = await _evidence(call, request, plugin)
+        return exchange.model_copy(update={"evidence": found.passages, "evidence_from": found.place})
+
+    def models() -> dict[str, Any]:
+        client = plugin.client(call.llm)
+        sampler = _sampler(plugin, key, client, prompt, parse) if rail.check == "consistency" else None
+        return {"llm": client, "sampler": sampler}
+
+    return _check_of(rail, exchange, completed, plugin, models)
+
+
+def _check_of(
+    rail: Rail,
+    exchange: Exchange,
+    completed: Callable[[Exchange], Awaitable[Exchange]],
+    plugin: NemoPlugin,
+    models: Callable[[], dict[str, Any]] = dict,
+) -> Check:
+    """The check of an exchange whose remaining inputs are fetched when it runs; it never raises."""
+    bad_input = {"tools": "bad_tool_calls", "structure": "bad_schema"}.get(rail.check, "bad_evidence")
 
     async def check(sampling_rate: float = 1.0) -> Report:
-        labels = Labels(flow=rail.name, model=plugin.model_name)
-        exchange = Exchange(
-            response=text, prompt=conversation, is_chunk=call.is_streaming, stakes=stakes, labels=labels
-        )
+        whole = exchange
         try:
-            if rail is CHECK_STRUCTURE:
-                exchange = with_schema(exchange, call.context, plugin.config.structure)
-            if _needs_evidence(rail, plugin):
-                try:
-                    exchange = _with_evidence(exchange, await _evidence(call, request, plugin))
-                except InputError as error:
-                    return plugin.guard.unverified_report(rail.checks, f"bad_evidence: {error}", exchange, cap=rail.cap)
-            client = plugin.client(call.llm)
-            sampler = _sampler(plugin, key, client, prompt, parse) if "consistency" in rail.checks else None
+            try:
+                whole = await completed(exchange)
+            except InputError as error:
+                return _unverified(f"{bad_input}: {error}", rail, whole, plugin)
             report = await plugin.guard.check_exchange(
-                exchange, checks=rail.checks, cap=rail.cap, llm=client, sampler=sampler, sampling_rate=sampling_rate
+                whole, checks=[rail.check], cap=rail.cap, sampling_rate=sampling_rate, **models()
             )
             return with_remedy(report, plugin.config.evidence)
-        except Exception as error:  # boundary to the user's evidence, knowledge base and model: none may break the turn
-            log.error("evidencerails: %s could not run: %s", rail.name, traceback_summary(error))
-            return _failed_report(error, rail, exchange, plugin)
+        except Exception as error:  # boundary to the user's evidence, sources and model: none may break the turn
+            log.error("evidencerails: %s could not run: %s", rail.flow, traceback_summary(error))
+            return _unverified(f"check_failed: {reason_of(error)}", rail, whole, plugin)
 
     return check
 
 
 def _needs_evidence(rail: Rail, plugin: NemoPlugin) -> bool:
-    wanted = {"grounding", "claims", "citations", "knowledge"}
-    if plugin.config.logic.audit == "judge":
-        wanted.add("logic")
-    return bool(wanted & {*rail.checks})
+    reads_evidence = rail.needs_evidence or rail.check == "knowledge"
+    return reads_evidence or (rail.check == "logic" and plugin.config.logic.audit == "judge")
 
 
 async def _evidence(call: ActionCall, request: Sequence[Any], plugin: NemoPlugin) -> Evidence:
@@ -237,10 +241,6 @@ async def _evidence(call: ActionCall, request: Sequence[Any], plugin: NemoPlugin
     return await find_evidence(plugin.config.evidence, sources)
 
 
-def _with_evidence(exchange: Exchange, evidence: Evidence) -> Exchange:
-    return exchange.model_copy(update={"evidence": evidence.passages, "evidence_from": evidence.place})
-
-
 def _parser(call: ActionCall, plugin: NemoPlugin) -> Callable[[str], str]:
     task = call.answer_call.task if call.answer_call else None
     if task is None and plugin.app.config.rails.dialog.single_call.enabled:
@@ -249,15 +249,35 @@ def _parser(call: ActionCall, plugin: NemoPlugin) -> Callable[[str], str]:
 
 
 def _sampler(
-    plugin: NemoPlugin, key: str, client: Any, prompt: tuple[Message, ...], parse: Callable[[str], str]
-) -> Any:
-    from evidencerails.llm.base import LlmClient
-    from evidencerails.llm.sampling import Sampler
-    from evidencerails.llm.session import LlmSession
-
+    plugin: NemoPlugin,
+    key: str,
+    client: LlmClient | None,
+    prompt: tuple[Message, ...],
+    parse: Callable[[str], str],
+) -> Sampler:
     def make() -> Sampler:
         parsing: LlmClient | None = ParsingClient(client, parse) if client is not None else plugin.guard.llm
-        session = LlmSession.of(parsing, plugin.config.llm)
-        return Sampler(session, prompt, plugin.config.consistency)
+        return Sampler(LlmSession.of(parsing, plugin.config.llm), prompt, plugin.config.consistency)
 
     return plugin.samplers.get(key, make)
+
+
+async def _tool_verdict(call: ActionCall, tool_calls: Any, tools: Any, plugin: NemoPlugin, turn: Turn) -> Verdict:
+    """The verdict on what the model wants to call, before anything is called.
+
+    There is no answer to write a warning into: what the policy lets pass goes out as it is, and the report says what
+    was found.
+    """
+    calls = call.context.get(CALLS_VARIABLE) if tool_calls is None else tool_calls
+    offered = tools_of_turn(call.context if tools is None else {**call.context, TOOLS_VARIABLE: tools}, plugin)
+
+    async def completed(exchange: Exchange) -> Exchange:
+        return exchange.model_copy(update={"tool_calls": as_tool_calls(calls), "tools": as_tools(offered)})
+
+    check = _check_of(TOOL_RAIL, Exchange(response="", stakes=stakes_in(call.context)), completed, plugin)
+    if plugin.config.activation == "shadow":
+        return _in_shadow(TOOL_RAIL, check, call, plugin, None)
+    report = await check()
+    turn.record(report, plugin.config)
+    log_report(TOOL_RAIL.flow, report)
+    return verdict_of(report, plugin.config, None)

@@ -8,7 +8,7 @@ message, no history and no registered parameters.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,9 @@ from evidencerails.adapters.nemo_calls import (
     messages_of_events,
     readable_messages,
 )
+from evidencerails.adapters.nemo_plugin import NemoPlugin, plugin_of
 from evidencerails.adapters.nemo_stream import CONTEXT_KEY, Stream
+from evidencerails.errors import EvidencerailsError
 from evidencerails.exchange import Message, content_text
 
 SAME_MESSAGE_FROM = 60.0
@@ -37,6 +39,23 @@ class ActionCall:
     bot_message: Any = None
     llm: Any = None
     llm_task_manager: Any = None
+
+    @classmethod
+    def injected(cls, given: Mapping[str, Any]) -> tuple[ActionCall, NemoPlugin]:
+        """The call, and the plugin of the app that made it.
+
+        Raises:
+            EvidencerailsError: the app has no plugin.
+        """
+        names = (one.name for one in fields(cls))
+        call = cls(**{name: given[name] for name in names if given.get(name) is not None})
+        plugin = plugin_of(call.llm_task_manager)
+        if plugin is None:
+            raise EvidencerailsError(
+                "evidencerails is not set up in this app: its config.py did not run; "
+                "add `evidencerails/plugin` to import_paths"
+            )
+        return call, plugin
 
     @property
     def is_streaming(self) -> bool:

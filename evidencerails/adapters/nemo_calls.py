@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.errors import InputError
 from evidencerails.exchange import Message, Role, as_messages, content_text
+from evidencerails.llm.base import ClientAround, LlmClient, LlmReply
 
 if TYPE_CHECKING:
     from nemoguardrails.logging.explain import LLMCallInfo
@@ -166,7 +167,7 @@ def answer_parser(task: str | None, parse_task_output: Callable[..., str]) -> Ca
     def parse(completion: str) -> str:
         text = completion if task is None else parse_task_output(task, output=completion)
         if task == "generate_intent_steps_message":
-            text = "\n".join(_nonempty_lines(text)[2:]) or text
+            text = "\n".join([line for line in text.split("\n") if line.strip()][2:]) or text
         if task in ("generate_bot_message", "generate_intent_steps_message"):
             return str(strip_quotes(get_multiline_response(text)) or "")
         return text.strip().strip('"') if task == "general" else text
@@ -174,5 +175,23 @@ def answer_parser(task: str | None, parse_task_output: Callable[..., str]) -> Ca
     return parse
 
 
-def _nonempty_lines(text: str) -> list[str]:
-    return [line for line in text.split("\n") if line.strip()]
+class ParsingClient(ClientAround):
+    """An LLM client whose completions pass through NeMo's parser of the task that wrote the answer.
+
+    In single-call mode a completion holds the user's intent, the bot's intent and the message; compared whole, no two
+    samples would agree with an answer.
+    """
+
+    def __init__(self, client: LlmClient, parse: Callable[[str], str]) -> None:
+        super().__init__(client)
+        self._parse = parse
+
+    async def complete(self, messages: Sequence[Message], **options: Any) -> LlmReply:
+        """Ask the model once and parse what comes.
+
+        Raises:
+            LlmError: the provider failed.
+        """
+        reply = await super().complete(messages, **options)
+        parsed = tuple(c.model_copy(update={"text": self._parse(c.text)}) for c in reply.completions)
+        return reply.model_copy(update={"completions": parsed})

@@ -1,16 +1,20 @@
-"""Evidence for an answer inside NeMo: the first place of the settings that has any, in every shape users have."""
+"""What an answer inside NeMo is checked against: evidence of the first place that has any, and the schema of a turn."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from evidencerails.adapters.nemo_calls import readable_messages
 from evidencerails.config import EvidenceSettings
 from evidencerails.errors import InputError
-from evidencerails.exchange import Message, Passage, as_passages, content_text
+from evidencerails.exchange import Exchange, Message, Passage, as_passages, content_text
 from evidencerails.report import Report
+from evidencerails.settings.structure import StructureSettings
+from evidencerails.text.sentences import split_sentences
 
 _WORD = (
     r"(?:context|documents?|sources?|passages?|evidence|knowledge(?:[ \t]base)?|references?|background|facts|excerpts?)"
@@ -108,11 +112,9 @@ def _tool_messages(sources: EvidenceSources) -> tuple[Passage, ...]:
         if str(fields.get("role") or fields.get("type")) not in ("tool", "function"):
             continue
         text = content_text(fields.get("content"))
-        name = fields.get("name")
         if text.strip():
-            source = str(name) if name else None
             passage_id = str(fields.get("tool_call_id") or len(found) + 1)
-            found.append(Passage(id=passage_id, text=text, source=source))
+            found.append(Passage(id=passage_id, text=text, source=str(fields.get("name") or "") or None))
     return tuple(found)
 
 
@@ -125,7 +127,7 @@ async def _knowledge_base(sources: EvidenceSources) -> tuple[Passage, ...]:
 
 def _system_context(sources: EvidenceSources) -> tuple[Passage, ...]:
     """The parts of the request marked as context, else what system messages and the config's instructions state."""
-    asked = [m for m in _readable(sources.messages) if m.role in ("system", "user")]
+    asked = [m for m in readable_messages(sources.messages) if m.role in ("system", "user")]
     system = [m.content for m in asked if m.role == "system"]
     prompts = [m.content for m in (*asked, *sources.prompt)]
     marked = [part for text in prompts for part in marked_context(text)]
@@ -140,12 +142,6 @@ def evidence_in(messages: Sequence[Any]) -> tuple[Passage, ...]:
     stated = [passage.model_copy(update={"source": "messages"}) for passage in _system_context(sources)]
     found = (*_tool_messages(sources), *stated)
     return tuple(passage.model_copy(update={"id": str(number)}) for number, passage in enumerate(found, start=1))
-
-
-def _readable(messages: Sequence[Any]) -> Sequence[Message]:
-    from evidencerails.adapters.nemo_calls import readable_messages
-
-    return readable_messages(messages)
 
 
 def marked_context(text: str) -> list[str]:
@@ -164,8 +160,6 @@ def statements(text: str) -> str:
 
     Returns: what is left if some sentence of it is clearly no instruction; else an empty text.
     """
-    from evidencerails.text.sentences import split_sentences
-
     kept = [span.text for span in split_sentences(text) if not _INSTRUCTION.match(span.text)]
     if all(_ON_BEHAVIOUR.search(sentence) for sentence in kept):
         return ""
@@ -186,6 +180,30 @@ def with_remedy(report: Report, settings: EvidenceSettings) -> Report:
     checks = {name: one.model_copy(update={"reason": one.reason + remedy}) for name, one in missing.items()}
     reason = report.reason + (remedy if "no_evidence" in report.reason else "")
     return report.model_copy(update={"checks": {**report.checks, **checks}, "reason": reason})
+
+
+def lacks_schema(context: Mapping[str, Any], settings: StructureSettings) -> bool:
+    """True if nothing says what the answer should look like."""
+    return not settings.has_rules and not context.get(settings.variable)
+
+
+def with_schema(exchange: Exchange, context: Mapping[str, Any], settings: StructureSettings) -> Exchange:
+    """The exchange with the schema of the context variable, if there is one.
+
+    Raises:
+        InputError: the variable holds neither an object nor the JSON of one.
+    """
+    value = context.get(settings.variable)
+    if not value:
+        return exchange
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"${settings.variable} is no JSON: {error}") from None
+    if not isinstance(value, Mapping):
+        raise InputError(f"${settings.variable} must be a JSON Schema, an object; got {type(value).__name__}")
+    return exchange.model_copy(update={"response_schema": dict(value)})
 
 
 _READERS: dict[str, Callable[[EvidenceSources], tuple[Passage, ...]]] = {

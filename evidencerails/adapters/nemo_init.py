@@ -9,47 +9,30 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from evidencerails.adapters.nemo_flags import FLAGS
-from evidencerails.adapters.nemo_hold import hold_no_events
-from evidencerails.adapters.nemo_install import FLOWS, broken_action_files, is_our_action
+from evidencerails.adapters.embeddings import register
+from evidencerails.adapters.nemo_install import broken_action_files, is_our_action
 from evidencerails.adapters.nemo_plugin import NemoPlugin, attach
-from evidencerails.adapters.nemo_rails import TOOL_FLOW
+from evidencerails.adapters.nemo_rails import ACTIONS, RAILS, TOOL_FLOW, flow_name, tool_flows
 from evidencerails.adapters.nemo_stream import watch_streams
-from evidencerails.adapters.nemo_tools import (
-    TOOL_RAIL_OF_COLANG_2,
-    TOOL_RAIL_REMEDY,
-    forget_earlier_calls,
-    tool_flows,
-)
+from evidencerails.adapters.nemo_tools import TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY, forget_earlier_calls
 from evidencerails.adapters.wording import DEFAULT_MESSAGES
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError, PromptError, SettingsError
 from evidencerails.guard import Guard
 from evidencerails.llm.prompts import PromptLibrary, meant_task
+from evidencerails.mitigation.escalate import no_turn_is_held
 from evidencerails.operations.telemetry.nemo_spans import TurnTraces
 from evidencerails.settings.old_name import refuse_old_settings
 from evidencerails.settings.paths import data_folder
 
 log = logging.getLogger("evidencerails")
 
-ACTIONS = (
-    "self_check_hallucination",
-    "hallucination_warning",
-    "check_grounding",
-    "check_claims",
-    "check_citations",
-    "check_knowledge",
-    "check_structure",
-    "check_logic",
-    "check_tool_calls",
-    "check_answerability",
-)
-"""Every action of the plugin, by the name that flows execute."""
 WITHHELD_MESSAGE = "inform answer withheld"
 
 
@@ -74,7 +57,7 @@ def _init(app: Any) -> None:
     guard = Guard(config, prompts=prompts_of(app.config), folder=_folder_of(app.config))
     if app.config.colang_version == "1.0":
         _add_messages(app.config)
-    _register_embeddings()
+    register()
     guard.trace_sink = TurnTraces(app).add
     plugin = NemoPlugin(app, guard)
     attach(app, plugin)
@@ -83,7 +66,9 @@ def _init(app: Any) -> None:
     forget_earlier_calls(app)
     hold_no_events(app)
     if config.consistency.sampling == "piggyback":
-        _ask_for_samples_with_the_answer(app, config)
+        from evidencerails.llm.piggyback import install
+
+        install(app, config)
     _prepare_structure(app, config)
     if plugin.streams_before_check and _our_flows(app.config):
         plugin.warn_of_shown_text()
@@ -140,19 +125,20 @@ def _whose(action: Any) -> str:
 
 def put_user_prompts_last(rails_config: Any) -> None:
     """Move our prompts in front of the user's: NeMo appends imported prompts, and the last of equal rank wins."""
-    ours = {(e["task"], str(e.get("content") or e.get("messages"))) for e in _shipped_prompts()}
-    prompts = list(rails_config.prompts or [])
-    rails_config.prompts = sorted(prompts, key=lambda prompt: not _is_shipped(prompt, ours))
+    rails_config.prompts = sorted(rails_config.prompts or [], key=lambda prompt: not _is_shipped(prompt))
 
 
-def _is_shipped(prompt: Any, ours: set[tuple[str, str]]) -> bool:
+def _is_shipped(prompt: Any) -> bool:
     messages = [m if isinstance(m, str) else {"type": m.type, "content": m.content} for m in prompt.messages or []]
-    return (prompt.task, str(prompt.content or messages)) in ours
+    return (prompt.task, str(prompt.content or messages)) in _shipped_prompts()
 
 
-def _shipped_prompts() -> list[dict[str, Any]]:
+@cache
+def _shipped_prompts() -> frozenset[tuple[str, str]]:
+    """Task and text of each prompt of ours."""
     files = sorted(data_folder("prompts").glob("*.yml"))
-    return [entry for file in files for entry in yaml.safe_load(file.read_text(encoding="utf-8"))["prompts"]]
+    entries = (one for file in files for one in yaml.safe_load(file.read_text(encoding="utf-8"))["prompts"])
+    return frozenset((one["task"], str(one.get("content") or one.get("messages"))) for one in entries)
 
 
 def prompts_of(rails_config: Any) -> PromptLibrary:
@@ -171,14 +157,9 @@ def prompts_of(rails_config: Any) -> PromptLibrary:
         if meant := meant_task(name, library.tasks):
             problem = f"there is no task {name!r}; did you mean {meant!r}?"
             raise PromptError(f"{_file_of_prompt(rails_config, name)}: {problem}")
-    ours = {(e["task"], str(e.get("content") or e.get("messages"))) for e in _shipped_prompts()}
-    overrides = {}
-    for task in library.tasks:
-        if not any(prompt.task == task for prompt in rails_config.prompts or []):
-            continue
-        winner = get_prompt(rails_config, task)
-        if not _is_shipped(winner, ours):
-            overrides[task] = winner
+    given = {prompt.task for prompt in rails_config.prompts or []}
+    winners = {task: get_prompt(rails_config, task) for task in library.tasks if task in given}
+    overrides = {task: prompt for task, prompt in winners.items() if not _is_shipped(prompt)}
     for task, prompt in overrides.items():
         try:
             PromptLibrary.load({task: prompt})
@@ -201,17 +182,18 @@ def _add_messages(rails_config: Any) -> None:
     rails_config.bot_messages[WITHHELD_MESSAGE] = ["{{ withheld_answer }}"]  # what a verdict says in place of an answer
 
 
-def _register_embeddings() -> None:
-    """Offer the offline embedding engine, once per process: registering a name twice raises."""
-    from evidencerails.adapters.embeddings import register
+def hold_no_events(app: Any) -> None:
+    """Let blocking reviews inside `app.process_events_async` go to the synchronous tier.
 
-    register()
+    The semaphore is the module's, not the app's: one held turn would stop every app of the process.
+    """
+    original = app.process_events_async
 
+    async def without_holding(*args: Any, **options: Any) -> Any:
+        with no_turn_is_held():
+            return await original(*args, **options)
 
-def _ask_for_samples_with_the_answer(app: Any, config: GuardConfig) -> None:
-    from evidencerails.llm.piggyback import install
-
-    install(app, config)
+    app.process_events_async = without_holding
 
 
 def _prepare_structure(app: Any, config: GuardConfig) -> None:
@@ -240,7 +222,7 @@ def _refuse_tool_rails_of_colang_2(rails_config: Any) -> None:
 
 
 def _warn_of_misplaced_flags(rails_config: Any) -> None:
-    for flag in sorted({*FLAGS.values()} & {*(rails_config.custom_data or {})}):
+    for flag in sorted({rail.flag for rail in RAILS.values()} & {*(rails_config.custom_data or {})}):
         log.warning(
             "evidencerails: custom_data.%s does nothing: set $%s in a flow or a context message, or `activation: "
             "always` under custom_data.evidencerails",
@@ -251,5 +233,4 @@ def _warn_of_misplaced_flags(rails_config: Any) -> None:
 
 def _our_flows(rails_config: Any) -> list[str]:
     """The flows of ours that the app's output rails name."""
-    listed = rails_config.rails.output.flows or []
-    return [flow for flow in listed if flow.split("$")[0].strip() in FLOWS]
+    return [flow for flow in rails_config.rails.output.flows or [] if flow_name(flow) in RAILS]

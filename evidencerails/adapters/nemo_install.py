@@ -8,13 +8,23 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from evidencerails.adapters.nemo_flags import FLAGS
+from evidencerails.adapters.nemo_rails import IMPORT_PATH
 from evidencerails.settings.paths import plugin_folder
 
-IMPORT_PATH = "evidencerails/plugin"
-FLOWS = tuple(FLAGS)
-"""The output rails of the plugin."""
-_ADAPTERS = ("evidencerails.adapters.nemo", "evidencerails.adapters.nemo_tools")
+_ADAPTER = "evidencerails.adapters.nemo"
+
+
+def search_path() -> list[str]:
+    """NeMo's own list of the folders in which it looks for an import path, after the current one."""
+    from nemoguardrails.rails.llm import config
+
+    return config.colang_path_dirs  # type: ignore[no-any-return]
+
+
+def found_plugin() -> Path | None:
+    """The folder that `import_paths: [evidencerails/plugin]` leads to; None if to none."""
+    places = [Path.cwd(), *map(Path, search_path())]
+    return next((place / IMPORT_PATH for place in places if (place / IMPORT_PATH).exists()), None)
 
 
 def import_path_problem() -> str | None:
@@ -23,10 +33,7 @@ def import_path_problem() -> str | None:
     NeMo looks in the current directory, in COLANGPATH as it was when NeMo was imported, and in the site-packages that
     holds NeMo: an editable, `--user` or `--target` install of evidencerails may lie in none of these.
     """
-    from nemoguardrails.rails.llm.config import colang_path_dirs
-
-    places = [Path.cwd(), *map(Path, colang_path_dirs)]
-    seen = next((place / IMPORT_PATH for place in places if (place / IMPORT_PATH).exists()), None)
+    seen = found_plugin()
     if seen is None:
         return f"NeMo does not find {IMPORT_PATH!r}; {_remedy()}"
     missing = [name for name in ("rails", "actions", "prompts", "config.py") if not (seen / name).exists()]
@@ -48,7 +55,7 @@ def is_our_action(action: Any) -> bool:
     """True if the action is one of the plugin's: NeMo executes action files by path, so its module says nothing, but
     it calls our adapter."""
     run_rail = getattr(action, "__globals__", {}).get("run_rail")
-    return str(getattr(run_rail, "__module__", None)) in _ADAPTERS
+    return getattr(run_rail, "__module__", None) == _ADAPTER
 
 
 def broken_action_files(import_paths: Iterable[str]) -> list[str]:

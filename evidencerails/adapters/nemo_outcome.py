@@ -1,19 +1,20 @@
-"""From a report to what a Colang flow reads: a `RailOutcome` that is true in an `if` exactly when it blocks."""
+"""From a report to what a Colang flow reads, and to the log line of its verdict.
+
+A flow reads a `RailOutcome` that is true in an `if` exactly when it blocks; the log line has no text of the answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome, TransformSpec, TransformTarget
 
-from evidencerails.checks.duplicates import deduplicate
 from evidencerails.config import GuardConfig
-from evidencerails.measures.aggregate import risk_level
-from evidencerails.measures.root_cause import attribution_matrix
-from evidencerails.policy import severest
-from evidencerails.report import LlmUsage, Report
-from evidencerails.reporting import hallucination_score, overall_status
+from evidencerails.report import Report, reason_code
+
+log = logging.getLogger("evidencerails")
 
 EXCEPTION_MESSAGE = "Hallucination detected. The previous answer may not be accurate"
 UNVERIFIED_EXCEPTION_MESSAGE = "The answer could not be verified"
@@ -22,7 +23,7 @@ SHADOW = "shadow"
 
 
 class Verdict(RailOutcome):  # type: ignore[misc]
-    """The outcome of a rail; `if $verdict` in a flow holds exactly when it blocks, as flows older than 0.24 expect.
+    """The outcome of a rail; `if $verdict` in a flow is true exactly when it blocks, as flows older than 0.24 expect.
 
     A warning or annotation is a `TRANSFORM` whose `transform_text["bot_message"]` is the new answer. NeMo's own outcome
     is always true in an `if`, so a custom flow that asks `if $is_hallucination` would block every answer.
@@ -86,7 +87,6 @@ class Verdict(RailOutcome):  # type: ignore[misc]
         return found
 
 
-T = TypeVar("T")
 ANSWER_KEY = "_answer"
 """Metadata key of what the user sees in place of a blocked answer: an outcome that blocks has room for nothing else,
 and a report that leaves the app may have to be without it."""
@@ -118,39 +118,26 @@ def plain_report(report: Report, config: GuardConfig) -> dict[str, Any]:
     return report.plain(redaction=config.redaction, expose_evidence=config.expose.evidence)
 
 
-def merged(reports: Sequence[Report], config: GuardConfig) -> Report:
-    """One report of all rails that looked at the same answer; the decision is the severest."""
-    results = deduplicate([result for report in reports for result in report.checks.values()])
-    status, reason = overall_status(results)
-    score = None if status == "unverified" else hallucination_score(results)
-    decision = severest(report.decision for report in reports)
-    decider = next((report for report in reports if report.decision == decision), reports[0])
-    usages = [report.llm for report in reports]
-    return reports[-1].model_copy(
-        update={
-            "status": status,
-            "reason": reason,
-            "decision": decision,
-            "decided_by": decider.decided_by,
-            "hallucination_score": score,
-            "risk_level": risk_level(score, config.scoring.risk),
-            "claims": tuple(claim for result in results for claim in result.claims),
-            "findings": tuple(finding for result in results for finding in result.findings),
-            "checks": {result.name: result for result in results},
-            "metrics": {name: value for report in reports for name, value in report.metrics.items()},
-            "timings_ms": {name: value for report in reports for name, value in report.timings_ms.items()},
-            "llm": LlmUsage(**{name: sum(getattr(u, name) for u in usages) for name in LlmUsage.model_fields}),
-            "root_causes": attribution_matrix(finding for result in results for finding in result.findings),
-            "evidence_from": next((r.evidence_from for r in reports if r.evidence_from), None),
-            "answer": decider.answer if decider.is_blocked else _last(report.answer for report in reports),
-            "repair": _last(report.repair for report in reports),
-            "verification": tuple(verified for report in reports for verified in report.verification),
-            "abstention": decider.abstention or next((r.abstention for r in reports if r.abstention), None),
-            "gate": next((r.gate for r in reports if r.gate and r.gate.passed is False), reports[-1].gate),
-        }
-    )
+def log_report(rail: str, report: Report, *, shown: int | None = None, is_shadow: bool = False) -> None:
+    """Log one report in one line; a warning unless the answer is grounded.
+
+    Args:
+        shown: how many characters of a stream its user has read by now; None outside a stream.
+        is_shadow: the report is what the rail would have done.
+    """
+    level = logging.INFO if report.status == "grounded" else logging.WARNING
+    mode = " (shadow, answer not altered)" if is_shadow else ""
+    is_late = shown is not None and report.decision != "allow"
+    late = f"; {shown} characters of the answer were already shown" if is_late else ""
+    log.log(level, "evidencerails: %s%s: %s%s", rail, mode, _summary(report), late)
 
 
-def _last(values: Iterable[T | None]) -> T | None:
-    """The last value that there is."""
-    return next((value for value in reversed([*values]) if value is not None), None)
+def _summary(report: Report) -> str:
+    """Status, decision, score, findings and the reasons' codes."""
+    score = "" if report.hallucination_score is None else f", score {report.hallucination_score:.2f}"
+    kinds = ", ".join(sorted({finding.kind for finding in report.findings}))
+    found = f", {len(report.findings)} findings ({kinds})" if report.findings else ""
+    evidence = f", evidence from {report.evidence_from}" if report.evidence_from else ""
+    codes = [f"{name}: {reason_code(result.reason)}" for name, result in report.checks.items() if result.reason]
+    reasons = f" [{'; '.join(codes)}]" if codes and report.status == "unverified" else ""
+    return f"{report.status}, decision {report.decision} ({report.decided_by}){score}{found}{evidence}{reasons}"

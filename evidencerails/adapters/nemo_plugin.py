@@ -7,37 +7,24 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any
 
-from evidencerails.adapters.nemo_flags import unread_flags
+from evidencerails.adapters.nemo_rails import unread_flags
 from evidencerails.adapters.nemo_turn import Recent, Turn
 from evidencerails.config import GuardConfig
 from evidencerails.errors import traceback_summary
 from evidencerails.exchange import Stakes
 from evidencerails.guard import Guard
-from evidencerails.report import Decision, Report
-
-if TYPE_CHECKING:
-    from evidencerails.llm.base import LlmClient
-    from evidencerails.llm.sampling import Sampler
+from evidencerails.llm.adapt import as_client
+from evidencerails.llm.base import LlmClient
+from evidencerails.llm.sampling import Sampler
+from evidencerails.report import Report
 
 log = logging.getLogger("evidencerails")
 
 _ATTRIBUTE = "evidencerails_plugin"
 MAX_SHADOW_CHECKS = 100
 """Shadow checks that may wait; beyond that they are dropped, with a log line."""
-
-
-class Rail(NamedTuple):
-    """One rail: its flow's name, the checks it runs, and the severest decision it may take."""
-
-    name: str
-    checks: tuple[str, ...]
-    cap: Decision | None = None
-    is_input: bool = False
-    """True if it looks at the user's message before anything is generated."""
-    in_stream: Literal["sentences", "whole", "both"] = "sentences"
-    """What it reads of a stream: sentences as they come, the whole answer at its end, or one and then the other."""
 
 
 class NemoPlugin:
@@ -88,8 +75,6 @@ class NemoPlugin:
         Raises:
             InputError: the model is of no kind that we can ask.
         """
-        from evidencerails.llm.adapt import as_client
-
         return as_client(llm)
 
     def check_in_shadow(

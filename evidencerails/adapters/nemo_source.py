@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evidencerails.adapters.nemo_rails import RAILS, Rail
+from evidencerails.adapters.nemo_rails import RAILS, Rail, flow_name
 from evidencerails.errors import InputError
 
 _NOT_COPIED = shutil.ignore_patterns(".git", "__pycache__", ".venv", "venv", "node_modules", ".evidencerails-init.json")
@@ -85,11 +85,6 @@ def configured_rails(source: Source) -> list[Rail]:
     else:
         called = [flow_name(flow) for flow in source.config.rails.output.flows]
     return [RAILS[flow] for flow in called if flow in RAILS]
-
-
-def flow_name(flow: str) -> str:
-    """The name of a flow without its parameters."""
-    return flow.split("$")[0].strip()
 
 
 def called_in_output_rails(source: Source) -> list[str]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from cachetools import LRUCache
+
 from evidencerails.adapters.nemo_calls import AnswerCall
-from evidencerails.adapters.nemo_outcome import merged, plain_report
+from evidencerails.adapters.nemo_outcome import plain_report
 from evidencerails.adapters.nemo_stream import StreamedAnswer
 from evidencerails.adapters.wording import Additions, additions_of, base_text, written_into
 from evidencerails.config import GuardConfig
 from evidencerails.exchange import Span
 from evidencerails.report import Finding, Report
+from evidencerails.reporting import merged
 from evidencerails.settings.mitigation import AnnotationFormat
 
 MAX_TURNS = 256
@@ -96,8 +98,7 @@ class Recent(Generic[Kept]):
     """The values of the latest turns by key, the oldest forgotten first. Safe to use from several threads."""
 
     def __init__(self, limit: int = MAX_TURNS) -> None:
-        self._values: OrderedDict[str, Kept] = OrderedDict()
-        self._limit = limit
+        self._values: LRUCache[str, Kept] = LRUCache(limit)
         self._lock = threading.Lock()
 
     def get(self, key: str, make: Callable[[], Kept]) -> Kept:
@@ -105,9 +106,6 @@ class Recent(Generic[Kept]):
         with self._lock:
             if key not in self._values:
                 self._values[key] = make()
-            self._values.move_to_end(key)
-            while len(self._values) > self._limit:
-                self._values.popitem(last=False)
             return self._values[key]
 
 

@@ -14,6 +14,7 @@ import typer
 from evidencerails.cli.common import (
     CONFIG,
     EXIT_UNVERIFIED,
+    JSON,
     STORE,
     CliError,
     folder_of,
@@ -55,7 +56,7 @@ def bisect(
         0.05, "--min-rise", min=0.0, max=1.0, help="Rise from first to last below which nothing is looked for."
     ),
     concurrency: int = typer.Option(8, "--concurrency", min=1, help="Rows with a response under way at once."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    as_json: bool = JSON,
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
@@ -88,7 +89,7 @@ def bisect(
     except InputError as error:
         say(str(error))
         return EXIT_UNVERIFIED if "could not be verified" in str(error) else 2
-    _tell(found, states, as_json)
+    _report(found, states, as_json)
     return 0 if found.first_bad is None else EXIT_FOUND
 
 
@@ -180,7 +181,7 @@ class _App:
         return await guard.check_exchange(question.model_copy(update={"response": answer}), mitigate=False)
 
 
-def _tell(found: Found, states: Sequence[State], as_json: bool) -> None:
+def _report(found: Found, states: Sequence[State], as_json: bool) -> None:
     bad = None if found.first_bad is None else states[found.first_bad]
     if as_json:
         data: dict[str, Any] = {

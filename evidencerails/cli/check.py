@@ -1,17 +1,17 @@
-"""`evidencerails check`: one answer against its evidence, its samples, and itself."""
+"""`evidencerails check`: one answer, checked against its evidence."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
-from evidencerails.cli.check_input import answer_of, chat_of, form_of, passages_of, samples_of, typed
+from evidencerails.cli.check_input import exchange_of
 from evidencerails.cli.common import CONFIG, EXIT_BY_STATUS, CliError, folder_of, refuse_unwritable, write_text
-from evidencerails.cli.terminal import say
+from evidencerails.cli.terminal import console, say
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
@@ -20,57 +20,68 @@ if TYPE_CHECKING:
     from evidencerails.report import Report
 
 ANY_SIZE = 2**62
+RESPONSE = typer.Option(None, "--response", "-r", help="The answer to check.")
+RESPONSE_FILE = typer.Option(
+    None, "--response-file", "-f", metavar="FILE", help="Read the answer from a file; - is standard input."
+)
+CHAT = typer.Option(
+    None,
+    "--chat",
+    metavar="FILE",
+    help="A chat log as OpenAI's API has it, a JSON list of messages or an object with one: the last assistant message "
+    "is the answer, the messages before it the question; system and tool messages are evidence.",
+)
+EVIDENCE = typer.Option([], "--evidence", "-e", metavar="FILE", help="A file the answer must agree with. Repeatable.")
+EVIDENCE_TEXT = typer.Option(
+    [], "--evidence-text", "-t", metavar="TEXT", help="Text the answer must agree with. Repeatable."
+)
+PROMPT = typer.Option(None, "--prompt", "-p", help="The question that was answered.")
+SAMPLE = typer.Option(
+    [], "--sample", "-s", metavar="TEXT", help="Another answer of the same model to the same question. Repeatable."
+)
+SAMPLES_FILE = typer.Option(
+    None, "--samples-file", metavar="FILE", help="A JSON list of samples, or one sample a line."
+)
+SCHEMA = typer.Option(
+    None, "--schema", metavar="FILE", help="The JSON Schema that the answer must fit (check structure)."
+)
+TOOL_CALLS = typer.Option(
+    None, "--tool-calls", metavar="FILE", help="A JSON list of calls to check; the answer may be left out then."
+)
+TOOLS = typer.Option(None, "--tools", metavar="FILE", help="A JSON list of the tools with their names and parameters.")
+CHECKS = typer.Option(
+    [],
+    "--check",
+    metavar="NAME",
+    help="citations, claims, consistency, grounding, knowledge, logic, structure or tools. Repeatable. Default: what "
+    "the settings say; without settings, what is given allows.",
+)
+JSON = typer.Option(False, "--json", help="Print the report as JSON.")
+HTML = typer.Option(
+    None, "--html", metavar="FILE", help="Write the report as one HTML page, too: no scripts, nothing loaded."
+)
+DEBUG_CLAIMS = typer.Option(
+    False, "--debug-claims", help="First show what was extracted as a claim, and what was not and why."
+)
 
 
 def check(
-    response: str | None = typer.Option(None, "--response", "-r", help="The answer to check."),
-    response_file: str | None = typer.Option(
-        None, "--response-file", "-f", metavar="FILE", help="Read the answer from a file; - is standard input."
-    ),
-    chat: Path | None = typer.Option(
-        None,
-        "--chat",
-        metavar="FILE",
-        help="A chat log as OpenAI's API has it, a JSON list of messages or an object with one: the last assistant "
-        "message is the answer, the messages before it the question; system and tool messages are evidence.",
-    ),
-    evidence: list[Path] = typer.Option(
-        [], "--evidence", "-e", metavar="FILE", help="A file the answer must agree with. Repeatable."
-    ),
-    evidence_text: list[str] = typer.Option(
-        [], "--evidence-text", "-t", metavar="TEXT", help="Text the answer must agree with. Repeatable."
-    ),
-    prompt: str | None = typer.Option(None, "--prompt", "-p", help="The question that was answered."),
-    sample: list[str] = typer.Option(
-        [], "--sample", "-s", metavar="TEXT", help="Another answer of the same model to the same question. Repeatable."
-    ),
-    samples_file: Path | None = typer.Option(
-        None, "--samples-file", metavar="FILE", help="A JSON list of samples, or one sample a line."
-    ),
-    schema: Path | None = typer.Option(
-        None, "--schema", metavar="FILE", help="The JSON Schema that the answer must fit (check structure)."
-    ),
-    tool_calls: Path | None = typer.Option(
-        None, "--tool-calls", metavar="FILE", help="A JSON list of calls to check; the answer may be left out then."
-    ),
-    tools: Path | None = typer.Option(
-        None, "--tools", metavar="FILE", help="A JSON list of the tools with their names and parameters."
-    ),
+    response: str | None = RESPONSE,
+    response_file: str | None = RESPONSE_FILE,
+    chat: Path | None = CHAT,
+    evidence: list[Path] = EVIDENCE,
+    evidence_text: list[str] = EVIDENCE_TEXT,
+    prompt: str | None = PROMPT,
+    sample: list[str] = SAMPLE,
+    samples_file: Path | None = SAMPLES_FILE,
+    schema: Path | None = SCHEMA,
+    tool_calls: Path | None = TOOL_CALLS,
+    tools: Path | None = TOOLS,
     config: Path | None = CONFIG,
-    checks: list[str] = typer.Option(
-        [],
-        "--check",
-        metavar="NAME",
-        help="citations, claims, consistency, grounding, knowledge, logic, structure or tools. Repeatable. Default: "
-        "what the settings say; without settings, what is given allows.",
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print the report as JSON."),
-    html: Path | None = typer.Option(
-        None, "--html", metavar="FILE", help="Write the report as one HTML page, too: no scripts, nothing loaded."
-    ),
-    debug_claims: bool = typer.Option(
-        False, "--debug-claims", help="First show what was extracted as a claim, and what was not and why."
-    ),
+    checks: list[str] = CHECKS,
+    as_json: bool = JSON,
+    html: Path | None = HTML,
+    debug_claims: bool = DEBUG_CLAIMS,
 ) -> int:
     """Check one answer: which of its claims do its sources support?
 
@@ -79,36 +90,62 @@ def check(
     Exit code: 0 grounded, 1 hallucinated, 3 could not be verified, 2 wrong usage. The report goes to standard output,
     the reason to standard error.
     """
-    from evidencerails.exchange import Exchange
-    from evidencerails.tool_calls import with_arguments
-
-    log = chat_of(chat)
-    given = (response, response_file)
-    answer = "" if tool_calls and given == (None, None) else answer_of(*given, chat=log)
-    form = form_of(schema, tool_calls, tools)
-    passages = passages_of(evidence, [typed(text) for text in evidence_text], log.evidence if log else ())
-    samples = (*map(typed, sample), *samples_of(samples_file))
-    if html is not None:
-        refuse_unwritable(html)
-    possible = None if passages else _possible_checks(samples, form)
-    guard = _prepared(config, checks, possible, needs_claims=debug_claims)
-    question = typed(prompt) if prompt is not None else log.before if log else None
-    exchange = Exchange.of(answer, evidence=passages, prompt=question, samples=samples, **form)
+    exchange = exchange_of(response, response_file, chat=chat, evidence_files=evidence, evidence_texts=evidence_text,
+                           prompt=prompt, samples=sample, samples_file=samples_file, schema=schema,
+                           tool_calls=tool_calls, tools=tools)  # fmt: skip
+    refuse_unwritable(html)
+    guard = _prepared(config, checks, exchange, needs_claims=debug_claims)
     report = _checked(guard, exchange)
-    answer = with_arguments(exchange).response
-    _show(report, answer, guard.config, as_json=as_json, html=html, debug_claims=debug_claims)
+    _show(report, exchange, guard.config, as_json=as_json, html=html, debug_claims=debug_claims)
     return EXIT_BY_STATUS[report.status]
 
 
+def _prepared(config: Path | None, checks: Sequence[str], exchange: Exchange, *, needs_claims: bool) -> Guard:
+    """The guard, with the checks that the arguments name, else those of the settings; without settings and evidence
+    those of what else is given."""
+    from evidencerails.checks.registry import get_check
+    from evidencerails.config import GuardConfig
+    from evidencerails.guard import Guard
+
+    for name in checks:
+        get_check(name)  # an unknown name is wrong usage, not an unverified report
+    settings = GuardConfig.load(config)
+    if names := checks or (() if config or exchange.evidence else _possible_checks(exchange)):
+        settings = settings.model_copy(update={"checks": tuple(dict.fromkeys(names))})
+    if needs_claims and "claims" not in settings.checks:
+        raise CliError(
+            "--debug-claims shows what the check 'claims' does, which is not among the checks: --check claims"
+        )
+    return Guard(settings, folder=folder_of(config))
+
+
+def _possible_checks(exchange: Exchange) -> list[str]:
+    given = {
+        "consistency": exchange.samples,
+        "structure": exchange.response_schema is not None,
+        "tools": exchange.tool_calls,
+    }
+    return [name for name, is_given in given.items() if is_given]
+
+
+def _checked(guard: Guard, exchange: Exchange) -> Report:
+    import asyncio
+
+    from evidencerails.adapters.nemo_watch import quiet
+
+    with quiet():  # what fails inside a check is the reason of the report
+        return asyncio.run(guard.check_exchange(exchange))
+
+
 def _show(
-    report: Report, answer: str, settings: GuardConfig, *, as_json: bool, html: Path | None, debug_claims: bool
+    report: Report, exchange: Exchange, settings: GuardConfig, *, as_json: bool, html: Path | None, debug_claims: bool
 ) -> None:
     """The report to standard output and the page, the reason to standard error."""
     from evidencerails.cli.render import extraction_of, print_extraction, print_report
-    from evidencerails.cli.terminal import console
     from evidencerails.report_page import page
+    from evidencerails.tool_calls import with_arguments
 
-    redaction = settings.redaction
+    answer, redaction = with_arguments(exchange).response, settings.redaction
     extraction = extraction_of(report, answer, redaction) if debug_claims else None
     if html is not None:
         hides = "evidence" in settings.expose.model_fields_set and not settings.expose.evidence
@@ -123,42 +160,3 @@ def _show(
         print_report(report, answer, redaction=redaction, to=out)
     if report.status != "grounded":
         say(f"{report.status}: {report.reason}" if redaction == "off" else report.status)
-
-
-def _prepared(
-    config: Path | None,
-    checks: Sequence[str],
-    possible: list[str] | None,
-    *,
-    needs_claims: bool,
-) -> Guard:
-    """The guard, with the checks that the arguments name, else those of the settings."""
-    from evidencerails.checks.registry import get_check
-    from evidencerails.config import GuardConfig
-    from evidencerails.guard import Guard
-
-    for name in checks:
-        get_check(name)  # an unknown name is wrong usage, not an unverified report
-    settings = GuardConfig.load(config)
-    if names := tuple(checks) or (None if config else possible):
-        settings = settings.model_copy(update={"checks": tuple(dict.fromkeys(names))})
-    if needs_claims and "claims" not in settings.checks:
-        raise CliError(
-            "--debug-claims shows what the check 'claims' does, which is not among the checks: --check claims"
-        )
-    return Guard(settings, folder=folder_of(config))
-
-
-def _checked(guard: Guard, exchange: Exchange) -> Report:
-    import asyncio
-
-    from evidencerails.adapters.nemo_watch import quiet
-
-    with quiet():  # what fails inside a check is the reason of the report
-        return asyncio.run(guard.check_exchange(exchange))
-
-
-def _possible_checks(samples: Sequence[str], form: Mapping[str, Any]) -> list[str] | None:
-    """Without settings and evidence: compare with what else is given; None if that is nothing."""
-    given = {"consistency": samples, "structure": form.get("response_schema"), "tools": form.get("tool_calls")}
-    return [name for name, what in given.items() if what is not None and what != ()] or None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ import typer
 from evidencerails.errors import EvidencerailsError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from evidencerails.config import GuardConfig
     from evidencerails.operations.store import Store
 
@@ -30,6 +33,9 @@ EXIT_BY_STATUS = {
     "unverified": EXIT_UNVERIFIED,
 }
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 7 * 86_400.0}
+JSON = typer.Option(False, "--json", help="Print JSON.")
+JSON_FILE = typer.Option(None, "--json", metavar="FILE", help="Write everything as JSON.")
+HTML_FILE = typer.Option(None, "--html", metavar="FILE", help="Write the report as one HTML page.")
 CONFIG = typer.Option(
     None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
 )
@@ -92,14 +98,40 @@ def opened(settings: GuardConfig) -> Store:
     return store
 
 
-def refuse_unwritable(file: Path) -> None:
+def refuse_unwritable(*files: Path | None) -> None:
     """Find out before the work is done, not after it.
 
     Raises:
-        CliError: the file cannot be written.
+        CliError: a file cannot be written.
     """
-    if file.is_dir() or not file.resolve().parent.is_dir():
-        raise CliError(f"cannot write {str(file)!r}; give the path of a file in a folder that exists")
+    for file in files:
+        if file is not None and (file.is_dir() or not file.resolve().parent.is_dir()):
+            raise CliError(f"cannot write {str(file)!r}; give the path of a file in a folder that exists")
+
+
+def one_of(what: str, value: str | None, allowed: Sequence[str]) -> None:
+    """Refuse a word that is not among those allowed.
+
+    Raises:
+        CliError: it is none of them.
+    """
+    if value is not None and value not in allowed:
+        raise CliError(f"unknown {what} {value!r}; expected one of {', '.join(allowed)}")
+
+
+def names_in(given: Sequence[str]) -> list[str]:
+    """The names of an option that may be repeated and may hold several, separated by commas."""
+    return [name.strip() for part in given for name in part.split(",") if name.strip()]
+
+
+def plain_table(*columns: str) -> Table:
+    """A table without a frame; its columns keep their words together."""
+    from rich.table import Table
+
+    table = Table(show_edge=False, pad_edge=False)
+    for name in columns:
+        table.add_column(name, no_wrap=True)
+    return table
 
 
 def write_text(file: Path, text: str) -> None:

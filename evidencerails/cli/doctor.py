@@ -151,19 +151,9 @@ def _causes(error: BaseException) -> str:
 
 
 def _plain(rows: Sequence[Row], problems: Sequence[Problem]) -> dict[str, Any]:
+    effects = ({"planted": row.planted.effect, "clean": row.clean.effect, "fires": row.fires} for row in rows)
     return {
-        "rails": [
-            {
-                "flow": row.flow,
-                "flag": row.flag,
-                "mode": row.mode,
-                "planted": row.planted.effect,
-                "clean": row.clean.effect,
-                "fires": row.fires,
-                "why": row.why,
-            }
-            for row in rows
-        ],
+        "rails": [{**row._asdict(), **effect} for row, effect in zip(rows, effects, strict=True)],
         "problems": [problem._asdict() for problem in problems],
     }
 

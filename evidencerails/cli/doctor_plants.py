@@ -1,7 +1,7 @@
 """What the doctor plants: answers of known worth, and what stands in for the user's models, sources and schema.
 
 Which answer fits the user's own schema, and which values their sources know, cannot be known here: what is proven is
-that the rail runs and that its verdict holds.
+that the rail runs and that its verdict is right.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from evidencerails.adapters.nemo_rails import RAILS, TOOL_FLOW
-from evidencerails.adapters.nemo_source import Source, called_in_output_rails, custom_callers, flow_name
+from evidencerails.adapters.nemo_rails import RAILS, TOOL_FLOW, flow_name
+from evidencerails.adapters.nemo_source import Source, called_in_output_rails, custom_callers
 from evidencerails.adapters.nemo_watch import effect_on, recorded, started
 from evidencerails.cli.doctor_plants import (
     SPECIAL_PLANTS,

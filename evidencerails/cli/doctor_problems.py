@@ -10,8 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import yaml
 
-from evidencerails.adapters.nemo_install import IMPORT_PATH
-from evidencerails.adapters.nemo_rails import IMPORT_STATEMENT, RAILS, TOOL_FLOW, Rail
+from evidencerails.adapters.nemo_rails import IMPORT_PATH, IMPORT_STATEMENT, RAILS, TOOL_FLOW, Rail
 from evidencerails.adapters.nemo_source import Source, configured_rails, custom_callers, flows_in, variables_set
 from evidencerails.adapters.nemo_watch import started
 from evidencerails.cli.init_plan import gives_evidence
@@ -227,7 +226,8 @@ def _yaml_messages(text: str) -> Iterable[str]:
 
 
 def _mode_limits(source: Source) -> Iterator[Problem]:
-    from evidencerails.adapters.nemo_tools import TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY, tool_flows
+    from evidencerails.adapters.nemo_rails import tool_flows
+    from evidencerails.adapters.nemo_tools import TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY
 
     config = source.config
     if source.is_colang_2:

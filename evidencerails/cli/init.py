@@ -12,7 +12,7 @@ import typer
 
 from evidencerails.adapters.nemo_rails import RAILS
 from evidencerails.adapters.nemo_source import read_exact
-from evidencerails.cli.common import CliError
+from evidencerails.cli.common import CliError, one_of
 from evidencerails.cli.terminal import say
 from evidencerails.text.visible import visible
 
@@ -58,7 +58,9 @@ def init(
     if undo:
         changes = changes_back(folder)
     else:
-        _check_names(flow, activation)
+        for name in flow:
+            one_of("flow", name, tuple(RAILS))
+        one_of("activation", activation, ACTIVATIONS)
         changes = init_plan.plan(folder, flows=flow, activation=activation)
     if not changes:
         say("nothing to change")
@@ -72,14 +74,6 @@ def init(
     (restore if undo else write)(folder, changes)
     say("restored" if undo else f"written; prove that it fires with: evidencerails doctor {folder}")
     return 0
-
-
-def _check_names(flows: list[str], activation: str | None) -> None:
-    for flow in flows:
-        if flow not in RAILS:
-            raise CliError(f"unknown flow {flow!r}; available: {', '.join(RAILS)}")
-    if activation is not None and activation not in ACTIVATIONS:
-        raise CliError(f"unknown activation {activation!r}; available: {', '.join(ACTIVATIONS)}")
 
 
 def _confirmed() -> bool:

@@ -12,8 +12,7 @@ from typing import Any
 import yaml
 
 from evidencerails.adapters.nemo_evidence import instructions_of, marked_context, statements
-from evidencerails.adapters.nemo_install import IMPORT_PATH
-from evidencerails.adapters.nemo_rails import IMPORT_STATEMENT, RAILS
+from evidencerails.adapters.nemo_rails import IMPORT_PATH, IMPORT_STATEMENT, RAILS
 from evidencerails.adapters.nemo_source import config_files, read_exact, variables_set
 from evidencerails.cli.common import CliError
 from evidencerails.cli.init import Changes

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from evidencerails.adapters.nemo_install import IMPORT_PATH
+from evidencerails.adapters.nemo_install import found_plugin, search_path
 from evidencerails.cli.common import CliError
 from evidencerails.settings.paths import PACKAGE, plugin_folder
 
@@ -22,19 +22,6 @@ CONNECT_TIMEOUT_S = 3.0
 _NEMO_DEFAULT = ("FastEmbed", "all-MiniLM-L6-v2")
 
 
-def search_path() -> list[str]:
-    """NeMo's own list of the folders in which it looks for an import path, after the current one."""
-    from nemoguardrails.rails.llm import config
-
-    return config.colang_path_dirs  # type: ignore[no-any-return]
-
-
-def resolved_plugin(start: Path | None = None) -> Path | None:
-    """The folder that `import_paths: [evidencerails/plugin]` leads to from the folder `start`; None if to none."""
-    places = [start or Path.cwd(), *map(Path, search_path())]
-    return next((place / IMPORT_PATH for place in places if (place / IMPORT_PATH).exists()), None)
-
-
 def make_plugin_visible() -> str | None:
     """Let this process find the plugin even where NeMo would not.
 
@@ -43,18 +30,14 @@ def make_plugin_visible() -> str | None:
     Raises:
         CliError: there is no plugin folder at all.
     """
-    if resolved_plugin() is not None:
+    if found_plugin() is not None:
         return None
-    root = _installed_root()
-    search_path().append(str(root))
-    return f"export COLANGPATH={shlex.quote(str(root))}"
-
-
-def _installed_root() -> Path:
     try:
-        return plugin_folder().parent.parent
+        root = plugin_folder().parent.parent
     except FileNotFoundError as error:
         raise CliError(str(error)) from None
+    search_path().append(str(root))
+    return f"export COLANGPATH={shlex.quote(str(root))}"
 
 
 def stale_files() -> list[str]:
@@ -62,26 +45,18 @@ def stale_files() -> list[str]:
 
     An editable install copies the plugin's folders once; later edits, and renames, do not reach NeMo.
     """
-    source = PACKAGE.parent
-    if not (source / "pyproject.toml").is_file():
+    source, installed = PACKAGE.parent, found_plugin()
+    if not (source / "pyproject.toml").is_file() or installed is None:
         return []
-    installed = resolved_plugin()
-    if installed is None:
-        return []
-    pairs = [(source / "plugin" / "config.py", installed / "config.py")]
-    for name in SOURCE_FOLDERS:
-        here, there = _relative_files(source / name), _relative_files(installed / name)
-        pairs += [(source / name / file, installed / name / file) for file in sorted(here | there)]
-    return [str(copy.relative_to(installed)) for original, copy in pairs if _bytes(original) != _bytes(copy)]
+    here, there = _files(source, source / "plugin"), _files(installed, installed)
+    return sorted(name for name in here | there if here.get(name) != there.get(name))
 
 
-def _relative_files(folder: Path) -> set[Path]:
-    files = (file for file in folder.rglob("*") if file.is_file() and file.suffix in (".co", ".py", ".yml"))
-    return {file.relative_to(folder) for file in files if "__pycache__" not in file.parts}
-
-
-def _bytes(file: Path) -> bytes | None:
-    return file.read_bytes() if file.is_file() else None
+def _files(folder: Path, home_of_config: Path) -> dict[str, bytes]:
+    found = (file for name in SOURCE_FOLDERS for file in (folder / name).rglob("*"))
+    files = (file for file in found if file.suffix in (".co", ".py", ".yml") and "__pycache__" not in file.parts)
+    config = {file.name: file.read_bytes() for file in home_of_config.glob("config.py")}
+    return config | {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
 def load_config(folder: Path) -> Any:

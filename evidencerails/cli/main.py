@@ -14,10 +14,10 @@ from evidencerails import __version__
 from evidencerails.cli import (
     batch,
     bisect,
-    calibrate,
     check,
     demo,
     doctor,
+    evaluation,
     init,
     monitoring,
     redteam,
@@ -26,7 +26,6 @@ from evidencerails.cli import (
     serve,
     store,
 )
-from evidencerails.cli import eval as evaluation
 from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_USAGE
 from evidencerails.cli.terminal import say
 from evidencerails.errors import EvidencerailsError, MissingExtraError
@@ -76,7 +75,7 @@ app.command("batch")(batch.batch)
 app.command("monitor")(monitoring.monitor)
 app.command("report")(monitoring.report)
 app.command("eval")(evaluation.evaluate)
-app.command("calibrate")(calibrate.calibrate)
+app.command("calibrate")(evaluation.calibrate)
 app.command("redteam")(redteam.redteam)
 app.command("alert")(monitoring.alert)
 app.command("gate")(monitoring.gate)

@@ -13,6 +13,7 @@ import typer
 
 from evidencerails.cli.common import (
     CONFIG,
+    JSON,
     STORE,
     CliError,
     opened,
@@ -35,7 +36,6 @@ PLAIN_BLOCKS = " .:-=+*#@"
 KEPT = ("reports", "rate", "unverified", "cost", "findings", "groups", "attribution", "retrieval", "worst")
 EXIT_ALARM = 1
 EXIT_TOO_FEW = 3
-JSON = typer.Option(False, "--json", help="Print JSON.")
 
 
 def monitor(
@@ -118,7 +118,7 @@ def report(
     html: Path | None = typer.Option(
         None, "--html", metavar="FILE", help="Write one HTML page: no script, nothing loaded."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    as_json: bool = JSON,
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
@@ -129,8 +129,7 @@ def report(
     Exit code: 0, or 2 for wrong usage.
     """
     begin, settings = time.time() - seconds_of(since), settings_for(config, store)
-    if html is not None:
-        refuse_unwritable(html)
+    refuse_unwritable(html)
     from evidencerails.service.trends import trends
 
     with opened(settings) as kept:
@@ -228,13 +227,14 @@ def alert(
         if not dry_run:
             for sent in notify(kept, conditions, settings.monitoring.alerts):
                 print(f"{sent.event}: {visible(sent.message, one_line=True)}")
-            _send(kept, settings)
+            send_alerts(kept, settings)
     for condition in conditions:
         say(condition.message)
     return EXIT_ALARM if conditions else 0
 
 
-def _send(kept: Store, settings: GuardConfig) -> None:
+def send_alerts(kept: Store, settings: GuardConfig) -> None:
+    """Send what is due to the webhook of the settings, if they have one."""
     if settings.monitoring.alerts.webhook is None:
         return
     from evidencerails.operations.monitoring.alerts import SUBJECT

@@ -7,17 +7,23 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from evidencerails.cli.check_input import text_of
 from evidencerails.cli.common import (
     EXIT_UNVERIFIED,
+    HTML_FILE,
+    JSON_FILE,
     CliError,
     folder_of,
+    names_in,
+    plain_table,
     refuse_unwritable,
+    seconds_of,
     with_store,
     write_json,
     write_text,
@@ -82,8 +88,8 @@ def redteam(
     store: str | None = typer.Option(
         None, "--store", metavar="URL", help="Store that keeps alerts and the change log. Default: the settings'."
     ),
-    json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write everything as JSON."),
-    html: Path | None = typer.Option(None, "--html", metavar="FILE", help="Write the report as one HTML page."),
+    json_file: Path | None = JSON_FILE,
+    html: Path | None = HTML_FILE,
     markdown: Path | None = typer.Option(None, "--markdown", metavar="FILE", help="Write the report as Markdown."),
 ) -> int:
     """Attack the guard with answers and questions made from your own evidence, and score what it does.
@@ -93,24 +99,29 @@ def redteam(
     Exit code: 0 done, 1 below --min-score or fallen since the last run, 3 fewer categories got a verdict than
     --min-coverage asks for, 2 wrong usage.
     """
-    written = Written(json_file, html, markdown, save_suite, propose)
-    for file in (*written.files, history):
-        if file is not None:
-            refuse_unwritable(file)
+    from evidencerails.evaluation.redteam.suite import write_suite
+
+    refuse_unwritable(json_file, html, markdown, save_suite, propose, history)
     if config is not None and app is not None:
         raise CliError("give --config for the engine or --app for a whole app, not both")
+    if schedule is None and runs is not None:
+        raise CliError("--runs needs --schedule, as in --schedule 12h --runs 10")
+    every_s = None if schedule is None else seconds_of(schedule)
     options = {"categories": _categories(categories), "per_category": per_category, "seed": seed, "history": history,
-               "only_changes": only_changes, "max_drop": max_drop}  # fmt: skip
-    static_attacks = _static(suite, static)
+               "only_changes": only_changes, "max_drop": max_drop, "static": _static(suite, static)}  # fmt: skip
 
     def once() -> int:
-        attacked = opened(config, app, ask=ask, store=store, history=history)  # anew: settings may have changed
-        found = _run(attacked, documents_in(evidence, app), static_attacks, **options)
-        written.take(found)
+        attacked = opened(config, app, ask=ask, store=store)  # anew: settings may have changed
+        found = _run(attacked, documents=documents_in(evidence, app), **options)
+        if save_suite is not None:
+            write_suite(save_suite, [one.attack for one in found.results])
+        _write(found, json_file, html, markdown)
+        _print(found)
+        _propose(found, propose)
         attacked.alert(found)
         return _exit_code(found, min_score, min_coverage)
 
-    return _repeated(once, _seconds(schedule, runs), runs)
+    return _repeated(once, every_s, runs)
 
 
 def _repeated(once: Callable[[], int], every_s: float | None, runs: int | None) -> int:
@@ -124,19 +135,11 @@ def _repeated(once: Callable[[], int], every_s: float | None, runs: int | None) 
     return worst
 
 
-def _seconds(schedule: str | None, runs: int | None) -> float | None:
-    from evidencerails.cli.common import seconds_of
-
-    if schedule is None and runs is not None:
-        raise CliError("--runs needs --schedule, as in --schedule 12h --runs 10")
-    return None if schedule is None else seconds_of(schedule)
-
-
 def _categories(given: Sequence[str]) -> Sequence[Category]:
     from evidencerails.evaluation.redteam.attacks import CATEGORIES
     from evidencerails.settings.problems import nearest
 
-    names = [name.strip().replace("-", "_") for part in given for name in part.split(",") if name.strip()]
+    names = [name.replace("-", "_") for name in names_in(given)]
     for name in names:
         if name not in CATEGORIES:
             raise CliError(f"unknown category {name!r}{nearest(name, CATEGORIES)}; available: {', '.join(CATEGORIES)}")
@@ -149,15 +152,12 @@ def _static(files: Sequence[Path], shipped: bool) -> list[Attack]:
     return together(*([read_suite(SHIPPED)] if shipped else []), *(read_suite(file) for file in files))
 
 
-def _run(attacked: Attacked, documents: Any, static: Sequence[Attack], **options: Any) -> Run:
+def _run(attacked: Attacked, **options: Any) -> Run:
     from evidencerails.adapters.nemo_watch import quiet
     from evidencerails.evaluation.redteam.session import Plan, run
 
-    progress = ProgressBar("attacking")
-    plan = Plan(
-        documents=documents, static=static, target=attacked.target, name=attacked.name, config=attacked.config,
-        change_log=attacked.change_log, **options,
-    )  # fmt: skip
+    progress, changed = ProgressBar("attacking"), attacked.changes_since_last_run(options["history"])
+    plan = Plan(target=attacked.target, name=attacked.name, config=attacked.config, change_log=changed, **options)
     if attacked.target.can_be_asked:
         say("questions go to the configured model, too; --no-ask leaves them out")
     try:
@@ -186,57 +186,25 @@ def _exit_code(run: Run, min_score: float | None, min_coverage: float) -> int:
     return 0
 
 
-class Written(NamedTuple):
-    """The files that are wanted; None for each that is not."""
+def _write(run: Run, json_file: Path | None, html: Path | None, markdown: Path | None) -> None:
+    from evidencerails.evaluation.redteam import wording
 
-    json: Path | None
-    html: Path | None
-    markdown: Path | None
-    suite: Path | None
-    """All attacks of the run."""
-    proposals: Path | None
-    """New attacks that got through are appended."""
-
-    @property
-    def files(self) -> tuple[Path | None, ...]:
-        """All of them."""
-        return tuple(self)
-
-    def take(self, run: Run) -> None:
-        """Write the files and print the table."""
-        from evidencerails.evaluation.redteam.suite import write_suite
-
-        if self.suite is not None:
-            write_suite(self.suite, [one.attack for one in run.results])
-        _write(run, self)
-        _print(run)
-        _propose(run, self.proposals)
-
-
-def _write(run: Run, files: Written) -> None:
-    if files.json is not None:
-        write_json(files.json, run.data)
-    if files.markdown is not None:
-        from evidencerails.evaluation.redteam.wording import markdown
-
-        write_text(files.markdown, markdown(run.data))
-    if files.html is not None:
-        from evidencerails.evaluation.redteam.wording import page
-
-        write_text(files.html, page(run.data))
+    if json_file is not None:
+        write_json(json_file, run.data)
+    if markdown is not None:
+        write_text(markdown, wording.markdown(run.data))
+    if html is not None:
+        write_text(html, wording.page(run.data))
 
 
 def _print(run: Run) -> None:
-    from rich.table import Table
     from rich.text import Text
 
     from evidencerails.evaluation.redteam.wording import TITLES, category_rows, dimension_rows, summary
 
-    out, table = console(), Table(show_edge=False, pad_edge=False)
+    out = console()
     expected = TITLES.index("expected behaviour")  # stands in the files: a terminal is too narrow for it
-    for place, title in enumerate(TITLES):
-        if place != expected:
-            table.add_column(title, no_wrap=True)
+    table = plain_table(*TITLES[:expected], *TITLES[expected + 1 :])
     for row in category_rows(run.data):
         table.add_row(*(Text(cell) for place, cell in enumerate(row) if place != expected))
     out.print(table)
@@ -268,13 +236,12 @@ class Attacked:
     config: GuardConfig
     settings: GuardConfig
     """With the store that alerts go to, if there is one."""
-    change_log: Sequence[str] = ()
 
     def alert(self, run: Run) -> None:
         """Open, repeat or close the alert about the score, where the settings have a store."""
         if self.settings.store is None:
             return
-        from evidencerails.cli.monitoring import _send
+        from evidencerails.cli.monitoring import send_alerts
         from evidencerails.operations.monitoring.alerts import Condition, notify
         from evidencerails.operations.store import Store
 
@@ -282,13 +249,23 @@ class Attacked:
         if run.fall is not None:
             data = {"failing": [one["attack"] for one in run.data["failures"]], "target": self.name}
             conditions.append(Condition(ALERT, run.fall.described(), data))
-        store = Store(self.settings.store, redaction=self.settings.redaction)
-        try:
+        with Store(self.settings.store, redaction=self.settings.redaction) as store:
             for sent in notify(store, conditions, self.settings.monitoring.alerts, only=ALERT):
                 say(f"alert {sent.event}: {sent.message}")
-            _send(store, self.settings)
-        finally:
-            store.close()
+            send_alerts(store, self.settings)
+
+    def changes_since_last_run(self, history: Path | None) -> list[str]:
+        """Changes that people wrote down since the last run against the target."""
+        if self.settings.store is None or history is None:
+            return []
+        from evidencerails.evaluation.redteam.history import entries, last_of
+        from evidencerails.operations.monitoring.changes import changes
+        from evidencerails.operations.store import Store
+
+        last = last_of(entries(history), self.name)
+        since = None if last is None else datetime.fromisoformat(last["date"]).timestamp()
+        with Store(self.settings.store, redaction=self.settings.redaction) as store:
+            return [change.description for change in changes(store, since=since)]
 
 
 def documents_in(paths: Sequence[Path], app: Path | None) -> list[Document]:
@@ -309,17 +286,14 @@ def documents_in(paths: Sequence[Path], app: Path | None) -> list[Document]:
     return found
 
 
-def opened(
-    config: Path | None, app: Path | None, *, ask: bool | None, store: str | None, history: Path | None
-) -> Attacked:
+def opened(config: Path | None, app: Path | None, *, ask: bool | None, store: str | None) -> Attacked:
     """The target that is asked for.
 
     Raises:
         EvidencerailsError: the settings are not valid, or the app does not start.
     """
     attacked = _app(app, ask) if app is not None else _engine(config, ask)
-    settings = attacked.settings if store is None else with_store(attacked.settings, store)
-    return replace(attacked, settings=settings, change_log=_change_log(settings, history, attacked.name))
+    return attacked if store is None else replace(attacked, settings=with_store(attacked.settings, store))
 
 
 def _engine(config: Path | None, ask: bool | None) -> Attacked:
@@ -340,10 +314,11 @@ def _engine(config: Path | None, ask: bool | None) -> Attacked:
 
 
 def _app(folder: Path, ask: bool | None) -> Attacked:
-    from evidencerails.adapters.nemo_watch import quiet
+    from evidencerails.adapters.nemo_watch import quiet, started_for_trial
     from evidencerails.cli.installation import load_config, make_plugin_visible
     from evidencerails.config import GuardConfig
     from evidencerails.evaluation.methods import for_trial
+    from evidencerails.evaluation.redteam.live import AppTarget, Colang2Target
 
     make_plugin_visible()
     loaded = load_config(folder)
@@ -353,7 +328,12 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
         raise CliError(f"--ask needs a main model, and {str(folder)!r} has none")
 
     async def start() -> Target:  # in an event loop: outside of one NeMo makes its own and leaves it open
-        return _started_app(folder, loaded, settings, ask=has_model and ask is not False)
+        can_ask = has_model and ask is not False
+        if loaded.colang_version == "1.0":
+            return AppTarget(started_for_trial(loaded), settings, ask=can_ask)
+        return Colang2Target(
+            folder, loaded, settings, ask=can_ask, start=lambda place: started_for_trial(load_config(place))
+        )
 
     try:
         with quiet():
@@ -363,32 +343,3 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
     except Exception as error:  # boundary to NeMo, the plugin and the user's own code
         raise CliError(f"the app does not start: {type(error).__name__}: {error}") from None
     return Attacked(target=target, name=f"the app {folder}", config=for_trial(settings), settings=settings)
-
-
-def _started_app(folder: Path, loaded: Any, settings: GuardConfig, *, ask: bool) -> Target:
-    from evidencerails.adapters.nemo_watch import started_for_trial
-    from evidencerails.cli.installation import load_config
-    from evidencerails.evaluation.redteam.live import AppTarget, Colang2Target
-
-    if loaded.colang_version == "1.0":
-        return AppTarget(started_for_trial(loaded), settings, ask=ask)
-    return Colang2Target(folder, loaded, settings, ask=ask, start=lambda place: started_for_trial(load_config(place)))
-
-
-def _change_log(settings: GuardConfig, history: Path | None, target: str) -> list[str]:
-    """Changes that people wrote down since the last run against the target."""
-    if settings.store is None or history is None:
-        return []
-    import datetime
-
-    from evidencerails.evaluation.redteam.history import entries, last_of
-    from evidencerails.operations.monitoring.changes import changes
-    from evidencerails.operations.store import Store
-
-    last = last_of(entries(history), target)
-    since = None if last is None else datetime.datetime.fromisoformat(last["date"]).timestamp()
-    store = Store(settings.store, redaction=settings.redaction)
-    try:
-        return [change.description for change in changes(store, since=since)]
-    finally:
-        store.close()

@@ -10,14 +10,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from evidencerails.cli.common import CONFIG, STORE, CliError, opened, settings_for
+from evidencerails.cli.check_input import text_of
+from evidencerails.cli.common import CONFIG, JSON, STORE, CliError, one_of, opened, settings_for
 from evidencerails.cli.terminal import console, say
 from evidencerails.text.visible import visible
 
@@ -39,7 +40,6 @@ NOTE = typer.Option(None, "--note", metavar="TEXT", help="Why; kept with the dec
 VERSION = typer.Option(
     None, "--version", metavar="N", help="Decide only if the review still has this version, as `show` prints it."
 )
-JSON = typer.Option(False, "--json", help="Print JSON.")
 
 
 @app.command("list")
@@ -58,14 +58,11 @@ def list_(
     evidencerails review list
     """
     from evidencerails.operations.review.package import plain_item
+    from evidencerails.report import ReviewTier
 
     states = ("pending", "approved", "rejected", "edited", "expired", "unreleased", "all")
-    if state not in states:
-        raise CliError(f"unknown state {state!r}; expected one of {', '.join(states)}")
-    from evidencerails.report import ReviewTier  # heavy: only where it is asked for
-
-    if tier is not None and tier not in get_args(ReviewTier):
-        raise CliError(f"unknown tier {tier!r}; expected one of {', '.join(get_args(ReviewTier))}")
+    one_of("state", state, states)
+    one_of("tier", tier, get_args(ReviewTier))
     with _queue(config, store) as queue:
         if state == "unreleased":
             items = queue.unreleased(limit=limit)
@@ -74,7 +71,7 @@ def list_(
     if as_json:
         print(json.dumps([plain_item(item) for item in items], indent=2))
     else:
-        print_items(items)
+        _print_items(items)
     return 0
 
 
@@ -85,36 +82,32 @@ def show(review_id: str = ID, as_json: bool = JSON, config: Path | None = CONFIG
     with _queue(config, store) as queue:
         found = queue.get(review_id)
     if as_json:
-        print(json.dumps(plain_open_item(found), indent=2))
+        print(json.dumps(_plain_open_item(found), indent=2))
     else:
-        print_open_item(found)
+        _print_open_item(found)
     return 0
 
 
-@app.command("approve")
-def approve(
-    review_id: str = ID,
-    reviewer: str | None = REVIEWER,
-    note: str | None = NOTE,
-    version: int | None = VERSION,
-    config: Path | None = CONFIG,
-    store: str | None = STORE,
-) -> int:
-    """Let an answer through as it is. Exit code: 0 done, 1 somebody else has decided first, 2 wrong usage."""
-    return _decide("approved", review_id, reviewer, note, version, config, store)
+def _command(verdict: Verdict, about: str) -> Callable[..., int]:
+    """A command that decides so."""
+
+    def decide(
+        review_id: str = ID,
+        reviewer: str | None = REVIEWER,
+        note: str | None = NOTE,
+        version: int | None = VERSION,
+        config: Path | None = CONFIG,
+        store: str | None = STORE,
+    ) -> int:
+        with _queue(config, store) as queue:
+            return _decided(queue, verdict, review_id, reviewer, note, version)
+
+    decide.__doc__ = f"{about} Exit code: 0 done, 1 somebody else has decided first, 2 wrong usage."
+    return decide
 
 
-@app.command("reject")
-def reject(
-    review_id: str = ID,
-    reviewer: str | None = REVIEWER,
-    note: str | None = NOTE,
-    version: int | None = VERSION,
-    config: Path | None = CONFIG,
-    store: str | None = STORE,
-) -> int:
-    """Keep an answer back. Exit code: 0 done, 1 somebody else has decided first, 2 wrong usage."""
-    return _decide("rejected", review_id, reviewer, note, version, config, store)
+app.command("approve")(_command("approved", "Let an answer through as it is."))
+app.command("reject")(_command("rejected", "Keep an answer back."))
 
 
 @app.command("edit")
@@ -149,7 +142,6 @@ def release(review_id: str = ID, as_json: bool = JSON, config: Path | None = CON
     It can be fetched again. Exit code: 0 done, 1 nobody has let it through, 2 wrong usage or the text was deleted.
     """
     from evidencerails.operations.review.package import RELEASABLE
-    from evidencerails.text.visible import visible
 
     with _queue(config, store) as queue:
         item = queue.get(review_id).item
@@ -166,19 +158,6 @@ def release(review_id: str = ID, as_json: bool = JSON, config: Path | None = CON
     return 0
 
 
-def _decide(
-    verdict: Verdict,
-    review_id: str,
-    reviewer: str | None,
-    note: str | None,
-    version: int | None,
-    config: Path | None,
-    store: str | None,
-) -> int:
-    with _queue(config, store) as queue:
-        return _decided(queue, verdict, review_id, reviewer, note, version, None)
-
-
 def _decided(
     queue: ReviewQueue,
     verdict: Verdict,
@@ -186,7 +165,7 @@ def _decided(
     reviewer: str | None,
     note: str | None,
     version: int | None,
-    text: str | None,
+    text: str | None = None,
 ) -> int:
     from evidencerails.errors import ReviewConflictError
 
@@ -201,13 +180,8 @@ def _decided(
 
 def _new_text(queue: ReviewQueue, review_id: str, file: str | None, version: int | None) -> tuple[str, int | None]:
     """The text of a file or an editor, and the version of the review that the editor has shown."""
-    if file == "-":
-        return sys.stdin.buffer.read().decode("utf-8"), version
     if file is not None:
-        try:
-            return Path(file).read_text(encoding="utf-8"), version
-        except (OSError, UnicodeDecodeError) as error:
-            raise CliError(f"cannot read {file!r}: {error}; give the path of a UTF-8 text file") from None
+        return (sys.stdin.buffer.read().decode("utf-8") if file == "-" else text_of(Path(file))), version
     found = queue.get(review_id)
     if found.package is None:
         raise CliError("the text of this review was deleted; give the new one with --text")
@@ -232,7 +206,7 @@ def _queue(config: Path | None, url: str | None) -> Iterator[ReviewQueue]:
         yield ReviewQueue(store)
 
 
-def print_items(items: Sequence[Item]) -> None:
+def _print_items(items: Sequence[Item]) -> None:
     """Print reviews as a table."""
     from rich.table import Table
 
@@ -249,7 +223,7 @@ def print_items(items: Sequence[Item]) -> None:
     out.print(table)
 
 
-def print_open_item(found: OpenItem) -> None:
+def _print_open_item(found: OpenItem) -> None:
     """Print one review for the person who decides it."""
     from evidencerails.operations.store.clock import iso
 
@@ -271,7 +245,7 @@ def print_open_item(found: OpenItem) -> None:
     _section(out, "history", steps)
 
 
-def plain_open_item(found: OpenItem) -> dict[str, Any]:
+def _plain_open_item(found: OpenItem) -> dict[str, Any]:
     """One review as JSON-ready data."""
     from evidencerails.operations.review.package import plain_item
     from evidencerails.operations.store.clock import iso

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import typer
 
-from evidencerails.cli.common import CONFIG, CliError
+from evidencerails.cli.common import CONFIG, one_of
 from evidencerails.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -59,11 +59,9 @@ def _print_new_key(name: str, role: str) -> int:
     from evidencerails.service.keys import new_key
     from evidencerails.settings.service import ApiKey, Role
 
-    if role not in get_args(Role):
-        raise CliError(f"there is no role {role!r}; choose one of {', '.join(get_args(Role))}")
+    one_of("role", role, get_args(Role))
     key, digest = new_key()
-    given: dict[str, Any] = {"name": name, "role": role, "sha256": digest}
-    entry = ApiKey(**given)
+    entry = ApiKey.model_validate({"name": name, "role": role, "sha256": digest})
     print(key)
     say("this is the only time the key is shown; put its entry under service.keys or into the file of --keys-file:")
     print(f"- {{name: {entry.name!r}, role: {entry.role}, sha256: {entry.sha256}}}")

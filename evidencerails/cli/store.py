@@ -9,7 +9,7 @@ from typing import get_args
 
 import typer
 
-from evidencerails.cli.common import CONFIG, STORE, CliError, opened, settings_for
+from evidencerails.cli.common import CONFIG, JSON, STORE, CliError, one_of, opened, settings_for
 from evidencerails.cli.terminal import say
 
 app = typer.Typer(no_args_is_help=True, help="The store of reports: status, export, retention, replay.")
@@ -19,7 +19,7 @@ DAY_S = 86_400.0
 
 @app.command("status")
 def status(
-    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    as_json: bool = JSON,
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
@@ -49,12 +49,10 @@ def export(
     store: str | None = STORE,
 ) -> int:
     """Write reports to a file, in the order in which they came."""
-    if as_ not in ("jsonl", "csv"):
-        raise CliError(f"unknown format {as_!r}; expected jsonl or csv")
+    one_of("format", as_, ("jsonl", "csv"))
     from evidencerails.report import Status  # heavy: only where it is asked for
 
-    if status_ is not None and status_ not in get_args(Status):
-        raise CliError(f"unknown status {status_!r}; expected one of {', '.join(get_args(Status))}")
+    one_of("status", status_, get_args(Status))
     from evidencerails.operations.store import queries
     from evidencerails.operations.store.export import export as write
 

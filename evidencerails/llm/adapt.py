@@ -7,6 +7,7 @@ from typing import Any
 
 from evidencerails.errors import InputError
 from evidencerails.llm.base import LlmClient
+from evidencerails.llm.wrapped_model import unwrapped
 
 _KEPT = "_evidencerails_client"
 # On the model itself, where both end together: a client holds its model, so a dictionary of them would never shrink.
@@ -22,7 +23,7 @@ def as_client(llm: Any) -> LlmClient | None:
     """
     if llm is None or isinstance(llm, LlmClient):
         return llm
-    model = _inside(llm)
+    model = unwrapped(llm)
     kept = getattr(model, "__dict__", {}).get(_KEPT)
     if kept is not None and kept[0] == id(model):  # a copy of a model carries the client of the original
         return kept[1]  # type: ignore[no-any-return]
@@ -30,12 +31,6 @@ def as_client(llm: Any) -> LlmClient | None:
     if hasattr(model, "__dict__"):
         model.__dict__[_KEPT] = (id(model), client)
     return client
-
-
-def _inside(llm: Any) -> Any:
-    while (inner := getattr(llm, "wrapped_model", None)) is not None:
-        llm = inner
-    return llm
 
 
 def _made(model: Any) -> LlmClient:

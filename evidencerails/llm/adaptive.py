@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from evidencerails.errors import LlmError
+from evidencerails.exchange import Message
 from evidencerails.llm.base import LlmClient, LlmReply
 from evidencerails.llm.failures import as_llm_error, refused_parameter
 
@@ -30,33 +31,42 @@ class AdaptiveClient:
         self.supports_n = supports_n
         self._refused: set[str] = set()
 
-    async def _asked(
-        self, wanted: Mapping[str, Any], request: Callable[[dict[str, Any]], Awaitable[LlmReply]]
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int = 1,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        json_schema: dict[str, Any] | None = None,
     ) -> LlmReply:
-        """The reply to one call.
-
-        Args:
-            wanted: the optional parameters; None leaves one out.
-            request: makes one request with those that are left.
-
-        Raises:
-            LlmError: the provider failed.
-        """
+        """Ask the model once; see `LlmClient`."""
+        given = {"n": n if n > 1 else None, "temperature": temperature, "max_tokens": max_tokens}
+        wanted = {**given, **(self._schema_fields(json_schema) if json_schema is not None else {})}
         fields: dict[str, Any] = {}
         for _ in range(MAX_LEARNED):
             fields = self._fields({name: value for name, value in wanted.items() if value is not None})
             try:
-                reply = await request(fields)
+                reply = await self._request(messages, fields)
             except LlmError:
                 raise
             except Exception as error:  # boundary to the provider's library
                 if not self._learn(error, tuple(fields)) or ("n" in fields and not self.supports_n):
                     raise as_llm_error(error, self.model) from error
                 continue
-            if len(reply.completions) < (wanted.get("n") or 1):
+            if len(reply.completions) < n:
                 learn_no_n(self)
             return reply
         raise LlmError(f"model {self.model!r} refuses one parameter after the other; last sent: {sorted(fields)}")
+
+    async def _request(self, messages: Sequence[Message], fields: dict[str, Any]) -> LlmReply:
+        """Make one request with these optional fields."""
+        raise NotImplementedError
+
+    def _schema_fields(self, json_schema: dict[str, Any]) -> dict[str, Any]:
+        """The parameters of OpenAI's API that make a model keep to a schema."""
+        named = {"name": "reply", "strict": True, "schema": json_schema}
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
 
     def _fields(self, wanted: dict[str, Any]) -> dict[str, Any]:
         """The optional fields of the request, without the refused ones."""
@@ -79,10 +89,3 @@ def learn_no_n(client: AdaptiveClient | LlmClient) -> None:
     if client.supports_n:
         client.supports_n = False
         log.warning("model %r does not take `n`: each sample is a request of its own from now on", client.model)
-
-
-def response_format(json_schema: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The parameter of OpenAI's API that makes a model keep to a schema; None without one."""
-    if json_schema is None:
-        return None
-    return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": json_schema}}

@@ -70,3 +70,16 @@ class ClientAround:
     async def complete(self, messages: Sequence[Message], **options: Any) -> LlmReply:
         """Ask the inner client once; see `LlmClient`."""
         return await self._inner.complete(messages, **options)
+
+
+def portable(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages without what a provider would refuse in a prompt that is asked again.
+
+    A tool's result needs the call it answers, which `Message` does not keep: it is sent as the user's instead. Empty
+    messages (a mere tool call) are left out, and neighbours of one role are kept apart.
+    """
+    return tuple(
+        Message(role="user", content=f"Result of a tool call:\n{one.content}") if one.role == "tool" else one
+        for one in messages
+        if one.content.strip()
+    )

@@ -10,22 +10,21 @@ import asyncio
 import hashlib
 import json
 import logging
+import sqlite3
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
+
+from cachetools import TTLCache
 
 from evidencerails.config import CacheSettings
 from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Message
 from evidencerails.llm.parsing import ask
 from evidencerails.llm.session import LlmSession
-
-if TYPE_CHECKING:
-    import sqlite3
 
 log = logging.getLogger("evidencerails")
 
@@ -73,31 +72,18 @@ class MemoryCache:
     """
 
     def __init__(self, max_entries: int, ttl_s: float, *, clock: Clock = time.monotonic) -> None:
-        self._max_entries = max_entries
-        self._ttl_s = ttl_s
-        self._clock = clock
-        self._entries: OrderedDict[str, tuple[float, str]] = OrderedDict()
+        self._entries: TTLCache[str, str] = TTLCache(max_entries, ttl_s, timer=clock)
         self._lock = threading.Lock()  # one guard may serve several event loops in several threads
 
     async def get(self, key: str) -> str | None:
         """See `ReplyCache.get`."""
         with self._lock:
-            if key not in self._entries:
-                return None
-            expires_at, text = self._entries[key]
-            if self._clock() >= expires_at:
-                del self._entries[key]
-                return None
-            self._entries.move_to_end(key)
-            return text
+            return self._entries.get(key)
 
     async def put(self, key: str, text: str) -> None:
         """See `ReplyCache.put`."""
         with self._lock:
-            self._entries[key] = (self._clock() + self._ttl_s, text)
-            self._entries.move_to_end(key)
-            while len(self._entries) > self._max_entries:
-                self._entries.popitem(last=False)
+            self._entries[key] = text
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -131,8 +117,6 @@ class DiskCache:
         await asyncio.to_thread(self._guarded, self._write, key, text)
 
     def _guarded(self, work: Callable[..., str | None], *args: str) -> str | None:
-        import sqlite3
-
         try:
             return work(*args)
         except (sqlite3.Error, OSError, ValueError) as error:
@@ -142,8 +126,6 @@ class DiskCache:
             return None
 
     def _open(self) -> sqlite3.Connection:
-        import sqlite3
-
         self._path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self._path, timeout=_LOCK_WAIT_S)
         connection.execute(
@@ -164,15 +146,10 @@ class DiskCache:
             entry = (key, json.dumps(text), self._clock() + self._ttl_s)
             connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", entry)
             if self._writes % PURGE_EVERY == 0:
-                self._purge(connection)
+                kept = "SELECT key FROM replies WHERE expires_at > ? ORDER BY expires_at DESC LIMIT ?"
+                limits = (self._clock(), self._max_entries)
+                connection.execute(f"DELETE FROM replies WHERE key NOT IN ({kept})", limits)
             self._writes += 1
-
-    def _purge(self, connection: sqlite3.Connection) -> None:
-        connection.execute("DELETE FROM replies WHERE expires_at <= ?", (self._clock(),))
-        connection.execute(
-            "DELETE FROM replies WHERE key NOT IN (SELECT key FROM replies ORDER BY expires_at DESC LIMIT ?)",
-            (self._max_entries,),
-        )
 
 
 def cache_from_settings(settings: CacheSettings) -> ReplyCache | None:

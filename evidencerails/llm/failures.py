@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from evidencerails.errors import LlmError, LlmReplyError, LlmTimeoutError, with_cause
@@ -123,21 +122,9 @@ def _retry_after(error: BaseException) -> float | None:
     if isinstance(known, (int, float)):
         return max(0.0, float(known))
     headers: Any = getattr(getattr(error, "response", None), "headers", None) or {}
-    raw = headers.get("retry-after")
-    if raw is None:
-        return None
     try:
-        return max(0.0, float(raw))
-    except ValueError:
-        return _seconds_until(raw)
-
-
-def _seconds_until(date: str) -> float | None:
-    from datetime import datetime, timezone
-
-    try:
-        return max(0.0, (parsedate_to_datetime(date) - datetime.now(timezone.utc)).total_seconds())
-    except (TypeError, ValueError):
+        return max(0.0, float(headers["retry-after"]))
+    except (KeyError, ValueError):  # not asked for, or as a date, which no provider of models sends
         return None
 
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.exchange import Message, content_text
-from evidencerails.llm.adaptive import AdaptiveClient, response_format
-from evidencerails.llm.base import Completion, LlmReply
-from evidencerails.llm.messages import portable
+from evidencerails.llm.adaptive import AdaptiveClient
+from evidencerails.llm.base import Completion, LlmReply, portable
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseLanguageModel
@@ -35,29 +34,8 @@ class LangchainClient(AdaptiveClient):
         self._llm = llm
         self._takes_schema = bool(TAKES_SCHEMA & {cls.__name__ for cls in type(llm).__mro__})
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        n: int = 1,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        json_schema: dict[str, Any] | None = None,
-    ) -> LlmReply:
-        """Ask the model once; see `LlmClient`."""
-        schema = response_format(json_schema) if self._takes_schema else None
-        wanted = {
-            "n": n if n > 1 else None,
-            "temperature": temperature,
-            "max_tokens": max_tokens,
-            "response_format": schema,
-            **({} if self._takes_schema or json_schema is None else self._reply_tool(json_schema)),
-        }
-
-        async def request(fields: dict[str, Any]) -> LlmReply:
-            return _reply(await self._generate(messages, fields), self.model)
-
-        return await self._asked(wanted, request)
+    def _schema_fields(self, json_schema: dict[str, Any]) -> dict[str, Any]:
+        return super()._schema_fields(json_schema) if self._takes_schema else self._reply_tool(json_schema)
 
     def _reply_tool(self, json_schema: dict[str, Any]) -> dict[str, Any]:
         """The parameters that make the model call `REPLY_TOOL`, in its provider's words; empty if it has no tools."""
@@ -75,11 +53,11 @@ class LangchainClient(AdaptiveClient):
         fields = super()._fields(wanted)
         return fields if "tools" in fields else {k: v for k, v in fields.items() if k != "tool_choice"}
 
-    async def _generate(self, messages: Sequence[Message], fields: dict[str, Any]) -> Any:
+    async def _request(self, messages: Sequence[Message], fields: dict[str, Any]) -> LlmReply:
         from langchain_core.prompt_values import ChatPromptValue
 
         prompt = ChatPromptValue(messages=[_as_langchain(message) for message in portable(messages)])
-        return await self._llm.agenerate_prompt([prompt], **fields)
+        return _reply(await self._llm.agenerate_prompt([prompt], **fields), self.model)
 
 
 def _as_langchain(message: Message) -> BaseMessage:

@@ -21,10 +21,10 @@ from nemoguardrails.logging.llm_tracker import track_llm_call
 
 from evidencerails.exchange import Message
 from evidencerails.llm.adaptive import AdaptiveClient
-from evidencerails.llm.base import ClientAround, Completion, LlmClient, LlmReply
+from evidencerails.llm.base import ClientAround, Completion, LlmClient, LlmReply, portable
 from evidencerails.llm.langchain_client import LangchainClient
-from evidencerails.llm.messages import portable
 from evidencerails.llm.openai_client import NO_KEY, OpenAIClient
+from evidencerails.llm.wrapped_model import unwrapped
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -32,13 +32,6 @@ if TYPE_CHECKING:
 TASK = "self_check_hallucination"
 """Name under which all calls stand in `explain()`: the one NeMo's own rail uses."""
 _NOT_IN_BODY = frozenset({"n", "stream", "include_usage_in_stream"})
-
-
-def unwrapped(model: Any) -> Any:
-    """The model inside decorators (NeMo's telemetry, ours for samples)."""
-    while (inner := getattr(model, "wrapped_model", None)) is not None:
-        model = inner
-    return model
 
 
 def client_from_nemo(model: Any) -> LlmClient:
@@ -130,24 +123,15 @@ class NemoModelClient(AdaptiveClient):
 
     def __init__(self, model: Any, task: str = TASK) -> None:
         super().__init__(str(model.model_name), supports_n=False)
+        self._refused.add("n")
         self._model = model
         self._task = task
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        n: int = 1,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        json_schema: dict[str, Any] | None = None,
-    ) -> LlmReply:
-        """Ask the model once; see `LlmClient`. The JSON schema is left to the prompt: not every engine takes one."""
+    async def _request(self, messages: Sequence[Message], fields: dict[str, Any]) -> LlmReply:
+        return await _in_own_context(self._call(messages, fields))
 
-        async def request(fields: dict[str, Any]) -> LlmReply:
-            return await _in_own_context(self._call(messages, fields))
-
-        return await self._asked({"temperature": temperature, "max_tokens": max_tokens}, request)
+    def _schema_fields(self, json_schema: dict[str, Any]) -> dict[str, Any]:
+        return {}  # left to the prompt: not every engine takes a schema
 
     async def _call(self, messages: Sequence[Message], fields: dict[str, Any]) -> LlmReply:
         llm_call_info_var.set(LLMCallInfo(task=self._task))

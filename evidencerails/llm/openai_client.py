@@ -15,9 +15,8 @@ from weakref import WeakKeyDictionary
 from evidencerails.config import LlmEndpoint
 from evidencerails.errors import LlmError, LlmReplyError, SettingsError
 from evidencerails.exchange import Message, TokenLogprob
-from evidencerails.llm.adaptive import AdaptiveClient, response_format
-from evidencerails.llm.base import Completion, LlmReply
-from evidencerails.llm.messages import portable
+from evidencerails.llm.adaptive import AdaptiveClient
+from evidencerails.llm.base import Completion, LlmReply, portable
 from evidencerails.settings.environment import variable
 
 if TYPE_CHECKING:
@@ -76,28 +75,6 @@ class OpenAIClient(AdaptiveClient):
         self._refused.update(parameters)
         return self
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        n: int = 1,
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        json_schema: dict[str, Any] | None = None,
-    ) -> LlmReply:
-        """Ask the model once; see `LlmClient`. Fewer than `n` completions turn `supports_n` off."""
-        wanted = {
-            "n": n if n > 1 else None,
-            "temperature": temperature,
-            "max_tokens": max_tokens,
-            "response_format": response_format(json_schema),
-        }
-
-        async def request(fields: dict[str, Any]) -> LlmReply:
-            return self._reply(await self._request(messages, fields))
-
-        return await self._asked(wanted, request)
-
     def _fields(self, wanted: dict[str, Any]) -> dict[str, Any]:
         """The optional fields of the request body, the refused ones left out or renamed."""
         fields = {**self._parameters, **wanted}
@@ -105,7 +82,7 @@ class OpenAIClient(AdaptiveClient):
             fields.setdefault("max_completion_tokens", fields["max_tokens"])
         return super()._fields(fields)
 
-    async def _request(self, messages: Sequence[Message], fields: dict[str, Any]) -> Any:
+    async def _request(self, messages: Sequence[Message], fields: dict[str, Any]) -> LlmReply:
         if "openai" not in sys.modules:  # takes half a second, which the event loop need not wait for
             await asyncio.to_thread(importlib.import_module, "openai")
         from openai import Omit
@@ -116,9 +93,9 @@ class OpenAIClient(AdaptiveClient):
         extra: dict[str, Any] = {"extra_body": fields, "extra_headers": headers}
         if self._is_legacy:
             text = "\n\n".join(message.content for message in prompt)
-            return await client.completions.create(model=self.model, prompt=text, **extra)
+            return self._reply(await client.completions.create(model=self.model, prompt=text, **extra))
         body: Any = [{"role": m.role, "content": m.content} for m in prompt]
-        return await client.chat.completions.create(model=self.model, messages=body, **extra)
+        return self._reply(await client.chat.completions.create(model=self.model, messages=body, **extra))
 
     def _reply(self, answer: Any) -> LlmReply:
         choices = getattr(answer, "choices", None)

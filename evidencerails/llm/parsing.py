@@ -38,13 +38,6 @@ class _AgreementReply(BaseModel):
     verdict: str = Field(pattern=r"(?i)^\s*(yes|no)\s*\.?\s*$")
 
 
-AGREEMENT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"verdict": {"type": "string", "enum": ["yes", "no"]}},
-    "required": ["verdict"],
-    "additionalProperties": False,
-}
-"""JSON schema of an agreement reply, for providers that keep to one."""
 AGREEMENT_REPAIR = "Answer again with one word and nothing else: yes or no."
 
 
@@ -194,12 +187,35 @@ def parse_object(reply: str, model: type[M]) -> M:
     Raises:
         LlmReplyError: there is none, or it does not fit; the message names the fields.
     """
-    value = parse_json(reply)
+    return _fitted(parse_json(reply), model, "the reply's JSON")
+
+
+def _fitted(value: Any, model: type[M], name: str) -> M:
     try:
         return model.model_validate(value)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reply'}: {e['msg']}" for e in error.errors()[:5])
-        raise LlmReplyError(f"the reply's JSON does not fit {model.__name__.strip('_')}: {problems}") from None
+        raise LlmReplyError(f"{name} does not fit {model.__name__.strip('_')}: {problems}") from None
+
+
+def parse_items(reply: str, key: str, model: type[M], *, number: str = "", count: int = 0) -> list[M]:
+    """The list under `key`, or the bare list, of a reply as values of `model`; no entry is left out in silence.
+
+    Args:
+        number: field that says which of `count` questions an entry is about, from 1; each may be used once.
+
+    Raises:
+        LlmReplyError: there is no such list, it is empty, or an entry does not fit.
+    """
+    value = parse_json(reply)
+    items = value.get(key) if isinstance(value, dict) else value
+    if not isinstance(items, list) or not items:
+        raise LlmReplyError(f"expected a list {key!r} with at least one entry")
+    found = [_fitted(item, model, f"an entry of {key!r}") for item in items]
+    numbers = [getattr(one, number) for one in found] if number else []
+    if len(set(numbers)) < len(numbers) or not all(1 <= one <= count for one in numbers):
+        raise LlmReplyError(f"expected each number from 1 to {count} at most once, got {numbers}")
+    return found
 
 
 def items_of(value: Any, key: str, model: type[M], *, as_text: str | None = None) -> list[M]:

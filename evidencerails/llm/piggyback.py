@@ -17,10 +17,9 @@ from evidencerails.exchange import as_messages
 from evidencerails.llm.adapt import as_client
 from evidencerails.llm.adaptive import learn_no_n
 from evidencerails.llm.failures import may_refuse_n, refused_parameter
-from evidencerails.llm.nemo_client import unwrapped
-from evidencerails.llm.prefetched import PrefetchedSamples, leave_samples
+from evidencerails.llm.sampling import PrefetchedSamples, leave_samples
 from evidencerails.llm.session import LlmSession
-from evidencerails.llm.wrapped_model import WrappedModel, main_model
+from evidencerails.llm.wrapped_model import WrappedModel, main_model, unwrapped
 
 if TYPE_CHECKING:
     from nemoguardrails.types import ChatMessage, LLMResponse, LLMResponseChunk

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
@@ -16,8 +17,8 @@ from evidencerails.llm.adaptive import learn_no_n
 from evidencerails.llm.base import Completion, LlmClient, LlmReply
 from evidencerails.llm.budget import ResponseBudget, estimated_tokens
 from evidencerails.llm.failures import may_refuse_n
-from evidencerails.operations.telemetry.trace import llm_call
 from evidencerails.report import LlmUsage
+from evidencerails.trace import llm_call
 
 FIRST_WAIT_S = 0.25
 MAX_WAIT_S = 8.0
@@ -64,16 +65,9 @@ class LlmSession:
         self._ledger = _Ledger()
 
     @classmethod
-    def of(
-        cls,
-        client: LlmClient | None,
-        settings: LlmSettings,
-        *,
-        beside: LlmSession | None = None,
-        timeout_s: float | None = None,
-    ) -> LlmSession | None:
-        """A fresh session, or None if there is no model."""
-        return None if client is None else cls(client, settings, beside=beside, timeout_s=timeout_s)
+    def of(cls, client: LlmClient | None, settings: LlmSettings, **options: Any) -> LlmSession | None:
+        """A fresh session, or None if there is no model; options as of the class."""
+        return None if client is None else cls(client, settings, **options)
 
     async def complete(
         self,
@@ -202,26 +196,25 @@ class _Ledger:
         self._busy_since = 0.0
         self._busy_s = 0.0
 
-    def call(self) -> _Call:
-        return _Call(self)
-
-    def add_tokens(self, reply: LlmReply) -> None:
-        self.prompt_tokens += reply.prompt_tokens
-        self.completion_tokens += reply.completion_tokens
-
-    def enter(self) -> int:
-        """Start a call; gives its depth: one more than that of any call that had ended before it."""
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """One call, for the time it takes; it is one deeper than any call that had ended before it."""
         self.calls += 1
         if self._active == 0:
             self._busy_since = time.monotonic()
         self._active += 1
-        return self._round_trips + 1
+        depth = self._round_trips + 1
+        try:
+            yield
+        finally:
+            self._active -= 1
+            if self._active == 0:
+                self._busy_s += time.monotonic() - self._busy_since
+            self._round_trips = max(self._round_trips, depth)
 
-    def leave(self, depth: int) -> None:
-        self._active -= 1
-        if self._active == 0:
-            self._busy_s += time.monotonic() - self._busy_since
-        self._round_trips = max(self._round_trips, depth)
+    def add_tokens(self, reply: LlmReply) -> None:
+        self.prompt_tokens += reply.prompt_tokens
+        self.completion_tokens += reply.completion_tokens
 
     def usage(self) -> LlmUsage:
         return LlmUsage(
@@ -232,20 +225,6 @@ class _Ledger:
             seconds=self._busy_s,
             saved_calls=self.saved_calls,
         )
-
-
-class _Call:
-    """One call, for the time it takes."""
-
-    def __init__(self, ledger: _Ledger) -> None:
-        self._ledger = ledger
-        self._depth = 0
-
-    def __enter__(self) -> None:
-        self._depth = self._ledger.enter()
-
-    def __exit__(self, *_: object) -> None:
-        self._ledger.leave(self._depth)
 
 
 def _wait_s(state: RetryCallState) -> float:

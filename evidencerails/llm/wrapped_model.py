@@ -32,6 +32,13 @@ class WrappedModel:
         return getattr(self.wrapped_model, name)
 
 
+def unwrapped(model: Any) -> Any:
+    """The model inside decorators (NeMo's telemetry, ours for samples)."""
+    while (inner := getattr(model, "wrapped_model", None)) is not None:
+        model = inner
+    return model
+
+
 def main_model(app: Any) -> Any:
     """The main model of an `LLMRails`; None if it has none.
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from evidencerails.exchange import Exchange
 from evidencerails.measures.aggregate import weighted_mean
-from evidencerails.mitigation.relevance import relevances
 from evidencerails.report import Abstention, Report
 from evidencerails.settings.mitigation import AbstentionSettings
 
@@ -41,13 +39,6 @@ _HELPS = {
     "stale_evidence": "provide a newer source",
 }
 _ELSE_HELPS = "ask more narrowly, or provide a source that covers it"
-
-
-def retrieval_quality(exchange: Exchange) -> float | None:
-    """Relevance of the best passage to the question, in [0, 1]; None without a question. Blocks."""
-    if not exchange.user_input.strip():
-        return None
-    return max((found.relevance for found in relevances(exchange.user_input, exchange.evidence)), default=0.0)
 
 
 def confidence_in(report: Report, settings: AbstentionSettings, quality: float | None) -> Abstention:

@@ -9,17 +9,24 @@ one that the evidence contradicts is never upheld: an answer from the same evide
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
 
 from evidencerails.checks.claims.proof import context_of, sentence_of
 from evidencerails.errors import EvidencerailsError, reason_of
 from evidencerails.exchange import Exchange, Passage, Span
-from evidencerails.measures.evidence import find_quote
+from evidencerails.llm.cache import ask_cached
+from evidencerails.llm.parsing import parse_items
+from evidencerails.measures.evidence import excerpts_for, find_quote
 from evidencerails.mitigation.severity import severity_of, stakes_of
 from evidencerails.nli.base import ENTAILMENT
 from evidencerails.report import CheckResult, Claim, Finding, Label, Quote, Verified, VerifiedClaim
 from evidencerails.text.claimable import clean
+from evidencerails.text.values import values_of
 from evidencerails.verdict.hypotheses import hypotheses
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import judged_reading, read_claims
@@ -27,16 +34,42 @@ from evidencerails.verdict.reading import judged_reading, read_claims
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
     from evidencerails.llm.session import LlmSession
-from evidencerails.mitigation.verification_calls import Answered, Candidate, independent_answers, open_questions
 
 CHECK = "verification"
-
 VERSION = "2"
-
 QUOTE_ENTAILMENT = 0.5
 """P(entailment) from which a quote says what the answer says: then it is likelier than both others together."""
 REFUTED_SCORE = 0.97
 """Score of a refuted claim, that of a claim which a judge calls contradicted; set by hand."""
+
+_YES_OR_NO = re.compile(
+    r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|isn't|aren't|wasn't|didn't|doesn't)\b",
+    re.IGNORECASE,
+)
+
+
+class Candidate(NamedTuple):
+    """A claim that is worth a question."""
+
+    claim: Claim
+    expected_severity: float
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    claim: int
+    question: str
+
+
+class Answered(BaseModel):
+    """An answer to one question, by its number, with the words of the evidence it rests on."""
+
+    model_config = ConfigDict(strict=True)
+
+    question: int
+    answer: str
+    quote: str = ""
 
 
 async def verify_claims(
@@ -72,7 +105,7 @@ def _candidates(results: Sequence[CheckResult], exchange: Exchange, context: Che
     found: dict[tuple[int, int, str], Candidate] = {}
     for result in results:
         for claim in result.claims:
-            severity = severity_of(_as_if_false(claim), stakes, settings.severity, feeds_tools=bool(exchange.tools))
+            severity = severity_of(_finding(claim.span), stakes, settings.severity, feeds_tools=bool(exchange.tools))
             expected = severity.score * (0.5 if claim.score is None else claim.score)
             if expected >= settings.verification.min_severity:
                 found.setdefault((claim.span.start, claim.span.end, claim.text), Candidate(claim, expected))
@@ -80,16 +113,18 @@ def _candidates(results: Sequence[CheckResult], exchange: Exchange, context: Che
     return ranked[: settings.verification.max_claims]
 
 
-def _as_if_false(claim: Claim) -> Finding:
+def _finding(span: Span, reason: str = "", **fields: Any) -> Finding:
+    """A finding of this module about a claim that is false."""
     return Finding(
         kind="unsupported_claim",
         category="contextual",
         severity="high",
         origin="intrinsic",
-        reason="",
+        span=span,
+        reason=reason,
         check=CHECK,
         version=VERSION,
-        span=claim.span,
+        **fields,
     )
 
 
@@ -128,17 +163,10 @@ async def _compared(
     passage = Passage(id="answer", text=f"{question} {answer.answer.strip()}")
     readings = await read_claims([candidate.claim.text], [passage], context.nli, settings)
     verdict = await context.nli.run(judged_reading, readings.claims[0], model, settings)
+    reason = f"the independent answer leaves the claim {verdict.label}, score {verdict.verdict.score:.2f}"
     outcome = _outcome(verdict.label, verdict.verdict.score, context.config.verification.min_consistency)
-    return VerifiedClaim(
-        claim=candidate.claim.text,
-        span=candidate.claim.span,
-        question=question,
-        answer=answer.answer.strip(),
-        outcome=outcome,
-        reason=f"the independent answer leaves the claim {verdict.label}, score {verdict.verdict.score:.2f}",
-        evidence=(quote,),
-        expected_severity=candidate.expected_severity,
-    )
+    found = {"answer": answer.answer.strip(), "outcome": outcome, "evidence": (quote,)}
+    return _unanswered(candidate, reason, question).model_copy(update=found)
 
 
 async def _entails(quote: Quote, question: str, answer: str, exchange: Exchange, context: CheckContext) -> bool:
@@ -193,32 +221,22 @@ def _with_outcomes(results: Sequence[CheckResult], verified: Sequence[VerifiedCl
 
 def _with_outcome(result: CheckResult, outcomes: Mapping[tuple[int, int], VerifiedClaim]) -> CheckResult:
     """The result, its findings about verified claims with the outcome."""
-    findings = tuple(
-        finding.model_copy(update={"verification": one.outcome})
-        if finding.kind == "unsupported_claim" and finding.span and (one := outcomes.get(_place(finding)))
-        else finding
-        for finding in result.findings
-    )
-    return result.model_copy(update={"findings": findings})
 
+    def noted(finding: Finding) -> Finding:
+        place = (finding.span.start, finding.span.end) if finding.span else None
+        one = outcomes.get(place) if place and finding.kind == "unsupported_claim" else None
+        return finding.model_copy(update={"verification": one.outcome}) if one else finding
 
-def _place(finding: Finding) -> tuple[int, int]:
-    return (finding.span.start, finding.span.end) if finding.span else (-1, -1)
+    return result.model_copy(update={"findings": tuple(map(noted, result.findings))})
 
 
 def _refutation(refuted: Sequence[VerifiedClaim]) -> CheckResult:
     findings = tuple(
-        Finding(
-            kind="unsupported_claim",
-            category="contextual",
-            severity="high",
-            origin="intrinsic",
-            span=one.span,
-            reason="an independent answer to a question about it says otherwise",
+        _finding(
+            one.span,
+            "an independent answer to a question about it says otherwise",
             evidence=one.evidence,
             score=REFUTED_SCORE,
-            check=CHECK,
-            version=VERSION,
             label="contradicted",
             verification="refuted",
         )
@@ -228,3 +246,66 @@ def _refutation(refuted: Sequence[VerifiedClaim]) -> CheckResult:
     return CheckResult(
         name=CHECK, status="hallucinated", reason=reason, score=REFUTED_SCORE, findings=findings, version=VERSION
     )
+
+
+# ---- the two calls
+
+
+async def open_questions(claims: Sequence[Claim], context: CheckContext, session: LlmSession) -> Mapping[int, str]:
+    """An open question for each claim, by its place; none for a claim whose question gives its answer away."""
+    asked = await _ask(
+        "verification_questions",
+        {"claims": "\n".join(f"{n}. {' '.join(claim.text.split())}" for n, claim in enumerate(claims, start=1))},
+        partial(parse_items, key="questions", model=_Asked, number="claim", count=len(claims)),
+        context,
+        session,
+    )
+    found = {one.claim - 1: " ".join(one.question.split()) for one in asked}
+    return {place: text for place, text in found.items() if text and not _is_leading(text, claims[place].text)}
+
+
+def _is_leading(question: str, claim: str) -> bool:
+    """True for a yes-or-no question, and for one that holds every number, date and name of the claim."""
+    if _YES_OR_NO.match(question):
+        return True
+    values = values_of(claim)
+    stated = [claim[one.start : one.end] for group in (values.quantities, values.temporal) for one in group]
+    return bool(stated) and all(text.lower() in question.lower() for text in stated)
+
+
+async def independent_answers(
+    questions: Mapping[int, str],
+    candidates: Sequence[Candidate],
+    exchange: Exchange,
+    context: CheckContext,
+    session: LlmSession,
+) -> Mapping[int, Answered]:
+    """Answers from the evidence alone, by the claim's place; neither answer nor claims are in the prompt."""
+    places = list(questions)
+    claims = [candidates[place].claim for place in places]
+    excerpts = await context.nli.run(excerpts_for, claims, exchange.evidence)
+    answered = await _ask(
+        "verification_answers",
+        {
+            "evidence": "\n\n".join(f"[{p.id}]\n{p.text.strip()}" for p in excerpts.passages),
+            "questions": "\n".join(f"{n}. {questions[place]}" for n, place in enumerate(places, start=1)),
+        },
+        partial(parse_items, key="answers", model=Answered, number="question", count=len(places)),
+        context,
+        session,
+    )
+    return {places[one.question - 1]: one for one in answered}
+
+
+async def _ask(
+    task: str, variables: Mapping[str, str], parse: Any, context: CheckContext, session: LlmSession
+) -> list[Any]:
+    found: list[Any] = await ask_cached(
+        context.cache,
+        session,
+        context.prompts.render(task, **variables),
+        parse,
+        prompt_version=context.prompts.version(task),
+        repair="That reply could not be read. Reply with the JSON object alone, as described.",
+    )
+    return found

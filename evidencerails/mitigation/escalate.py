@@ -7,30 +7,54 @@ the turn. What cannot be queued, or is not decided in time, becomes the settings
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError
 from evidencerails.exchange import Exchange
-from evidencerails.operations.review.package import package_of, risk_of, stakes_of, tier_of
+from evidencerails.mitigation.severity import stakes_of
 from evidencerails.policy import severest
 from evidencerails.report import DECISIONS, Decision, Report, Review, ReviewState, ReviewTier
-
-if TYPE_CHECKING:
-    from evidencerails.operations.review.desk import ReviewDesk
-    from evidencerails.operations.review.package import Item, Released
 
 log = logging.getLogger("evidencerails")
 
 WITHOUT_QUEUE: Decision = "block"
 """What `escalate` becomes where no review queue is set up."""
 _may_hold: ContextVar[bool] = ContextVar("evidencerails_may_hold", default=True)
+
+
+class ReviewItem(Protocol):
+    """One review in a queue."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def report_id(self) -> str | None: ...
+    @property
+    def state(self) -> ReviewState: ...
+    @property
+    def tier(self) -> ReviewTier: ...
+    @property
+    def risk(self) -> float: ...
+    @property
+    def reviewer(self) -> str | None: ...
+
+
+class Desk(Protocol):
+    """Where answers are handed to people: `operations.review.desk.ReviewDesk`."""
+
+    async def submit(self, report: Report, exchange: Exchange, tier: ReviewTier, risk: float) -> ReviewItem:
+        """Put an answer into the queue."""
+        ...
+
+    async def decision(self, review_id: str) -> tuple[ReviewItem, str | None]:
+        """The review once it is decided or its time is over, and the text that a person let through."""
+        ...
 
 
 @contextmanager
@@ -49,18 +73,18 @@ async def escalate(
     exchange: Exchange,
     config: GuardConfig,
     *,
-    desk: ReviewDesk | None = None,
+    desk: Desk | None = None,
     cap: Decision | None = None,
 ) -> Report:
     """The report after a person has been asked, if one has to be; never raises.
 
     Args:
-        desk: of the guard; one is opened for this call if None.
+        desk: of the guard; required where the settings have `escalation`.
         cap: the severest decision the calling flow may take; below `escalate` a review never changes the answer.
     """
     if config.activation == "shadow":
         return report
-    if config.escalation is None:
+    if config.escalation is None or desk is None:
         if report.decision != "escalate":
             return report
         return _unavailable(report, "asynchronous", 0.0, "no_review_queue: set `escalation`", WITHOUT_QUEUE)
@@ -69,7 +93,9 @@ async def escalate(
     if tier is None:
         return report
     try:
-        return await _reviewed(report, exchange, config, desk, tier, risk)
+        item = await desk.submit(report, exchange, tier, risk)
+        report = report.model_copy(update={"id": item.report_id or report.id})
+        return _queued(report, item) if tier != "blocking" else await _held(report, exchange, item, config, desk)
     except EvidencerailsError as error:
         log.error("evidencerails: an answer could not be given to a reviewer: %s", error)
         return _unavailable(report, tier, risk, f"no_review_queue: {error}", config.escalation.fallback)
@@ -94,46 +120,39 @@ def _tier(
     return "synchronous" if tier == "blocking" and not _may_hold.get() else tier
 
 
+def confidence_of(report: Report) -> float | None:
+    """How sure the answer is, in [0, 1]: the weighted confidence of abstention where measured, else 1 - the score.
+
+    None for an answer that could not be checked.
+    """
+    if report.abstention is not None and report.abstention.confidence is not None:
+        return report.abstention.confidence
+    if report.status == "unverified" or report.hallucination_score is None:
+        return None
+    return 1.0 - report.hallucination_score
+
+
+def risk_of(report: Report, exchange: Exchange, config: GuardConfig) -> float:
+    """stakes * (1 - confidence), in [0, 1]; an unmeasured confidence counts as 0."""
+    assert config.escalation is not None
+    weight = float(getattr(config.escalation.stakes, stakes_of(exchange, config.severity)))
+    return weight * (1.0 - (confidence_of(report) or 0.0))
+
+
+def tier_of(risk: float, config: GuardConfig) -> ReviewTier | None:
+    """The tier for a risk; None if it is below them all."""
+    assert config.escalation is not None
+    tiers = config.escalation.tiers
+    names: tuple[ReviewTier, ...] = ("blocking", "synchronous", "asynchronous")
+    return next((name for name in names if risk > getattr(tiers, name)), None)
+
+
 def _is_repaired(report: Report) -> bool:
     """True if the text that leaves is not the one that the score is about."""
     return report.repair is not None and report.repair.status == "repaired" and report.answer == report.repair.text
 
 
-async def _reviewed(
-    report: Report, exchange: Exchange, config: GuardConfig, desk: ReviewDesk | None, tier: ReviewTier, risk: float
-) -> Report:
-    from evidencerails.operations.review.desk import ReviewDesk
-    from evidencerails.operations.store.store import new_id
-
-    report = report if report.id else report.model_copy(update={"id": new_id()})
-    own = None if desk is not None else ReviewDesk(config)
-    used = desk if desk is not None else own
-    assert used is not None
-    try:
-        item = await asyncio.to_thread(_submit, used, report, exchange, tier, risk)
-        if used.notifier is not None:
-            used.notifier.wake()
-        if tier == "blocking":
-            return await _held(report, exchange, item, used)
-        return _queued(report, item)
-    finally:
-        if own is not None:
-            await asyncio.to_thread(own.close)
-
-
-def _submit(desk: ReviewDesk, report: Report, exchange: Exchange, tier: ReviewTier, risk: float) -> Item:
-    desk.tidy_if_due()
-    return desk.queue.submit(
-        package_of(report, exchange),
-        tier=tier,
-        risk=risk,
-        stakes=stakes_of(exchange, desk.config),
-        within_s=float(getattr(desk.settings.deadlines_s, tier)),
-        report_id=report.id,
-    )
-
-
-def _queued(report: Report, item: Item) -> Report:
+def _queued(report: Report, item: ReviewItem) -> Report:
     """An asynchronous review leaves the decision as it is; a synchronous one withholds the answer."""
     review = Review(id=item.id, tier=item.tier, state="pending", risk=item.risk)
     if item.tier == "asynchronous":
@@ -142,25 +161,23 @@ def _queued(report: Report, item: Item) -> Report:
     return report.model_copy(update={"review": review, **withheld})
 
 
-async def _held(report: Report, exchange: Exchange, item: Item, desk: ReviewDesk) -> Report:
+async def _held(report: Report, exchange: Exchange, item: ReviewItem, config: GuardConfig, desk: Desk) -> Report:
     """The report once a person has decided, or nobody has in time."""
+    assert config.escalation is not None
     started = time.perf_counter()
-    decided = await desk.watch.decided(item.id, desk.settings.deadlines_s.blocking)
-    if decided is None:
-        decided = await asyncio.to_thread(desk.queue.expire, item.id)  # a decision of the last moment stands
-    released = None
-    if decided.state in ("approved", "edited"):
-        released = await asyncio.to_thread(desk.queue.release, item.id)
+    decided, released = await desk.decision(item.id)
     waited_ms = (time.perf_counter() - started) * 1000
     report = report.model_copy(update={"timings_ms": {**report.timings_ms, "review": waited_ms}})
-    return _concluded(report, exchange, decided, released, desk.settings.fallback)
+    return _concluded(report, exchange, decided, released, config.escalation.fallback)
 
 
-def _concluded(report: Report, exchange: Exchange, item: Item, released: Released | None, fallback: Decision) -> Report:
+def _concluded(
+    report: Report, exchange: Exchange, item: ReviewItem, released: str | None, fallback: Decision
+) -> Report:
     review = Review(id=item.id, tier=item.tier, state=item.state, risk=item.risk, reviewer=item.reviewer)
     changes = {"review": review, "decided_by": _decider(report, item)}
     if released is not None:
-        answer = None if released.text == exchange.response else released.text
+        answer = None if released == exchange.response else released
         return report.model_copy(update={**changes, "decision": "allow", "answer": answer})
     decision = "block" if item.state == "rejected" else _at_least(fallback, report)
     return _without_withheld_text(report.model_copy(update={**changes, "decision": decision}))
@@ -187,6 +204,6 @@ def _at_least(fallback: Decision, report: Report) -> Decision:
     return severest([fallback, "allow" if report.decision == "escalate" else report.decision])
 
 
-def _decider(report: Report, item: Item) -> str:
+def _decider(report: Report, item: ReviewItem) -> str:
     who = f" by {item.reviewer}" if item.reviewer else ""
     return f"{report.decided_by}, {item.tier} review {item.state}{who}"

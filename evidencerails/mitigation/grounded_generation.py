@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Passage, Value
-from evidencerails.llm.parsing import ask, parse_json
+from evidencerails.llm.parsing import ask, parse_items
 from evidencerails.mitigation.abstain import message_for
-from evidencerails.mitigation.relevance import relevances
+from evidencerails.mitigation.answerability import relevances
 from evidencerails.report import Label
 from evidencerails.text.claimable import makes_claim
 from evidencerails.verdict.model import VerdictModel
@@ -41,6 +40,15 @@ _REPAIR = (
 )
 
 
+def _as_words(given: Any) -> list[str]:
+    """A list of words, whatever the model made of it."""
+    listed = given if isinstance(given, (list, tuple)) else [] if given is None else [given]
+    return [str(one).strip().strip("[]") for one in listed if one is not None and str(one).strip()]
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_as_words)]
+
+
 class ClaimOutput(BaseModel):
     """One claim as the model is asked to give it."""
 
@@ -48,20 +56,17 @@ class ClaimOutput(BaseModel):
 
     statement: str = Field(min_length=1)
     claim_type: ClaimType
-    source_refs: tuple[str, ...] = ()
+    source_refs: Words = ()
     """Ids of the passages that state it; none puts the claim in quarantine."""
     confidence: float = Field(ge=0.0, le=1.0)
-    caveats: tuple[str, ...] = ()
+    caveats: Words = ()
 
 
-class PlacedClaim(Value):
+class PlacedClaim(ClaimOutput):
     """A claim of the model, and whether it may stand in the answer."""
 
-    statement: str
-    claim_type: ClaimType
-    source_refs: tuple[str, ...]
-    confidence: float
-    caveats: tuple[str, ...]
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
     standing: Standing
     label: Label | None = None
     """What the cited passages say about it; None where that was not asked."""
@@ -140,46 +145,14 @@ async def _write(
 
 
 def _read(reply: str) -> list[ClaimOutput]:
-    """The claims of a reply.
-
-    Raises:
-        LlmReplyError: it holds none, or one that does not fit: a claim that cannot be read is not skipped in silence.
-    """
-    value = parse_json(reply)
-    items = value.get("claims") if isinstance(value, dict) else value
-    if not isinstance(items, list) or not items:
-        raise LlmReplyError("expected a list 'claims' with at least one entry")
-    try:
-        return [ClaimOutput.model_validate(_tidied(item)) for item in items]
-    except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])
-        raise LlmReplyError(f"an entry of 'claims' does not fit ClaimOutput: {problems}") from None
-
-
-def _tidied(item: Any) -> Any:
-    """An entry whose references and caveats are lists of words, whatever the model made of them."""
-    if not isinstance(item, dict):
-        return item
-    tidy = dict(item)
-    for name in ("source_refs", "caveats"):
-        given = tidy.get(name)
-        listed = given if isinstance(given, list) else [] if given is None else [given]
-        tidy[name] = [str(one).strip().strip("[]") for one in listed if one is not None and str(one).strip()]
-    return tidy
+    return parse_items(reply, "claims", ClaimOutput)
 
 
 async def _placed(claim: ClaimOutput, passages: Sequence[Passage], context: CheckContext) -> PlacedClaim:
     """The claim with its standing: its sources have to exist, and to bear it out by the checks' own reading."""
     standing, label = await _standing(claim, {passage.id: passage for passage in passages}, context)
-    return PlacedClaim(
-        statement=" ".join(claim.statement.split()),
-        claim_type=claim.claim_type,
-        source_refs=claim.source_refs,
-        confidence=claim.confidence,
-        caveats=claim.caveats,
-        standing=standing,
-        label=label,
-    )
+    fields = claim.model_dump() | {"statement": " ".join(claim.statement.split())}
+    return PlacedClaim(**fields, standing=standing, label=label)
 
 
 async def _standing(

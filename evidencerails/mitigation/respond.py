@@ -33,6 +33,30 @@ async def respond(report: Report, exchange: Exchange, context: CheckContext, rec
     return with_abstention(report)
 
 
+def without_second_repair(report: Report, *, is_repaired: bool) -> Report:
+    """The report, which blocks instead of a repair where another rail has repaired the same text at the same time:
+    each repair lacks the other's corrections, so neither may leave."""
+    if report.decision != "regenerate" or not is_repaired:
+        return report
+    return blocked(report, "repaired by two rails at once: block (set rails.output.parallel to false)")
+
+
+def without_repair_of_calls(report: Report, exchange: Exchange) -> Report:
+    """The report, which blocks instead of a repair of what is no text of the response: arguments of a tool call are not
+    written again, and a call that was found wrong must not go out."""
+    length = len(exchange.response)
+    in_arguments = any(finding.span and finding.span.start >= length for finding in report.findings)
+    if report.decision != "regenerate" or not in_arguments:
+        return report
+    return blocked(report, "calls are not written again: block")
+
+
+def blocked(report: Report, because: str) -> Report:
+    """The report with the decision to block in place of its own."""
+    decided_by = f"{report.decided_by}, {because}"
+    return report.model_copy(update={"decision": "block", "decided_by": decided_by, "answer": None})
+
+
 def with_abstention(report: Report) -> Report:
     """The report of a decision to abstain, with the message for the user."""
     if report.decision != "abstain":

@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from evidencerails.errors import LlmReplyError, with_cause
 from evidencerails.exchange import Exchange, Passage
-from evidencerails.llm.parsing import ask, parse_json
+from evidencerails.llm.parsing import ask, parse_items
 from evidencerails.measures.evidence import excerpts_for
 from evidencerails.mitigation.misplaced import Value, made_limits, misplaced_values, own_values
 from evidencerails.mitigation.pieces import Piece
@@ -70,29 +70,21 @@ _REPAIR = (
     "That reply could not be read. Reply with the JSON object alone, one entry for each numbered sentence: "
     '{"sentences": [{"number": 1, "text": "..."}]}'
 )
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "sentences": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"number": {"type": "integer"}, "text": {"type": "string"}},
-                "required": ["number", "text"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["sentences"],
-    "additionalProperties": False,
-}
 
 
 class _Rewritten(BaseModel):
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(strict=True, json_schema_extra={"additionalProperties": False})
 
     number: int
     text: str
+
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"sentences": {"type": "array", "items": _Rewritten.model_json_schema()}},
+    "required": ["sentences"],
+    "additionalProperties": False,
+}
 
 
 class RewriteRefusedError(LlmReplyError):
@@ -149,25 +141,9 @@ def _evidence(pieces: Sequence[Piece], exchange: Exchange) -> str:
 
 
 def _read(reply: str, count: int) -> dict[int, str]:
-    """Texts by the sentences' numbers.
-
-    Raises:
-        LlmReplyError: the reply is no list of numbered sentences, names one that was not asked for, or one twice.
-    """
-    value = parse_json(reply)
-    items = value.get("sentences") if isinstance(value, dict) else value
-    if not isinstance(items, list) or not items:
-        raise LlmReplyError("expected a list 'sentences' with at least one entry")
-    found: dict[int, str] = {}
-    for item in items:
-        try:
-            one = _Rewritten.model_validate(item)
-        except ValidationError:
-            raise LlmReplyError("an entry of 'sentences' has no whole 'number' and 'text'") from None
-        if not 1 <= one.number <= count or one.number in found:
-            raise LlmReplyError(f"the reply writes sentence {one.number}; asked were 1 to {count}, each once")
-        found[one.number] = one.text.strip()
-    return found
+    """Texts by the sentences' numbers."""
+    found = parse_items(reply, "sentences", _Rewritten, number="number", count=count)
+    return {one.number: one.text.strip() for one in found}
 
 
 # ---- what is refused

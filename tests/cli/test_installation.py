@@ -33,7 +33,7 @@ def test_a_hidden_plugin_is_made_visible_and_its_line_is_told() -> None:
     assert line is not None and line.startswith("export COLANGPATH=")
     root = Path(line.partition("=")[2].strip("'"))
     assert (root / "evidencerails" / "plugin" / "config.py").is_file()
-    assert installation.resolved_plugin() == root / "evidencerails" / "plugin"
+    assert installation.found_plugin() == root / "evidencerails" / "plugin"
 
 
 @pytest.mark.usefixtures("hidden_plugin")
@@ -60,7 +60,7 @@ def test_files_that_an_editable_install_has_not_copied_again_are_stale(
     (installed / "config.py").write_text("same")
     (source / "actions").mkdir()
     monkeypatch.setattr(installation, "PACKAGE", source / "evidencerails")
-    monkeypatch.setattr(installation, "resolved_plugin", lambda: installed)
+    monkeypatch.setattr(installation, "found_plugin", lambda: installed)
     assert installation.stale_files() == []
 
     (source / "rails" / "a.co").write_text("edited")

@@ -132,7 +132,10 @@ ALL_NEW = "The Halden bridge is a marvel. It opened in 1932. It is 999 metres lo
         pytest.param(rewrites(ALL_NEW), "refused", "grown", id="the whole answer in one sentence's place"),
         pytest.param(rewrites("It is 412 metres long."), "refused", "repeats", id="repeats another sentence"),
         pytest.param(
-            rewrites("It opened in 1932.", "It is 999 metres long."), "failed", "asked were", id="rewrites more"
+            rewrites("It opened in 1932.", "It is 999 metres long."),
+            "failed",
+            "each number from 1 to 1",
+            id="rewrites more",
         ),
         pytest.param(
             rewrites("It opened in 1911 for the tolls."), "not_converged", "not_converged", id="wrong as before"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from nemoguardrails.embeddings.providers import init_embedding_model
 
-from evidencerails.adapters.embeddings import ENCODER_FOLDER, EvidencerailsEmbeddingModel, hashed_vectors, register
+from evidencerails.adapters.embeddings import EvidencerailsEmbeddingModel, register
 from evidencerails.errors import SettingsError
 
 EXAMPLES = ["hello there", "how do I return a product", "what is the weather like", "tell me about the warranty"]
@@ -34,14 +32,10 @@ def test_a_rephrased_message_finds_its_example() -> None:
     assert _nearest(examples, questions) == [0, 1, 2, 3]
 
 
-def test_hashed_vectors_find_a_rephrased_message() -> None:
-    assert _nearest(hashed_vectors(EXAMPLES), hashed_vectors(QUESTIONS)) == [0, 1, 2, 3]
-
-
 @pytest.mark.parametrize("text", ["", " ", "\x00", "\ud800", "日本語の文", "a" * 100_000])
 def test_every_text_has_a_unit_vector(text: str) -> None:
-    for vectors in (np.array(EvidencerailsEmbeddingModel().encode([text, "x"])), hashed_vectors([text, "x"])):
-        np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 1], rtol=1e-4)
+    vectors = np.array(EvidencerailsEmbeddingModel().encode([text, "x"]))
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 1], rtol=1e-4)
 
 
 async def test_async_gives_the_same_plain_floats() -> None:
@@ -52,20 +46,6 @@ async def test_async_gives_the_same_plain_floats() -> None:
     assert await model.encode_async([]) == []
 
 
-def test_hashed_vectors_are_the_same_in_every_process() -> None:
-    program = "from evidencerails.adapters.embeddings import hashed_vectors; print(hashed_vectors(['hello']).sum())"
-    found = {
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120).stdout
-        for _ in range(2)
-    }
-    assert len(found) == 1
-
-
 def test_another_model_is_refused() -> None:
     with pytest.raises(SettingsError, match="no model 'all-MiniLM'; available: 'embedded'"):
         EvidencerailsEmbeddingModel("all-MiniLM")
-
-
-def test_the_version_says_where_the_vectors_come_from() -> None:
-    expected = "encoder" if ENCODER_FOLDER.is_dir() else "hashed-words-1"
-    assert EvidencerailsEmbeddingModel().version == expected

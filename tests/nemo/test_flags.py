@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, script, user
 
-from evidencerails.adapters.nemo_flags import FLAGS, is_asked_for, is_set, unread_flags
-from evidencerails.adapters.nemo_rails import RAILS
+from evidencerails.adapters.nemo_rails import is_asked_for, is_set, unread_flags
 from evidencerails.testing import ReplayServer
 
 ON = [True, 1, "true", "True ", "YES", "on", "1", "maybe", "ja", ["x"], {"a": 1}, np.zeros(3)]
@@ -40,10 +39,6 @@ def test_what_counts_as_set(value: Any, expected: bool) -> None:
 )
 def test_flags_that_cannot_be_looked_up(flag: Any, is_streaming: bool, expected: bool) -> None:
     assert is_asked_for(flag, {}, is_streaming=is_streaming) is expected
-
-
-def test_the_flags_are_those_of_the_catalog() -> None:
-    assert {flow: rail.flag for flow, rail in RAILS.items()} == FLAGS
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from nemo_apps import EVIDENCE, PLANTED, is_sampling, script, user
 
-from evidencerails.adapters.nemo import CHECK_GROUNDING, run_rail
+from evidencerails.adapters.nemo import run_rail
 from evidencerails.testing import ReplayServer
 
 CONSISTENCY = """
@@ -119,7 +119,7 @@ async def test_a_history_that_cannot_be_read_breaks_no_turn(
     app: Callable[..., Any], settings: str, context: dict[str, Any], status: str
 ) -> None:
     result = await run_rail(
-        CHECK_GROUNDING,
+        "check grounding",
         flag="check_grounding",
         context={"bot_message": PLANTED, **context},
         events=5,

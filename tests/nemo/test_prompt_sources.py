@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from nemo_apps import BLOCKED, CLEAN, MODEL, PLANTED, QUESTION, is_sampling, make_app, script
 
-from evidencerails.adapters.nemo import SELF_CHECK_HALLUCINATION, run_rail
+from evidencerails.adapters.nemo import run_rail
 from evidencerails.testing import ReplayServer
 
 RAIL = "rails: {output: {flows: [self check hallucination]}}\n"
@@ -69,7 +69,7 @@ async def test_what_a_turn_without_a_request_offers(
     rails = app(ALWAYS + RAIL)
     given = {"context": {"bot_message": PLANTED, **context}, "events": events, "llm": rails.llm}
     result = await run_rail(
-        SELF_CHECK_HALLUCINATION, flag=None, llm_task_manager=rails.runtime.llm_task_manager, **given
+        "self check hallucination", flag=None, llm_task_manager=rails.runtime.llm_task_manager, **given
     )
     assert result.return_value.status == "hallucinated"
     assert _sampled(server) == [expected]

@@ -13,9 +13,8 @@ from made import exchange, grounded, report
 from evidencerails import Exchange, Guard, Report
 from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError
-from evidencerails.mitigation.escalate import escalate, no_turn_is_held
+from evidencerails.mitigation.escalate import escalate, no_turn_is_held, risk_of, tier_of
 from evidencerails.operations.review.desk import ReviewDesk
-from evidencerails.operations.review.package import risk_of, tier_of
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store, queries
 from evidencerails.settings.store import StoreSettings
@@ -28,6 +27,16 @@ def config(url: str = "", **escalation: Any) -> GuardConfig:
 
 def asked(stakes: str = "high", **fields: Any) -> Exchange:
     return exchange().model_copy(update={"stakes": stakes, **fields})
+
+
+async def escalated(given: Report, about: Exchange, settings: GuardConfig, **options: Any) -> Report:
+    """`escalate` with a desk for this one call, as a guard has one."""
+    desk = ReviewDesk(settings) if settings.escalation else None
+    try:
+        return await escalate(given, about, settings, desk=desk, **options)
+    finally:
+        if desk is not None:
+            desk.close()
 
 
 async def until(look: Callable[[], Any]) -> Any:
@@ -73,19 +82,19 @@ def test_a_confidence_that_was_not_measured_counts_nothing() -> None:
 
 async def test_a_small_risk_asks_nobody(sqlite_url: str) -> None:
     given = grounded()
-    assert await escalate(given, asked(), config(sqlite_url)) is given
+    assert await escalated(given, asked(), config(sqlite_url)) is given
 
 
 async def test_an_asynchronous_review_changes_nothing(sqlite_url: str) -> None:
     given = grounded(hallucination_score=0.4, decision="warn")
-    made = await escalate(given, asked(), config(sqlite_url))
+    made = await escalated(given, asked(), config(sqlite_url))
     assert made.decision == "warn" and made.answer is None
     assert made.review is not None and (made.review.tier, made.review.state) == ("asynchronous", "pending")
 
 
 async def test_a_synchronous_review_withholds_the_answer(sqlite_url: str) -> None:
     settings = config(sqlite_url)
-    made = await escalate(grounded(hallucination_score=0.6), asked(), settings)
+    made = await escalated(grounded(hallucination_score=0.6), asked(), settings)
     assert made.decision == "escalate" and made.is_blocked
     assert made.decided_by == "default, synchronous review pending"
     desk = ReviewDesk(settings)
@@ -105,7 +114,7 @@ async def test_a_blocking_review_holds_the_turn_until_it_is_decided(
     url: str, verdict: str, text: str | None, decision: str, answer: str | None
 ) -> None:
     reviewer = asyncio.create_task(decide_soon(url, verdict, text))
-    made = await escalate(report(decision="escalate"), asked(), config(url))
+    made = await escalated(report(decision="escalate"), asked(), config(url))
     await reviewer
     assert (made.decision, made.answer) == (decision, answer)
     assert made.review is not None and (made.review.state, made.review.reviewer) == (verdict, "ann")
@@ -118,13 +127,13 @@ async def test_a_blocking_review_holds_the_turn_until_it_is_decided(
 @pytest.mark.parametrize("fallback", ["block", "abstain", "warn", "raise"])
 async def test_nobody_in_time_is_the_fallback(sqlite_url: str, fallback: str) -> None:
     settings = config(sqlite_url, deadlines_s={"blocking": 0.1}, fallback=fallback)
-    made = await escalate(report(decision="escalate"), asked(), settings)
+    made = await escalated(report(decision="escalate"), asked(), settings)
     assert made.decision == fallback and made.review is not None and made.review.state == "expired"
 
 
 async def test_the_fallback_is_never_milder_than_the_decision(sqlite_url: str) -> None:
     settings = config(sqlite_url, deadlines_s={"blocking": 0.1}, fallback="allow")
-    made = await escalate(grounded(hallucination_score=0.9, decision="warn"), asked(), settings)
+    made = await escalated(grounded(hallucination_score=0.9, decision="warn"), asked(), settings)
     assert made.decision == "warn"
 
 
@@ -158,22 +167,22 @@ async def test_a_cancelled_turn_leaves_its_review_in_the_queue(sqlite_url: str) 
 
 async def test_where_a_turn_may_not_wait_it_is_a_synchronous_review(sqlite_url: str) -> None:
     with no_turn_is_held():
-        made = await asyncio.wait_for(escalate(report(decision="escalate"), asked(), config(sqlite_url)), 5)
+        made = await asyncio.wait_for(escalated(report(decision="escalate"), asked(), config(sqlite_url)), 5)
     assert made.decision == "escalate" and made.review is not None and made.review.tier == "synchronous"
 
 
 async def test_streams_and_capped_flows_are_never_held(sqlite_url: str) -> None:
     settings = config(sqlite_url)
-    chunk = await escalate(report(decision="escalate"), asked(is_chunk=True), settings)
+    chunk = await escalated(report(decision="escalate"), asked(is_chunk=True), settings)
     assert chunk.review is not None and chunk.review.tier == "asynchronous"
-    capped = await escalate(grounded(hallucination_score=0.9, decision="warn"), asked(), settings, cap="warn")
+    capped = await escalated(grounded(hallucination_score=0.9, decision="warn"), asked(), settings, cap="warn")
     assert capped.decision == "warn" and capped.review is not None and capped.review.tier == "asynchronous"
 
 
 async def test_a_queue_that_is_gone_releases_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "no").write_text("")
     settings = config(f"sqlite:///{tmp_path}/no/store.db")
-    made = await escalate(report(decision="escalate"), asked(), settings)
+    made = await escalated(report(decision="escalate"), asked(), settings)
     assert made.decision == "block" and made.review is not None and made.review.state == "unavailable"
     assert made.review.reason.startswith("no_review_queue")
     assert "could not be given to a reviewer" in caplog.text and "Rhenium" not in caplog.text
@@ -219,21 +228,21 @@ async def test_an_unverified_answer_is_blocked_where_no_person_can_be_asked() ->
 
 
 async def test_without_the_settings_escalate_means_block() -> None:
-    made = await escalate(report(decision="escalate"), asked(), GuardConfig())
+    made = await escalated(report(decision="escalate"), asked(), GuardConfig())
     assert made.decision == "block" and made.review is not None and made.review.state == "unavailable"
     plain = report(decision="warn")
-    assert await escalate(plain, asked(), GuardConfig()) is plain
+    assert await escalated(plain, asked(), GuardConfig()) is plain
 
 
 async def test_shadow_asks_nobody(sqlite_url: str) -> None:
     settings = GuardConfig.load({"activation": "shadow", "store": {"url": sqlite_url}, "escalation": {}})
     given = report(decision="escalate")
-    assert await escalate(given, asked(), settings) is given
+    assert await escalated(given, asked(), settings) is given
 
 
 async def test_what_is_kept_back_anyway_is_not_escalated_by_risk(sqlite_url: str) -> None:
     given = report(decision="block")
-    assert await escalate(given, asked(), config(sqlite_url)) is given
+    assert await escalated(given, asked(), config(sqlite_url)) is given
 
 
 async def test_the_whole_way_through_a_guard(sqlite_url: str) -> None:

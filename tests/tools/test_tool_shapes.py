@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from evidencerails import Exchange, ToolCall
 from evidencerails.errors import InputError
-from evidencerails.tool_calls import as_tool_calls, as_tools
+from evidencerails.exchange import as_tool_calls, as_tools
 
 ARGUMENTS = {"user_id": "u1"}
 CALL = ToolCall(name="delete_user", arguments=ARGUMENTS, id="c1")

@@ -115,7 +115,7 @@ def _tools_of(definitions: str | None, folders: Sequence[Path]) -> tuple[dict[st
     """
     if definitions is None:
         return ()
-    from evidencerails.tool_calls import as_tools
+    from evidencerails.exchange import as_tools
 
     path = existing_file("tools.definitions", definitions, folders)
     try:

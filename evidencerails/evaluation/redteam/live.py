@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evidencerails.adapters.nemo_rails import RAILS
-from evidencerails.adapters.nemo_source import Source, called_in_output_rails, copied, flow_name
+from evidencerails.adapters.nemo_rails import RAILS, flow_name
+from evidencerails.adapters.nemo_source import Source, called_in_output_rails, copied
 from evidencerails.adapters.nemo_watch import INTERNAL_ERROR, effect_on, recorded
 from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError, reason_of

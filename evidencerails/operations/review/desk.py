@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.config import GuardConfig
 from evidencerails.errors import MissingExtraError
-from evidencerails.operations.store.store import DAY_S, Store
+from evidencerails.exchange import Exchange
+from evidencerails.mitigation.severity import stakes_of
+from evidencerails.operations.review.package import RELEASABLE, Item, package_of
+from evidencerails.operations.store.store import DAY_S, Store, new_id
+from evidencerails.report import Report, ReviewTier
 from evidencerails.settings.escalation import EscalationSettings
 from evidencerails.settings.store import StoreSettings
 
@@ -74,6 +79,41 @@ class ReviewDesk:
 
                 self._watch = DecisionWatch(queue, self.settings.poll_s)
             return self._watch
+
+    async def submit(self, report: Report, exchange: Exchange, tier: ReviewTier, risk: float) -> Item:
+        """Put an answer into the queue; a report that the store does not keep gets an id.
+
+        Raises:
+            EvidencerailsError: the queue cannot be opened or written.
+        """
+        item = await asyncio.to_thread(self._submit, report, exchange, tier, risk)
+        if self.notifier is not None:
+            self.notifier.wake()
+        return item
+
+    def _submit(self, report: Report, exchange: Exchange, tier: ReviewTier, risk: float) -> Item:
+        self.tidy_if_due()
+        return self.queue.submit(
+            package_of(report, exchange),
+            tier=tier,
+            risk=risk,
+            stakes=stakes_of(exchange, self.config.severity),
+            within_s=float(getattr(self.settings.deadlines_s, tier)),
+            report_id=report.id or new_id(),
+        )
+
+    async def decision(self, review_id: str) -> tuple[Item, str | None]:
+        """A blocking review once it is decided or its time is over, and the text that a person let through.
+
+        Raises:
+            EvidencerailsError: the queue cannot be read.
+        """
+        decided = await self.watch.decided(review_id, self.settings.deadlines_s.blocking)
+        if decided is None:
+            decided = await asyncio.to_thread(self.queue.expire, review_id)  # a decision of the last moment stands
+        if decided.state not in RELEASABLE:
+            return decided, None
+        return decided, (await asyncio.to_thread(self.queue.release, review_id)).text
 
     def tidy_if_due(self) -> None:
         """Once an hour delete what was decided long ago. Blocking."""

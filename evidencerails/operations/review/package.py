@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from evidencerails.config import GuardConfig
-from evidencerails.exchange import Exchange, Passage, Stakes, Value
+from evidencerails.exchange import Exchange, Passage, Value
+from evidencerails.mitigation.escalate import confidence_of
 from evidencerails.operations.store.clock import iso
 from evidencerails.report import Claim, Finding, Report, ReviewState, ReviewTier
 
@@ -49,38 +49,6 @@ class Package(Value):
     reason: str
     context: dict[str, Any] = Field(default_factory=dict)
     """Why the answer was written: question, flow, agent, model, session, checks run."""
-
-
-def confidence_of(report: Report) -> float | None:
-    """How sure the answer is, in [0, 1]: the weighed confidence of abstention where measured, else 1 - the score.
-
-    None for an answer that could not be checked.
-    """
-    if report.abstention is not None and report.abstention.confidence is not None:
-        return report.abstention.confidence
-    if report.status == "unverified" or report.hallucination_score is None:
-        return None
-    return 1.0 - report.hallucination_score
-
-
-def stakes_of(exchange: Exchange, config: GuardConfig) -> Stakes:
-    """What depends on the answer: what its flow or caller says, else the settings."""
-    return exchange.stakes or config.severity.stakes
-
-
-def risk_of(report: Report, exchange: Exchange, config: GuardConfig) -> float:
-    """stakes * (1 - confidence), in [0, 1]; a confidence that was not measured counts nothing."""
-    assert config.escalation is not None
-    weight = float(getattr(config.escalation.stakes, stakes_of(exchange, config)))
-    return weight * (1.0 - (confidence_of(report) or 0.0))
-
-
-def tier_of(risk: float, config: GuardConfig) -> ReviewTier | None:
-    """The tier for a risk; None if it is below them all."""
-    assert config.escalation is not None
-    tiers = config.escalation.tiers
-    names: tuple[ReviewTier, ...] = ("blocking", "synchronous", "asynchronous")
-    return next((name for name in names if risk > getattr(tiers, name)), None)
 
 
 def leaving_text(report: Report, exchange: Exchange) -> str:

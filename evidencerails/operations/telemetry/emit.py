@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from evidencerails import __version__
 from evidencerails.errors import traceback_summary
-from evidencerails.operations.telemetry.trace import CheckRecord, LlmCallRecord, Trace
 from evidencerails.report import Report, reason_code, text_hash
+from evidencerails.trace import CheckRecord, LlmCallRecord, Trace
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from evidencerails.operations.telemetry.emit import emit, has_provider
-from evidencerails.operations.telemetry.trace import Trace
+from evidencerails.trace import Trace
 
 MAX_WAITING_TURNS = 256
 """Turns whose traces wait; beyond that the oldest are emitted without NeMo's parent."""

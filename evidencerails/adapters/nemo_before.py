@@ -1,56 +1,65 @@
-"""The input rail `check answerability`: a question that the evidence cannot answer never reaches the model."""
+"""What runs before there is an answer: the input rail `check answerability` and the action `grounded_answer`."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nemoguardrails.actions.actions import ActionResult
 from nemoguardrails.actions.rail_outcome import RailDecision
 
+from evidencerails.adapters.nemo_action_call import ActionCall
 from evidencerails.adapters.nemo_calls import readable_messages
 from evidencerails.adapters.nemo_evidence import EvidenceSources, find_evidence
-from evidencerails.adapters.nemo_flags import is_set
-from evidencerails.adapters.nemo_outcome import ANSWER_KEY, Verdict, not_run
+from evidencerails.adapters.nemo_outcome import ANSWER_KEY, NOT_ACTIVATED, Verdict, not_run
+from evidencerails.adapters.nemo_plugin import NemoPlugin
+from evidencerails.adapters.nemo_rails import INPUT_RAIL, is_set
 from evidencerails.adapters.wording import ABSTAIN_MESSAGE, UNVERIFIED_MESSAGE, bot_message
 from evidencerails.errors import traceback_summary
 from evidencerails.exchange import Passage
 from evidencerails.mitigation.abstain import ABSTAIN_LEAD
 from evidencerails.report import Abstention
 
-if TYPE_CHECKING:
-    from evidencerails.adapters.nemo_action_call import ActionCall
-    from evidencerails.adapters.nemo_plugin import NemoPlugin, Rail
-
 log = logging.getLogger("evidencerails")
 
 ANSWERABILITY_VARIABLE = "answerability_report"
 """Context variable with the outcome as plain data."""
+GENERATION_VARIABLE = "grounded_generation"
+"""Context variable with claims, sources and what was quarantined, as plain data."""
 
 
-async def run_input_rail(rail: Rail, flag: Any, call: ActionCall, plugin: NemoPlugin) -> Any:
+async def run_input_rail(flag: Any, call: ActionCall, plugin: NemoPlugin) -> Any:
     """The verdict on the user's message; it runs unless the flag says no, since no flow comes before an input rail.
 
     What breaks it is decided by `on_unverified`, as for an answer that could not be checked.
     """
     if flag is not None and call.context.get(flag) is not None and not is_set(call.context[flag]):
-        return ActionResult(return_value=not_run("not_activated"), context_updates={})
+        return ActionResult(return_value=not_run(NOT_ACTIVATED), context_updates={})
     try:
-        found = await _found(call, plugin)
+        found = await plugin.guard.answerability(call.user_message, evidence=await _evidence_before(call, plugin))
     except Exception as error:  # boundary to the user's evidence and knowledge base: neither may break the turn
-        log.error("evidencerails: %s could not run: %s", rail.name, traceback_summary(error))
+        log.error("evidencerails: %s could not run: %s", INPUT_RAIL.flow, traceback_summary(error))
         return _unverified(error, plugin)
     plain = found.model_dump(mode="json")
-    log.info("evidencerails: %s: %s %s", rail.name, found.action, ", ".join(found.reasons))
+    log.info("evidencerails: %s: %s %s", INPUT_RAIL.flow, found.action, ", ".join(found.reasons))
     verdict = _verdict(found, plain, plugin)
     return ActionResult(return_value=verdict, context_updates={ANSWERABILITY_VARIABLE: plain})
 
 
-async def _found(call: ActionCall, plugin: NemoPlugin) -> Abstention:
-    return await plugin.guard.answerability(call.user_message, evidence=await evidence_before(call, plugin))
+async def grounded_answer(**given: Any) -> Any:
+    """The text of an answer from the evidence of the turn alone, in place of NeMo's own generation; what breaks is
+    answered as unverified, and never with the model's own words."""
+    call, plugin = ActionCall.injected(given)
+    try:
+        evidence = await _evidence_before(call, plugin)
+        answer = await plugin.guard.generate(call.user_message, evidence=evidence, llm=plugin.client(call.llm))
+    except Exception as error:  # boundary to evidence, knowledge base and model: none may break the turn
+        log.error("evidencerails: no grounded answer: %s", traceback_summary(error))
+        return ActionResult(return_value=bot_message(UNVERIFIED_MESSAGE, plugin.bot_messages), context_updates={})
+    return ActionResult(return_value=answer.text, context_updates={GENERATION_VARIABLE: answer.model_dump(mode="json")})
 
 
-async def evidence_before(call: ActionCall, plugin: NemoPlugin) -> list[Passage]:
+async def _evidence_before(call: ActionCall, plugin: NemoPlugin) -> list[Passage]:
     """The evidence of a turn before anything is generated.
 
     Raises:

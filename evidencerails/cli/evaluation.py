@@ -1,4 +1,4 @@
-"""`evidencerails eval`: how well methods find hallucinations in a data set, and what they cost."""
+"""`evidencerails eval` and `calibrate`: how well methods find hallucinations, and settings fitted to the outcome."""
 
 from __future__ import annotations
 
@@ -6,18 +6,31 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from evidencerails.cli.common import CONFIG, EXIT_UNVERIFIED, CliError, refuse_unwritable, write_json, write_text
+from evidencerails.cli.common import (
+    CONFIG,
+    EXIT_UNVERIFIED,
+    HTML_FILE,
+    CliError,
+    names_in,
+    one_of,
+    plain_table,
+    refuse_unwritable,
+    write_json,
+    write_text,
+)
 from evidencerails.cli.terminal import ProgressBar, console, say
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from evidencerails.evaluation.outcomes import Outcome
+    from evidencerails.evaluation.fitting import Calibration
     from evidencerails.evaluation.session import Plan
+
+SHOWN = ("n", "unverified", "f1", "balanced_accuracy", "auroc", "ece", "latency_ms_p50")
 
 
 def evaluate(
@@ -33,7 +46,7 @@ def evaluate(
     seed: int = typer.Option(0, "--seed", help="Of the sample and the intervals."),
     config: Path | None = CONFIG,
     json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write all metrics as JSON."),
-    html: Path | None = typer.Option(None, "--html", metavar="FILE", help="Write the report as one HTML page."),
+    html: Path | None = HTML_FILE,
     markdown: Path | None = typer.Option(None, "--markdown", metavar="FILE", help="Write the tables as Markdown."),
     run: Path | None = typer.Option(
         None,
@@ -52,14 +65,11 @@ def evaluate(
     evidencerails eval --dataset answers.jsonl --method grounding,claims --json metrics.json --html report.html
 
     Exit code: 0 done, 3 a method could verify no row at all, 2 wrong usage.
-    """  # fmt: skip
+    """
     from evidencerails.evaluation.session import comparisons
 
-    for file in (json_file, html, markdown, run):
-        if file is not None:
-            refuse_unwritable(file)
-    if origin not in ("files", "hub"):
-        raise CliError(f"--from is {origin!r}; expected files or hub")
+    refuse_unwritable(json_file, html, markdown, run)
+    one_of("--from", origin, ("files", "hub"))
     with _run_file(run, json_file or html or markdown) as run_file:
         plan = _plan(
             dataset, data, origin, method, run_file, sample=sample, seed=seed, concurrency=concurrency, fresh=fresh
@@ -92,22 +102,28 @@ def _plan(dataset: str, data: Path, origin: str, method: list[str], run_file: Pa
     from evidencerails.evaluation.methods import known
     from evidencerails.evaluation.session import Plan
 
-    names = [name.strip() for part in method for name in part.split(",") if name.strip()]
+    names = names_in(method)
     if not names:
         raise CliError("--method names no method; give checks or measures, as in --method grounding,nli")
     opened = Dataset.open(dataset, folder=data, origin=origin)  # type: ignore[arg-type]
     return Plan(dataset=opened, methods=known(names), run_file=run_file, **rest)
 
 
+def _require_libraries() -> None:
+    """Name missing packages now, not after the run."""
+    from evidencerails.evaluation.metrics import library
+
+    library("sklearn"), library("scipy")
+
+
 def _evaluated(plan: Plan, config: Path | None) -> dict[str, Any]:
     from evidencerails.adapters.nemo_watch import quiet
     from evidencerails.config import GuardConfig
     from evidencerails.evaluation.methods import for_evaluation
-    from evidencerails.evaluation.metrics import library
     from evidencerails.evaluation.session import evaluate
     from evidencerails.guard import Guard
 
-    library("sklearn"), library("scipy")  # missing packages are named now, not after the run
+    _require_libraries()
     guard = Guard(for_evaluation(GuardConfig.load(config)))  # before it is made: a guard opens its store at once
     progress = ProgressBar("evaluating")
 
@@ -115,10 +131,6 @@ def _evaluated(plan: Plan, config: Path | None) -> dict[str, Any]:
         if done:
             say(f"going on with a run of {done} outcomes")
         progress.start(total, done)
-
-    def step(outcome: Outcome | None) -> None:
-        if outcome is not None:
-            progress.step()
 
     try:
         with quiet():
@@ -143,30 +155,25 @@ def _write(
         from evidencerails.evaluation.runs import outcomes_in
 
         rows = plan.dataset.rows(sample=plan.sample, seed=plan.seed)
-        html.write_text(
-            page(results, worst_items(results["details"], outcomes_in(plan.run_file), rows)), encoding="utf-8"
-        )
+        write_text(html, page(results, worst_items(results["details"], outcomes_in(plan.run_file), rows)))
 
 
 def _print(results: dict[str, Any]) -> None:
-    from rich.table import Table
     from rich.text import Text
 
     from evidencerails.evaluation.report.wording import BASELINE_NAMES, SHORT, about, compared, conservative
     from evidencerails.evaluation.report.wording import shown as in_words
 
-    shown = ("n", "unverified", "f1", "balanced_accuracy", "auroc", "ece", "latency_ms_p50")
-    table = Table(show_edge=False, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    for name in shown:
-        table.add_column(SHORT.get(name, name), justify="right", no_wrap=True)
+    table = plain_table("method", *(SHORT.get(name, name) for name in SHOWN))
+    for column in table.columns[1:]:
+        column.justify = "right"
     for method, found in results["methods"].items():
-        table.add_row(Text(method), *(_cell(name, in_words(name, found.get(name))) for name in shown))
+        table.add_row(Text(method), *(_cell(name, in_words(name, found.get(name))) for name in SHOWN))
         if any("conservative" in metric for metric in found.values()):
-            second = (_cell(name, conservative(name, found.get(name))) for name in shown)
+            second = (_cell(name, conservative(name, found.get(name))) for name in SHOWN)
             table.add_row(Text("  unverified as wrong", style="dim"), *second)
     for baseline, found in results["baselines"].items():
-        cells = (_cell(name, in_words(name, found.get(name))) for name in shown)
+        cells = (_cell(name, in_words(name, found.get(name))) for name in SHOWN)
         table.add_row(Text(BASELINE_NAMES[baseline], style="dim"), *cells)
     out = console()
     out.print(Text(f"{results['run']['dataset']}: {about(results)}"))
@@ -181,3 +188,87 @@ def _cell(name: str, words: str) -> Text:
 
     value, _, interval = words.partition(" ")
     return Text(value) if not interval or name.startswith("latency") else Text(f"{value}\n{interval}")
+
+
+def calibrate(
+    run: Path = typer.Option(..., "--run", metavar="FILE", help="The --run file that `evidencerails eval` wrote."),
+    method: list[str] = typer.Option([], "--method", "-m", metavar="NAMES", help="Methods of the run. Default: all."),
+    out: Path = typer.Option(Path("calibration.yml"), "--out", "-o", metavar="FILE", help="Settings to write."),
+    calibrator: str = typer.Option(
+        "auto", "--calibrator", help="auto (cross-validated), temperature, platt, isotonic."
+    ),
+    lambda1: float = typer.Option(1.0, "--lambda1", min=0, help="Cost of the false abstention rate."),
+    lambda2: float = typer.Option(1.0, "--lambda2", min=0, help="Cost of the leak rate."),
+    target_precision: float | None = typer.Option(
+        None, "--target-precision", min=0, max=1, help="Threshold by this precision instead of costs."
+    ),
+    target_recall: float | None = typer.Option(
+        None, "--target-recall", min=0, max=1, help="Threshold by this recall instead of costs."
+    ),
+    held_out: float = typer.Option(
+        0.3, "--held-out", min=0.1, max=0.9, help="Share of the documents kept for judging."
+    ),
+    seed: int = typer.Option(0, "--seed", help="Of the split."),
+    gate: bool = typer.Option(
+        False, "--gate", help="Also write quality_gate.max_hallucination_score: answers above are blocked."
+    ),
+    json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write what was fitted as JSON."),
+    html: Path | None = typer.Option(None, "--html", metavar="FILE", help="Reliability before and after, as a page."),
+) -> int:
+    """Fit calibrators, an ensemble and a threshold on evaluated answers, and write the settings.
+
+    evidencerails calibrate --run metrics.rows.jsonl --out calibration.yml --html calibration.html
+
+    What is worse than before on held-out documents is refused. Exit code: 0 done, 2 wrong usage.
+    """
+    from evidencerails.evaluation.fitting import Wanted, as_yaml
+    from evidencerails.evaluation.fitting import calibrate as fit
+    from evidencerails.evaluation.report.page import calibration_page
+    from evidencerails.settings.calibration import CalibratorName
+
+    _require_libraries()
+    refuse_unwritable(out, json_file, html)
+    one_of("--calibrator", calibrator, ("auto", *get_args(CalibratorName)))
+    if target_precision is not None and target_recall is not None:
+        raise CliError("--target-precision and --target-recall exclude each other; give one")
+    kind: Any = None if calibrator == "auto" else calibrator
+    wanted = Wanted(kind=kind, false_abstention_cost=lambda1, leak_cost=lambda2, precision=target_precision,
+                    recall=target_recall, held_out=held_out, seed=seed, gate=gate)  # fmt: skip
+    found = fit(run, names_in(method), wanted)
+    write_text(out, as_yaml(found))
+    if json_file is not None:
+        write_json(json_file, _plain_calibration(found))
+    if html is not None:
+        write_text(html, calibration_page(found))
+    _print_calibration(found)
+    say(f"wrote {out}; see what it changes with: evidencerails eval --config {out} ...")
+    return 0
+
+
+def _plain_calibration(found: Calibration) -> dict[str, Any]:
+    fitted = [
+        {**one._asdict(), "settings": one.settings.model_dump(mode="json") if one.settings is not None else None}
+        for one in found.fitted
+    ]
+    return {"settings": found.settings, "fitted": fitted, "thresholds": found.thresholds, "rows": found.rows,
+            "held_out_rows": found.held_out_rows}  # fmt: skip
+
+
+def _print_calibration(found: Calibration) -> None:
+    from rich.text import Text
+
+    from evidencerails.evaluation.report.page import QUALITY, quality_names, threshold_row
+    from evidencerails.evaluation.report.wording import shown
+
+    quality = plain_table("method", "held out", *quality_names(), "what came of it")
+    quality.columns[-1].no_wrap = False
+    for one in found.fitted:
+        for word, side, what in (("before", one.before, ""), ("after", one.after, one.conclusion)):
+            cells = (shown(name, side[name], interval=False) for name in QUALITY)
+            quality.add_row(Text(one.name if word == "before" else ""), word, *cells, Text(what))
+    thresholds = plain_table("threshold of", "value", "false abstention", "leak", "precision")
+    for name, row in found.thresholds.items():
+        thresholds.add_row(*(Text(cell) for cell in threshold_row(name, row["held_out"])))
+    out = console()
+    for part in (quality, "", thresholds):
+        out.print(part)
