@@ -86,7 +86,7 @@ async def _classify(
     extracted: list[ExtractedClaim], exchange: Exchange, plan: Plan, context: CheckContext
 ) -> ClassifiedClaims:
     if plan.classifier is not None:
-        return await classify_by_model(extracted, plan.passages, context, plan.classifier)
+        return await classify_by_model(extracted, plan, context, plan.classifier)
     return await classify_offline(extracted, exchange, plan, context)
 
 

@@ -153,7 +153,7 @@ def _claims_a_call(settings: ClaimsSettings) -> int:
 
 
 async def _classified(
-    claims: Sequence[Statement], passages: Sequence[Passage], context: CheckContext, session: LlmSession
+    claims: Sequence[Statement], plan: Plan, context: CheckContext, session: LlmSession
 ) -> list[Judged]:
     """The model's label for each claim, in their order.
 
@@ -163,10 +163,10 @@ async def _classified(
     """
     is_alone = _claims_a_call(context.config.claims) == 1
     limit = NEAR_CHARACTERS if is_alone else MAX_PROMPT_CHARACTERS
-    judged = await _pass(range(len(claims)), claims, passages, context, session, number=1, limit=limit)
-    saw_all = not is_alone or fit_into(passages, limit)
+    judged = await _pass(range(len(claims)), claims, plan, context, session, number=1, limit=limit)
+    saw_all = not is_alone or fit_into(plan.passages, limit)
     again = [place for place, one in judged.items() if _needs_second_look(one, saw_all=saw_all)]
-    second = await _pass(again, claims, passages, context, session, number=2)
+    second = await _pass(again, claims, plan, context, session, number=2)
     judged |= {place: one for place, one in second.items() if one.is_trusted or not judged[place].is_trusted}
     return [judged[place] for place in range(len(claims))]
 
@@ -180,7 +180,7 @@ def _needs_second_look(one: Judged, *, saw_all: bool) -> bool:
 async def _pass(
     places: Sequence[int],
     claims: Sequence[Statement],
-    passages: Sequence[Passage],
+    plan: Plan,
     context: CheckContext,
     session: LlmSession,
     *,
@@ -189,14 +189,17 @@ async def _pass(
 ) -> dict[int, Judged]:
     if not places:
         return {}
-    settings = context.config.claims
+    settings, passages = context.config.claims, plan.passages
     is_batch = settings.calls == "batch"
     question: Question[Verdict] = Question(
         task="classify_claims_batch" if is_batch else "classify_claim",
         parse=_read_verdicts,
         schema=_VERDICT_SCHEMA,
         repair=_VERDICT_REPAIR,
-        extra=lambda texts: {"examples": examples_for(texts, settings.examples, is_alone=not is_batch)},
+        extra=lambda texts: {
+            "examples": examples_for(texts, settings.examples, is_alone=not is_batch),
+            "answer": plan.answer,
+        },
     )
     size = _claims_a_call(settings)
     note = SECOND_LOOK if number > 1 else ""
@@ -263,11 +266,11 @@ def _doubted(code: str, verdict: Verdict, quote: Quote) -> Judged:
 
 
 async def classify_by_model(
-    extracted: Sequence[ExtractedClaim], passages: Sequence[Passage], context: CheckContext, session: LlmSession
+    extracted: Sequence[ExtractedClaim], plan: Plan, context: CheckContext, session: LlmSession
 ) -> ClassifiedClaims:
     """The claims with the labels that the model gives them, as far as it can prove them."""
-    judged = await _classified(extracted, passages, context, session)
-    claims = await context.nli.run(_claims, extracted, judged, passages, session.client.model)
+    judged = await _classified(extracted, plan, context, session)
+    claims = await context.nli.run(_claims, extracted, judged, plan.passages, session.client.model)
     scores = [claim.score for claim in claims if claim.score is not None]
     task = "classify_claims_batch" if context.config.claims.calls == "batch" else "classify_claim"
     method = f"{session.client.model}+{context.prompts.version(task)}"
@@ -290,7 +293,7 @@ async def second_opinion(
     if not places:
         return changed, 0
     asked = [ExtractedClaim(claims[n].text, claims[n].span, claims[n].span) for n in places]
-    judged = await _classified(asked, plan.passages, context, judge)
+    judged = await _classified(asked, plan, context, judge)
     found = await context.nli.run(_claims, asked, judged, plan.passages, judge.client.model)
     for place, one, claim in zip(places, judged, found, strict=True):
         if one.is_trusted or claims[place].label not in UNSUPPORTED:

@@ -9,10 +9,14 @@ from evidencerails.checks.grounding import readable_evidence
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.report import CheckResult, Claim
 from evidencerails.text.claims import ExtractedClaim, extract_claims
-from evidencerails.verdict.hypotheses import lacks_its_question
+from evidencerails.verdict.hypotheses import lacks_its_question, question_of
 
 if TYPE_CHECKING:
     from evidencerails.llm.session import LlmSession
+
+
+MAX_ANSWER_CHARACTERS = 8_000
+"""Of a longer answer only so much is shown to a judge beside its claims."""
 
 
 class Plan(NamedTuple):
@@ -30,6 +34,8 @@ class Plan(NamedTuple):
     """The model that is asked about claims which NLI leaves unsure."""
     result: CheckResult | None = None
     """What to answer at once, because nothing can be checked."""
+    answer: str = ""
+    """Question and answer, for a judge to see what a claim refers to."""
 
 
 class ClassifiedClaims(NamedTuple):
@@ -70,10 +76,17 @@ async def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
             return _stop(readable.reason, extracted)
         classifier = named
         extractor = extractor or (named if settings.extractor == "auto" else None)
+    answer = _question_and_answer(exchange)
     if classifier is not None:
-        return Plan(extracted, exchange.evidence, (), extractor, classifier)
+        return Plan(extracted, exchange.evidence, (), extractor, classifier, answer=answer)
     judge = named if settings.classifier == "auto" else None
-    return Plan(extracted, readable.passages, readable.unread, extractor, None, judge)
+    return Plan(extracted, readable.passages, readable.unread, extractor, None, judge, answer=answer)
+
+
+def _question_and_answer(exchange: Exchange) -> str:
+    question = question_of(exchange.user_input)
+    answer = exchange.response.strip()[:MAX_ANSWER_CHARACTERS]
+    return f"Question: {question}\nAnswer: {answer}" if question else f"Answer: {answer}"
 
 
 def _that_say_something(extracted: list[ExtractedClaim], user_input: str) -> list[ExtractedClaim]:
