@@ -295,7 +295,7 @@ def cheapest(labels: Bools, scores: Floats, false_abstention: float, leak: float
     each = thresholds(labels, scores)
     costs = np.array([false_abstention * one.false_abstention_rate + leak * one.leak_rate for one in each])
     best = np.flatnonzero(np.isclose(costs, costs.min()))
-    return each[best[len(best) // 2]]
+    return each[int(best[len(best) // 2])]
 
 
 def for_recall(labels: Bools, scores: Floats, wanted: float) -> Threshold:

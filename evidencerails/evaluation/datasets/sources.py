@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -31,7 +32,8 @@ FILE, JOINED = "@file", "@joined"
 """Fields that reading adds to a record: its file's name without ending, and the record of a file beside it."""
 
 
-class Flat(NamedTuple):
+@dataclass(frozen=True)
+class Flat:
     """A format in which each record is one response with a label."""
 
     response: str
@@ -57,7 +59,8 @@ class Flat(NamedTuple):
         )
 
 
-class Pairs(NamedTuple):
+@dataclass(frozen=True)
+class Pairs:
     """A task of HaluEval, where each record has a right and a hallucinated text: two rows."""
 
     task: str
