@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.citations.answer import Citation, CitedAnswer, CitedStatement, read_answer
 from evidencerails.checks.citations.findings import (
+    citation_metrics,
     idle_finding,
     misquoted_finding,
     nonexistent_finding,
     not_entailed_finding,
     uncited_finding,
 )
-from evidencerails.checks.citations.measures import citation_metrics
 from evidencerails.checks.citations.quotations import is_verbatim, likeness
 from evidencerails.checks.citations.sources import Sources
 from evidencerails.checks.citations.verification import Question, Verification, claims_of, verify

@@ -7,9 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evidencerails.checks.citations.mark_authors import REPORTING
-from evidencerails.checks.citations.mark_types import Mark
-from evidencerails.checks.citations.marks import hidden_text
+from evidencerails.checks.citations.marks import REPORTING, Mark, hidden_text
 from evidencerails.exchange import Span
 from evidencerails.text.claimable import clean
 from evidencerails.text.claims import ExtractedClaim, extract_claims, first_verb

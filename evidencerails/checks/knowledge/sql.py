@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.checks.knowledge.base import (
     Answer,
     Lookup,
+    SettingsSource,
     fits,
     folded,
     known_parts,
@@ -25,7 +27,6 @@ from evidencerails.checks.knowledge.base import (
     same,
     shown,
 )
-from evidencerails.checks.knowledge.threads import Threads
 from evidencerails.errors import KnowledgeError, MissingExtraError, SettingsError
 from evidencerails.settings.knowledge import SourceSettings
 from evidencerails.settings.paths import existing_file
@@ -41,7 +42,7 @@ MAX_SEARCHED = 20_000
 """Rows that one search for near misses compares."""
 
 
-class SqlSource:
+class SqlSource(SettingsSource):
     """A table of a database. It is inspected when it is first asked, so the app starts while the database is down.
 
     Args:
@@ -53,11 +54,7 @@ class SqlSource:
     """
 
     def __init__(self, name: str, settings: SourceSettings, folders: Sequence[Path] = ()) -> None:
-        self.name = name
-        self.priority = settings.priority
-        self.is_complete = settings.is_complete
-        self._settings = settings
-        self._threads = Threads()
+        super().__init__(name, settings)
         self._lock = threading.Lock()
         self._reflected: Table | None = None
         self._is_full_text = False
@@ -65,25 +62,22 @@ class SqlSource:
 
     async def lookup(self, lookup: Lookup) -> Answer | None:
         """See `KnowledgeSource.lookup`."""
-        return await self._threads.run(lambda: self._find(lookup), timeout_s=self._settings.timeout_s)
+        return await self._in_thread(lambda: self._find(lookup))
 
     async def near(self, lookup: Lookup) -> tuple[str, ...]:
         """See `KnowledgeSource.near`."""
-        return await self._threads.run(lambda: self._near(lookup), timeout_s=self._settings.timeout_s)
+        return await self._in_thread(lambda: self._near(lookup))
 
     def _find(self, lookup: Lookup) -> Answer | None:
         table = self._table()
-        fields = self._part_columns(table)
+        fields = part_columns(self._settings.fields, self._column(table).key)
         parts = known_parts(lookup, fields)
         if lookup.parts and not parts:
             return None
-        for where in self._conditions(table, lookup, parts):
+        for where in self._conditions(table, lookup, parts, fields):
             for record in self._rows(table, where):
-                if (
-                    fits(record, parts, fields)
-                    if parts
-                    else self._is_it(plain(record[self._column(table).key]), lookup)
-                ):
+                value = plain(record[self._column(table).key])
+                if fits(record, parts, fields) if parts else self._is_it(value, lookup):
                     return Answer(True, shown(record))
         return Answer(False)
 
@@ -92,17 +86,18 @@ class SqlSource:
             return f" {folded(lookup.text)} " in f" {folded(found)} "
         return same(found, lookup)
 
-    def _conditions(self, table: Table, lookup: Lookup, parts: Mapping[str, str]) -> list[Any]:
+    def _conditions(
+        self, table: Table, lookup: Lookup, parts: Mapping[str, str], fields: Mapping[str, str]
+    ) -> list[Any]:
         """What to search for, one after the other: rows that may be it, to be compared in full."""
         from sqlalchemy import String, and_, cast, func
 
-        fields = self._part_columns(table)
-        if self._is_full_text:
-            wanted = {fields[name]: value for name, value in parts.items()} or {self._column(table).key: lookup.text}
-            return [and_(*(table.c[column].bool_op("MATCH")(_phrase(value)) for column, value in wanted.items()))]
-        if parts:
-            return [and_(*(_contains(table.c[fields[n]], value) for n, value in parts.items()))]
         column = self._column(table)
+        wanted = [(table.c[fields[name]], value) for name, value in parts.items()]
+        if self._is_full_text:
+            return [and_(*(one.bool_op("MATCH")(_phrase(value)) for one, value in wanted or [(column, lookup.text)]))]
+        if parts:
+            return [and_(*(_contains(one, value) for one, value in wanted))]
         if lookup.is_folded:
             return [func.lower(cast(column, String)) == lookup.text.lower(), _contains(column, lookup.text)]
         value = _as_column_type(column, lookup.text)
@@ -121,7 +116,7 @@ class SqlSource:
         from sqlalchemy import String, cast, select
 
         table = self._table()
-        fields = self._part_columns(table)
+        fields = part_columns(self._settings.fields, self._column(table).key)
         parts = known_parts(lookup, fields)
         columns = [table.c[fields[name]] for name in parts] or [self._column(table)]
         wanted = " ".join(parts.values()) or lookup.text
@@ -136,9 +131,6 @@ class SqlSource:
                 if near:
                     return tuple(map(shown, near))
         return ()
-
-    def _part_columns(self, table: Table) -> dict[str, str]:
-        return part_columns(self._settings.fields, self._column(table).key)
 
     def _column(self, table: Table) -> Column[Any]:
         return table.c[self._settings.field] if self._settings.field else next(iter(table.c))
@@ -155,17 +147,19 @@ class SqlSource:
         with self._lock:
             if self._reflected is not None:
                 return self._reflected
-            name, schema = str(self._settings.table), None
-            try:
-                table = Table(name, MetaData(), autoload_with=self._engine)
-            except NoSuchTableError:
-                schema, dot, name = name.partition(".")
-                if not dot:
-                    raise KnowledgeError(f"no_table: the database has no table {schema!r}") from None
-                try:
-                    table = Table(name, MetaData(), schema=schema, autoload_with=self._engine)
-                except NoSuchTableError:
-                    raise KnowledgeError(f"no_table: the database has no table {schema}.{name}") from None
+            name = str(self._settings.table)
+            schema, _, inner = name.rpartition(".")
+            tables = [(name, None), (inner, schema)] if schema else [(name, None)]
+            table = None
+            for own, of_schema in tables:
+                with suppress(NoSuchTableError):
+                    table = (
+                        table
+                        if table is not None
+                        else Table(own, MetaData(), schema=of_schema, autoload_with=self._engine)
+                    )
+            if table is None:
+                raise KnowledgeError(f"no_table: the database has no table {name!r}")
             wanted = [*self._settings.fields.values(), *([self._settings.field] if self._settings.field else [])]
             for column in wanted:
                 if column not in table.c:

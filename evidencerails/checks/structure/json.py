@@ -12,8 +12,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-Path = tuple["str | int", ...]
-"""Keys and indexes from the root of a value to one part of it."""
+from evidencerails.checks.structure.violations import Path, Violation
 
 MAX_DIGITS = 400
 """A longer number is one that no consumer can hold."""
@@ -27,16 +26,6 @@ _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
-class Slip(NamedTuple):
-    """Something in the writing of JSON that the standard does not allow."""
-
-    violation: str
-    start: int
-    end: int
-    message: str
-    path: Path | None = None
-
-
 class Place(NamedTuple):
     """Where a part of the JSON stands: its value, and the beginning of its key if it has one."""
 
@@ -45,19 +34,17 @@ class Place(NamedTuple):
     end: int
 
 
-class Reading(NamedTuple):
-    """What was read."""
+class FoundJson(NamedTuple):
+    """One value in a text, or what was meant to be one."""
 
-    value: Any
-    is_read: bool
-    slips: tuple[Slip, ...] = ()
+    start: int
+    end: int
+    slips: tuple[Violation, ...] = ()
+    """What in the writing the standard does not allow."""
+    is_read: bool = False
+    value: Any = None
     text: str = ""
-    """The text that was read in the end, as long as the original."""
-
-
-def pointer(path: Path) -> str:
-    """The JSON pointer (RFC 6901) of a path; empty for the root."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    """The text that was read in the end; offsets in it are those in the original."""
 
 
 def extent(text: str, start: int) -> tuple[int | None, int]:
@@ -77,27 +64,26 @@ def extent(text: str, start: int) -> tuple[int | None, int]:
     return None, deepest
 
 
-def read_json(text: str, start: int, end: int) -> Reading:
+def read_json(text: str, start: int, end: int) -> FoundJson:
     """The JSON value that is `text[start:end]`.
 
     Trailing commas, comments, words of Python, NaN and keys given twice are noted, and the value is read all the same;
     with duplicate keys the last one counts. Anything else is `invalid_json` at the place where reading stopped.
     """
-    body, slips = text[start:end], []
+    body = text[start:end]
+    slips: list[Violation] = []
     notes: set[str] = set()
     try:
         value = _loads(body, notes)
     except ValueError as first:
-        repaired, found = _repaired(body)
+        body, slips = _repaired(body, start)
         try:
-            value = _loads(repaired, notes)
+            value = _loads(body, notes)
         except ValueError:
-            return Reading(None, False, (_broken(first, text, start, end),))
-        slips = [slip._replace(start=slip.start + start, end=slip.end + start) for slip in found]
-        body = repaired
+            return FoundJson(start, end, (_broken(first, text, start, end),))
     if notes:
-        slips += [slip for slip in _noted(body, start) if slip.violation in notes]
-    return Reading(value, True, tuple(slips), text[:start] + body)
+        slips += [slip for slip in _noted(body, start) if slip.name in notes]
+    return FoundJson(start, end, tuple(slips), True, value, text[:start] + body)
 
 
 def _loads(body: str, notes: set[str]) -> Any:
@@ -127,50 +113,52 @@ def _loads(body: str, notes: set[str]) -> Any:
     return json.loads(body, parse_int=integer, parse_float=real, parse_constant=constant, object_pairs_hook=pairs)
 
 
-def _broken(error: ValueError, text: str, start: int, end: int) -> Slip:
+def _broken(error: ValueError, text: str, start: int, end: int) -> Violation:
     at = start + min(getattr(error, "pos", 0), end - start)
     message = getattr(error, "msg", str(error))
     line = text.count("\n", 0, at) + 1
-    return Slip("invalid_json", at, min(at + 1, end), f"{message} at character {at}, line {line}")
+    return Violation("invalid_json", f"{message} at character {at}, line {line}", start=at, end=min(at + 1, end))
 
 
-def _repaired(body: str) -> tuple[str, list[Slip]]:
+def _repaired(body: str, offset: int) -> tuple[str, list[Violation]]:
     """The text with slips that leave no doubt put right, each by as many characters, and the slips."""
-    slips, parts, last = [], [], 0
-    for found in _SLIP.finditer(body):
-        if found.lastgroup is None:
-            continue
-        if found.lastgroup == "comma":
-            name, message, new = "trailing_comma", "a comma before a closing bracket", " "
-        elif found.lastgroup == "comment":
-            name, message, new = "comment", "a comment", " " * len(found[0])
-        else:
+    slips: list[Violation] = []
+
+    def put_right(found: re.Match[str]) -> str:
+        if found["comma"]:
+            name, message, new = "trailing_comma", "a comma before a closing bracket", ""
+        elif found["comment"]:
+            name, message, new = "comment", "a comment", ""
+        elif found["word"]:
             new = _PYTHON_WORDS[found[0]]
             name, message = "python_literal", f"{found[0]} instead of {new}"
-            new = new.ljust(len(found[0]))
-        slips.append(Slip(name, found.start(), found.end(), message))
-        parts += [body[last : found.start()], new]
-        last = found.end()
-    return "".join([*parts, body[last:]]), slips
+        else:
+            return found[0]
+        slips.append(Violation(name, message, start=found.start() + offset, end=found.end() + offset))
+        return new.ljust(len(found[0]))
+
+    return _SLIP.sub(put_right, body), slips
 
 
-def _noted(body: str, offset: int) -> Iterator[Slip]:
+def _noted(body: str, offset: int) -> Iterator[Violation]:
     """Keys given twice, NaN and numbers without end, with their places."""
-    seen: dict[Path, set[str]] = {}
+    seen: set[Path] = set()
     for path, place in walk(body, 0):
         if path and isinstance(path[-1], str):
-            keys = seen.setdefault(path[:-1], set())
-            if path[-1] in keys:
+            if path in seen:
                 message = f"the key {path[-1][:80]!r} is given twice"
-                yield Slip("duplicate_key", place.first + offset, place.end + offset, message, path)
-            keys.add(path[-1])
-        written = body[place.start : min(place.end, place.start + MAX_DIGITS + 2)]
+                yield Violation("duplicate_key", message, path, "", place.first + offset, place.end + offset)
+            seen.add(path)
+        written, message = body[place.start : min(place.end, place.start + MAX_DIGITS + 2)], ""
         if written in _CONSTANTS:
-            message = f"{written} is no JSON"
-            yield Slip("not_a_number", place.start + offset, place.end + offset, message, path)
+            name, message = "not_a_number", f"{written} is no JSON"
         elif written[0] in "-0123456789" and _is_too_large(written):
-            message = f"a number of {place.end - place.start} characters that no consumer can hold"
-            yield Slip("number_too_large", place.start + offset, place.end + offset, message, path)
+            name, message = (
+                "number_too_large",
+                f"a number of {place.end - place.start} characters that no consumer can hold",
+            )
+        if message:
+            yield Violation(name, message, path, "", place.start + offset, place.end + offset)
 
 
 def _is_too_large(written: str) -> bool:
