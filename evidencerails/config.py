@@ -17,11 +17,18 @@ from evidencerails.report import Redaction
 from evidencerails.settings.base import Section
 from evidencerails.settings.calibration import CalibrationSettings
 from evidencerails.settings.citations import CitationSettings, GranularitySettings, RootCauseSettings
-from evidencerails.settings.claims import MAX_SAMPLES, ClaimsSettings, ConsistencySettings
+from evidencerails.settings.claims import (
+    MAX_SAMPLES,
+    ClaimsSettings,
+    ConsistencySettings,
+    EvidencePlace,
+    EvidenceSettings,
+    ExposeSettings,
+    GroundingSettings,
+)
 from evidencerails.settings.escalation import EscalationSettings
-from evidencerails.settings.evidence import EvidencePlace, EvidenceSettings, ExposeSettings, GroundingSettings
 from evidencerails.settings.knowledge import KnowledgeSettings
-from evidencerails.settings.llm import BudgetSettings, CacheSettings, LlmEndpoint, LlmSettings
+from evidencerails.settings.llm import BudgetSettings, CacheSettings, LlmEndpoint, LlmSettings, NliSettings
 from evidencerails.settings.logic import LogicSettings
 from evidencerails.settings.mitigation import (
     AbstentionSettings,
@@ -33,7 +40,6 @@ from evidencerails.settings.mitigation import (
     VerificationSettings,
 )
 from evidencerails.settings.monitoring import MonitoringSettings
-from evidencerails.settings.nli import NliSettings
 from evidencerails.settings.policies import CHECKS, FINDERS, Rule, When
 from evidencerails.settings.problems import nearest, problems
 from evidencerails.settings.reading import read_settings

@@ -68,8 +68,6 @@ class StructureSettings(Section):
     """What the response as a text may be, where it is not JSON."""
     fields: tuple[FieldRule, ...] = ()
     """Enums, patterns and ranges of single places, beside a schema or without one."""
-    variable: str = "response_schema"
-    """Context variable inside NeMo that may hold the schema of one response."""
     on_multiple: Literal["refuse", "each", "last"] = "refuse"
     """Several different JSON values: a violation, each must fit, or only the last counts."""
     surrounding_text: Literal["allow", "refuse"] = "allow"
@@ -82,14 +80,6 @@ class StructureSettings(Section):
     """Seconds for one match of a pattern; beyond, the response is unverified."""
     timeout_s: float = Field(default=10.0, gt=0)
     """Seconds for the whole check; beyond, the response is unverified."""
-
-    @field_validator("variable")
-    @classmethod
-    def _without_dollar(cls, value: str) -> str:
-        name = value.removeprefix("$")
-        if not name.isidentifier():
-            raise ValueError("expected the name of a context variable")
-        return name
 
     @field_validator("model")
     @classmethod

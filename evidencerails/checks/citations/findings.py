@@ -79,7 +79,7 @@ _NOT_ENTAILED = {
 }
 
 
-def idle_finding(citation: Citation, one: Verification) -> Finding:
+def idle_finding(citation: Citation) -> Finding:
     """A citation beside others that adds nothing: the claim stands without it, and it supports no part of it."""
     reason = "the claim stands by its other sources; one that is named here supports no part of it"
     return _finding(NON_ENTAILING, citation.span, reason, score=None, severity="low")

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from evidencerails.checks.structure.json import Place, walk
-from evidencerails.checks.structure.violations import Path
 from evidencerails.exchange import Span
+from evidencerails.text.json_places import Path, Place, walk
 
 CITATION_KEYS = ("citations", "citation", "source_refs", "source_ref", "sources", "references", "cited_sources")
 CLAIM_KEYS = ("claim_text", "statement", "claim", "text", "answer", "response", "content", "sentence")

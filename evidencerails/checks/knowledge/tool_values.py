@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evidencerails.checks.structure.violations import Path, pointer
+from evidencerails.checks.structure.violations import pointer
 from evidencerails.exchange import ToolCall
+from evidencerails.text.json_places import Path
 
 MAX_DEPTH = 64
 """Deeper nested arguments are not looked into; the calls are then unverified."""

@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.structure.find import Found, find_json
-from evidencerails.checks.structure.json import FoundJson, Place, walk
+from evidencerails.checks.structure.json import FoundJson
 from evidencerails.checks.structure.rules import Rules, rules_of, violations_of_text, violations_of_value
 from evidencerails.checks.structure.schema import SchemaProblem, canonical, time_limit
-from evidencerails.checks.structure.violations import Path, Violation, pointer
+from evidencerails.checks.structure.violations import Violation, pointer
 from evidencerails.exchange import Exchange, Span
 from evidencerails.measures.json_fields import Field, json_fields
 from evidencerails.measures.self_consistency import field_report
 from evidencerails.report import CheckResult, CheckStatus, Finding
 from evidencerails.settings.structure import StructureSettings
+from evidencerails.text.json_places import Path, Place, walk
 
 MAX_CHARACTERS = 5_000_000
 """A longer response is a violation."""

@@ -1,4 +1,4 @@
-"""JSON in a text: its value, what is wrong with its writing, and where each part of it stands.
+"""JSON in a text: its value, and what is wrong with its writing.
 
 All is linear in the length of the text, and nothing recurses: depth is measured before the value is read.
 """
@@ -12,11 +12,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from evidencerails.checks.structure.violations import Path, Violation
+from evidencerails.checks.structure.violations import Violation
+from evidencerails.text.json_places import Path, walk
 
 MAX_DIGITS = 400
 """A longer number is one that no consumer can hold."""
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+|"', re.DOTALL)
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|"', re.DOTALL)
 _SLIP = re.compile(
     r'"(?:[^"\\]|\\.)*"|(?P<comma>,)(?=\s*[}\]])|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<word>\b(?:True|False|None)\b)|"',
@@ -24,14 +24,6 @@ _SLIP = re.compile(
 )
 _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
-
-
-class Place(NamedTuple):
-    """Where a part of the JSON stands: its value, and the beginning of its key if it has one."""
-
-    first: int
-    start: int
-    end: int
 
 
 class FoundJson(NamedTuple):
@@ -163,49 +155,3 @@ def _noted(body: str, offset: int) -> Iterator[Violation]:
 
 def _is_too_large(written: str) -> bool:
     return len(written.partition("e")[0]) > MAX_DIGITS or math.isinf(float(written))
-
-
-class _Open:
-    """An object or list whose closing bracket has not come yet."""
-
-    def __init__(self, path: Path, is_object: bool, first: int, start: int) -> None:
-        self.path, self.is_object, self.first, self.start = path, is_object, first, start
-        self.index = 0
-        self.key: str | None = None
-        self.key_start = 0
-
-    def child(self, start: int) -> tuple[Path, int]:
-        """Path and first character of the value that begins at `start`."""
-        if self.is_object:
-            return (*self.path, self.key or ""), self.key_start
-        return (*self.path, self.index), start
-
-
-def walk(text: str, start: int) -> Iterator[tuple[Path, Place]]:
-    """Path and place of every part of a value that is known to be JSON, inner ones first."""
-    stack: list[_Open] = []
-    for token in _TOKEN.finditer(text, start):
-        sign, at = token[0], token.start()
-        top = stack[-1] if stack else None
-        if sign in "{[":
-            path, first = top.child(at) if top else ((), at)
-            stack.append(_Open(path, sign == "{", first, at))
-        elif sign in "}]":
-            if top is None:
-                return
-            yield top.path, Place(top.first, top.start, token.end())
-            stack.pop()
-            if not stack:
-                return
-        elif sign == ",":
-            if top is not None:
-                top.index, top.key = top.index + 1, None
-        elif sign == ":":
-            continue
-        elif top is not None and top.is_object and top.key is None:
-            top.key, top.key_start = json.loads(sign), at
-        else:
-            path, first = top.child(at) if top else ((), at)
-            yield path, Place(first, at, token.end())
-            if top is None:
-                return

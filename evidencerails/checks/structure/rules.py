@@ -13,7 +13,6 @@ import yaml
 
 from evidencerails.checks.structure.schema import Compiled, SchemaProblem, compiled
 from evidencerails.checks.structure.violations import (
-    Path,
     Violation,
     cut_short,
     shown,
@@ -22,6 +21,7 @@ from evidencerails.checks.structure.violations import (
 )
 from evidencerails.errors import SettingsError
 from evidencerails.settings.structure import FieldRule, StructureSettings, ValueRule
+from evidencerails.text.json_places import Path
 
 
 class ValueModel(NamedTuple):

@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from evidencerails.checks.structure.schema import pattern_found
-
-Path = tuple["str | int", ...]
-"""Keys and indexes from the root of a value to one part of it."""
+from evidencerails.text.json_places import Path
 
 NAMES = {
     "missing_field": "required dependentRequired dependencies",
