@@ -204,8 +204,7 @@ def _prepare_structure(app: Any, config: GuardConfig) -> None:
     if not settings.has_rules and "check structure" in _our_flows(app.config):
         log.warning(
             "evidencerails: check structure has no schema, model or rule in the settings (structure: ...): only "
-            "answers with a schema in $%s are checked",
-            settings.variable,
+            "answers with a schema in $response_schema are checked"
         )
 
 

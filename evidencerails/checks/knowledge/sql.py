@@ -141,34 +141,32 @@ class SqlSource(SettingsSource):
         Raises:
             KnowledgeError: there is no such table or column.
         """
-        from sqlalchemy import MetaData, Table
-        from sqlalchemy.exc import NoSuchTableError
-
         with self._lock:
-            if self._reflected is not None:
-                return self._reflected
-            name = str(self._settings.table)
-            schema, _, inner = name.rpartition(".")
-            tables = [(name, None), (inner, schema)] if schema else [(name, None)]
-            table = None
-            for own, of_schema in tables:
-                with suppress(NoSuchTableError):
-                    table = (
-                        table
-                        if table is not None
-                        else Table(own, MetaData(), schema=of_schema, autoload_with=self._engine)
-                    )
-            if table is None:
-                raise KnowledgeError(f"no_table: the database has no table {name!r}")
-            wanted = [*self._settings.fields.values(), *([self._settings.field] if self._settings.field else [])]
-            for column in wanted:
-                if column not in table.c:
-                    raise KnowledgeError(
-                        f"no_column: table {name!r} has no column {column!r}; its columns: {', '.join(table.c.keys())}"
-                    )
-            self._is_full_text = _is_full_text(self._engine, name)
-            self._reflected = table
-            return table
+            if self._reflected is None:
+                name = str(self._settings.table)
+                table = _reflected(self._engine, name)
+                own = [self._settings.field] if self._settings.field else []
+                for column in (*self._settings.fields.values(), *own):
+                    if column not in table.c:
+                        known = ", ".join(table.c.keys())
+                        raise KnowledgeError(
+                            f"no_column: table {name!r} has no column {column!r}; its columns: {known}"
+                        )
+                self._is_full_text = _is_full_text(self._engine, name)
+                self._reflected = table
+            return self._reflected
+
+
+def _reflected(engine: Engine, name: str) -> Table:
+    """The table of this name; where there is none, "schema.table" is read as the table of a schema."""
+    from sqlalchemy import MetaData, Table
+    from sqlalchemy.exc import NoSuchTableError
+
+    schema, _, inner = name.rpartition(".")
+    for own, of_schema in ((name, None), (inner, schema)) if schema else ((name, None),):
+        with suppress(NoSuchTableError):
+            return Table(own, MetaData(), schema=of_schema, autoload_with=engine)
+    raise KnowledgeError(f"no_table: the database has no table {name!r}")
 
 
 def _is_full_text(engine: Engine, table: str) -> bool:
