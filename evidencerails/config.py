@@ -17,11 +17,16 @@ from evidencerails.report import Redaction
 from evidencerails.settings.base import Section
 from evidencerails.settings.calibration import CalibrationSettings
 from evidencerails.settings.citations import CitationSettings, GranularitySettings, RootCauseSettings
-from evidencerails.settings.claims import MAX_SAMPLES, ClaimsSettings, ConsistencySettings
+from evidencerails.settings.claims import (
+    ClaimsSettings,
+    ConsistencySettings,
+    EvidenceSettings,
+    ExposeSettings,
+    GroundingSettings,
+)
 from evidencerails.settings.escalation import EscalationSettings
-from evidencerails.settings.evidence import EvidencePlace, EvidenceSettings, ExposeSettings, GroundingSettings
 from evidencerails.settings.knowledge import KnowledgeSettings
-from evidencerails.settings.llm import BudgetSettings, CacheSettings, LlmEndpoint, LlmSettings
+from evidencerails.settings.llm import BudgetSettings, CacheSettings, LlmEndpoint, LlmSettings, NliSettings
 from evidencerails.settings.logic import LogicSettings
 from evidencerails.settings.mitigation import (
     AbstentionSettings,
@@ -33,8 +38,7 @@ from evidencerails.settings.mitigation import (
     VerificationSettings,
 )
 from evidencerails.settings.monitoring import MonitoringSettings
-from evidencerails.settings.nli import NliSettings
-from evidencerails.settings.policies import CHECKS, FINDERS, Rule, When
+from evidencerails.settings.policies import CHECKS, Rule, When
 from evidencerails.settings.problems import nearest, problems
 from evidencerails.settings.reading import read_settings
 from evidencerails.settings.scoring import (
@@ -56,32 +60,24 @@ from evidencerails.settings.tools import ToolsSettings
 __all__ = [
     "CHECKS",
     "DEFAULT_MEASURE_WEIGHTS",
-    "FINDERS",
-    "MAX_SAMPLES",
     "MEASURES",
-    "Activation",
     "BudgetSettings",
     "CacheSettings",
     "CascadeSettings",
     "ClaimsSettings",
     "CompositeWeights",
     "ConsistencySettings",
-    "EvidencePlace",
     "EvidenceSettings",
-    "ExposeSettings",
     "GroundingSettings",
     "GuardConfig",
     "LlmEndpoint",
     "LlmSettings",
     "MeasureName",
     "NliSettings",
-    "OnUnverified",
     "RiskSettings",
-    "Rule",
     "ScoringSettings",
     "SeverityWeights",
     "When",
-    "read_settings",
 ]
 
 OnUnverified = Literal["allow", "warn", "escalate", "block", "raise"]

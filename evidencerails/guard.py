@@ -85,7 +85,7 @@ class Guard:
         """Where `knowledge` and `tools` look things up."""
         if self.config.claims.examples:
             load_examples(self.config.claims.examples)  # a bad file is found now, not at the first answer
-        if self.config.structure.schema_file or self.config.structure.model:
+        if self.config.structure.has_rules:
             from evidencerails.checks.structure.rules import load_rules
 
             load_rules(self.config.structure)  # so is a bad schema or model

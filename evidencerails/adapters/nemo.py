@@ -181,7 +181,7 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ch
 
     async def completed(exchange: Exchange) -> Exchange:
         if rail.check == "structure":
-            return with_schema(exchange, call.context, plugin.config.structure)
+            return with_schema(exchange, call.context)
         if not _needs_evidence(rail, plugin):
             return exchange
         found = await _evidence(call, request, plugin)

@@ -182,27 +182,31 @@ def with_remedy(report: Report, settings: EvidenceSettings) -> Report:
     return report.model_copy(update={"checks": {**report.checks, **checks}, "reason": reason})
 
 
+SCHEMA_VARIABLE = "response_schema"
+"""Context variable that may hold the schema of one answer."""
+
+
 def lacks_schema(context: Mapping[str, Any], settings: StructureSettings) -> bool:
     """True if nothing says what the answer should look like."""
-    return not settings.has_rules and not context.get(settings.variable)
+    return not settings.has_rules and not context.get(SCHEMA_VARIABLE)
 
 
-def with_schema(exchange: Exchange, context: Mapping[str, Any], settings: StructureSettings) -> Exchange:
+def with_schema(exchange: Exchange, context: Mapping[str, Any]) -> Exchange:
     """The exchange with the schema of the context variable, if there is one.
 
     Raises:
         InputError: the variable holds neither an object nor the JSON of one.
     """
-    value = context.get(settings.variable)
+    value = context.get(SCHEMA_VARIABLE)
     if not value:
         return exchange
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"${settings.variable} is no JSON: {error}") from None
+            raise InputError(f"${SCHEMA_VARIABLE} is no JSON: {error}") from None
     if not isinstance(value, Mapping):
-        raise InputError(f"${settings.variable} must be a JSON Schema, an object; got {type(value).__name__}")
+        raise InputError(f"${SCHEMA_VARIABLE} must be a JSON Schema, an object; got {type(value).__name__}")
     return exchange.model_copy(update={"response_schema": dict(value)})
 
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evidencerails.checks.base import CheckContext
+from evidencerails.checks.knowledge.asking import verdicts as ask
 from evidencerails.checks.knowledge.base import KnowledgeSource, Lookup, Verdict, plain
 from evidencerails.checks.knowledge.check import near_quote
 from evidencerails.checks.knowledge.tool_values import Value, values_of
-from evidencerails.checks.structure.json import pointer
-from evidencerails.checks.structure.schema import Compiled, compiled
-from evidencerails.checks.structure.schema_clock import Clock, SchemaProblem
+from evidencerails.checks.structure.schema import Compiled, SchemaProblem, compiled, time_limit
+from evidencerails.checks.structure.violations import pointer
 from evidencerails.errors import DID_YOU_MEAN
 from evidencerails.exchange import Exchange, ToolCall
 from evidencerails.report import Category, CheckResult, CheckStatus, Finding, Origin, Quote, Severity
@@ -141,7 +141,13 @@ def check_form(calls: Sequence[ToolCall], tools: Sequence[Mapping[str, Any]], bu
     form = _Form([], [])
     if not known:
         form.unknown.append("no_tools: which tools there are is not known; give 'tools' or tools.definitions")
-    clock = Clock.start(budget_s, PATTERN_TIMEOUT_S)
+    with time_limit(budget_s, PATTERN_TIMEOUT_S):
+        _check_calls(calls, known, form)
+    form.unknown[:] = list(dict.fromkeys(form.unknown))
+    return form
+
+
+def _check_calls(calls: Sequence[ToolCall], known: Mapping[str, Mapping[str, Any]], form: _Form) -> None:
     schemas: dict[str, Compiled | str | None] = {}
     for place, call in enumerate(calls):
         if call.arguments_error:
@@ -158,9 +164,7 @@ def check_form(calls: Sequence[ToolCall], tools: Sequence[Mapping[str, Any]], bu
         if isinstance(schema, str):
             form.unknown.append(f"tool {call.name!r}: {schema}")
         elif schema is not None and not call.arguments_error:
-            _check_arguments(place, call, schema, clock, form)
-    form.unknown[:] = list(dict.fromkeys(form.unknown))
-    return form
+            _check_arguments(place, call, schema, form)
 
 
 def _unknown_tool(place: int, call: ToolCall, known: tuple[str, ...]) -> Violation:
@@ -182,9 +186,9 @@ def _schema_of(tool: Mapping[str, Any]) -> Compiled | str | None:
         return str(problem)
 
 
-def _check_arguments(place: int, call: ToolCall, schema: Compiled, clock: Clock, form: _Form) -> None:
+def _check_arguments(place: int, call: ToolCall, schema: Compiled, form: _Form) -> None:
     try:
-        errors = list(schema.errors(call.arguments, clock))
+        errors = schema.errors(call.arguments)
     except SchemaProblem as problem:
         form.unknown.append(f"tool {call.name!r}: {str(problem).replace('structure.timeout_s', 'tools.budget_s')}")
         return
@@ -236,7 +240,7 @@ async def _check_values(calls: Sequence[ToolCall], context: CheckContext, budget
     verdicts: dict[tuple[tuple[KnowledgeSource, ...], Lookup], Verdict] = {}
     for asked, lookups in by_sources.items():
         left_s = max(0.0, deadline - time.monotonic())
-        for lookup, verdict in (await sources.asker.verdicts(lookups, left_s)).items():
+        for lookup, verdict in (await ask(lookups, left_s)).items():
             verdicts[asked, lookup] = verdict
     unknown = list(found.problems)
     count = 0

@@ -257,8 +257,7 @@ def _unmet_needs(source: Source, rails: Sequence[Rail], settings: GuardConfig) -
         remedy = "name sources and entities under custom_data.evidencerails.knowledge, or take the flow out"
         yield Problem("error", "no_sources", message, remedy)
     if "structure" in checks and not settings.structure.has_rules:
-        variable = settings.structure.variable
-        message = f"'check structure' has no schema: only answers of a turn with ${variable} are checked"
+        message = "'check structure' has no schema: only answers of a turn with $response_schema are checked"
         yield Problem("note", "no_schema", message, "give one under custom_data.evidencerails.structure")
     flows = ", ".join(repr(rail.flow) for rail in rails if rail.needs_evidence)
     if flows and not gives_evidence(source.config, source.texts):

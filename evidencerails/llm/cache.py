@@ -36,6 +36,8 @@ KEY_FORMAT = 1
 PURGE_EVERY = 100
 """A disk cache throws out what has expired once in so many writes, first at the first one."""
 _LOCK_WAIT_S = 2.0
+MAX_ENTRIES = 10_000
+"""Entries kept; the oldest go first."""
 
 
 class ReplyCache(Protocol):
@@ -157,8 +159,8 @@ def cache_from_settings(settings: CacheSettings) -> ReplyCache | None:
     if settings.backend == "off":
         return None
     if settings.backend == "memory":
-        return MemoryCache(settings.max_entries, settings.ttl_s)
-    return DiskCache(str(settings.path), settings.ttl_s, settings.max_entries)
+        return MemoryCache(MAX_ENTRIES, settings.ttl_s)
+    return DiskCache(str(settings.path), settings.ttl_s, MAX_ENTRIES)
 
 
 async def ask_cached(

@@ -70,11 +70,11 @@ def install(app: Any, settings: StructureSettings) -> bool:
     Raises:
         SettingsError: the schema of the settings cannot be used.
     """
-    from evidencerails.checks.structure.rules import rules_of
-    from evidencerails.checks.structure.schema_clock import SchemaProblem
+    from evidencerails.checks.structure.rules import load_rules
+    from evidencerails.checks.structure.schema import SchemaProblem
 
+    rules = load_rules(settings)
     try:
-        rules = rules_of(settings)
         schema = rules.root_schema if rules else {}
     except SchemaProblem as problem:
         raise SettingsError(f"structure: {problem}") from None

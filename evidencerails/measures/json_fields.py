@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from evidencerails.text.json_answers import items_of, members_of, skip_space
+from evidencerails.text.json_places import Path, walk
 
 _FENCED = re.compile(r"\s*(?:```[\w+-]*[ \t]*\n)?(.*?)(?:```)?\s*", re.DOTALL)
-_DECODER = json.JSONDecoder()
 
 
 class Field(NamedTuple):
@@ -30,9 +28,18 @@ def json_fields(text: str) -> list[Field] | None:
         return None
     try:
         json.loads(body[1])
-        return list(_walk(text, skip_space(text, body.start(1)), "", None))
     except (ValueError, RecursionError):
         return None
+    parts = ((path, place, text[place.start : place.end]) for path, place in walk(text, body.start(1)))
+    return [
+        Field(_dotted(path), json.loads(written), place.first, place.end)
+        for path, place, written in parts
+        if written[0] not in "{["
+    ]
+
+
+def _dotted(path: Path) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
 def same_value(value: Any) -> str:
@@ -42,16 +49,3 @@ def same_value(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return json.dumps(int(value))
     return json.dumps(value)
-
-
-def _walk(text: str, place: int, path: str, start: int | None) -> Iterator[Field]:
-    """Fields of the value at `place`; the text was read by `json` before, so its grammar needs no checking."""
-    if text[place] == "{":
-        for member in members_of(text, place):
-            yield from _walk(text, member.value, f"{path}.{member.key}".lstrip("."), member.start)
-    elif text[place] == "[":
-        for number, item in enumerate(items_of(text, place)):
-            yield from _walk(text, item, f"{path}[{number}]", None)
-    else:
-        value, end = _DECODER.raw_decode(text, place)
-        yield Field(path, value, place if start is None else start, end)

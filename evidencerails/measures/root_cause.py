@@ -20,6 +20,8 @@ from evidencerails.measures.lexical import content_of
 from evidencerails.report import Cause, CheckResult, Finding, RootCause
 from evidencerails.settings.citations import RootCauseSettings
 
+MIN_ATTENTION = 0.4
+"""Attention below which evidence counts as overlooked, as a share of what the ends of the context get."""
 MAX_EXPLAINED = 50
 """Findings of a response that get causes; a long list has the same ones."""
 RELEVANT = 0.35
@@ -147,7 +149,7 @@ def _context_overflow(signs: _Signs) -> Iterable[Cause]:
     if place is None or not (signs.is_against_evidence or signs.finding.label == "partially_supported"):
         return
     at = signs.view.position_of(place, signs.settings.context_tokens)
-    if at.attention < signs.settings.min_attention:
+    if at.attention < MIN_ATTENTION:
         yield _cause(
             "context_overflow",
             1.0 - at.attention,

@@ -42,6 +42,8 @@ QUOTE_ENTAILMENT = 0.5
 REFUTED_SCORE = 0.97
 """Score of a refuted claim, that of a claim which a judge calls contradicted; set by hand."""
 
+MIN_CONSISTENCY = 0.5
+"""Probability from which an independent answer upholds a claim that it supports, or refutes one it contradicts."""
 _YES_OR_NO = re.compile(
     r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|isn't|aren't|wasn't|didn't|doesn't)\b",
     re.IGNORECASE,
@@ -164,7 +166,7 @@ async def _compared(
     readings = await read_claims([candidate.claim.text], [passage], context.nli, settings)
     verdict = await context.nli.run(judged_reading, readings.claims[0], model, settings)
     reason = f"the independent answer leaves the claim {verdict.label}, score {verdict.verdict.score:.2f}"
-    outcome = _outcome(verdict.label, verdict.verdict.score, context.config.verification.min_consistency)
+    outcome = _outcome(verdict.label, verdict.verdict.score)
     found = {"answer": answer.answer.strip(), "outcome": outcome, "evidence": (quote,)}
     return _unanswered(candidate, reason, question).model_copy(update=found)
 
@@ -192,10 +194,10 @@ def _not_milder(one: VerifiedClaim, contradicted: set[tuple[int, int]]) -> Verif
     return one.model_copy(update={"outcome": "unanswered", "reason": reason})
 
 
-def _outcome(label: Label, unsupported_score: float, min_consistency: float) -> Verified:
-    if label == "supported" and 1.0 - unsupported_score >= min_consistency:
+def _outcome(label: Label, unsupported_score: float) -> Verified:
+    if label == "supported" and 1.0 - unsupported_score >= MIN_CONSISTENCY:
         return "upheld"
-    return "refuted" if label == "contradicted" and unsupported_score >= min_consistency else "unanswered"
+    return "refuted" if label == "contradicted" and unsupported_score >= MIN_CONSISTENCY else "unanswered"
 
 
 def _unanswered(candidate: Candidate, reason: str, question: str = "") -> VerifiedClaim:

@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from evidencerails.llm.session import LlmSession
 
 TASK = "rewrite_sentences"
+MAX_GROWTH = 2.0
+"""How many times longer a sentence may become."""
 ROOM = 60
-"""Characters that a sentence may grow in any case, beyond `max_growth`."""
+"""Characters that a sentence may grow in any case, beyond `MAX_GROWTH`."""
 MIN_KEPT_CLAIM = 0.5
 """P(entailment) of the new sentence for a supported claim of the old one, below which that claim counts as lost."""
 MAX_NOVELTY = 0.5
@@ -161,8 +163,7 @@ async def refusal(
         return "nothing_left: the correction takes the whole answer away"
     if _no_longer_answers(pieces, texts, exchange):
         return "no_answer: the correction takes out what the question asks for, and puts nothing in its place"
-    growth = context.config.regeneration.max_growth
-    problem = await context.nli.run(_first_problem, pieces, texts, exchange, growth)
+    problem = await context.nli.run(_first_problem, pieces, texts, exchange)
     return problem or await _lost_claim(pieces, texts, claims, context)
 
 
@@ -188,9 +189,7 @@ def _rest(pieces: Sequence[Piece], texts: Mapping[int, str]) -> str:
     return "".join(piece.text for place, piece in enumerate(pieces) if place not in texts)
 
 
-def _first_problem(
-    pieces: Sequence[Piece], texts: Mapping[int, str], exchange: Exchange, max_growth: float
-) -> str | None:
+def _first_problem(pieces: Sequence[Piece], texts: Mapping[int, str], exchange: Exchange) -> str | None:
     labels = (f"[{p.id}] [{number}] {p.source or ''}" for number, p in enumerate(exchange.evidence, start=1))
     given = "\n".join([exchange.user_input, exchange.response, *(p.text for p in exchange.evidence), *labels])
     others = [s.text for s in split_sentences(_rest(pieces, texts)) if len(s.text) >= 20]
@@ -198,7 +197,7 @@ def _first_problem(
     evidence = "\n".join(p.text for p in exchange.evidence)
     for place, text in texts.items():
         old = pieces[place].text
-        if len(text) > max_growth * len(old) + ROOM:
+        if len(text) > MAX_GROWTH * len(old) + ROOM:
             return f"grown: a sentence of {len(old)} characters became {len(text)}"
         if ("\n" in text and "\n" not in old) or len(split_sentences(text)) > max(1, len(split_sentences(old))):
             return "grown: a sentence became several"

@@ -64,11 +64,15 @@ EVENTS = _described(
 )
 
 
+MAX_DEPTH = 64
+"""Deepest nesting of a request's JSON."""
+
+
 class _StrictRequest(Request):
     """A request whose JSON is read by our parser."""
 
     async def json(self) -> Any:
-        return await parsed(await self.body(), max_depth=self.app.state.guard.config.service.max_depth)
+        return await parsed(await self.body(), max_depth=MAX_DEPTH)
 
 
 class StrictRoute(APIRoute):

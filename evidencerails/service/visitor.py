@@ -30,6 +30,8 @@ VISITOR = "local"
 """Name in the cookie of a service without keys: it only carries the token against forged forms."""
 MIN_SECRET = 32
 MAX_FORM_FIELDS = 64
+SESSION_S = 12 * 3600
+"""How long a dashboard login lasts."""
 
 
 class Sessions:
@@ -49,7 +51,7 @@ class Sessions:
         self._cookies = URLSafeTimedSerializer(secret, salt="session")
         self._forms = Signer(secret, salt="form")
         self._keys = keys
-        self.lasts_s = round(settings.session_hours * 3600)
+        self.lasts_s = SESSION_S
 
     def cookie_of(self, key: ApiKey | None) -> str:
         """A new cookie for the holder of a key, or for a visitor of a service without keys."""

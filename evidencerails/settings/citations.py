@@ -31,8 +31,6 @@ class RootCauseSettings(Section):
 
     context_tokens: int = Field(default=8_000, ge=1)
     """Tokens of context that the generator reads reliably; beyond, evidence in the middle may be lost."""
-    min_attention: float = Field(default=0.4, ge=0.0, le=1.0)
-    """Attention below which evidence counts as overlooked, as a share of what the ends of the context get."""
     training_cutoff: datetime.date | None = None
     """Date up to which the generator knows the world; unset: staleness of its knowledge is never named."""
     max_evidence_age_days: int | None = Field(default=None, ge=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, WithJsonSchema, field_validator, model_validator
 
@@ -11,7 +11,6 @@ from evidencerails.settings.base import Section, regular_expression
 from evidencerails.settings.problems import nearest
 
 SourceKind = Literal["jsonl", "csv", "sqlalchemy", "http", "callable", "knowledge_base"]
-SOURCE_KINDS: tuple[SourceKind, ...] = get_args(SourceKind)
 NEEDED_KEYS: dict[SourceKind, tuple[str, ...]] = {
     "jsonl": ("path",),
     "csv": ("path",),

@@ -86,8 +86,6 @@ class RegenerationSettings(Section):
 
     max_rounds: int = Field(default=2, ge=1, le=10)
     """Attempts; it also stops when an attempt leaves as many flagged claims as before."""
-    max_growth: float = Field(default=2.0, ge=1.0)
-    """How many times longer a sentence may become; an attempt beyond that is refused."""
     fallback: RepairFallback = "auto"
     """What a repair that fails becomes. `auto`: escalate where that is set up, else block."""
 
@@ -101,8 +99,6 @@ class VerificationSettings(Section):
     """Expected severity from which a claim is verified; above 0.5 the two further calls are worth their cost."""
     max_claims: int = Field(default=20, ge=1)
     """Claims verified for one answer, the most severe first; all of them share the two calls."""
-    min_consistency: float = Field(default=0.5, ge=0.0, le=1.0)
-    """Probability from which an independent answer upholds a claim that it supports, or refutes one it contradicts."""
 
 
 class ConfidenceWeights(Section):

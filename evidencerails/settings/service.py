@@ -44,12 +44,8 @@ class ServiceSettings(Section):
     """YAML file with further keys: a list like `keys`."""
     session_secret_env: str = "EVIDENCERAILS_SESSION_SECRET"
     """Environment variable with the secret that signs dashboard sessions; unset: a new one at each start."""
-    session_hours: float = Field(default=12.0, gt=0)
-    """How long a dashboard login lasts."""
     max_body_bytes: int = Field(default=2 * 1024 * 1024, ge=1024)
     """Longest request body."""
-    max_depth: int = Field(default=64, ge=4, le=200)
-    """Deepest nesting of a request's JSON."""
     max_items: int = Field(default=100, ge=1)
     """Items of one batch, and passages, samples or messages of one check."""
     max_concurrency: int = Field(default=32, ge=1)

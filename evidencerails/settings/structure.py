@@ -68,34 +68,18 @@ class StructureSettings(Section):
     """What the response as a text may be, where it is not JSON."""
     fields: tuple[FieldRule, ...] = ()
     """Enums, patterns and ranges of single places, beside a schema or without one."""
-    variable: str = "response_schema"
-    """Context variable inside NeMo that may hold the schema of one response."""
     on_multiple: Literal["refuse", "each", "last"] = "refuse"
     """Several different JSON values: a violation, each must fit, or only the last counts."""
     surrounding_text: Literal["allow", "refuse"] = "allow"
     """Whether text or a code fence around the JSON is allowed."""
-    formats: bool = True
-    """Whether `format` is checked: date, date-time, time, email, ipv4, ipv6, uri, uuid."""
     constrain: Literal["off", "response_format", "structured_outputs", "guided_json", "nvext", "ollama"] = "off"
     """Send the schema to the model that writes the response, in this parameter of its provider."""
     min_agreement: float | None = Field(default=None, ge=0.0, le=1.0)
     """Agreement of the samples on a field below which it is a finding; unset: it is only reported."""
-    max_characters: int = Field(default=5_000_000, ge=1)
-    """A longer response is a violation."""
-    max_depth: int = Field(default=64, ge=1, le=100)
-    """Deeper nested JSON is a violation."""
     pattern_timeout_s: float = Field(default=0.5, gt=0)
     """Seconds for one match of a pattern; beyond, the response is unverified."""
     timeout_s: float = Field(default=10.0, gt=0)
     """Seconds for the whole check; beyond, the response is unverified."""
-
-    @field_validator("variable")
-    @classmethod
-    def _without_dollar(cls, value: str) -> str:
-        name = value.removeprefix("$")
-        if not name.isidentifier():
-            raise ValueError("expected the name of a context variable")
-        return name
 
     @field_validator("model")
     @classmethod
@@ -111,14 +95,6 @@ class StructureSettings(Section):
         given = ["schema", *given] if self.json_schema is not None else given
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} are both set; a response has one of them")
-        if self.json_schema is not None:
-            from evidencerails.checks.structure.schema import compiled
-            from evidencerails.checks.structure.schema_clock import SchemaProblem
-
-            try:
-                compiled(self.json_schema, formats=self.formats)
-            except SchemaProblem as problem:
-                raise ValueError(f"schema: {problem}") from None
         return self
 
     @property

@@ -252,7 +252,6 @@ def _is_subject(subject: str) -> bool:
 
 # ---- several predicates of one subject
 
-_PASSIVE = re.compile(r"\b(?:is|are|was|were|has been|have been|had been)\s+(?:\w+ly\s+)?$", re.IGNORECASE)
 _BY_SOMETHING = re.compile(
     rf"^{_ADVERB}?(\w+ed|built|sold|made|written|held|found|lost|won|led|taken|given)\s+(?:by|in|on|during|at)\b",
     re.IGNORECASE,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evidencerails.exchange import Span
+from evidencerails.text.json_places import Path, walk
 
 MAX_DEPTH = 40
 """Deeper JSON is no answer that anyone reads; it is left to the rules for text."""
@@ -22,8 +23,6 @@ _FENCED = re.compile(r"```[ \t]*(?:json\w*)?[ \t]*\n(?P<body>\s*[\[{].*?)\n?[ \t
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
 _UNIT = re.compile(r" (mm|cm|m|km|mg|g|kg|ml|l|mph|percent|usd|eur|gbp|seconds|minutes|hours|days|years)$")
 """Unit at the end of a key: "length_m"."""
-_DECODER = json.JSONDecoder()
-_SPACE = re.compile(r"\s*")
 
 
 class Field(NamedTuple):
@@ -47,112 +46,64 @@ def json_parts(text: str) -> list[Span]:
 
 
 def _has_object(text: str) -> bool:
+    return _objects(text) is not None
+
+
+def _objects(text: str) -> Any:
+    """The object, or the list that has one; None for any other text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
+        return None
+    is_list_of_some = isinstance(value, list) and any(isinstance(item, dict) for item in value)
+    return value if isinstance(value, dict) or is_list_of_some else None
 
 
 def fields_of(text: str) -> list[Field]:
     """The fields of a JSON text that have a value, in order; empty for anything but an object or a list of objects."""
-    if not _has_object(text):
+    value = _objects(text)
+    if value is None:
         return []
-    try:
-        return _gathered(list(_fields(text, skip_space(text, 0), "", 0)))
-    except RecursionError:
+    places = dict(walk(text, 0))
+    if max(map(len, places)) > MAX_DEPTH:
         return []
-
-
-def _gathered(fields: list[Field]) -> list[Field]:
-    """At most `MAX_FIELDS`, neighbours together."""
+    fields = [Field(words, places[path].first, places[path].end) for words, path in _fields(value, (), "")]
     size = -(-len(fields) // MAX_FIELDS) or 1
     groups = (fields[first : first + size] for first in range(0, len(fields), size))
     return [Field("; ".join(field.text for field in group), group[0].start, group[-1].end) for group in groups]
 
 
-def skip_space(text: str, at: int) -> int:
-    """The place of what follows white space."""
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
-
-
-class Member(NamedTuple):
-    """A member of an object, by its places in the text."""
-
-    key: str
-    start: int
-    value: int
-    """Where the value begins."""
-    end: int
-
-
-def _fields(text: str, at: int, owner: str, depth: int) -> Iterator[Field]:
-    if depth > MAX_DEPTH:
-        raise RecursionError(f"JSON of more than {MAX_DEPTH} levels")
-    if text[at] == "[":
-        for start in items_of(text, at):
-            if text[start] in "[{":
-                yield from _fields(text, start, owner, depth + 1)
+def _fields(value: Any, path: Path, owner: str) -> Iterator[tuple[str, Path]]:
+    """Wording and place of each value of an object, or of the objects of a list."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            if isinstance(item, (dict, list)):
+                yield from _fields(item, (*path, index), owner)
         return
-    members = list(members_of(text, at))
-    name = _name(text, members) or owner
-    for member in members:
-        yield from _values(text, member, member.value, name, depth)
+    name = next((own for key, own in value.items() if _NAMING.search(key) and _is_name(own)), owner)
+    for key, member in value.items():
+        yield from _values(member, (*path, key), _words(key), name)
 
 
-def _values(text: str, member: Member, at: int, name: str, depth: int) -> Iterator[Field]:
-    if text[at] == "[":
-        for start in items_of(text, at):
-            yield from _values(text, member._replace(start=start), start, name, depth + 1)
-    elif text[at] == "{":
-        yield from _fields(text, at, f"{name} {_words(member.key)}".strip(), depth + 1)
-    else:
-        value, end = _DECODER.raw_decode(text, at)
-        if value is None or value == "" or (isinstance(value, str) and not any(map(str.isalnum, value))):
-            return
-        key, shown = _words(member.key), value if isinstance(value, str) else json.dumps(value)
+def _values(value: Any, path: Path, key: str, name: str) -> Iterator[tuple[str, Path]]:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _values(item, (*path, index), key, name)
+    elif isinstance(value, dict):
+        yield from _fields(value, path, f"{name} {key}".strip())
+    elif value is not None and (not isinstance(value, str) or any(map(str.isalnum, value))):
+        shown = value if isinstance(value, str) else json.dumps(value)
         if isinstance(value, (int, float)) and (unit := _UNIT.search(key)):
             key, shown = key[: unit.start()], f"{shown} {unit[1]}"
-        yield Field(f"{'' if shown == name else name} {key}: {shown}".strip(), member.start, end)
-
-
-def members_of(text: str, at: int) -> Iterator[Member]:
-    """The members of the object that begins at `at`."""
-    at = skip_space(text, at + 1)
-    while text[at] != "}":
-        start = at
-        key, at = _DECODER.raw_decode(text, at)
-        value = skip_space(text, skip_space(text, at) + 1)  # behind the colon
-        _, end = _DECODER.raw_decode(text, value)
-        yield Member(key, start, value, end)
-        at = skip_space(text, end)
-        if text[at] == ",":
-            at = skip_space(text, at + 1)
-
-
-def items_of(text: str, at: int) -> Iterator[int]:
-    """Where the items of the list that begins at `at` begin."""
-    at = skip_space(text, at + 1)
-    while text[at] != "]":
-        yield at
-        _, end = _DECODER.raw_decode(text, at)
-        at = skip_space(text, end)
-        if text[at] == ",":
-            at = skip_space(text, at + 1)
+        yield f"{'' if shown == name else name} {key}: {shown}".strip(), path
 
 
 _NAMING = re.compile(r"(?:name|title|subject|entity|label)$|^(?:product|person|company|city|country)$", re.IGNORECASE)
+"""Keys under which an object says what it is called."""
 
 
-def _name(text: str, members: list[Member]) -> str:
-    """What the object calls itself: the text of its first naming key."""
-    for member in members:
-        if text[member.value] == '"' and _NAMING.search(member.key):
-            value = _DECODER.raw_decode(text, member.value)[0]
-            if value.strip() and len(value.split()) <= MAX_NAME_WORDS:
-                return str(value)
-    return ""
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value.split()) <= MAX_NAME_WORDS
 
 
 def _words(key: str) -> str:

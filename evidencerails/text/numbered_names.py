@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from evidencerails.text.temporal import ORDINALS
+
 Style = Literal["roman", "digits", "ordinal", "short"]
 
-_ORDINALS = """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
-    fifteenth sixteenth seventeenth eighteenth nineteenth twentieth""".split()  # noqa: SIM905
-_ORDINAL = rf"(?:\d{{1,3}}(?:st|nd|rd|th)|(?i:{'|'.join(_ORDINALS)}))\b"
+_ORDINAL = rf"(?:\d{{1,3}}(?:st|nd|rd|th)|(?i:{'|'.join(ORDINALS)}))\b"
 _ROMAN = r"(?:X{1,3}(?:IX|IV|V?I{0,3})|IX|IV|V?I{1,3}|V)\b"
 _CLASSES = (
     r"(?:chapter|part|type|phase|volume|act|section|stage|grade|article|level|class|title|book|category|appendix)"
@@ -78,8 +78,8 @@ def _style(written: str) -> Style:
 
 def _value(written: str) -> int:
     bare = written.lower().removeprefix("the ").strip()
-    if bare in _ORDINALS:
-        return _ORDINALS.index(bare) + 1
+    if bare in ORDINALS:
+        return ORDINALS.index(bare) + 1
     if digits := re.sub(r"\D", "", bare):
         return int(digits)
     return _roman(bare.upper())

@@ -6,11 +6,35 @@ In: a text. Out: `TemporalExpression`s with a normalised value and offsets; `val
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from evidencerails.text.number_words import NUMBER_WORDS, ONES, TEENS, TENS
-from evidencerails.text.offsets import Offsets, masked
+ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+TEENS = tuple(
+    "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()  # noqa: SIM905
+)
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+NUMBER_WORDS = {
+    "zero": 0,
+    **{word: value for value, word in enumerate((*ONES, *TEENS), 1)},
+    **{word: 10 * value for value, word in enumerate(TENS, 2)},
+}
+"""Value of each word."""
+ORDINALS = tuple(
+    """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
+    sixteenth seventeenth eighteenth nineteenth twentieth""".split()  # noqa: SIM905
+)
+Offsets = tuple[int, int]
+
+
+def masked(text: str, taken: Iterable[Offsets]) -> str:
+    """The text with the taken parts blanked out, offsets unchanged."""
+    pieces, last = [], 0
+    for start, end in sorted(taken):
+        if start >= last:
+            pieces += [text[last:start], "\x00" * (end - start)]
+            last = end
+    return "".join([*pieces, text[last:]])
 
 
 class TemporalExpression(NamedTuple):
@@ -34,9 +58,7 @@ _MONTH = (
 )
 _YEAR = r"(?P<year>1\d{3}|20\d{2})"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
-_CENTURY_WORDS = """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
-    fourteenth
-    fifteenth sixteenth seventeenth eighteenth nineteenth twentieth twenty-first""".split()  # noqa: SIM905
+_CENTURY_WORDS = (*ORDINALS, "twenty-first")
 _DOUBTFUL_MONTHS = frozenset("may march mar jan dec oct sep sept nov jun jul apr aug feb".split())  # noqa: SIM905
 _UNITS_OF_TIME = r"(?:second|minute|hour|day|night|week|weekend|month|quarter|season|year|decade|century)"
 _NOT_A_YEAR = re.compile(

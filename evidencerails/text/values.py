@@ -6,9 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from evidencerails.text.number_words import NUMBER_WORDS
-from evidencerails.text.offsets import Offsets, masked
-from evidencerails.text.temporal import TemporalExpression, temporal_expressions
+from evidencerails.text.temporal import (
+    NUMBER_WORDS,
+    ORDINALS,
+    Offsets,
+    TemporalExpression,
+    masked,
+    temporal_expressions,
+)
 
 QuantityKind = Literal["count", "percent", "money", "measure", "ordinal", "score", "vague"]
 
@@ -74,8 +79,6 @@ _SCALE = {
     "b": 1e9,
 }
 _SCALE |= {"trillion": 1e12, "tn": 1e12, "dozen": 12.0, "lakh": 1e5, "crore": 1e7}
-_ORDINALS = """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
-    fifteenth sixteenth seventeenth eighteenth nineteenth twentieth""".split()  # noqa: SIM905
 _PARTS = {"half": 0.5, "halves": 0.5, "third": 1 / 3, "quarter": 0.25, "fifth": 0.2, "sixth": 1 / 6, "tenth": 0.1}
 _NUMBER_WORD = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _WORD_NUMBER = (
@@ -85,7 +88,7 @@ _WORD_NUMBER = (
 _QUANTITY = re.compile(
     rf"(?P<score>(?<![\w.,$£€-])\d{{1,3}}\s?[-–]\s?\d{{1,3}}(?![\w-]|[.,]\d))"
     rf"|\b(?P<vague>dozens|scores|hundreds|thousands|millions|billions)\s(?:of\b|more\b)"
-    rf"|\b(?P<ordinal>\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(_ORDINALS)})\b(?!\s(?:of\sthe\s\w+\s(?:people|residents|"
+    rf"|\b(?P<ordinal>\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(ORDINALS)})\b(?!\s(?:of\sthe\s\w+\s(?:people|residents|"
     rf"voters)))"
     rf"|(?:(?P<currency>[$£€¥]|(?:US|A|C|HK|NZ)\$)\s?)?(?P<digits>(?<![\w.])(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?)"
     rf"(?:[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|dozen|lakh|crore|mn|bn|tn|[mkb](?=[\s.,;)]|$))\b)?"
@@ -238,7 +241,7 @@ def _is_metres(text: str, match: re.Match[str]) -> bool:
 
 def _ordinal(text: str, match: re.Match[str]) -> Quantity | None:
     word = match["ordinal"].lower()
-    value = float(_ORDINALS.index(word) + 1) if word in _ORDINALS else float(re.sub(r"\D", "", word))
+    value = float(ORDINALS.index(word) + 1) if word in ORDINALS else float(re.sub(r"\D", "", word))
     return Quantity("ordinal", value, "", False, *match.span())
 
 

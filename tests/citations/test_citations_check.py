@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evidencerails import Guard
-from evidencerails.checks.citations.violations import CLASSES
+from evidencerails.checks.citations.findings import CLASSES
 from evidencerails.errors import SettingsError
 from evidencerails.settings.violations import VIOLATIONS
 

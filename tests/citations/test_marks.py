@@ -188,6 +188,6 @@ def test_spellings() -> None:
 )
 def test_reading_is_linear_in_the_length(piece: str) -> None:
     find_marks(piece * 50, SOURCES.knows)
-    started = time.perf_counter()
+    started = time.process_time()
     find_marks(piece * 20_000, SOURCES.knows)
-    assert time.perf_counter() - started < 5.0
+    assert time.process_time() - started < 5.0

@@ -344,7 +344,7 @@ def test_an_endpoint_answers_by_what_it_gives() -> None:
     with endpoint(answers) as (url, _):
         source = http(url + "/u?q={value}", results="hits", field="id")
         assert [found(source, value(v)) for v in ("a1", "b2", "c3")] == [True, False, False]
-        assert asyncio.run(source.near(value("c3"))) == ("c33",)
+        assert ask(source, value("c3")) == Answer(False, near=("c33",))
         for no_answer in ("d4", "e5", "f6", "g7", "h8", "i9", "j0", "big"):
             with pytest.raises(KnowledgeError, match=r"bad_status|bad_answer"):
                 ask(source, value(no_answer))

@@ -186,12 +186,6 @@ def test_text_around_can_be_refused() -> None:
     assert check(GOOD, surrounding_text="refuse").status == "grounded"
 
 
-def test_formats_can_be_left_unchecked() -> None:
-    response = '{"id": "ABC-1234", "status": "open", "day": "tomorrow"}'
-    assert check(response).status == "hallucinated"
-    assert check(response, formats=False).status == "grounded"
-
-
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
@@ -306,6 +300,7 @@ def test_rules_for_an_answer_that_is_a_text(rule: dict[str, Any], good: str, bad
         ({"schema": {}, "model": "a:B"}, "are both set"),
         ({"schema_file": "none.json"}, "cannot read"),
         ({"shema": {}}, "schema"),
+        ({"formats": False}, "unknown key 'structure.formats'; valid keys: schema"),
     ],
 )
 def test_bad_settings_are_errors_at_load(settings: dict[str, Any], said: str) -> None:

@@ -93,9 +93,9 @@ def test_long_sentences_are_cut_at_clauses() -> None:
 )
 def test_100_kB_take_linear_time(unit: str) -> None:
     text = unit * (100_000 // len(unit))
-    started = time.perf_counter()
+    started = time.process_time()
     split_sentences(text)
-    assert time.perf_counter() - started < 5.0  # quadratic time would be minutes
+    assert time.process_time() - started < 5.0  # quadratic time would be minutes
 
 
 @pytest.mark.parametrize(

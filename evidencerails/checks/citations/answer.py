@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from evidencerails.checks.citations.json_answer import JsonCitation, JsonClaim, json_claims
-from evidencerails.checks.citations.mark_brackets import ref_of
-from evidencerails.checks.citations.mark_types import Mark, Ref
-from evidencerails.checks.citations.marks import entry_refs, find_marks
+from evidencerails.checks.citations.marks import Mark, Ref, entry_refs, find_marks, ref_of
 from evidencerails.checks.citations.quotations import Quotation, find_quotations, gaps
 from evidencerails.checks.citations.references import Entry, References, find_references
 from evidencerails.checks.citations.sources import MAX_RANGE, Sources

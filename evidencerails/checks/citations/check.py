@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.citations.answer import Citation, CitedAnswer, CitedStatement, read_answer
 from evidencerails.checks.citations.findings import (
+    citation_metrics,
     idle_finding,
     misquoted_finding,
     nonexistent_finding,
     not_entailed_finding,
     uncited_finding,
 )
-from evidencerails.checks.citations.measures import citation_metrics
 from evidencerails.checks.citations.quotations import is_verbatim, likeness
 from evidencerails.checks.citations.sources import Sources
-from evidencerails.checks.citations.verification import Question, Verification, claims_of, verify
-from evidencerails.checks.grounding import Readable, readable_evidence
+from evidencerails.checks.citations.verification import Question, Verification, verify
+from evidencerails.checks.grounding import Readable, claim_of, readable_evidence
 from evidencerails.exchange import Exchange, Span
 from evidencerails.report import CheckResult, CheckStatus, Claim, Finding
 from evidencerails.settings.citations import CitationLevel
@@ -58,7 +58,7 @@ class CitationsCheck:
         if early := self._early(answer, exchange, settings.level):
             return early
         findings = _unresolved(answer, sources, exchange, settings.level)
-        read = _Read([], [], {}, "")
+        read = _Read([])
         if settings.level in VERIFYING:
             misquoted = _misquoted(answer, sources, exchange)
             read = await _verify(answer, sources, exchange, context)
@@ -67,13 +67,12 @@ class CitationsCheck:
         version = self._version(context, settings.level)
         findings = [finding.model_copy(update={"version": version}) for finding in _in_order(findings)]
         status, reason = _status(findings, read, answer, settings.level)
-        claims = [claim.model_copy(update={"version": version}) for claim in _claims(read, sources)]
         return CheckResult(
             name=self.name,
             status=status,
             reason=reason,
             score=None if status == "unverified" else _score(findings, read),
-            claims=tuple(claims),
+            claims=tuple(_claims(read, sources, version)),
             findings=tuple(findings),
             metrics=citation_metrics(answer, findings, read.supported, is_read=settings.level in VERIFYING),
             details=_details(answer, sources, read, settings.level),
@@ -134,34 +133,39 @@ def _misquoted(answer: CitedAnswer, sources: Sources, exchange: Exchange) -> lis
 # ---- what the cited passages say
 
 
-class _Read(NamedTuple):
-    """The statements that were read against sources."""
+class _ReadStatement(NamedTuple):
+    """A statement that was read against sources."""
 
-    questions: list[Question]
-    verified: list[Verification]
-    suggested: dict[Span, str]
-    """Uncited statement -> id of a passage that supports it."""
-    unread: str
+    cited: CitedStatement
+    question: Question
+    verification: Verification
+
+    @property
+    def span(self) -> Span:
+        """Where it stands in the answer."""
+        return self.question.statement.span
+
+    @property
+    def is_upheld(self) -> bool:
+        """True if its sources support it, at level strict also if it restates them."""
+        return self.verification.is_supported and self.verification.is_restated_whole
+
+
+class _Read(NamedTuple):
+    statements: list[_ReadStatement]
+    unread: str = ""
     """Why some statements could not be read; empty if all could."""
-    cited: frozenset[Span] = frozenset()
-    """Spans of the read statements that cite something."""
-    citations: tuple[tuple[Citation, ...], ...] = ()
-    """The citations of each question, in order."""
 
     @property
     def supported(self) -> dict[Span, bool]:
-        """Cited statement that was read -> whether its sources support it, at level strict whether it restates them."""
-        pairs = zip(self.questions, self.verified, strict=True)
-        return {
-            q.statement.span: v.is_supported and v.is_restated_whole for q, v in pairs if q.statement.span in self.cited
-        }
+        """Cited statement -> whether its sources uphold it."""
+        return {one.span: one.is_upheld for one in self.statements if one.cited.citations}
 
 
 async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, context: CheckContext) -> _Read:
     """Read every statement: a cited one against what it cites, another against all the evidence."""
-    spans = [one.statement.span for one in answer.statements]
-    if not spans:
-        return _Read([], [], {}, "")
+    if not answer.statements:
+        return _Read([])
     all_sources = exchange.model_copy(update={"evidence": tuple(source.passage for source in sources.items)})
     statements = [Span.of(one.statement.text, 0, len(one.statement.text)) for one in answer.statements]
     readable: Readable = await context.nli.run(readable_evidence, all_sources, statements, context.nli.languages)
@@ -174,44 +178,26 @@ async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, con
         if len(places) < len(one.places):
             unread = unread or (readable.unread[0] if readable.unread else "") + " (cited evidence)"
         elif places:
-            asked.append(
-                (one, Question(one.statement, places, wants_singles=bool(one.citations) and not one.statement.shares))
-            )
+            wants_singles = bool(one.citations) and not one.statement.shares
+            asked.append((one, Question(one.statement, places, wants_singles=wants_singles)))
+    is_strict = context.config.citations.level == "strict"
     questions = [question for _, question in asked]
-    verified = await verify(
-        questions,
-        sources,
-        context,
-        user_input=exchange.user_input,
-        is_strict=context.config.citations.level == "strict",
-    )
-    suggested = {
-        one.statement.span: _supporting(verification)
-        for (one, _), verification in zip(asked, verified, strict=True)
-        if not one.citations and verification.is_supported
-    }
-    cited = frozenset(one.statement.span for one, _ in asked if one.citations)
-    return _Read(questions, verified, suggested, unread, cited, tuple(one.citations for one, _ in asked))
-
-
-def _supporting(verification: Verification) -> str:
-    support = verification.reading.support
-    quote = support.quote(verification.reading.hypothesis, 1.0) if support else None
-    return quote.passage_id if quote else ""
+    verified = await verify(questions, sources, context, user_input=exchange.user_input, is_strict=is_strict)
+    return _Read([_ReadStatement(*pair, found) for pair, found in zip(asked, verified, strict=True)], unread)
 
 
 def _not_entailed(read: _Read, sources: Sources, misquoted: set[Span]) -> list[Finding]:
     """Claims that their sources do not entail. One that misquotes is not read on: its words are another's."""
     findings = []
-    for question, one, citations in zip(read.questions, read.verified, read.citations, strict=True):
-        own = question.statement.span
+    for one in read.statements:
+        own, citations = one.span, one.cited.citations
         quotes_wrongly = any(own.start <= span.start < own.end for span in misquoted)
         if not citations or quotes_wrongly or misquoted & {citation.span for citation in citations}:
             continue
-        if not one.is_supported or not one.is_restated_whole:
-            ids = [sources.items[place].passage.id for place in question.places]
-            findings.append(not_entailed_finding(question.statement.span, one, ids, sources))
-        findings += [idle_finding(c, one) for c in citations if _names_idle(c, one)]
+        if not one.is_upheld:
+            ids = [sources.items[place].passage.id for place in one.question.places]
+            findings.append(not_entailed_finding(own, one.verification, ids, sources))
+        findings += [idle_finding(c) for c in citations if _names_idle(c, one.verification)]
     return findings
 
 
@@ -223,12 +209,25 @@ def _names_idle(citation: Citation, one: Verification) -> bool:
     )
 
 
-def _claims(read: _Read, sources: Sources) -> list[Claim]:
+def _claims(read: _Read, sources: Sources, version: str) -> list[Claim]:
     """The read statements as claims, quotes placed in the evidence as it was given."""
+    claims = [claim_of(one.span, one.verification.reading, one.verification.judged, version) for one in read.statements]
     return [
         claim.model_copy(update={"evidence": tuple(sources.in_exchange(quote) for quote in claim.evidence)})
-        for claim in claims_of(read.questions, read.verified, "")
+        for claim in claims
     ]
+
+
+def _suggested(read: _Read) -> list[dict[str, Any]]:
+    """Uncited statements, each with the passage that supports it and should have been cited."""
+    suggested = []
+    for one in read.statements:
+        support = one.verification.reading.support
+        if not one.cited.citations and one.verification.is_supported:
+            quote = support.quote(one.verification.reading.hypothesis, 1.0) if support else None
+            passage = quote.passage_id if quote else ""
+            suggested.append({"span": [one.span.start, one.span.end], "passage": passage})
+    return suggested
 
 
 # ---- the result
@@ -264,8 +263,9 @@ def _score(findings: Sequence[Finding], read: _Read) -> float | None:
     A claim that merely cites nothing counts by what the evidence says of it; None where nothing was read.
     """
     scores = [finding.score for finding in findings if finding.score is not None and finding.category != "structural"]
-    if read.verified:
-        scores.append(VerdictModel.load().response([one.judged.verdict for one in read.verified]))
+    if read.statements:
+        verdicts = [one.verification.judged.verdict for one in read.statements]
+        scores.append(VerdictModel.load().response(verdicts))
     return max(scores, default=None)
 
 
@@ -283,9 +283,6 @@ def _details(answer: CitedAnswer, sources: Sources, read: _Read, level: str) -> 
             }
             for citation in answer.citations[:MAX_LISTED]
         ],
-        "suggested": [
-            {"span": [span.start, span.end], "passage": passage}
-            for span, passage in list(read.suggested.items())[:MAX_LISTED]
-        ],
+        "suggested": _suggested(read)[:MAX_LISTED],
         "unread": read.unread,
     }

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from evidencerails.exchange import Span
+from evidencerails.text.json_places import Path, Place, walk
 
 CITATION_KEYS = ("citations", "citation", "source_refs", "source_ref", "sources", "references", "cited_sources")
 CLAIM_KEYS = ("claim_text", "statement", "claim", "text", "answer", "response", "content", "sentence")
@@ -31,7 +32,6 @@ _ID_KEYS = (
 _QUOTE_KEYS = ("source_text", "quote", "quoted_text", "cited_text", "snippet", "excerpt")
 MAX_DEPTH = 40
 _FENCED = re.compile(r"\A\s*```(?:json)?[ \t]*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?', re.DOTALL)
 
 
 class JsonCitation(NamedTuple):
@@ -53,8 +53,6 @@ class JsonClaim(NamedTuple):
     is_exact: bool
     """True if offsets in `text` count in the answer too: no escapes."""
     citations: tuple[JsonCitation, ...]
-    has_field: bool
-    """True if there is a citation field beside it, empty or not."""
 
 
 def json_claims(response: str) -> list[JsonClaim] | None:
@@ -69,8 +67,20 @@ def json_claims(response: str) -> list[JsonClaim] | None:
         return None
     if not _has_citations(data, 0):
         return None
-    places = _Places(response, start, start + len(body))
-    return list(_claims(data, places, 0))
+    return list(_claims(data, (), _Places(response, dict(walk(response, start)))))
+
+
+class _Places(NamedTuple):
+    """Where each part of a JSON text stands."""
+
+    response: str
+    by_path: dict[Path, Place]
+
+    def span(self, path: Path) -> Span:
+        """The value at a path; a string without its quotation marks."""
+        _, start, end = self.by_path[path]
+        quote = int(self.response[start] == '"')
+        return Span.of(self.response, start + quote, end - quote)
 
 
 def _has_citations(data: Any, depth: int) -> bool:
@@ -83,63 +93,37 @@ def _has_citations(data: Any, depth: int) -> bool:
     return isinstance(data, list) and any(_has_citations(item, depth + 1) for item in data)
 
 
-def _claims(data: Any, places: _Places, depth: int) -> Iterator[JsonClaim]:
-    if depth > MAX_DEPTH:
+def _claims(data: Any, path: Path, places: _Places) -> Iterator[JsonClaim]:
+    if len(path) > MAX_DEPTH:
         return
     if isinstance(data, list):
-        for item in data:
-            yield from _claims(item, places, depth + 1)
+        for index, item in enumerate(data):
+            yield from _claims(item, (*path, index), places)
     if not isinstance(data, dict):
         return
     key = next((k for k in CLAIM_KEYS if isinstance(data.get(k), str) and data[k].strip()), None)
     field = next((k for k in CITATION_KEYS if k in data), None)
     if key is not None:
-        text: str = data[key]
-        span = places.of_string(text)
-        if span is not None:
-            citations = tuple(_citations(data[field], places, span)) if field else ()
-            yield JsonClaim(text, span, span.text == text, citations, field is not None)
+        text, span = data[key], places.span((*path, key))
+        citations = tuple(_citations(data[field], (*path, field), places, span)) if field else ()
+        yield JsonClaim(text, span, span.text == text, citations)
     for name, value in data.items():
         if name not in (key, field) and isinstance(value, (dict, list)):
-            yield from _claims(value, places, depth + 1)
+            yield from _claims(value, (*path, name), places)
 
 
-def _citations(value: Any, places: _Places, beside: Span) -> Iterator[JsonCitation]:
-    items = value if isinstance(value, list) else [value]
-    for item in items:
+def _citations(value: Any, path: Path, places: _Places, beside: Span) -> Iterator[JsonCitation]:
+    items = enumerate(value) if isinstance(value, list) else [(None, value)]
+    for index, item in items:
+        at = path if index is None else (*path, index)
         if isinstance(item, dict):
-            name = next((str(item[k]) for k in _ID_KEYS if _is_name(item.get(k))), "")
+            key = next((k for k in _ID_KEYS if _is_name(item.get(k))), None)
             quote = next((item[k] for k in _QUOTE_KEYS if isinstance(item.get(k), str)), "")
-            yield JsonCitation(name, places.of_name(name) or beside, quote.strip())
+            span = beside if key is None else places.span((*at, key))
+            yield JsonCitation("" if key is None else str(item[key]), span, quote.strip())
         elif _is_name(item):
-            yield JsonCitation(str(item), places.of_name(str(item)) or beside)
+            yield JsonCitation(str(item), places.span(at))
 
 
 def _is_name(value: Any) -> bool:
     return isinstance(value, (str, int)) and not isinstance(value, bool) and bool(str(value).strip())
-
-
-class _Places:
-    """Where the strings and numbers of a JSON text stand: those of equal value are handed out in order."""
-
-    def __init__(self, whole: str, start: int, end: int) -> None:
-        self._whole = whole
-        self._strings: dict[str, list[Span]] = {}
-        self._used: dict[str, int] = {}
-        for match in _TOKEN.finditer(whole, start, end):
-            is_string = match[0].startswith('"')
-            try:
-                value = json.loads(match[0])
-            except ValueError:
-                continue
-            inner = (match.start() + 1, match.end() - 1) if is_string else match.span()
-            self._strings.setdefault(str(value), []).append(Span.of(whole, *inner))
-
-    def of_string(self, value: str) -> Span | None:
-        """The next place of this value; the last one again if there are no more."""
-        found = self._strings.get(value, [])
-        place = self._used.get(value, 0)
-        self._used[value] = place + 1
-        return found[min(place, len(found) - 1)] if found else None
-
-    of_name = of_string

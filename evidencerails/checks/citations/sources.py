@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from evidencerails.checks.citations.mark_types import AUTHORS_AND_YEARS, Ref
+from evidencerails.checks.citations.marks import AUTHORS_AND_YEARS, Ref
 from evidencerails.exchange import Passage, Span
 from evidencerails.report import Quote
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
-from evidencerails.checks.citations.mark_authors import REPORTING
-from evidencerails.checks.citations.mark_types import Mark
-from evidencerails.checks.citations.marks import hidden_text
+from evidencerails.checks.citations.marks import REPORTING, Mark, hidden_text
 from evidencerails.exchange import Span
 from evidencerails.text.claimable import clean
 from evidencerails.text.claims import ExtractedClaim, extract_claims, first_verb
@@ -18,6 +17,10 @@ MAX_POINTER = 160
 """Characters of the longest pointer ("For more information see")."""
 MIN_CLAIM_WORDS = 2
 """What is left of a sentence without its citations has at least so many words, or it claims nothing."""
+
+
+_WORD = re.compile(r"\w")
+_BEHIND_LIST_MARK = re.compile(r"[^\s\-*•>|]")
 
 
 class Statement(NamedTuple):
@@ -73,62 +76,38 @@ def _sentences(text: str) -> list[list[ExtractedClaim]]:
 
 def _owners(text: str, sentences: Sequence[Span], marks: Sequence[Mark]) -> list[list[Mark]]:
     """The marks of each sentence. `text` has blanks where the marks stand."""
+
+    @cache  # one line, and one place, may have thousands of citations
+    def first_word(place: int, pattern: re.Pattern[str] = _WORD) -> int:
+        found = pattern.search(text, place)
+        return found.start() if found else len(text)
+
+    def line_of(place: int) -> int:
+        return text.rfind("\n", 0, place) + 1
+
     owners: list[list[Mark]] = [[] for _ in sentences]
     starts = [sentence.start for sentence in sentences]
-    lines, words = _Lines(text), _NextWords(text)
     for mark in marks:
         before = bisect_right(starts, mark.start) - 1
-        following = before + 1
+        following, line = before + 1, line_of(mark.start)
         if before >= 0 and mark.start < sentences[before].end:
             owners[before].append(mark)
-        elif following < len(sentences) and lines.lead_of(mark) == lines.start_of(sentences[following].start):
+        elif (
+            following < len(sentences)
+            and line == line_of(starts[following])
+            and mark.start < first_word(line, _BEHIND_LIST_MARK)
+        ):
             owners[following].append(mark)
-        elif before >= 0 and _is_near(text, sentences[before].end, mark.start, words):
-            owners[before].append(mark)
+        elif before >= 0:
+            end = sentences[before].end
+            is_bare = first_word(end) >= mark.start or _is_short_pointer(text, end, mark.start)
+            if is_bare and text.count("\n", end, mark.start) <= 2:
+                owners[before].append(mark)
     return owners
 
 
-class _Lines:
-    """Where the words of each line begin and end; worked out once a line, since one may hold many citations."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._ends: dict[int, tuple[int, int]] = {}
-
-    def start_of(self, place: int) -> int:
-        """Start of the line of a place."""
-        return self._text.rfind("\n", 0, place) + 1
-
-    def lead_of(self, mark: Mark) -> int | None:
-        """Start of the line that the mark stands at the head of, before its first word; None for any other mark."""
-        line = self.start_of(mark.start)
-        if line not in self._ends:
-            end = self._text.find("\n", line)
-            words = re.search(r"[^\s\-*•>|]", self._text[line : end if end >= 0 else len(self._text)])
-            self._ends[line] = (line + words.start(), end) if words else (-1, end)
-        return line if mark.start < self._ends[line][0] else None
-
-
-class _NextWords:
-    """The first word at or after a place; searched once a place."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._found: dict[int, int] = {}
-
-    def after(self, place: int) -> int:
-        """Where it begins; the end of the text if there is none."""
-        if place not in self._found:
-            match = re.compile(r"\w").search(self._text, place)
-            self._found[place] = match.start() if match else len(self._text)
-        return self._found[place]
-
-
-def _is_near(text: str, end: int, start: int, words: _NextWords) -> bool:
-    """True if nothing but punctuation, a mere pointer and at most two line breaks lies between sentence and mark."""
-    if words.after(end) < start and not (start - end <= MAX_POINTER and is_pointer(text[end:start])):
-        return False
-    return text.count("\n", end, start) <= 2
+def _is_short_pointer(text: str, start: int, end: int) -> bool:
+    return end - start <= MAX_POINTER and is_pointer(text[start:end])
 
 
 def _split(response: str, group: Sequence[ExtractedClaim], marks: Sequence[Mark]) -> list[Statement]:

@@ -9,10 +9,8 @@ from typing import NamedTuple
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.citations.sources import Sources
 from evidencerails.checks.citations.statements import Statement
-from evidencerails.checks.grounding import claim_of
 from evidencerails.exchange import Span
 from evidencerails.nli.base import ENTAILMENT
-from evidencerails.report import Claim
 from evidencerails.verdict.hypotheses import Hypothesis, hypotheses
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import ClaimEvidence, Judged, judged_reading, read_claims
@@ -155,11 +153,3 @@ async def _with_restated(
     for number, row in zip(places, scores, strict=True):
         changed[number] = changed[number]._replace(restated=float(row[ENTAILMENT]))
     return changed
-
-
-def claims_of(questions: Sequence[Question], verified: Sequence[Verification], version: str) -> list[Claim]:
-    """The statements as claims of a report, each with the words of its cited sources that decide."""
-    return [
-        claim_of(question.statement.span, one.reading, one.judged, version)
-        for question, one in zip(questions, verified, strict=True)
-    ]

@@ -1,14 +1,21 @@
-"""What a source of knowledge offers, what it is asked, and what it can answer."""
+"""What a source of knowledge offers, what it is asked, what it can answer, and how values are compared."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+import threading
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
+from evidencerails.errors import KnowledgeError
+from evidencerails.settings.knowledge import SourceSettings
+
+T = TypeVar("T")
 Outcome = Literal["verified", "refuted", "unverifiable"]
 MAX_VALUE_CHARACTERS = 1_000
 """Longer values are not looked up: nothing that has to exist is longer."""
@@ -50,6 +57,8 @@ class Answer(NamedTuple):
     is_found: bool
     record: str = ""
     """The record that was found, as text."""
+    near: tuple[str, ...] = ()
+    """What it gave instead, if the search itself gives that."""
 
 
 class Verdict(NamedTuple):
@@ -80,6 +89,76 @@ class KnowledgeSource(Protocol):
     async def near(self, lookup: Lookup) -> tuple[str, ...]:
         """At most three values it has that resemble the one looked up; empty if it cannot search so."""
         ...
+
+
+MAX_THREADS = 64
+"""Threads of one source at once, those that hang included."""
+
+
+class Threads:
+    """Blocking work off the event loop, in daemon threads that may be left behind: one for each look-up under way.
+
+    `asyncio.to_thread` would not do: `asyncio.run` waits for its threads when it ends, so a function that hangs would
+    keep the whole program from ending.
+    """
+
+    def __init__(self) -> None:
+        self._free = threading.BoundedSemaphore(MAX_THREADS)
+
+    async def run(self, work: Callable[[], T], timeout_s: float) -> T:
+        """The result of `work()`, run in a thread.
+
+        Raises:
+            KnowledgeError: no result in time, or too many look-ups of this source are under way.
+        """
+        if not self._free.acquire(blocking=False):
+            raise KnowledgeError(f"busy: {MAX_THREADS} look-ups are under way")
+        future: Future[T] = Future()
+        threading.Thread(target=self._do, args=(work, future), name="evidencerails-knowledge", daemon=True).start()
+        return await in_time(asyncio.wrap_future(future), timeout_s)
+
+    def _do(self, work: Callable[[], T], future: Future[T]) -> None:
+        try:
+            if future.set_running_or_notify_cancel():
+                future.set_result(work())
+        except BaseException as error:  # boundary to the user's function or driver: handed to the caller
+            is_plain = isinstance(error, Exception) and not isinstance(error, StopIteration)
+            future.set_exception(error if is_plain else KnowledgeError(f"failed: {type(error).__name__}"))
+        finally:
+            self._free.release()
+
+
+async def in_time(work: Awaitable[T], timeout_s: float) -> T:
+    """The result of the work.
+
+    Raises:
+        KnowledgeError: there is none in time.
+    """
+    try:
+        return await asyncio.wait_for(work, timeout_s)
+    except asyncio.TimeoutError:
+        raise KnowledgeError(f"timeout: no answer in {timeout_s:.3g} s") from None
+
+
+class SettingsSource:
+    """What the sources that settings describe have in common."""
+
+    def __init__(self, name: str, settings: SourceSettings) -> None:
+        self.name = name
+        self.priority = settings.priority
+        self.is_complete = settings.is_complete
+        self._settings = settings
+        self._threads = Threads()
+
+    async def near(self, lookup: Lookup) -> tuple[str, ...]:
+        """See `KnowledgeSource.near`; empty, unless a kind of source can be searched so."""
+        return ()
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await self._threads.run(work, self._settings.timeout_s)
+
+
+# ---- comparing
 
 
 def plain(value: Any) -> str:
@@ -147,11 +226,11 @@ def known_parts(lookup: Lookup, fields: Mapping[str, str]) -> dict[str, str]:
 
 def fits(row: Mapping[str, Any], parts: Mapping[str, str], fields: Mapping[str, str]) -> bool:
     """True if the record has every part: a title word for word, an author among its authors, the very year."""
-    for name, value in parts.items():
-        have, want = folded(plain(row.get(fields[name], ""))), folded(value)
-        if name == "author":
-            if f" {want} " not in f" {have} ":
-                return False
-        elif have != want and not (name == "year" and have[:4] == want[:4]):
-            return False
-    return True
+    return all(part_fits(name, folded(plain(row.get(fields[name], ""))), folded(want)) for name, want in parts.items())
+
+
+def part_fits(name: str, have: str, want: str) -> bool:
+    """True if a folded part of a record is the folded part that was asked for."""
+    if name == "author":
+        return f" {want} " in f" {have} "
+    return have == want or (name == "year" and have[:4] == want[:4])

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evidencerails.checks.base import CheckContext
+from evidencerails.checks.knowledge.asking import verdicts
 from evidencerails.checks.knowledge.base import Lookup, Verdict, folded
 from evidencerails.checks.knowledge.entities import MAX_ENTITIES, Entity, Kind
 from evidencerails.errors import DID_YOU_MEAN, EvidencerailsError
@@ -74,10 +75,8 @@ class KnowledgeCheck:
         kinds = sources.kinds
         found = await sources.threads.run(lambda: mentions(exchange.response, kinds), timeout_s=settings.budget_s)
         chosen = await _chosen(found, exchange, context)
-        verdicts = await sources.asker.verdicts(
-            {m.lookup: sources.by_entity[m.kind.name] for m in chosen.open}, settings.budget_s
-        )
-        return self._result(found, chosen, verdicts)
+        asked = {mention.lookup: sources.by_entity[mention.kind.name] for mention in chosen.open}
+        return self._result(found, chosen, await verdicts(asked, settings.budget_s))
 
     def _result(self, found: _Found, chosen: _Candidates, verdicts: Mapping[Lookup, Verdict]) -> CheckResult:
         first: dict[Lookup, Mention] = {}

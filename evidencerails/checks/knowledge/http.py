@@ -12,8 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from evidencerails.checks.knowledge.base import Answer, Lookup, folded, nearest_of, plain, same, shown
-from evidencerails.checks.knowledge.threads import Threads
+from evidencerails.checks.knowledge.base import Answer, Lookup, SettingsSource, folded, nearest_of, plain, same, shown
 from evidencerails.errors import KnowledgeError, SettingsError
 from evidencerails.settings.addresses import checked_target, is_public
 from evidencerails.settings.environment import variable
@@ -23,10 +22,9 @@ if TYPE_CHECKING:
     import ssl
 
 MAX_ANSWER_BYTES = 1_000_000
-MAX_NEAR_KEPT = 1_000
 
 
-class HttpSource:
+class HttpSource(SettingsSource):
     """An endpoint that says by its answer whether a value exists.
 
     Status 200 is an answer: it is there unless what `results` leads to is empty (`[]`, `{}`, `""`, `null`, `false`);
@@ -38,12 +36,7 @@ class HttpSource:
     """
 
     def __init__(self, name: str, settings: SourceSettings) -> None:
-        self.name = name
-        self.priority = settings.priority
-        self.is_complete = settings.is_complete
-        self._settings = settings
-        self._threads = Threads()
-        self._near: dict[Lookup, tuple[str, ...]] = {}
+        super().__init__(name, settings)
         self._tls: ssl.SSLContext | None = None
         self._lock = threading.Lock()
         self._headers = {"Accept": "application/json", **_authorization(name, settings)}
@@ -62,17 +55,12 @@ class HttpSource:
 
     async def lookup(self, lookup: Lookup) -> Answer | None:
         """See `KnowledgeSource.lookup`."""
-        timeout_s = self._settings.timeout_s
-        status, body = await self._threads.run(lambda: self._ask(lookup.text), timeout_s=timeout_s)
+        status, body = await self._in_thread(lambda: self._ask(lookup.text))
         if status in self._settings.missing_status:
             return Answer(False)
         if status != 200:
             raise KnowledgeError(f"bad_status: {status}")
         return self._read(_parsed(body), lookup)
-
-    async def near(self, lookup: Lookup) -> tuple[str, ...]:
-        """What the endpoint gave instead of the value, where that resembles it."""
-        return self._near.pop(lookup, ())
 
     def _ask(self, value: str) -> tuple[int, bytes]:
         import httpx
@@ -111,10 +99,7 @@ class HttpSource:
         values = [_value_of(match, self._settings.field) for match in matches]
         place = next((n for n, value in enumerate(values) if same(value, lookup)), None)
         if place is None:
-            if len(self._near) >= MAX_NEAR_KEPT:
-                self._near.clear()
-            self._near[lookup] = nearest_of(lookup.text, (value for value in values if folded(value)))
-            return Answer(False)
+            return Answer(False, near=nearest_of(lookup.text, (value for value in values if folded(value))))
         return Answer(True, shown(matches[place]))
 
 

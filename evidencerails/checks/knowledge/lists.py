@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import threading
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +15,23 @@ from evidencerails.checks.knowledge.base import (
     MIN_NEARNESS,
     Answer,
     Lookup,
-    fits,
+    SettingsSource,
     folded,
     known_parts,
     nearest_of,
     part_columns,
+    part_fits,
     plain,
     shown,
 )
-from evidencerails.checks.knowledge.threads import Threads
 from evidencerails.errors import SettingsError
 from evidencerails.settings.knowledge import SourceSettings
 
 MAX_FILE_BYTES = 200_000_000
 """A longer list belongs into a database."""
-MAX_SHARING = 5_000
-"""Records that one search for near misses compares."""
-_WORD = re.compile(r"\w+")
 
 
-class ListSource:
+class ListSource(SettingsSource):
     """A list in a file.
 
     Raises:
@@ -45,12 +39,8 @@ class ListSource:
     """
 
     def __init__(self, name: str, settings: SourceSettings, path: Path) -> None:
-        self.name = name
-        self.priority = settings.priority
-        self.is_complete = settings.is_complete
-        self._settings = settings
+        super().__init__(name, settings)
         self._path = path
-        self._threads = Threads()
         self._lock = threading.Lock()
         self._changed_at = 0.0
         self._records = self._read()
@@ -58,13 +48,13 @@ class ListSource:
     async def lookup(self, lookup: Lookup) -> Answer | None:
         """See `KnowledgeSource.lookup`."""
         if self._path.stat().st_mtime != self._changed_at:
-            await self._threads.run(self._read_again, timeout_s=self._settings.timeout_s)
+            await self._in_thread(self._read_again)
         return self._records.find(lookup)
 
     async def near(self, lookup: Lookup) -> tuple[str, ...]:
         """See `KnowledgeSource.near`."""
         records = self._records
-        return await self._threads.run(lambda: records.near(lookup), timeout_s=self._settings.timeout_s)
+        return await self._in_thread(lambda: records.near(lookup))
 
     def _read_again(self) -> None:
         with self._lock:
@@ -89,7 +79,7 @@ class ListSource:
 
 
 class _Records:
-    """Records with the indexes that look-ups need.
+    """Records, with what look-ups compare made ready.
 
     Args:
         rows: the records; one that is a bare value has it under `value`.
@@ -103,64 +93,41 @@ class _Records:
         self._is_named = bool(field or fields)
         self._values = [plain(row.get(field or "value", "")).strip() for row in rows]
         self._exact = {value: place for place, value in enumerate(self._values) if value}
-        self._folded = {folded(value): place for place, value in enumerate(self._values) if folded(value)}
-        self._words: dict[str, dict[str, set[int]]] = {name: defaultdict(set) for name in fields}
-        for place, row in enumerate(rows):
-            for name, column in fields.items():
-                for word in _words(plain(row.get(column, ""))):
-                    self._words[name][word].add(place)
+        self._folded = {name: place for place, value in enumerate(self._values) if (name := folded(value))}
+        self._parts = {name: [folded(plain(row.get(column, ""))) for row in rows] for name, column in fields.items()}
 
     def find(self, lookup: Lookup) -> Answer | None:
         """Is it there? None if the records lack the columns for it."""
         parts = known_parts(lookup, self._fields)
         if parts:
-            place = next((p for p in self._with_words(parts) if fits(self._rows[p], parts, self._fields)), None)
+            wanted = [(name, self._parts[name], folded(value)) for name, value in parts.items()]
+            places = (
+                n for n in range(len(self._rows)) if all(part_fits(name, have[n], want) for name, have, want in wanted)
+            )
+            place = next(places, None)
         elif lookup.parts and self._is_named:
             return None
-        elif lookup.is_folded:
-            place = self._folded.get(folded(lookup.text))
         else:
-            place = self._exact.get(lookup.text)
+            place = self._folded.get(folded(lookup.text)) if lookup.is_folded else self._exact.get(lookup.text)
         if place is not None:
             return Answer(True, shown(self._rows[place]))
         return None if lookup.parts and not parts else Answer(False)
 
     def near(self, lookup: Lookup) -> tuple[str, ...]:
-        """Values that resemble it; for the parts of an entity, records that share a word with it."""
+        """Values that resemble it; for the parts of an entity, records that do, or that have such an author."""
+        from rapidfuzz import fuzz, process
+
         parts = known_parts(lookup, self._fields)
         if not parts:
             return nearest_of(lookup.text, self._values)
-        sharing = {self._joined(place, parts): place for place in self._sharing(parts)}
-        near = nearest_of(" ".join(parts.values()), sharing) or (tuple(sharing) if parts.get("author") else ())
-        return tuple(shown(self._rows[sharing[joined]]) for joined in near[:MAX_NEAR])
-
-    def _joined(self, place: int, parts: Mapping[str, str]) -> str:
-        return " ".join(plain(self._rows[place].get(self._fields[name], "")) for name in parts)
-
-    def _with_words(self, parts: Mapping[str, str]) -> list[int]:
-        """Records that have all words of the parts; they are compared one by one."""
-        found = [self._words[name].get(word, set()) for name, value in parts.items() for word in _words(value)]
-        return sorted(set.intersection(*found)) if found else []
-
-    def _sharing(self, parts: Mapping[str, str]) -> list[int]:
-        """Records with a word of the parts, or one that is nearly it: the author of "(Vaswni et al., 2017)"."""
-        from rapidfuzz import fuzz, process
-
-        places: set[int] = set()
-        for name, value in parts.items():
-            known = list(islice(self._words[name], MAX_COMPARED)) if name != "year" else []
-            for word in _words(value) if known else ():
-                if word in self._words[name]:
-                    similar = [word]
-                else:
-                    found = process.extract(word, known, scorer=fuzz.ratio, score_cutoff=MIN_NEARNESS, limit=MAX_NEAR)
-                    similar = [other for other, _, _ in found]
-                places.update(place for other in similar for place in self._words[name][other])
-        return sorted(places)[:MAX_SHARING]
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(folded(text))
+        limits: dict[str, Any] = {"score_cutoff": MIN_NEARNESS, "limit": MAX_NEAR}
+        records = [" ".join(row) for row in zip(*(self._parts[name][:MAX_COMPARED] for name in parts), strict=True)]
+        wanted = " ".join(map(folded, parts.values()))
+        close = process.extract(wanted, records, scorer=fuzz.ratio, **limits)
+        if not close and "author" in parts:
+            authors = self._parts["author"][:MAX_COMPARED]
+            close = process.extract(folded(parts["author"]), authors, scorer=fuzz.partial_ratio, **limits)
+        return tuple(shown(self._rows[place]) for _, _, place in close)
 
 
 def _read_csv(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:

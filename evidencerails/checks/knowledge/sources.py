@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.checks.knowledge.asking import Asker
-from evidencerails.checks.knowledge.base import KnowledgeSource
+from evidencerails.checks.knowledge.base import KnowledgeSource, Threads
 from evidencerails.checks.knowledge.entities import kind_of
-from evidencerails.checks.knowledge.functions import FunctionSource, TextSource, imported
-from evidencerails.checks.knowledge.threads import Threads
+from evidencerails.checks.knowledge.functions import FunctionSource, TextSource
 from evidencerails.errors import InputError, SettingsError
 from evidencerails.settings.knowledge import SourceSettings
 from evidencerails.settings.paths import existing_file
 from evidencerails.settings.problems import nearest
+from evidencerails.settings.tools import ResolverSettings
 
 if TYPE_CHECKING:
     from evidencerails.checks.knowledge.functions import Search
@@ -34,7 +33,6 @@ class Sources:
     """
 
     def __init__(self, config: GuardConfig, folders: Sequence[Path] = ()) -> None:
-        self.asker = Asker()
         places = (*folders, Path.cwd())
         both = {**config.knowledge.sources, **config.tools.sources}
         for name in config.knowledge.sources.keys() & config.tools.sources.keys():
@@ -65,10 +63,10 @@ class Sources:
     def _named(self, names: Sequence[str]) -> tuple[KnowledgeSource, ...]:
         return tuple(self._by_name[name] for name in names)
 
-    def _of_resolver(self, argument: str, resolver: Any) -> tuple[KnowledgeSource, ...]:
+    def _of_resolver(self, argument: str, resolver: ResolverSettings) -> tuple[KnowledgeSource, ...]:
         if resolver.function is not None:
-            function = imported(f"tools.resolvers.{argument}.function", resolver.function)
-            return (FunctionSource(f"{argument} resolver", function),)
+            settings = SourceSettings(kind="callable", function=resolver.function)
+            return (FunctionSource(f"{argument} resolver", settings),)
         for name in resolver.names:
             if name not in self._by_name:
                 raise SettingsError(
@@ -92,19 +90,11 @@ def make_source(name: str, settings: SourceSettings, folders: Sequence[Path] = (
         from evidencerails.checks.knowledge.http import HttpSource
 
         return HttpSource(name, settings)
-    if settings.kind == "callable":
-        return FunctionSource(
-            name,
-            imported(f"source {name!r}", settings.function),
-            priority=settings.priority,
-            is_complete=settings.is_complete,
-            timeout_s=settings.timeout_s,
-        )
-    if settings.kind == "knowledge_base":
-        return TextSource(name, settings)
-    from evidencerails.checks.knowledge.lists import ListSource
+    if settings.kind in ("csv", "jsonl"):
+        from evidencerails.checks.knowledge.lists import ListSource
 
-    return ListSource(name, settings, existing_file(f"source {name!r}", str(settings.path), folders))
+        return ListSource(name, settings, existing_file(f"source {name!r}", str(settings.path), folders))
+    return FunctionSource(name, settings) if settings.kind == "callable" else TextSource(name, settings)
 
 
 def _tools_of(definitions: str | None, folders: Sequence[Path]) -> tuple[dict[str, Any], ...]:

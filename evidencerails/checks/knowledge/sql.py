@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.checks.knowledge.base import (
     Answer,
     Lookup,
+    SettingsSource,
     fits,
     folded,
     known_parts,
@@ -25,7 +27,6 @@ from evidencerails.checks.knowledge.base import (
     same,
     shown,
 )
-from evidencerails.checks.knowledge.threads import Threads
 from evidencerails.errors import KnowledgeError, MissingExtraError, SettingsError
 from evidencerails.settings.knowledge import SourceSettings
 from evidencerails.settings.paths import existing_file
@@ -41,7 +42,7 @@ MAX_SEARCHED = 20_000
 """Rows that one search for near misses compares."""
 
 
-class SqlSource:
+class SqlSource(SettingsSource):
     """A table of a database. It is inspected when it is first asked, so the app starts while the database is down.
 
     Args:
@@ -53,11 +54,7 @@ class SqlSource:
     """
 
     def __init__(self, name: str, settings: SourceSettings, folders: Sequence[Path] = ()) -> None:
-        self.name = name
-        self.priority = settings.priority
-        self.is_complete = settings.is_complete
-        self._settings = settings
-        self._threads = Threads()
+        super().__init__(name, settings)
         self._lock = threading.Lock()
         self._reflected: Table | None = None
         self._is_full_text = False
@@ -65,25 +62,22 @@ class SqlSource:
 
     async def lookup(self, lookup: Lookup) -> Answer | None:
         """See `KnowledgeSource.lookup`."""
-        return await self._threads.run(lambda: self._find(lookup), timeout_s=self._settings.timeout_s)
+        return await self._in_thread(lambda: self._find(lookup))
 
     async def near(self, lookup: Lookup) -> tuple[str, ...]:
         """See `KnowledgeSource.near`."""
-        return await self._threads.run(lambda: self._near(lookup), timeout_s=self._settings.timeout_s)
+        return await self._in_thread(lambda: self._near(lookup))
 
     def _find(self, lookup: Lookup) -> Answer | None:
         table = self._table()
-        fields = self._part_columns(table)
+        fields = part_columns(self._settings.fields, self._column(table).key)
         parts = known_parts(lookup, fields)
         if lookup.parts and not parts:
             return None
-        for where in self._conditions(table, lookup, parts):
+        for where in self._conditions(table, lookup, parts, fields):
             for record in self._rows(table, where):
-                if (
-                    fits(record, parts, fields)
-                    if parts
-                    else self._is_it(plain(record[self._column(table).key]), lookup)
-                ):
+                value = plain(record[self._column(table).key])
+                if fits(record, parts, fields) if parts else self._is_it(value, lookup):
                     return Answer(True, shown(record))
         return Answer(False)
 
@@ -92,17 +86,18 @@ class SqlSource:
             return f" {folded(lookup.text)} " in f" {folded(found)} "
         return same(found, lookup)
 
-    def _conditions(self, table: Table, lookup: Lookup, parts: Mapping[str, str]) -> list[Any]:
+    def _conditions(
+        self, table: Table, lookup: Lookup, parts: Mapping[str, str], fields: Mapping[str, str]
+    ) -> list[Any]:
         """What to search for, one after the other: rows that may be it, to be compared in full."""
         from sqlalchemy import String, and_, cast, func
 
-        fields = self._part_columns(table)
-        if self._is_full_text:
-            wanted = {fields[name]: value for name, value in parts.items()} or {self._column(table).key: lookup.text}
-            return [and_(*(table.c[column].bool_op("MATCH")(_phrase(value)) for column, value in wanted.items()))]
-        if parts:
-            return [and_(*(_contains(table.c[fields[n]], value) for n, value in parts.items()))]
         column = self._column(table)
+        wanted = [(table.c[fields[name]], value) for name, value in parts.items()]
+        if self._is_full_text:
+            return [and_(*(one.bool_op("MATCH")(_phrase(value)) for one, value in wanted or [(column, lookup.text)]))]
+        if parts:
+            return [and_(*(_contains(one, value) for one, value in wanted))]
         if lookup.is_folded:
             return [func.lower(cast(column, String)) == lookup.text.lower(), _contains(column, lookup.text)]
         value = _as_column_type(column, lookup.text)
@@ -121,7 +116,7 @@ class SqlSource:
         from sqlalchemy import String, cast, select
 
         table = self._table()
-        fields = self._part_columns(table)
+        fields = part_columns(self._settings.fields, self._column(table).key)
         parts = known_parts(lookup, fields)
         columns = [table.c[fields[name]] for name in parts] or [self._column(table)]
         wanted = " ".join(parts.values()) or lookup.text
@@ -137,9 +132,6 @@ class SqlSource:
                     return tuple(map(shown, near))
         return ()
 
-    def _part_columns(self, table: Table) -> dict[str, str]:
-        return part_columns(self._settings.fields, self._column(table).key)
-
     def _column(self, table: Table) -> Column[Any]:
         return table.c[self._settings.field] if self._settings.field else next(iter(table.c))
 
@@ -149,32 +141,32 @@ class SqlSource:
         Raises:
             KnowledgeError: there is no such table or column.
         """
-        from sqlalchemy import MetaData, Table
-        from sqlalchemy.exc import NoSuchTableError
-
         with self._lock:
-            if self._reflected is not None:
-                return self._reflected
-            name, schema = str(self._settings.table), None
-            try:
-                table = Table(name, MetaData(), autoload_with=self._engine)
-            except NoSuchTableError:
-                schema, dot, name = name.partition(".")
-                if not dot:
-                    raise KnowledgeError(f"no_table: the database has no table {schema!r}") from None
-                try:
-                    table = Table(name, MetaData(), schema=schema, autoload_with=self._engine)
-                except NoSuchTableError:
-                    raise KnowledgeError(f"no_table: the database has no table {schema}.{name}") from None
-            wanted = [*self._settings.fields.values(), *([self._settings.field] if self._settings.field else [])]
-            for column in wanted:
-                if column not in table.c:
-                    raise KnowledgeError(
-                        f"no_column: table {name!r} has no column {column!r}; its columns: {', '.join(table.c.keys())}"
-                    )
-            self._is_full_text = _is_full_text(self._engine, name)
-            self._reflected = table
-            return table
+            if self._reflected is None:
+                name = str(self._settings.table)
+                table = _reflected(self._engine, name)
+                own = [self._settings.field] if self._settings.field else []
+                for column in (*self._settings.fields.values(), *own):
+                    if column not in table.c:
+                        known = ", ".join(table.c.keys())
+                        raise KnowledgeError(
+                            f"no_column: table {name!r} has no column {column!r}; its columns: {known}"
+                        )
+                self._is_full_text = _is_full_text(self._engine, name)
+                self._reflected = table
+            return self._reflected
+
+
+def _reflected(engine: Engine, name: str) -> Table:
+    """The table of this name; where there is none, "schema.table" is read as the table of a schema."""
+    from sqlalchemy import MetaData, Table
+    from sqlalchemy.exc import NoSuchTableError
+
+    schema, _, inner = name.rpartition(".")
+    for own, of_schema in ((name, None), (inner, schema)) if schema else ((name, None),):
+        with suppress(NoSuchTableError):
+            return Table(own, MetaData(), schema=of_schema, autoload_with=engine)
+    raise KnowledgeError(f"no_table: the database has no table {name!r}")
 
 
 def _is_full_text(engine: Engine, table: str) -> bool:

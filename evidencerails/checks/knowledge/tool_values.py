@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from evidencerails.checks.structure.violations import pointer
 from evidencerails.exchange import ToolCall
+from evidencerails.text.json_places import Path
 
 MAX_DEPTH = 64
 """Deeper nested arguments are not looked into; the calls are then unverified."""
@@ -31,65 +33,45 @@ class Values(NamedTuple):
     problems: list[str]
 
 
-class _Node(NamedTuple):
-    value: Any
-    names: tuple[str, ...]
-    """Keys from the root, without indexes of lists."""
-    place: str
-    depth: int
-
-
 def values_of(calls: Sequence[ToolCall], resolvers: Sequence[str]) -> Values:
-    """The values of all calls that a resolver names; null is no value. Linear, and nothing recurses.
+    """The values of all calls that a resolver names, in order; null is no value.
 
     A resolver is the name of an argument at any depth (`user_id`), its path (`address.country`), or either behind the
     name of one tool (`delete_user.user_id`). The most specific one counts.
     """
-    known = frozenset(resolvers)
-    found, problems, seen = Values([], []), set[str](), 0
-    for place, call in enumerate(calls):
-        stack = [_Node(call.arguments, (), f"/{place}/arguments", 0)]
-        while stack:
-            node = stack.pop()
+    known, found, too_deep, seen = frozenset(resolvers), Values([], []), dict[str, None](), 0
+    for number, call in enumerate(calls):
+        for path, value in _parts(call, call.arguments, (), known):
             seen += 1
             if seen > MAX_PARTS:
                 found.problems.append(f"too_many_values: over {MAX_PARTS} parts in the arguments")
                 return found
-            if node.depth > MAX_DEPTH:
-                problems.add(f"/{place}/arguments: too_deep: nested deeper than {MAX_DEPTH} levels")
-                continue
-            resolver = _resolver(call.name, node.names, known)
-            if resolver is None or isinstance(node.value, (list, tuple)):
-                stack += _children(node)
-            elif node.value is not None:
-                found.values.append(Value(resolver, node.names[-1], node.value, node.place))
-    found.problems.extend(sorted(problems))
+            if len(path) > MAX_DEPTH:
+                too_deep[f"/{number}/arguments: too_deep: nested deeper than {MAX_DEPTH} levels"] = None
+            elif value is not None and not isinstance(value, (list, tuple)) and (name := _resolver(call, path, known)):
+                argument = next(part for part in reversed(path) if isinstance(part, str))
+                found.values.append(Value(name, argument, value, f"/{number}/arguments{pointer(path)}"))
+    found.problems.extend(too_deep)
     return found
 
 
-def _resolver(tool: str, names: tuple[str, ...], known: frozenset[str]) -> str | None:
+def _parts(call: ToolCall, value: Any, path: Path, known: frozenset[str]) -> Iterator[tuple[Path, Any]]:
+    """Every part of the arguments, outer ones first; what a resolver names is one value, but for a list."""
+    yield path, value
+    if len(path) > MAX_DEPTH:
+        return
+    if isinstance(value, (list, tuple)):
+        for index, child in enumerate(value):
+            yield from _parts(call, child, (*path, index), known)
+    elif isinstance(value, Mapping) and not _resolver(call, path, known):
+        for key, child in value.items():
+            yield from _parts(call, child, (*path, str(key)), known)
+
+
+def _resolver(call: ToolCall, path: Path, known: frozenset[str]) -> str | None:
+    names = [part for part in path if isinstance(part, str)]
     if not names:
         return None
-    path = ".".join(names)
-    candidates = (f"{tool}.{path}", f"{tool}.{names[-1]}", path, names[-1])
+    dotted = ".".join(names)
+    candidates = (f"{call.name}.{dotted}", f"{call.name}.{names[-1]}", dotted, names[-1])
     return next((candidate for candidate in candidates if candidate in known), None)
-
-
-def _children(node: _Node) -> list[_Node]:
-    """The parts of a value, the last one first: a stack takes them in their order."""
-    if isinstance(node.value, Mapping):
-        items = [
-            _Node(child, (*node.names, str(key)), f"{node.place}/{_escaped(str(key))}", node.depth + 1)
-            for key, child in node.value.items()
-        ]
-    elif isinstance(node.value, (list, tuple)):
-        items = [
-            _Node(child, node.names, f"{node.place}/{index}", node.depth + 1) for index, child in enumerate(node.value)
-        ]
-    else:
-        return []
-    return items[::-1]
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

@@ -1,4 +1,4 @@
-"""JSON in a text: its value, what is wrong with its writing, and where each part of it stands.
+"""JSON in a text: its value, and what is wrong with its writing.
 
 All is linear in the length of the text, and nothing recurses: depth is measured before the value is read.
 """
@@ -12,12 +12,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-Path = tuple["str | int", ...]
-"""Keys and indexes from the root of a value to one part of it."""
+from evidencerails.checks.structure.violations import Violation
+from evidencerails.text.json_places import Path, walk
 
 MAX_DIGITS = 400
 """A longer number is one that no consumer can hold."""
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+|"', re.DOTALL)
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|"', re.DOTALL)
 _SLIP = re.compile(
     r'"(?:[^"\\]|\\.)*"|(?P<comma>,)(?=\s*[}\]])|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<word>\b(?:True|False|None)\b)|"',
@@ -27,37 +26,17 @@ _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
-class Slip(NamedTuple):
-    """Something in the writing of JSON that the standard does not allow."""
+class FoundJson(NamedTuple):
+    """One value in a text, or what was meant to be one."""
 
-    violation: str
     start: int
     end: int
-    message: str
-    path: Path | None = None
-
-
-class Place(NamedTuple):
-    """Where a part of the JSON stands: its value, and the beginning of its key if it has one."""
-
-    first: int
-    start: int
-    end: int
-
-
-class Reading(NamedTuple):
-    """What was read."""
-
-    value: Any
-    is_read: bool
-    slips: tuple[Slip, ...] = ()
+    slips: tuple[Violation, ...] = ()
+    """What in the writing the standard does not allow."""
+    is_read: bool = False
+    value: Any = None
     text: str = ""
-    """The text that was read in the end, as long as the original."""
-
-
-def pointer(path: Path) -> str:
-    """The JSON pointer (RFC 6901) of a path; empty for the root."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    """The text that was read in the end; offsets in it are those in the original."""
 
 
 def extent(text: str, start: int) -> tuple[int | None, int]:
@@ -77,27 +56,26 @@ def extent(text: str, start: int) -> tuple[int | None, int]:
     return None, deepest
 
 
-def read_json(text: str, start: int, end: int) -> Reading:
+def read_json(text: str, start: int, end: int) -> FoundJson:
     """The JSON value that is `text[start:end]`.
 
     Trailing commas, comments, words of Python, NaN and keys given twice are noted, and the value is read all the same;
     with duplicate keys the last one counts. Anything else is `invalid_json` at the place where reading stopped.
     """
-    body, slips = text[start:end], []
+    body = text[start:end]
+    slips: list[Violation] = []
     notes: set[str] = set()
     try:
         value = _loads(body, notes)
     except ValueError as first:
-        repaired, found = _repaired(body)
+        body, slips = _repaired(body, start)
         try:
-            value = _loads(repaired, notes)
+            value = _loads(body, notes)
         except ValueError:
-            return Reading(None, False, (_broken(first, text, start, end),))
-        slips = [slip._replace(start=slip.start + start, end=slip.end + start) for slip in found]
-        body = repaired
+            return FoundJson(start, end, (_broken(first, text, start, end),))
     if notes:
-        slips += [slip for slip in _noted(body, start) if slip.violation in notes]
-    return Reading(value, True, tuple(slips), text[:start] + body)
+        slips += [slip for slip in _noted(body, start) if slip.name in notes]
+    return FoundJson(start, end, tuple(slips), True, value, text[:start] + body)
 
 
 def _loads(body: str, notes: set[str]) -> Any:
@@ -127,97 +105,53 @@ def _loads(body: str, notes: set[str]) -> Any:
     return json.loads(body, parse_int=integer, parse_float=real, parse_constant=constant, object_pairs_hook=pairs)
 
 
-def _broken(error: ValueError, text: str, start: int, end: int) -> Slip:
+def _broken(error: ValueError, text: str, start: int, end: int) -> Violation:
     at = start + min(getattr(error, "pos", 0), end - start)
     message = getattr(error, "msg", str(error))
     line = text.count("\n", 0, at) + 1
-    return Slip("invalid_json", at, min(at + 1, end), f"{message} at character {at}, line {line}")
+    return Violation("invalid_json", f"{message} at character {at}, line {line}", start=at, end=min(at + 1, end))
 
 
-def _repaired(body: str) -> tuple[str, list[Slip]]:
+def _repaired(body: str, offset: int) -> tuple[str, list[Violation]]:
     """The text with slips that leave no doubt put right, each by as many characters, and the slips."""
-    slips, parts, last = [], [], 0
-    for found in _SLIP.finditer(body):
-        if found.lastgroup is None:
-            continue
-        if found.lastgroup == "comma":
-            name, message, new = "trailing_comma", "a comma before a closing bracket", " "
-        elif found.lastgroup == "comment":
-            name, message, new = "comment", "a comment", " " * len(found[0])
-        else:
+    slips: list[Violation] = []
+
+    def put_right(found: re.Match[str]) -> str:
+        if found["comma"]:
+            name, message, new = "trailing_comma", "a comma before a closing bracket", ""
+        elif found["comment"]:
+            name, message, new = "comment", "a comment", ""
+        elif found["word"]:
             new = _PYTHON_WORDS[found[0]]
             name, message = "python_literal", f"{found[0]} instead of {new}"
-            new = new.ljust(len(found[0]))
-        slips.append(Slip(name, found.start(), found.end(), message))
-        parts += [body[last : found.start()], new]
-        last = found.end()
-    return "".join([*parts, body[last:]]), slips
+        else:
+            return found[0]
+        slips.append(Violation(name, message, start=found.start() + offset, end=found.end() + offset))
+        return new.ljust(len(found[0]))
+
+    return _SLIP.sub(put_right, body), slips
 
 
-def _noted(body: str, offset: int) -> Iterator[Slip]:
+def _noted(body: str, offset: int) -> Iterator[Violation]:
     """Keys given twice, NaN and numbers without end, with their places."""
-    seen: dict[Path, set[str]] = {}
+    seen: set[Path] = set()
     for path, place in walk(body, 0):
         if path and isinstance(path[-1], str):
-            keys = seen.setdefault(path[:-1], set())
-            if path[-1] in keys:
+            if path in seen:
                 message = f"the key {path[-1][:80]!r} is given twice"
-                yield Slip("duplicate_key", place.first + offset, place.end + offset, message, path)
-            keys.add(path[-1])
-        written = body[place.start : min(place.end, place.start + MAX_DIGITS + 2)]
+                yield Violation("duplicate_key", message, path, "", place.first + offset, place.end + offset)
+            seen.add(path)
+        written, message = body[place.start : min(place.end, place.start + MAX_DIGITS + 2)], ""
         if written in _CONSTANTS:
-            message = f"{written} is no JSON"
-            yield Slip("not_a_number", place.start + offset, place.end + offset, message, path)
+            name, message = "not_a_number", f"{written} is no JSON"
         elif written[0] in "-0123456789" and _is_too_large(written):
-            message = f"a number of {place.end - place.start} characters that no consumer can hold"
-            yield Slip("number_too_large", place.start + offset, place.end + offset, message, path)
+            name, message = (
+                "number_too_large",
+                f"a number of {place.end - place.start} characters that no consumer can hold",
+            )
+        if message:
+            yield Violation(name, message, path, "", place.start + offset, place.end + offset)
 
 
 def _is_too_large(written: str) -> bool:
     return len(written.partition("e")[0]) > MAX_DIGITS or math.isinf(float(written))
-
-
-class _Open:
-    """An object or list whose closing bracket has not come yet."""
-
-    def __init__(self, path: Path, is_object: bool, first: int, start: int) -> None:
-        self.path, self.is_object, self.first, self.start = path, is_object, first, start
-        self.index = 0
-        self.key: str | None = None
-        self.key_start = 0
-
-    def child(self, start: int) -> tuple[Path, int]:
-        """Path and first character of the value that begins at `start`."""
-        if self.is_object:
-            return (*self.path, self.key or ""), self.key_start
-        return (*self.path, self.index), start
-
-
-def walk(text: str, start: int) -> Iterator[tuple[Path, Place]]:
-    """Path and place of every part of a value that is known to be JSON, inner ones first."""
-    stack: list[_Open] = []
-    for token in _TOKEN.finditer(text, start):
-        sign, at = token[0], token.start()
-        top = stack[-1] if stack else None
-        if sign in "{[":
-            path, first = top.child(at) if top else ((), at)
-            stack.append(_Open(path, sign == "{", first, at))
-        elif sign in "}]":
-            if top is None:
-                return
-            yield top.path, Place(top.first, top.start, token.end())
-            stack.pop()
-            if not stack:
-                return
-        elif sign == ",":
-            if top is not None:
-                top.index, top.key = top.index + 1, None
-        elif sign == ":":
-            continue
-        elif top is not None and top.is_object and top.key is None:
-            top.key, top.key_start = json.loads(sign), at
-        else:
-            path, first = top.child(at) if top else ((), at)
-            yield path, Place(first, at, token.end())
-            if top is None:
-                return

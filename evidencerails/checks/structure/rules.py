@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import importlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 import yaml
 
-from evidencerails.checks.structure.fields import violations_of_field
-from evidencerails.checks.structure.models import ValueModel, load_model, schema_of, violations_of_model
-from evidencerails.checks.structure.schema import Compiled, compiled
-from evidencerails.checks.structure.schema_clock import Clock, SchemaProblem
-from evidencerails.checks.structure.violations import Violation, type_name, violations_of_error
+from evidencerails.checks.structure.schema import Compiled, SchemaProblem, compiled
+from evidencerails.checks.structure.violations import (
+    Violation,
+    cut_short,
+    shown,
+    type_name,
+    violations_of_error,
+)
 from evidencerails.errors import SettingsError
 from evidencerails.settings.structure import FieldRule, StructureSettings, ValueRule
+from evidencerails.text.json_places import Path
+
+
+class ValueModel(NamedTuple):
+    """A pydantic model, or anything pydantic can validate."""
+
+    adapter: Any
+    name: str
 
 
 class Rules(NamedTuple):
@@ -24,7 +38,6 @@ class Rules(NamedTuple):
     model: ValueModel | None = None
     fields: tuple[FieldRule, ...] = ()
     text: ValueRule | None = None
-    formats: bool = True
 
     @property
     def needs_json(self) -> bool:
@@ -40,7 +53,11 @@ class Rules(NamedTuple):
         """
         if self.schema is not None:
             return self.schema.root
-        return schema_of(self.model) if self.model else {}
+        try:
+            return dict(self.model.adapter.json_schema()) if self.model else {}
+        except Exception as error:  # pydantic has many reasons, and user code takes part
+            name = self.model.name if self.model else ""
+            raise SchemaProblem(f"bad_model: {name} has no JSON Schema: {error}") from error
 
     def root_types(self) -> frozenset[str] | None:
         """JSON types that the value may have by the root of the schema; None if it does not say."""
@@ -59,46 +76,187 @@ def rules_of(settings: StructureSettings, schema: Mapping[str, Any] | None = Non
     """
     if schema is None and not settings.has_rules:
         return None
-    rules = Rules(fields=settings.fields, text=settings.text, formats=settings.formats)
-    if schema is not None:
-        return rules._replace(schema=compiled(schema, formats=settings.formats))
-    if settings.model:
-        return rules._replace(model=load_model(settings.model))
-    own = settings.json_schema if settings.json_schema is not None else _read_file(settings.schema_file)
-    return rules if own is None else rules._replace(schema=compiled(own, formats=settings.formats))
+    rules = Rules(fields=settings.fields, text=settings.text)
+    if schema is None and settings.model:
+        return rules._replace(model=_load_model(settings.model))
+    own = next((one for one in (schema, settings.json_schema) if one is not None), None)
+    if own is None and settings.schema_file is not None:
+        own = _read_file(settings.schema_file)
+    return rules if own is None else rules._replace(schema=compiled(own))
 
 
-def load_rules(settings: StructureSettings) -> None:
-    """Load what the settings name, to find out at once whether it can be used.
+def load_rules(settings: StructureSettings) -> Rules | None:
+    """The rules of the settings, loaded to find out at once whether they can be used.
 
     Raises:
-        SettingsError: it cannot.
+        SettingsError: they cannot.
     """
     try:
-        rules_of(settings)
+        return rules_of(settings)
     except SchemaProblem as problem:
         raise SettingsError(f"structure: {problem}") from None
 
 
-def _read_file(name: str | None) -> Any:
-    if name is None:
-        return None
+def _read_file(name: str) -> Any:
     try:
         return yaml.safe_load(FilePath(name).read_text(encoding="utf-8"))  # JSON is YAML
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise SchemaProblem(f"bad_schema: cannot read structure.schema_file {name!r}: {error}") from None
 
 
-def violations_of_value(value: Any, rules: Rules, clock: Clock) -> Iterator[Violation]:
-    """What does not fit, in the order of the rules.
+def violations_of_value(value: Any, rules: Rules) -> Iterator[Violation]:
+    """What does not fit, in the order of the rules; to be called within a `time_limit`.
 
     Raises:
         SchemaProblem: the schema or model cannot be applied, or the time is up.
     """
     if rules.schema is not None:
-        for error in rules.schema.errors(value, clock):
-            yield from violations_of_error(error, clock)
+        yield from _of_schema(value, rules.schema)
     if rules.model is not None:
-        yield from violations_of_model(value, rules.model)
+        yield from _of_model(value, rules.model)
     for rule in rules.fields:
-        yield from violations_of_field(value, rule, rules.formats, clock)
+        yield from _of_field(value, rule)
+
+
+def _of_schema(value: Any, schema: Compiled) -> Iterator[Violation]:
+    for error in schema.errors(value):
+        yield from violations_of_error(error)
+
+
+# ---- single places, and a bare text
+
+
+def _of_field(value: Any, rule: FieldRule) -> Iterator[Violation]:
+    """What does not fit a rule at the places that its pointer names."""
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in rule.pointer.split("/")[1:]]
+    for path, found, is_there in _places(value, parts, ()):
+        if is_there:
+            for violation in _of_schema(found, compiled(_as_schema(rule))):
+                yield violation._replace(path=(*path, *(violation.path or ())))
+        elif rule.required:
+            yield Violation("missing_field", f"nothing is at {rule.pointer}", path, "required")
+
+
+def _places(value: Any, parts: Sequence[str], path: Path) -> Iterator[tuple[Path, Any, bool]]:
+    """The places that a pointer with wildcards names, each with whether there is anything."""
+    if not parts:
+        yield path, value, True
+        return
+    part, rest = parts[0], parts[1:]
+    if part == "*":
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, child in items:
+            yield from _places(child, rest, (*path, key))
+    elif isinstance(value, dict) and part in value:
+        yield from _places(value[part], rest, (*path, part))
+    elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+        yield from _places(value[int(part)], rest, (*path, int(part)))
+    else:
+        yield path, None, False
+
+
+def _as_schema(rule: ValueRule) -> dict[str, Any]:
+    """The rule as a JSON Schema of one value. A bound on numbers means that it is one; so with patterns and texts."""
+    schema: dict[str, Any] = {
+        "enum": list(rule.enum) if rule.enum is not None else None,
+        "pattern": rule.pattern,
+        "minimum": rule.minimum,
+        "maximum": rule.maximum,
+        "minLength": rule.min_length,
+        "maxLength": rule.max_length,
+        "type": getattr(rule, "type", None),
+    }
+    given = {name: part for name, part in schema.items() if part is not None}
+    if {"minimum", "maximum"} & given.keys():
+        return {"type": "number", **given}
+    return {"type": "string", **given} if {"pattern", "minLength", "maxLength"} & given.keys() else given
+
+
+def violations_of_text(text: str, rule: ValueRule) -> Iterator[Violation]:
+    """What is wrong with a response that is a bare text; white space around it counts for its pattern alone.
+
+    Raises:
+        SchemaProblem: the time is up.
+    """
+    schema, bare = _as_schema(rule), text.strip()
+    for names, value in ((("minimum", "maximum"), _number(bare)), (("pattern",), text)):
+        part = {name: schema.pop(name) for name in names if name in schema}
+        if part:
+            kind = "string" if "pattern" in part else "number"
+            yield from _of_schema(value, compiled({"type": kind, **part}))
+    schema.pop("type", None)
+    if "enum" in schema:
+        schema["enum"] = list(map(str, schema["enum"]))
+    yield from _of_schema(bare, compiled(schema))
+
+
+def _number(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+# ---- pydantic
+
+
+@lru_cache(maxsize=64)
+def _load_model(name: str) -> ValueModel:
+    """The model of an import path "module:name".
+
+    Raises:
+        SchemaProblem: it cannot be imported, or pydantic cannot validate it.
+    """
+    from pydantic import TypeAdapter
+
+    module, _, attribute = name.partition(":")
+    try:
+        thing: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            thing = getattr(thing, part)
+        return ValueModel(TypeAdapter(thing), name)
+    except Exception as error:  # boundary to the user's module, which may do anything when imported
+        raise SchemaProblem(f"bad_model: cannot use {name!r}: {type(error).__name__}: {error}") from error
+
+
+def _of_model(value: Any, model: ValueModel) -> Iterator[Violation]:
+    """What of a value the model refuses."""
+    from pydantic import ValidationError
+
+    try:
+        model.adapter.validate_json(json.dumps(value))
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_context=False):
+            kind, message = item["type"], f"{cut_short(item['msg'])} (got {shown(item['input'])})"
+            name = next((name for part, name in _MODEL_NAMES.items() if part in kind), "schema_violation")
+            yield Violation(name, message, _within(value, item["loc"]), kind)
+    except Exception as error:  # boundary to validators of the user
+        raise SchemaProblem(f"bad_model: {model.name} failed: {type(error).__name__}: {error}") from error
+
+
+_MODEL_NAMES = {
+    "missing": "missing_field",
+    "extra_forbidden": "unknown_field",
+    "literal_error": "not_allowed",
+    "enum": "not_allowed",
+    "string_pattern_mismatch": "pattern_mismatch",
+    "too_short": "wrong_length",
+    "too_long": "wrong_length",
+    "greater_than": "out_of_range",
+    "less_than": "out_of_range",
+    "multiple_of": "out_of_range",
+    "_type": "wrong_type",
+    "_parsing": "wrong_type",
+}
+"""Violation by a part of pydantic's error type; the first that fits counts."""
+
+
+def _within(value: Any, loc: Sequence[Any]) -> Path:
+    """The part of pydantic's location that is in the value: it also names branches of unions, and what is missing."""
+    path: list[str | int] = []
+    for part in loc:
+        is_key = isinstance(value, dict) and part in value
+        if is_key or (isinstance(value, list) and isinstance(part, int) and part < len(value)):
+            value = value[part]
+            path.append(part)
+    return tuple(path)

@@ -8,23 +8,31 @@ resolved inside the schema and to the drafts that come with the library; nothing
 
 from __future__ import annotations
 
+import datetime
+import importlib
+import ipaddress
 import json
-from collections.abc import Iterator, Mapping
+import math
+import time
+import types
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import regex
 
-from evidencerails.checks.structure.formats import FORMATS
-from evidencerails.checks.structure.schema_clock import Clock, SchemaProblem, compiled_pattern, running_clock
-from evidencerails.checks.structure.schema_keywords import bounded
-
-MAX_SCHEMA_DEPTH = 200
-
 DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
-
 _DATA_KEYWORDS = frozenset({"enum", "const", "default", "examples"})
 """Keywords whose value is data: what looks like a keyword inside is none."""
+
+
+class SchemaProblem(ValueError):
+    """A schema that cannot be used: it is invalid, refers to what is not there, or takes too long."""
 
 
 class Compiled(NamedTuple):
@@ -33,17 +41,16 @@ class Compiled(NamedTuple):
     validator: Any
     root: dict[str, Any]
 
-    def errors(self, value: Any, clock: Clock) -> Iterator[Any]:
-        """The library's errors, in order of the schema.
+    def errors(self, value: Any) -> list[Any]:
+        """The library's errors, in order of the schema; to be called within a `time_limit`.
 
         Raises:
             SchemaProblem: a reference leads nowhere, or the time is up.
         """
         from referencing.exceptions import Unresolvable
 
-        token = running_clock.set(clock)
         try:
-            yield from list(self.validator.iter_errors(value))
+            return list(self.validator.iter_errors(value))
         except Unresolvable as error:
             raise SchemaProblem(
                 f"unresolved_ref: $ref {getattr(error, 'ref', str(error))!r} is not in the schema; references are "
@@ -51,11 +58,9 @@ class Compiled(NamedTuple):
             ) from None
         except RecursionError:
             raise SchemaProblem("endless_ref: the schema's references lead in a circle") from None
-        finally:
-            running_clock.reset(token)
 
 
-def compiled(schema: Any, *, formats: bool = True) -> Compiled:
+def compiled(schema: Any) -> Compiled:
     """A schema as a validator of its draft.
 
     Raises:
@@ -67,31 +72,29 @@ def compiled(schema: Any, *, formats: bool = True) -> Compiled:
         source = json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaProblem(f"bad_schema: it is not JSON: {error}") from None
-    return _compiled(source, formats)
+    return _compiled(source)
 
 
 @lru_cache(maxsize=64)
-def _compiled(source: str, formats: bool) -> Compiled:
+def _compiled(source: str) -> Compiled:
     from jsonschema import FormatChecker
     from jsonschema.exceptions import SchemaError
     from jsonschema_specifications import REGISTRY
 
     try:
         schema = json.loads(source)
-        if _depth(schema) > MAX_SCHEMA_DEPTH:
-            raise SchemaProblem(f"bad_schema: nested deeper than {MAX_SCHEMA_DEPTH} levels")
         draft = _draft_of(schema)
         draft.check_schema(schema, format_checker=FormatChecker(formats=()))
         _check_patterns(schema)
         root = _without_dialects(schema)
     except SchemaError as error:
         place = "/".join(map(str, error.absolute_path))
-        raise SchemaProblem(f"bad_schema: at /{place}: {_short(error.message)}") from None
+        raise SchemaProblem(f"bad_schema: at /{place}: {error.message:.200}") from None
     except RecursionError:
         raise SchemaProblem("bad_schema: nested too deeply") from None
     checker = FormatChecker(formats=())
-    checker.checkers = {name: (holds, ()) for name, holds in FORMATS.items()} if formats else {}
-    return Compiled(bounded(draft)(root, registry=REGISTRY, format_checker=checker), root)
+    checker.checkers = {name: (_format(*form), ValueError) for name, form in FORMATS.items()}
+    return Compiled(_bounded(draft)(root, registry=REGISTRY, format_checker=checker), root)
 
 
 def _draft_of(schema: dict[str, Any]) -> Any:
@@ -102,18 +105,6 @@ def _draft_of(schema: dict[str, Any]) -> Any:
     if draft is None:
         raise SchemaProblem(f"bad_schema: unknown draft {named!r:.100}; known: draft-03 to draft-07, 2019-09, 2020-12")
     return draft
-
-
-def _depth(value: Any) -> int:
-    depth, level = 0, [value]
-    while level:
-        depth += 1
-        level = [
-            child
-            for node in level
-            for child in (node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
-        ]
-    return depth
 
 
 def _check_patterns(node: Any, place: str = "") -> None:
@@ -127,7 +118,7 @@ def _check_patterns(node: Any, place: str = "") -> None:
     keyed = node.get("patternProperties")
     for pattern in (*patterns, *(keyed if isinstance(keyed, dict) else ())):
         try:
-            compiled_pattern(pattern)
+            _pattern(pattern)
         except regex.error as error:
             raise SchemaProblem(f"bad_schema: at {place or '/'}: {pattern!r:.80} is no pattern: {error}") from None
     for key, child in node.items():
@@ -148,5 +139,155 @@ def _without_dialects(node: Any) -> Any:
     }
 
 
-def _short(text: str, limit: int = 200) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+# ---- time
+
+
+class _Limit(NamedTuple):
+    ends_at: float
+    pattern_timeout_s: float
+
+    def left_s(self) -> float:
+        left = self.ends_at - time.monotonic()
+        if left <= 0:
+            raise SchemaProblem("timeout: the validation took longer than structure.timeout_s")
+        return left
+
+
+_limit: ContextVar[_Limit] = ContextVar("evidencerails_structure_limit")
+
+
+@contextmanager
+def time_limit(timeout_s: float, pattern_timeout_s: float) -> Iterator[None]:
+    """How long all validation inside may take, and one match of a pattern; beyond, `SchemaProblem` is raised there."""
+    token = _limit.set(_Limit(time.monotonic() + timeout_s, pattern_timeout_s))
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def pattern_found(pattern: str, text: str) -> bool:
+    """Whether a pattern is found in the text.
+
+    Raises:
+        SchemaProblem: the time is up.
+    """
+    limit = _limit.get()
+    seconds = min(limit.pattern_timeout_s, limit.left_s())
+    try:
+        return _pattern(pattern).search(text, timeout=seconds, concurrent=True) is not None
+    except TimeoutError:
+        raise SchemaProblem(
+            f"pattern_timeout: the pattern {pattern[:80]!r} took longer than structure.pattern_timeout_s on a text "
+            f"of {len(text)} characters; it may backtrack without end"
+        ) from None
+
+
+_END = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", regex.DOTALL)
+"""`$`, or what it is an ordinary character in: an escape, a class."""
+_IS_MULTILINE = regex.compile(r"\(\?[a-zA-Z]*m")
+
+
+@lru_cache(maxsize=512)
+def _pattern(pattern: str) -> Any:
+    """The pattern in the module that can stop a match. `$` is the very end, as JSON Schema has it: in Python it also
+    stands before a last line break."""
+    if _IS_MULTILINE.search(pattern):
+        return regex.compile(pattern)
+    return regex.compile(_END.sub(lambda match: r"\Z" if match[0] == "$" else match[0], pattern))
+
+
+# ---- the library's keywords with these bounds
+
+
+@lru_cache(maxsize=16)
+def _bounded(draft: Any) -> Any:
+    """The validator class of a draft whose keywords look at the clock and use our patterns and comparisons."""
+    from jsonschema.validators import extend
+
+    keywords = {name: _timed(_rebound(keyword)) for name, keyword in draft.VALIDATORS.items()}
+    for name in {"multipleOf", "divisibleBy"} & keywords.keys():
+        keywords[name] = _timed(_multiple_of)
+    return extend(draft, keywords)
+
+
+def _timed(keyword: Callable[..., Any]) -> Callable[..., Any]:
+    def timed(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        _limit.get().left_s()
+        return keyword(validator, value, instance, schema)
+
+    return timed
+
+
+def _rebound(keyword: Any) -> Any:
+    """The library's function with our `re`, `uniq` and `equal` in place of those it looks up in its module."""
+    return _copy(keyword, _namespace(keyword.__module__)) if isinstance(keyword, types.FunctionType) else keyword
+
+
+@lru_cache(maxsize=8)
+def _namespace(module: str) -> dict[str, Any]:
+    names: dict[str, Any] = dict(vars(importlib.import_module(module)))
+    for name, thing in list(names.items()):
+        if isinstance(thing, types.FunctionType) and thing.__module__.startswith("jsonschema."):
+            names[name] = _copy(thing, names if thing.__module__ == module else _namespace(thing.__module__))
+    names.update(re=types.SimpleNamespace(search=pattern_found), uniq=_are_unique, equal=_are_equal)
+    return names  # the very one: the copied functions look their names up in it
+
+
+def _copy(function: types.FunctionType, names: dict[str, Any]) -> types.FunctionType:
+    copy = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def canonical(value: Any) -> str:
+    """A text that is equal for values that JSON Schema calls equal: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(key)}:{canonical(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    if isinstance(value, float) and math.isfinite(value) and value.is_integer():
+        return str(int(value))
+    return json.dumps(value)
+
+
+def _are_equal(one: Any, two: Any) -> bool:
+    return canonical(one) == canonical(two)
+
+
+def _are_unique(items: Sequence[Any]) -> bool:
+    return len({canonical(item) for item in items}) == len(items)
+
+
+def _multiple_of(validator: Any, step: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError
+
+    is_number = validator.is_type(instance, "number") and math.isfinite(instance)
+    if is_number and step and (Fraction(str(instance)) / Fraction(str(step))).denominator != 1:
+        yield ValidationError(f"{instance!r} is not a multiple of {step!r}")
+
+
+# ---- formats
+
+_CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)"
+FORMATS: dict[str, tuple[str, Callable[[str], object]]] = {
+    "date": (r"\d{4}-\d\d-\d\d", datetime.date.fromisoformat),
+    "date-time": (rf"\d{{4}}-\d\d-\d\d[Tt ]{_CLOCK}", lambda text: datetime.date.fromisoformat(text[:10])),
+    "time": (_CLOCK, str),
+    "email": (r"[^\s@]+@[^\s@.]+(?:\.[^\s@.]+)*", str),
+    "ipv4": (r"[\d.]+", ipaddress.IPv4Address),
+    "ipv6": (r"[\da-fA-F:.]+", ipaddress.IPv6Address),
+    "uri": (r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+", urlsplit),
+    "uuid": (r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", uuid.UUID),
+}
+"""Each format that is checked: its form, and what reads it or raises ValueError (RFC 3339, 3986). Others are
+annotations, as the standard has it."""
+
+
+def _format(form: str, read: Callable[[str], object]) -> Callable[[Any], bool]:
+    pattern = regex.compile(form)
+
+    def fits(value: Any) -> bool:
+        return not isinstance(value, str) or bool(pattern.fullmatch(value) and read(value))
+
+    return fits
