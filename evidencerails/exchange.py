@@ -142,6 +142,23 @@ EvidenceInput: TypeAlias = "EvidenceItem | Sequence[EvidenceItem] | None"
 PromptInput: TypeAlias = "str | Sequence[Any] | None"
 
 
+class Completion(Value):
+    """One completion of a reply."""
+
+    text: str
+    finish_reason: str | None = None
+    logprobs: tuple[TokenLogprob, ...] = ()
+
+
+class LlmReply(Value):
+    """What one request brought back; token counts are 0 where the provider does not report them."""
+
+    completions: tuple[Completion, ...]
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    model: str | None = None
+
+
 class Exchange(Value):
     """A response with all that it may be checked against."""
 

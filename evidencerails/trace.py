@@ -13,8 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from evidencerails.exchange import Exchange, Message
-from evidencerails.llm.base import LlmReply
+from evidencerails.exchange import Exchange, LlmReply, Message
 from evidencerails.report import CheckResult, Report
 from evidencerails.settings.telemetry import TelemetrySettings
 

@@ -15,6 +15,11 @@ NEVER = [
     ("errors.py", "", set()),
     ("trace.py", "operations", set()),
     ("exchange.py", "tool_calls", set()),
+    ("trace.py", "llm", set()),
+    ("llm", "checks", set()),
+    ("measures", "checks", set()),
+    ("measures", "guard", set()),
+    ("settings", "checks", set()),
     *(
         (room, other, set())
         for room in ("llm", "mitigation")

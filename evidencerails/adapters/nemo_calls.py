@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.errors import InputError
-from evidencerails.exchange import Message, Role, as_messages, content_text
-from evidencerails.llm.base import ClientAround, LlmClient, LlmReply
+from evidencerails.exchange import LlmReply, Message, Role, as_messages, content_text
+from evidencerails.llm.base import ClientAround, LlmClient
 
 if TYPE_CHECKING:
     from nemoguardrails.logging.explain import LLMCallInfo

@@ -198,7 +198,7 @@ def _prepare_structure(app: Any, config: GuardConfig) -> None:
     """Send the schema to the model where the settings say so; warn of a rail that has none."""
     settings = config.structure
     if settings.constrain != "off":
-        from evidencerails.llm.constrained import install
+        from evidencerails.adapters.constrained import install
 
         install(app, settings)
     if not settings.has_rules and "check structure" in _our_flows(app.config):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from evidencerails.errors import LlmError
-from evidencerails.exchange import Message
-from evidencerails.llm.base import LlmClient, LlmReply
+from evidencerails.exchange import LlmReply, Message
+from evidencerails.llm.base import LlmClient
 from evidencerails.llm.failures import as_llm_error, refused_parameter
 
 log = logging.getLogger("evidencerails")

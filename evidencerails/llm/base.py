@@ -5,24 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from evidencerails.exchange import Message, TokenLogprob, Value
-
-
-class Completion(Value):
-    """One completion of a reply."""
-
-    text: str
-    finish_reason: str | None = None
-    logprobs: tuple[TokenLogprob, ...] = ()
-
-
-class LlmReply(Value):
-    """What one request brought back; token counts are 0 where the provider does not report them."""
-
-    completions: tuple[Completion, ...]
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    model: str | None = None
+from evidencerails.exchange import LlmReply, Message
 
 
 @runtime_checkable

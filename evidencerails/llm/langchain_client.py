@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.exchange import Message, content_text
+from evidencerails.exchange import Completion, LlmReply, Message, content_text
 from evidencerails.llm.adaptive import AdaptiveClient
-from evidencerails.llm.base import Completion, LlmReply, portable
+from evidencerails.llm.base import portable
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseLanguageModel

@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 
 from evidencerails.config import LlmEndpoint
 from evidencerails.errors import LlmError, LlmReplyError, SettingsError
-from evidencerails.exchange import Message, TokenLogprob
+from evidencerails.exchange import Completion, LlmReply, Message, TokenLogprob
 from evidencerails.llm.adaptive import AdaptiveClient
-from evidencerails.llm.base import Completion, LlmReply, portable
+from evidencerails.llm.base import portable
 from evidencerails.settings.environment import variable
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from evidencerails.config import LlmEndpoint, LlmSettings
 from evidencerails.errors import LlmError, LlmReplyError, LlmTimeoutError
-from evidencerails.exchange import Message
+from evidencerails.exchange import Completion, LlmReply, Message
 from evidencerails.llm.adaptive import learn_no_n
-from evidencerails.llm.base import Completion, LlmClient, LlmReply
+from evidencerails.llm.base import LlmClient
 from evidencerails.llm.budget import ResponseBudget, estimated_tokens
 from evidencerails.llm.failures import may_refuse_n
 from evidencerails.report import LlmUsage

@@ -11,8 +11,7 @@ import pytest
 
 from evidencerails.config import LlmSettings
 from evidencerails.errors import BudgetExceededError, LlmError, LlmReplyError, LlmTimeoutError
-from evidencerails.exchange import Message
-from evidencerails.llm.base import LlmReply
+from evidencerails.exchange import LlmReply, Message
 from evidencerails.llm.session import LlmSession, client_from_settings
 from evidencerails.testing import ReplayServer
 

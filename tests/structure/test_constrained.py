@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from nemoguardrails import LLMRails, RailsConfig
 
+from evidencerails.adapters.constrained import is_strict, provider_parameters
 from evidencerails.errors import SettingsError
-from evidencerails.llm.constrained import is_strict, provider_parameters
 from evidencerails.testing import ReplayServer
 
 SCHEMA = {

@@ -12,7 +12,7 @@ import pytest
 from evidencerails import Guard
 from evidencerails.config import DEFAULT_MEASURE_WEIGHTS, MEASURES
 from evidencerails.errors import SettingsError
-from evidencerails.measures.single import measure
+from evidencerails.evaluation.single import measure
 from evidencerails.testing import ReplayRequest, ReplayServer
 
 EVIDENCE = "The Halden bridge opened in 1932. It is 412 metres long."
