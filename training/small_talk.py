@@ -34,7 +34,8 @@ INTRODUCED = 3_000
 
 def sentences() -> tuple[list[str], list[str]]:
     """Small talk and statements, each once."""
-    small, stated = set(), set()
+    small: set[str] = set()
+    stated: set[str] = set()
     for path in sorted((HERE / "passages").glob("*.jsonl")):
         for row in map(as_passages, rows_of(path)):
             stated |= {text for *_, text in row["statements"]}

@@ -19,9 +19,8 @@ from evidencerails.checks.comparison import WORD, Evidence, Sentence, read_evide
 from evidencerails.checks.wording import worded_errors
 from evidencerails.measures.lexical import stem_of
 from evidencerails.report import ErrorType, Label
-from evidencerails.text.offsets import masked
 from evidencerails.text.same_values import in_units_of, names_another
-from evidencerails.text.temporal import TemporalExpression
+from evidencerails.text.temporal import TemporalExpression, masked
 from evidencerails.text.values import Name, Quantity, Values, bare_word, is_function_word, is_title, values_of
 
 MIN_SHARED = 0.5

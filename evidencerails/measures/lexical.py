@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 
-from evidencerails.text.number_words import NUMBER_WORDS
+from evidencerails.text.temporal import NUMBER_WORDS
 from evidencerails.text.values import values_of
 
 _STOP_WORDS = frozenset(

@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from evidencerails.text.number_words import NUMBER_WORDS, ONES, TENS
+from evidencerails.text.temporal import NUMBER_WORDS, ONES, TENS
 
 Convention = Literal["point", "comma"]
 """Which sign begins the decimals: 1,234.5 or 1.234,5."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from evidencerails.text.claimable import without_reasoning
-from evidencerails.text.number_words import NUMBER_WORDS
+from evidencerails.text.temporal import NUMBER_WORDS
 
 Kind = Literal["arithmetic", "percentage", "unit", "number_property", "date", "weekday", "age", "calendar", "ordering"]
 
