@@ -123,5 +123,6 @@ def _only(row: dict[str, Any], number: int, kept: set[Place]) -> dict[str, Any]:
     chosen["statements"] = [s for n, s in enumerate(row["statements"]) if Place(number, "statements", n) in kept]
     if answer := row.get("answer"):
         sentences = [s for n, s in enumerate(answer["sentences"]) if Place(number, "answer", n) in kept]
-        chosen["answer"] = {**answer, "sentences": sentences}
+        whole = [sentence[-1] for sentence in answer["sentences"]]
+        chosen["answer"] = {**answer, "sentences": sentences, "whole": whole}
     return chosen

@@ -20,8 +20,8 @@ _NUMBER = re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|elev
 
 
 def is_candidate(sentence: str) -> bool:
-    """False for what is too long for small talk, or has a number."""
-    return len(sentence.split()) <= MAX_WORDS and not _NUMBER.search(sentence.lower())
+    """False for what is too long for small talk, is one word ("Lyon", which answers something), or has a number."""
+    return 1 < len(sentence.split()) <= MAX_WORDS and not _NUMBER.search(sentence.lower())
 
 
 def terms_of(sentence: str) -> list[str]:

@@ -20,7 +20,7 @@ HELD_OUT = Path(__file__).resolve().parents[2] / "training" / "passages_held_out
         "Happy to help with that one.",
         "Let me check the schedule for you.",
         "I hope that clears things up!",
-        "You're in luck!",
+        "Lovely choice of roses!",
         "Enjoy your stay!",
     ],
 )
