@@ -97,7 +97,9 @@ def test_a_baseline_that_is_given_moves_the_level_only() -> None:
 
 
 def test_a_constant_baseline_has_a_chart() -> None:
+    # The threshold was once halved until it was 0, in a thousand steps, and the page that divides by it failed.
     chart = chart_of([0.02] * 100, CusumSettings())
+    assert (chart.threshold_up, chart.threshold_down) == (0.01, 0.01)
     assert alarms_in([0.02] * 1000, chart)[0] == []
     assert alarms_in([0.9] * 10, chart)[0][0].direction == "up"
 
