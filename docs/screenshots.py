@@ -93,8 +93,14 @@ def _fill(url: str, folder: Path) -> None:
                 }
                 for _ in range(count)
             ]
+            written = _written(client)
             client.post("/v1/batch", json={"items": items}).raise_for_status()
-            time.sleep(3)
+            while _written(client) < written + count:  # the store writes behind the answers
+                time.sleep(0.2)
+
+
+def _written(client: httpx.Client) -> int:
+    return len(client.get("/v1/history", params={"limit": 1000}).raise_for_status().json()["reports"])
 
 
 def _spread(file: Path) -> None:
@@ -118,10 +124,14 @@ def _photograph(url: str, images: Path) -> None:
         page = chromium.new_page(viewport={"width": 1000, "height": 760})
         page.set_default_timeout(60_000)
 
+        def show(path: str) -> None:
+            answer = page.goto(url + path)
+            assert answer is not None and answer.ok, f"{path}: {page.content()}"
+
         def take(name: str, *, whole: bool = False) -> None:
             page.screenshot(path=images / f"dashboard-{name}.png", full_page=whole)
 
-        page.goto(url)
+        show("/")
         page.get_by_label("Answer", exact=True).fill(ANSWER)
         page.get_by_label("Evidence: what the answer must agree with").fill(" ".join(fact["text"] for fact in FACTS))
         page.get_by_role("button", name="Check").click()
@@ -129,16 +139,16 @@ def _photograph(url: str, images: Path) -> None:
         take("check")
         page.emulate_media(color_scheme="dark")
         take("check-dark")
-        page.goto(f"{url}/trends")
+        show("/trends")
         take("trends-dark")
         page.emulate_media(color_scheme="light")
         take("trends", whole=True)
-        page.goto(f"{url}/history")
+        show("/history")
         take("history")
-        page.goto(f"{url}/trends")
+        show("/trends")
         page.locator("#worst ~ ol a").first.click()
         take("report")
-        page.goto(f"{url}/review")
+        show("/review")
         page.locator("tbody a").first.click()
         take("review", whole=True)
         chromium.close()

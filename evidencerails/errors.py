@@ -52,7 +52,6 @@ EXTRA_OF_MODULE = {
     "alembic": "store",
     "datasets": "datasets",
     "fastapi": "service",
-    "httptools": "service",
     "itsdangerous": "service",
     "opentelemetry": "telemetry",
     "prometheus_client": "service",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from evidencerails.service.keys import PERMISSIONS, Permission
 from evidencerails.service.problems import Problem
@@ -13,12 +14,8 @@ from evidencerails.settings.service import ApiKey
 
 MAX_KEY_CHARACTERS = 512
 
-SCHEMES: dict[str, dict[str, Any]] = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer KEY`"},
-    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "`X-API-Key: KEY`"},
-}
-"""How a key may be sent, as OpenAPI says it. Described here and not by FastAPI's own security classes: these are two
-more dependencies to solve at each request, and decide nothing."""
+BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="`Authorization: Bearer KEY`")
+HEADER = APIKeyHeader(auto_error=False, scheme_name="header", name="X-API-Key", description="`X-API-Key: KEY`")
 
 
 @dataclass(frozen=True)
@@ -39,26 +36,14 @@ class Caller:
 LOCAL = Caller("local", PERMISSIONS["admin"], is_local=True)
 
 
-def presented_key(request: Request) -> str | None:
-    """The key that a request carries in `Authorization: Bearer` or `X-API-Key`."""
-    kind, _, rest = request.headers.get("authorization", "").partition(" ")
-    key = rest.strip() if kind.lower() == "bearer" else request.headers.get("x-api-key", "").strip()
-    return key[:MAX_KEY_CHARACTERS] or None
-
-
-def caller_of(request: Request) -> Caller:
-    """Who sends this request, by its key. Cookies count for nothing: no other site can make a browser call the API.
-
-    Raises:
-        Problem: 401 no key or an unknown one; 429 too many requests.
-    """
+def _caller_of(request: Request, presented: str) -> Caller:
+    """Who sends this request, by its key. Cookies count for nothing: no other site can make a browser call the API."""
     state = request.app.state
     address = request.client.host if request.client else "unknown"
     if not state.keys:
         _count(request, f"address {address}")
         return LOCAL
-    presented = presented_key(request)
-    key = state.keys.find(presented) if presented else None
+    key = state.keys.find(presented[:MAX_KEY_CHARACTERS]) if presented else None
     if key is None:
         state.rate.take(f"refused {address}")
         raise Problem(
@@ -80,12 +65,16 @@ def may(*permissions: Permission) -> Any:
     """A dependency: the caller, if it has one of the permissions.
 
     Raises:
-        Problem: 401 or 429 as `caller_of`; 403 the key's role does not allow it.
+        Problem: 401 no key or an unknown one; 429 too many requests; 403 the key's role does not allow it.
     """
 
     # A coroutine, since FastAPI runs a plain function in a thread, which costs more than the function does.
-    async def checked(request: Request) -> Caller:
-        caller = caller_of(request)
+    async def checked(
+        request: Request,
+        bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],
+        header: Annotated[str | None, Depends(HEADER)],
+    ) -> Caller:
+        caller = _caller_of(request, (bearer.credentials if bearer else header or "").strip())
         request.state.caller = caller.name
         if caller.permissions.isdisjoint(permissions):
             raise Problem(
@@ -94,13 +83,3 @@ def may(*permissions: Permission) -> Any:
         return caller
 
     return Depends(checked)
-
-
-def with_keys_described(schema: dict[str, Any]) -> dict[str, Any]:
-    """The OpenAPI schema, which then says how keys are sent and which routes want one."""
-    schema.setdefault("components", {})["securitySchemes"] = SCHEMES
-    for path, operations in schema["paths"].items():
-        if path.startswith("/v1/") or path == "/metrics":
-            for operation in operations.values():
-                operation["security"] = [{name: []} for name in SCHEMES]
-    return schema

@@ -22,6 +22,8 @@ from evidencerails.service.strict_json import parsed
 
 T = TypeVar("T")
 
+LARGE_BYTES = 64 * 1024
+"""Bodies above it are parsed in a thread."""
 MAX_SEQ = 2**63 - 1
 """Of a row; databases hold no larger number."""
 REPORT_EXAMPLE = {"status": "hallucinated", "decision": "block", "hallucination_score": 0.97}
@@ -72,7 +74,8 @@ class _StrictRequest(Request):
     """A request whose JSON is read by our parser."""
 
     async def json(self) -> Any:
-        return await parsed(await self.body(), max_depth=MAX_DEPTH)
+        body = await self.body()
+        return await asyncio.to_thread(parsed, body, MAX_DEPTH) if len(body) > LARGE_BYTES else parsed(body, MAX_DEPTH)
 
 
 class StrictRoute(APIRoute):
@@ -182,7 +185,7 @@ async def released(request: Request, review_id: str) -> JSONResponse:
         from evidencerails.operations.review.queue import ReviewQueue
 
         queue = ReviewQueue(request.app.state.guard.store)
-        item = queue.states([review_id]).get(review_id)
+        item = queue.item(review_id)
         if item is None:
             raise Problem(404, "no_such_review", "there is no review of this id; it may have been deleted by its age")
         if item.state not in RELEASABLE:

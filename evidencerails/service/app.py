@@ -31,7 +31,6 @@ def create_app(guard: Guard) -> FastAPI:
         raise MissingExtraError("the service", "fastapi", "service") from None
     from evidencerails.operations.telemetry.prometheus import ServiceMetrics
     from evidencerails.service import api, pages
-    from evidencerails.service.access import with_keys_described
     from evidencerails.service.checking import Checker
     from evidencerails.service.keys import KeyRing
     from evidencerails.service.limits import RateLimit
@@ -68,8 +67,6 @@ def create_app(guard: Guard) -> FastAPI:
     app.include_router(api.router)
     app.include_router(api.probes)
     app.include_router(pages.router)
-    describe = app.openapi
-    app.openapi = lambda: with_keys_described(describe())  # type: ignore[method-assign]  # FastAPI's own way to add
     _answer_failures(app)
     app.add_middleware(
         Envelope, settings=settings, needs_local_name=not app.state.keys, observe=metrics.observe_request

@@ -21,7 +21,6 @@ BATCH_EXAMPLE: dict[str, Any] = {
         {"id": "b", "response": "Returns are free.", "evidence": "Returns are free within 30 days."},
     ]
 }
-MAX_ID_CHARACTERS = 200
 
 
 class CheckBody(BaseModel):

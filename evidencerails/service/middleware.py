@@ -71,6 +71,10 @@ class Envelope:
             # A page on another site can reach a loopback service by a name that it lets resolve to 127.0.0.1.
             await request.refuse(421, "wrong_host", "this service answers to localhost only; see service.keys")
             return
+        if request.header(b"transfer-encoding") and request.header(b"content-length"):
+            # A proxy may have gone by the other of the two, and taken a part of this body for a request of its own.
+            await request.refuse(400, "two_lengths", "send Content-Length or Transfer-Encoding, not both")
+            return
         body = await self._body(request, receive)
         if body is None:
             return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import re
 import signal
 import socket
 from typing import TYPE_CHECKING, Any
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 
 LISTEN_BACKLOG = 2048
 MAX_HEADER_BYTES = 64 * 1024
-"""Of a request that has not reached its body; a connection with more is closed."""
-UPGRADE = re.compile(rb"(\r\n)upgrade:", re.IGNORECASE)
+"""Of a request that has not reached its body; more is answered with 400."""
 
 
 def is_loopback(host: str) -> bool:
@@ -75,16 +73,16 @@ def serve(guard: Guard) -> None:
 
 def _server(guard: Guard) -> uvicorn.Server:
     try:
-        import httptools  # noqa: F401
         import uvicorn
-    except ImportError as error:
-        raise MissingExtraError("the service", error.name or "uvicorn", "service") from None
+    except ImportError:
+        raise MissingExtraError("the service", "uvicorn", "service") from None
     from evidencerails.service.app import create_app
 
     settings = guard.config.service
     config = uvicorn.Config(
         create_app(guard),
         http=_protocol(settings.header_timeout_s),
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
         ws="none",
         log_config=None,
         access_log=False,
@@ -114,52 +112,32 @@ def _bound(settings: ServiceSettings) -> socket.socket:
 
 
 def _protocol(header_timeout_s: float) -> Any:
-    """uvicorn's HTTP/1.1, which also closes a connection whose request does not come, or whose headers do not end."""
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    """uvicorn's HTTP/1.1, which also closes a connection whose request does not come, or whose head does not end."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class TimedProtocol(HttpToolsProtocol):
+    class TimedProtocol(H11Protocol):
         _timer: asyncio.TimerHandle | None = None
-        _head = b""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._start()
+            self._timer = self.loop.call_later(header_timeout_s, self._give_up)
 
         def data_received(self, data: bytes) -> None:
-            if self._is_idle():
-                self._start()
-                data = self._whole_head(data)
-            if data:
-                super().data_received(data)
+            if self._timer is None and self._is_idle():
+                self._timer = self.loop.call_later(header_timeout_s, self._give_up)
+            super().data_received(data)
             if not self._is_idle():
                 self._stop()
-
-        def _whole_head(self, data: bytes) -> bytes:
-            """What has come once the head has ended, else nothing; without an `Upgrade`, which we may ignore.
-
-            httptools throws the body of a request away that asks for one, and Java's client asks in every request.
-            """
-            self._head += data
-            end = self._head.find(b"\r\n\r\n")
-            if max(end, 0 if end >= 0 else len(self._head)) > MAX_HEADER_BYTES:
-                self._head = b""
-                self._give_up()
-                return b""
-            if end < 0:
-                return b""
-            head, rest, self._head = self._head[:end], self._head[end:], b""
-            return UPGRADE.sub(rb"\1x-refused-upgrade:", head) + rest
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop()
             super().connection_lost(exc)
 
+        def _should_upgrade(self) -> bool:  # Java's client asks in every request; uvicorn would warn in each
+            return False
+
         def _is_idle(self) -> bool:
             return self.cycle is None or self.cycle.response_complete
-
-        def _start(self) -> None:
-            if self._timer is None:
-                self._timer = self.loop.call_later(header_timeout_s, self._give_up)
 
         def _stop(self) -> None:
             if self._timer is not None:

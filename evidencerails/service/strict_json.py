@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any, NoReturn
 
 from evidencerails.service.problems import Problem
 
-LARGE_BYTES = 64 * 1024
-"""Bodies above it are parsed in a thread."""
 
-
-async def parsed(body: bytes, *, max_depth: int) -> Any:
+def parsed(body: bytes, max_depth: int) -> Any:
     """The value of a JSON body.
 
     Raises:
         Problem: 400, it is not UTF-8, not JSON, too deep, or holds half a character.
     """
-    if len(body) > LARGE_BYTES:
-        return await asyncio.to_thread(parse, body, max_depth)
-    return parse(body, max_depth)
-
-
-def parse(body: bytes, max_depth: int) -> Any:
-    """As `parsed`, at once."""
     try:
         text = body.decode("utf-8")
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_duplicates)

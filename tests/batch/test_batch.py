@@ -150,7 +150,7 @@ def test_wrong_usage_is_one_line(arguments: list[str], words: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_killed_again_and_again_it_loses_and_doubles_nothing() -> None:
+def test_killed_again_and_again_it_loses_and_repeats_nothing() -> None:
     count = 400
     write_jsonl(Path("in.jsonl"), [{"id": f"row-{n}", **(BAD if n % 3 == 0 else GOOD)} for n in range(count)])
     kills = 0

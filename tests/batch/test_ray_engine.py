@@ -73,7 +73,7 @@ def written() -> int:
     return Path("out.jsonl").read_bytes().count(b"\n") if Path("out.jsonl").exists() else 0
 
 
-def told() -> str:
+def log_text() -> str:
     return Path("errors.txt").read_text(encoding="utf-8")
 
 
@@ -83,15 +83,15 @@ def test_a_killed_worker_costs_time_but_no_row() -> None:
     with job() as process:
         deadline = time.monotonic() + START_S
         while (before := written()) < ROWS // 4 or len(workers := workers_of(process)) < 2:
-            assert process.poll() is None, told()
+            assert process.poll() is None, log_text()
             assert time.monotonic() < deadline, f"{before} rows after {START_S} s, workers {workers_of(process)}"
             time.sleep(0.1)
         os.kill(workers[0], signal.SIGKILL)
         assert written() < ROWS, "the job had ended before a worker was killed"
         process.wait(END_S)
-    assert process.returncode == 3, told()  # the broken row
-    assert "A worker died or was killed" in told()  # Ray prints it to standard output, which is for results
-    assert "Warning" not in told()
+    assert process.returncode == 3, log_text()  # the broken row
+    assert "A worker died or was killed" in log_text()  # Ray prints it to standard output, which is for results
+    assert "Warning" not in log_text()
     lines, rejected = (
         [json.loads(line) for line in Path(name).read_text(encoding="ascii").splitlines()]
         for name in ("out.jsonl", "out.rejected.jsonl")

@@ -43,9 +43,9 @@ def settings_files(folder: Path, *checks: str) -> list[str]:
 def test_the_settings_that_miss_hallucinations_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     configs = settings_files(tmp_path, "grounding", "grounding", "claims", "structure", "structure", "structure")
     assert _exit_code(["bisect", rows_file(tmp_path, LABELLED), *configs]) == 1
-    told = capsys.readouterr()
-    assert told.out.startswith(f"first bad: {configs[3]}") and "of 6 configurations tried" in told.out
-    assert f"{configs[0]}: score 0.000 over 3 rows" in told.err
+    printed = capsys.readouterr()
+    assert printed.out.startswith(f"first bad: {configs[3]}") and "of 6 configurations tried" in printed.out
+    assert f"{configs[0]}: score 0.000 over 3 rows" in printed.err
 
 
 def test_without_a_regression_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,5 +119,5 @@ def test_missing_and_single_configurations_are_usage_errors(tmp_path: Path, caps
     assert _exit_code(["bisect", rows, "nowhere.yml", "neither.yml"]) == 2
     assert _exit_code(["bisect", rows, *settings_files(tmp_path, "grounding")]) == 2
     assert _exit_code(["change", "x", "--state", "nowhere", "--store", f"sqlite:///{tmp_path}/s.db"]) == 2
-    told = capsys.readouterr().err
-    assert "no configuration 'nowhere.yml'" in told and "needs a good one and at least one after it" in told
+    printed = capsys.readouterr().err
+    assert "no configuration 'nowhere.yml'" in printed and "needs a good one and at least one after it" in printed

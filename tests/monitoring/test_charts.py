@@ -45,7 +45,7 @@ def test_a_reference_below_the_mean_has_no_threshold() -> None:
         threshold_for(norm(1.0, 0.1).cdf, 0.5, 1e6)
 
 
-def test_theory_agrees_with_simulation_for_scores_that_heap_up_at_both_ends() -> None:
+def test_theory_agrees_with_simulation_for_scores_that_accumulate_at_both_ends() -> None:
     generator = np.random.default_rng(20261121)
     scores = np.where(generator.random(4000) < 0.15, generator.beta(8, 2, 4000), generator.beta(1, 12, 4000))
     below, reference, threshold = empirical(scores), float(scores.mean()) + 0.05, 2.0
@@ -72,7 +72,7 @@ def alarms_in(scores: list[float], chart: Chart) -> tuple[list[Alarm], Cusum]:
     return [alarm for score in scores if (alarm := cusum.add(score)) is not None], cusum
 
 
-def test_an_alarm_tells_where_the_shift_began() -> None:
+def test_an_alarm_says_where_the_shift_began() -> None:
     alarms, cusum = alarms_in([0.1] * 10 + [0.4] * 3, CHART)
     ((alarm),) = alarms
     # 0.4 - 0.1 - 0.05 = 0.25 a step: above 0.6 at the third
@@ -97,7 +97,9 @@ def test_a_baseline_that_is_given_moves_the_level_only() -> None:
 
 
 def test_a_constant_baseline_has_a_chart() -> None:
+    # The threshold was once halved until it was 0, in a thousand steps, and the page that divides by it failed.
     chart = chart_of([0.02] * 100, CusumSettings())
+    assert (chart.threshold_up, chart.threshold_down) == (0.01, 0.01)
     assert alarms_in([0.02] * 1000, chart)[0] == []
     assert alarms_in([0.9] * 10, chart)[0][0].direction == "up"
 
@@ -132,7 +134,7 @@ def test_the_budget_is_one_of_verdicts(reports: list[Counted], state: str) -> No
     ("began", "alarm", "expected"),
     [(10, 10, None), (11, 15, "a"), (25, 29, "b"), (99, 120, "c"), (18, 26, "b"), (5, 40, "a")],
 )
-def test_the_change_behind_a_shift_is_told_by_arrival(began: int, alarm: int, expected: str | None) -> None:
+def test_the_change_behind_a_shift_goes_by_arrival(began: int, alarm: int, expected: str | None) -> None:
     known = [Change(1, 900.0, 10, "a", None), Change(2, 100.0, 20, "b", None), Change(3, 300.0, 30, "c", None)]
     found = nearest_change(known, began, alarm)
     assert (found.description if found else None) == expected

@@ -1,4 +1,4 @@
-"""From stored reports to alerts: a shift is found, traced to its change, told once, and told to be over."""
+"""From stored reports to alerts: a shift is found, traced to its change, sent once, and reported as over."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from made import exchange, grounded, report
 
 from evidencerails.cli.main import _exit_code
 from evidencerails.errors import InputError
-from evidencerails.operations.monitoring.alerts import conditions_of, notify, open_alerts
+from evidencerails.operations.monitoring.alerts import conditions_of, notify
 from evidencerails.operations.monitoring.changes import add_change, changes
-from evidencerails.operations.monitoring.monitor import view_of
-from evidencerails.operations.store import Store
+from evidencerails.operations.monitoring.monitor import retrieval_correlation, view_of
+from evidencerails.operations.store import Store, queries
 from evidencerails.operations.store.clock import SteadyClock
 from evidencerails.report import Abstention
 from evidencerails.settings.monitoring import AlertSettings, MonitoringSettings
@@ -49,7 +49,6 @@ def test_a_shift_is_found_and_traced_to_the_change_before_it(store: Store, passi
     assert first.change.description == "prompt v3"
     assert first.mean_since == pytest.approx(0.4, abs=0.15)
     assert view.cusum.is_shifted
-    assert {count.value for count in view.breakdowns["model"]} == {None, "m-1", "m-2"}
     assert view.window.reports == 100 and view.window.mean_score == pytest.approx(0.4, abs=0.05)
     assert view.worst[0].hallucination_score == max(row.hallucination_score or 0 for row in view.worst)
 
@@ -73,7 +72,7 @@ def test_a_regression_names_its_change_and_ends_when_it_is_taken_back(store: Sto
     assert not [c for c in conditions_of(view_of(store, SETTINGS), SETTINGS) if c.key.startswith("regression")]
 
 
-def test_changes_too_close_to_be_told_apart_are_named_together(store: Store, passing: list[float]) -> None:
+def test_changes_too_close_to_distinguish_are_named_together(store: Store, passing: list[float]) -> None:
     put(store, passing, 0.1, 60)
     add_change(store, "prompt v3")
     put(store, passing, 0.4, 5)
@@ -113,7 +112,7 @@ def test_too_few_reports_have_no_chart(store: Store, passing: list[float]) -> No
     assert view.cusum.chart is None and view.cusum.up is None and view.budget.state == "too_few_reports"
 
 
-def test_an_alert_is_told_once_then_again_and_then_over(
+def test_an_alert_is_sent_once_then_again_and_then_over(
     store: Store, passing: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     put(store, passing, 0.1, 250)
@@ -127,24 +126,23 @@ def test_an_alert_is_told_once_then_again_and_then_over(
     assert look() == []
     passing[0] += 3601
     assert look() == [("repeated", "shift")]
-    assert [key for key, _, _ in open_alerts(store)] == ["shift"]
     put(store, passing, 0.1, 150, seed=3)
     assert look() == [("recovered", "shift")]
-    assert look() == [] and open_alerts(store) == []
+    assert look() == []
     assert "the hallucination score has risen from 0.1" in caplog.text
 
 
-def test_two_monitors_tell_once(store: Store, passing: list[float]) -> None:
+def test_two_monitors_send_once(store: Store, passing: list[float]) -> None:
     put(store, passing, 0.1, 250)
     put(store, passing, 0.45, 60, seed=1)
     found = conditions_of(view_of(store, SETTINGS), SETTINGS)
-    told: list[Any] = []
-    threads = [threading.Thread(target=lambda: told.extend(notify(store, found, AlertSettings()))) for _ in range(2)]
+    sent: list[Any] = []
+    threads = [threading.Thread(target=lambda: sent.extend(notify(store, found, AlertSettings()))) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(told) == 1
+    assert len(sent) == 1
 
 
 def test_an_exhausted_budget_is_an_alert(store: Store, passing: list[float]) -> None:
@@ -169,7 +167,7 @@ def test_retrieval_quality_is_set_against_the_score(store: Store, passing: list[
         abstention = Abstention(action="answer", parts={"retrieval_quality": float(quality)})
         store.put(grounded(hallucination_score=float(1 - quality), abstention=abstention), exchange())
     store.flush(10)
-    assert view_of(store, SETTINGS).retrieval_correlation == pytest.approx(-1.0)
+    assert retrieval_correlation(list(queries.summaries(store.engine))) == pytest.approx(-1.0)
 
 
 def test_a_change_needs_words(store: Store) -> None:

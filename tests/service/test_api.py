@@ -95,7 +95,7 @@ def test_a_malformed_item_costs_the_others_nothing(http: httpx.Client, item: Any
     assert second["error"]["message"].startswith(message)
 
 
-def test_stream_tells_each_check_and_then_the_report(http: httpx.Client) -> None:
+def test_stream_sends_each_check_and_then_the_report(http: httpx.Client) -> None:
     with http.stream("POST", "/v1/stream", json=BAD) as reply:
         assert reply.headers["content-type"].startswith("text/event-stream")
         events = events_of(reply.read().decode())
@@ -193,7 +193,7 @@ def test_a_wrong_field_is_named_without_its_value(http: httpx.Client, body: Any,
     assert error["request_id"] == reply.headers["x-request-id"]
 
 
-def test_browsers_are_told_to_do_nothing_more(http: httpx.Client) -> None:
+def test_headers_keep_browsers_from_doing_more(http: httpx.Client) -> None:
     headers = http.get("/healthz").headers
     assert "default-src 'none'" in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"

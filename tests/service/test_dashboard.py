@@ -223,7 +223,7 @@ def test_a_reviewer_approves_edits_and_rejects(seen: Seen, service: Service, fol
     seen.require_clean(service)
 
 
-def test_of_two_reviewers_one_is_told_that_it_is_too_late(browser: Any, service: Service, folder: Path) -> None:
+def test_of_two_reviewers_one_learns_that_it_is_too_late(browser: Any, service: Service, folder: Path) -> None:
     review = submit_review(folder, "Rhenium melts at 1200 degrees.")
     pages = [browser.new_context().new_page() for _ in range(2)]
     for page in pages:

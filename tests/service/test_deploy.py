@@ -63,7 +63,7 @@ def test_the_container_listens_for_others_and_so_needs_keys(repository: Path, tm
     assert done.returncode == 2 and "API keys" in done.stderr
 
 
-def test_loopback_is_told_from_the_rest() -> None:
+def test_loopback_is_recognised() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost", "LOCALHOST")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "10.0.0.1", "localhost.evil.example", "", "127.0.0.1.nip.io")))
     require_keys(GuardConfig().service)

@@ -105,7 +105,7 @@ def test_items_of_a_batch_count(serve: Callable[..., Service]) -> None:
         assert client.post("/v1/batch", json={"items": [{"response": "Hi."}] * 9}).status_code == 429
 
 
-async def test_five_hundred_at_once_are_answered_or_told_to_come_back(serve: Callable[..., Service]) -> None:
+async def test_five_hundred_at_once_are_answered_or_asked_to_come_back(serve: Callable[..., Service]) -> None:
     running = serve({"service": {"max_concurrency": 16, "max_waiting": 200, "requests_per_minute": 100_000}})
     limits = httpx.Limits(max_connections=500)
     async with httpx.AsyncClient(base_url=running.url, timeout=120, limits=limits, trust_env=False) as client:
@@ -129,7 +129,7 @@ async def test_five_hundred_at_once_are_answered_or_told_to_come_back(serve: Cal
 
 def connect(service: Service) -> socket.socket:
     address = urlsplit(service.url)
-    return socket.create_connection((address.hostname, address.port), timeout=20)  # type: ignore[arg-type]
+    return socket.create_connection((address.hostname, address.port), timeout=60)  # type: ignore[arg-type]
 
 
 def test_slow_clients_are_cut_off_and_hold_nobody_up(serve: Callable[..., Service]) -> None:
@@ -181,9 +181,10 @@ def test_heads_that_ask_for_another_protocol_come_in_pieces_or_never_end(serve: 
         assert received.startswith(b"HTTP/1.1 200 OK\r\n") and b'"status":"grounded"' in received
     started = time.monotonic()
     endless = [b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", *[b"X-A: " + b"a" * 16_000 + b"\r\n"] * 8]
-    assert answers_to(running, *endless) == b"" and time.monotonic() - started < 5
+    refused = answers_to(running, *endless)  # nothing, if the connection was closed while we still sent
+    assert refused[:13] in (b"", b"HTTP/1.1 400 ") and time.monotonic() - started < 5
     smuggled = head.replace(b"Content-Length", b"Transfer-Encoding: chunked\r\nContent-Length") + b"0\r\n\r\n"
-    assert answers_to(running, smuggled).startswith(b"HTTP/1.1 400 ")
+    assert b'"two_lengths"' in answers_to(running, smuggled)
 
 
 def test_work_of_a_caller_who_left_is_stopped(serve: Callable[..., Service]) -> None:
@@ -239,7 +240,7 @@ def test_a_stop_lets_requests_under_way_end(serve: Callable[..., Service]) -> No
     assert "stopped" in running.log.read_text(encoding="utf-8")
 
 
-def test_what_has_not_ended_when_the_drain_is_over_is_told_to_come_back(serve: Callable[..., Service]) -> None:
+def test_what_has_not_ended_when_the_drain_is_over_is_asked_to_come_back(serve: Callable[..., Service]) -> None:
     running = serve({"service": {"drain_s": 0}})
     endless = {
         "response": " ".join(f"Rhenium melts at {n} degrees in oven {n}." for n in range(2000)),

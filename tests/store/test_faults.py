@@ -223,7 +223,7 @@ def test_a_spool_line_that_a_crash_cut_is_kept_aside(tmp_path: Path, caplog: pyt
     assert "1 spooled lines cannot be read" in caplog.text
 
 
-def test_a_replay_that_fails_half_way_repeats_without_doubles(tmp_path: Path, sqlite_url: str) -> None:
+def test_a_replay_that_fails_half_way_repeats_without_duplicates(tmp_path: Path, sqlite_url: str) -> None:
     entries = [record_of(entry(f"r{n}")) for n in range(450)]
     with Store(settings(sqlite_url)) as store:
         store.spool.append(entries)

@@ -201,8 +201,8 @@ def test_the_service_exports_spans_and_metrics_and_logs_the_trace(collector: Stu
         "evidencerails.claim",
     } <= names
     metrics = [ExportMetricsServiceRequest.FromString(body) for body in posted(collector, "/v1/metrics")]
-    told = {m.name for r in metrics for rm in r.resource_metrics for sm in rm.scope_metrics for m in sm.metrics}
-    assert {"evidencerails.reports", "evidencerails.check.duration"} <= told
+    names = {m.name for r in metrics for rm in r.resource_metrics for sm in rm.scope_metrics for m in sm.metrics}
+    assert {"evidencerails.reports", "evidencerails.check.duration"} <= names
     lines = [json.loads(line) for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines() if line[0] == "{"]
     mine = [line for line in lines if line.get("request_id") == "turn-1"]
     assert mine and {line["trace_id"] for line in mine} == {trace_id}

@@ -18,7 +18,7 @@ from evidencerails.operations.monitoring.changes import Regression
 from evidencerails.operations.monitoring.monitor import CONSEQUENCES, HOUR_S, GateFailures, View
 from evidencerails.operations.review.webhook import add_notice
 from evidencerails.operations.store.clock import iso
-from evidencerails.operations.store.engine import ALERTS, one_at_a_time, reading, writing
+from evidencerails.operations.store.engine import ALERTS, one_at_a_time, writing
 from evidencerails.operations.store.models import AlertRow
 from evidencerails.operations.store.records import as_json
 from evidencerails.settings.environment import variable
@@ -163,13 +163,6 @@ def _update(
         connection.execute(update(AlertRow).where(AlertRow.id == row.id).values(closed_at=now))
         sent.append(Notification("recovered", row.key, f"over: {json.loads(row.data)['message']}"))
     return sent
-
-
-def open_alerts(store: Store) -> list[tuple[str, float, str]]:
-    """The open alerts: key, since when, message."""
-    with reading(store.engine) as connection:
-        rows = connection.execute(select(AlertRow.key, AlertRow.opened_at, AlertRow.data).where(_OPEN))
-        return [(key, at, json.loads(data)["message"]) for key, at, data in rows]
 
 
 _OPEN = AlertRow.closed_at.is_(None)

@@ -24,7 +24,8 @@ Direction = Literal["up", "down"]
 
 MIN_STATES, MAX_STATES, STATES_PER_UNIT = 80, 600, 30
 """More change the run length by less than one in a hundred, for scores between 0 and 1 as for standard normal ones."""
-MAX_THRESHOLD = 20.0
+MIN_THRESHOLD, MAX_THRESHOLD = 0.01, 20.0
+"""The smallest is for a statistic that never moved: the run length is infinite with any threshold then."""
 MIN_AFTER = 30
 """Reports after an alarm before it can be over: a mean of fewer says little."""
 MAX_POINTS = 240
@@ -63,12 +64,12 @@ def average_run_length(below: Distribution, reference: float, threshold: float) 
 
 
 def threshold_for(below: Distribution, reference: float, run_length: float) -> float:
-    """The smallest threshold whose average run length is at least `run_length`.
+    """The smallest threshold from 0.01 on whose average run length is at least `run_length`.
 
     Raises:
         ValueError: no threshold up to 20 is: the mean of the scores lies above the reference.
     """
-    low, high = 0.0, 0.01
+    low = high = MIN_THRESHOLD
     while average_run_length(below, reference, high) < run_length:
         low, high = high, high * 2.0
         if high > MAX_THRESHOLD:

@@ -1,4 +1,4 @@
-"""What the stored reports say: windows, shifts and the changes behind them, error budget, breakdowns. Blocking: call it
+"""What the stored reports say: windows, shifts and the changes behind them, error budget. Blocking: call it
 in a thread. Commands, dashboard and alerts take it from here."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from evidencerails.operations.monitoring.changes import Change, Regression, changes, regressions
 from evidencerails.operations.monitoring.charts import Charted, charted
 from evidencerails.operations.store import queries
-from evidencerails.operations.store.queries import Count, Filter, Summary
+from evidencerails.operations.store.queries import Filter, Summary
 from evidencerails.operations.store.store import DAY_S
 from evidencerails.settings.monitoring import ErrorBudgetSettings, MonitoringSettings
 
@@ -23,9 +23,6 @@ MAX_REPORTS = 50_000
 """Newest reports that charts and windows are of: any store can be read in a second or two and some 50 MB."""
 MIN_PAIRS = 20
 """Pairs below which a correlation says nothing."""
-BREAKDOWNS: tuple[queries.GroupBy, ...] = ("flow", "agent", "model", "stakes")
-
-
 BudgetState = Literal["ok", "exhausted", "too_few_reports"]
 CONSEQUENCES = (
     "freeze deployments that could raise the risk: `evidencerails gate` exits with 1",
@@ -99,11 +96,6 @@ class View(NamedTuple):
     """In the window of its alert."""
     worst: tuple[Summary, ...]
     """In the window of the budget, the highest score first."""
-    breakdowns: dict[str, list[Count]]
-    findings: dict[str, int]
-    """Reports by category of their findings, in the window of the budget."""
-    retrieval_correlation: float | None
-    """Spearman's, of hallucination score and retrieval quality, over the window; None if too few have both."""
 
 
 def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MAX_REPORTS) -> View:
@@ -128,9 +120,6 @@ def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MA
         budget=budget_now(store, settings),
         gate=gate_failures(store, settings),
         worst=tuple(queries.worst(engine, recent, limit=settings.worst)) if settings.worst else (),
-        breakdowns={name: queries.counts(engine, name, recent) for name in BREAKDOWNS},
-        findings=queries.finding_counts(engine, "category", recent),
-        retrieval_correlation=retrieval_correlation(rows[-settings.window :]),
     )
 
 

@@ -6,20 +6,21 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evidencerails.errors import StoreError
 from evidencerails.operations.monitoring.monitor import budget_now
-from evidencerails.settings.escalation import EscalationSettings, TierThresholds
-from evidencerails.settings.mitigation import AbstentionSettings, QualityGateSettings
-from evidencerails.settings.store import SampleRates, StoreSettings
+from evidencerails.settings.base import Section
+from evidencerails.verdict.model import VerdictModel
 
 if TYPE_CHECKING:
-    from evidencerails.config import GroundingSettings, GuardConfig
+    from evidencerails.config import GuardConfig
     from evidencerails.operations.store.store import Store
-    from evidencerails.settings.monitoring import WhenExhausted
 
 log = logging.getLogger("evidencerails")
+
+S = TypeVar("S", bound=Section)
 
 UNVERIFIED_STRICTNESS = ("allow", "warn", "escalate", "block", "raise")
 
@@ -29,17 +30,37 @@ def tightened(config: GuardConfig) -> GuardConfig:
     then = config.monitoring.budget.when_exhausted
     if then is None:
         return config
-    changed = {
-        "store": _store(config.store, then),
-        "grounding": _grounding(config.grounding, then),
-        "quality_gate": _gate(config.quality_gate, then),
-        "abstention": _abstention(config.abstention, then),
-        "escalation": _escalation(config.escalation, then),
-        "on_unverified": max(
-            config.on_unverified, then.on_unverified or config.on_unverified, key=UNVERIFIED_STRICTNESS.index
-        ),
+    rank = UNVERIFIED_STRICTNESS.index
+    changed: dict[str, Any] = {
+        "on_unverified": max(config.on_unverified, then.on_unverified or config.on_unverified, key=rank)
     }
+    if config.store is not None and then.sample is not None:
+        changed["store"] = config.store.model_copy(update={"sample": _each(max, config.store.sample, then.sample)})
+    if config.escalation is not None and then.tiers is not None:
+        tiers = _each(min, config.escalation.tiers, then.tiers)
+        changed["escalation"] = config.escalation.model_copy(update={"tiers": tiers})
+    if then.max_unsupported_score is not None:
+        usual = config.grounding.max_unsupported_score
+        usual = VerdictModel.load().warn_from(config.grounding.max_false_warnings) if usual is None else usual
+        score = min(usual, then.max_unsupported_score)
+        changed["grounding"] = config.grounding.model_copy(update={"max_unsupported_score": score})
+    if then.max_hallucination_score is not None:
+        usual = config.quality_gate.max_hallucination_score
+        score = min(then.max_hallucination_score, 1.0 if usual is None else usual)
+        changed["quality_gate"] = config.quality_gate.model_copy(update={"max_hallucination_score": score})
+    if then.answer_from is not None or then.partial_from is not None:
+        partial = max(config.abstention.partial_from, then.partial_from or 0.0)
+        answer = max(config.abstention.answer_from, then.answer_from or 0.0, partial)
+        abstention = {"enabled": True, "answer_from": answer, "partial_from": partial}
+        changed["abstention"] = config.abstention.model_copy(update=abstention)
     return config.model_copy(update=changed)
+
+
+def _each(stricter: Callable[[float, float], float], usual: S, then: S) -> S:
+    """The stricter value of each field."""
+    return type(usual)(
+        **{name: stricter(getattr(usual, name), getattr(then, name)) for name in type(usual).model_fields}
+    )
 
 
 class BudgetWatch:
@@ -96,41 +117,3 @@ class BudgetWatch:
             except StoreError as error:
                 log.warning("evidencerails: the error budget cannot be read: %s", error)
             self._ends.wait(self._settings.budget.poll_interval_s)
-
-
-def _store(settings: StoreSettings | None, then: WhenExhausted) -> StoreSettings | None:
-    if settings is None or then.sample is None:
-        return settings
-    rates = {name: max(getattr(settings.sample, name), getattr(then.sample, name)) for name in SampleRates.model_fields}
-    return settings.model_copy(update={"sample": SampleRates(**rates)})
-
-
-def _grounding(settings: GroundingSettings, then: WhenExhausted) -> GroundingSettings:
-    if then.max_unsupported_score is None:
-        return settings
-    from evidencerails.verdict.model import VerdictModel
-
-    usual = settings.max_unsupported_score
-    usual = VerdictModel.load().warn_from(settings.max_false_warnings) if usual is None else usual
-    return settings.model_copy(update={"max_unsupported_score": min(usual, then.max_unsupported_score)})
-
-
-def _gate(settings: QualityGateSettings, then: WhenExhausted) -> QualityGateSettings:
-    limits = [x for x in (settings.max_hallucination_score, then.max_hallucination_score) if x is not None]
-    return settings.model_copy(update={"max_hallucination_score": min(limits)}) if limits else settings
-
-
-def _abstention(settings: AbstentionSettings, then: WhenExhausted) -> AbstentionSettings:
-    if then.answer_from is None and then.partial_from is None:
-        return settings
-    partial_from = max(settings.partial_from, then.partial_from or 0.0)
-    answer_from = max(settings.answer_from, then.answer_from or 0.0, partial_from)
-    return settings.model_copy(update={"enabled": True, "answer_from": answer_from, "partial_from": partial_from})
-
-
-def _escalation(settings: EscalationSettings | None, then: WhenExhausted) -> EscalationSettings | None:
-    if settings is None or then.tiers is None:
-        return settings
-    both = (settings.tiers, then.tiers)
-    tiers = {name: min(getattr(one, name) for one in both) for name in TierThresholds.model_fields}
-    return settings.model_copy(update={"tiers": TierThresholds(**tiers)})

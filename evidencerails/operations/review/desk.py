@@ -1,14 +1,14 @@
-"""All that a guard needs for reviews: the queue, the wait for decisions, the webhook."""
+"""All that a guard needs for reviews: the queue, the wait for decisions, the webhook, retention."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
+import logging
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from evidencerails.config import GuardConfig
-from evidencerails.errors import MissingExtraError
+from evidencerails.errors import MissingExtraError, StoreError
 from evidencerails.exchange import Exchange
 from evidencerails.mitigation.severity import stakes_of
 from evidencerails.operations.review.package import RELEASABLE, Item, package_of
@@ -17,10 +17,7 @@ from evidencerails.report import Report, ReviewTier
 from evidencerails.settings.escalation import EscalationSettings
 from evidencerails.settings.store import StoreSettings
 
-if TYPE_CHECKING:
-    from evidencerails.operations.review.queue import ReviewQueue
-    from evidencerails.operations.review.watch import DecisionWatch
-    from evidencerails.operations.review.webhook import Notifier
+log = logging.getLogger("evidencerails")
 
 TIDY_EVERY_S = 3600.0
 TEXT_DAYS = 1.0
@@ -28,12 +25,13 @@ TEXT_DAYS = 1.0
 
 
 class ReviewDesk:
-    """The reviews of one guard. Nothing is opened before the first of them.
+    """The reviews of one guard. The database is not opened before the first of them.
 
     Args:
         store: of the guard; the one that the settings name, or the default one, if None.
 
     Raises:
+        MissingExtraError: the extra `store` is not installed.
         SettingsError: a webhook is set and the variable with its secret is not.
     """
 
@@ -43,42 +41,16 @@ class ReviewDesk:
         self.config, self.settings = config, config.escalation
         self._owns_store = store is None
         self.store = store or Store(config.store or StoreSettings(), redaction=config.redaction)
-        self.notifier: Notifier | None = None
-        if self.settings.webhook is not None:
+        try:
+            from evidencerails.operations.review.queue import ReviewQueue
             from evidencerails.operations.review.webhook import Notifier
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("the review queue", error.name or "sqlalchemy", "store") from None
 
-            self.notifier = Notifier(self.store, self.settings.webhook)
-        self._queue: ReviewQueue | None = None
-        self._watch: DecisionWatch | None = None
-        self._lock = threading.Lock()
+        webhook = self.settings.webhook
+        self.notifier = None if webhook is None else Notifier(self.store, webhook)
+        self.queue = ReviewQueue(self.store, notifies=webhook is not None)
         self._tidied_at = time.monotonic()
-
-    @property
-    def queue(self) -> ReviewQueue:
-        """The queue.
-
-        Raises:
-            MissingExtraError: SQLAlchemy is not installed.
-        """
-        with self._lock:
-            if self._queue is None:
-                try:
-                    from evidencerails.operations.review.queue import ReviewQueue
-                except ModuleNotFoundError:
-                    raise MissingExtraError("the review queue", "sqlalchemy", "store") from None
-                self._queue = ReviewQueue(self.store, notifies=self.notifier is not None)
-            return self._queue
-
-    @property
-    def watch(self) -> DecisionWatch:
-        """The wait for decisions."""
-        queue = self.queue
-        with self._lock:
-            if self._watch is None:
-                from evidencerails.operations.review.watch import DecisionWatch
-
-                self._watch = DecisionWatch(queue, self.settings.poll_s)
-            return self._watch
 
     async def submit(self, report: Report, exchange: Exchange, tier: ReviewTier, risk: float) -> Item:
         """Put an answer into the queue; a report that the store does not keep gets an id.
@@ -108,12 +80,26 @@ class ReviewDesk:
         Raises:
             EvidencerailsError: the queue cannot be read.
         """
-        decided = await self.watch.decided(review_id, self.settings.deadlines_s.blocking)
-        if decided is None:
-            decided = await asyncio.to_thread(self.queue.expire, review_id)  # a decision of the last moment stands
-        if decided.state not in RELEASABLE:
-            return decided, None
-        return decided, (await asyncio.to_thread(self.queue.release, review_id)).text
+        item = await self._decided(review_id)
+        if item is None:
+            item = await asyncio.to_thread(self.queue.expire, review_id)  # a decision of the last moment stands
+        if item.state not in RELEASABLE:
+            return item, None
+        return item, (await asyncio.to_thread(self.queue.release, review_id)).text
+
+    async def _decided(self, review_id: str) -> Item | None:
+        """The item once a person has decided; None if nobody does in time. A cancelled wait leaves it in the queue."""
+        end = time.monotonic() + self.settings.deadlines_s.blocking
+        while (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(self.settings.poll_s, left))
+            try:
+                item = await asyncio.to_thread(self.queue.item, review_id)
+            except StoreError as error:
+                log.error("evidencerails: decisions cannot be read, trying again: %s", error)
+                continue
+            if item is not None and item.state != "pending":
+                return item
+        return None
 
     def tidy_if_due(self) -> None:
         """Once an hour delete what was decided long ago. Blocking."""
@@ -123,9 +109,7 @@ class ReviewDesk:
         tidy_reviews(self.store, self.config)
 
     def close(self) -> None:
-        """Stop waiting and calling; what is in the queue stays there."""
-        if self._watch is not None:
-            self._watch.close()
+        """Stop calling the webhook; what is in the queue stays there."""
         if self.notifier is not None:
             self.notifier.close()
         if self._owns_store:

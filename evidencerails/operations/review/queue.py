@@ -8,7 +8,6 @@ decision of a person, and only if it is still the text that was decided on. It c
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select, update
@@ -33,9 +32,8 @@ from evidencerails.operations.store.store import new_id
 from evidencerails.report import ReviewTier
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection
 
-    from evidencerails.operations.store.clock import SteadyClock
     from evidencerails.operations.store.store import Store
 
 MAX_PAGE = 1000
@@ -61,14 +59,6 @@ class ReviewQueue:
         self._store = store
         self._notifies = notifies
 
-    @property
-    def _engine(self) -> Engine:
-        return self._store.engine
-
-    @property
-    def _clock(self) -> SteadyClock:
-        return self._store.clock
-
     def submit(
         self,
         package: Package,
@@ -80,7 +70,7 @@ class ReviewQueue:
         report_id: str | None = None,
     ) -> Item:
         """Put an answer into the queue. It is on disk when this returns."""
-        now = self._clock.now()
+        now = self._store.clock.now()
         review_id = new_id()
         row = {
             "id": review_id,
@@ -95,7 +85,7 @@ class ReviewQueue:
             "output_hash": content_hash(package.output),
             "package": as_json(package.model_dump(mode="json")),
         }
-        with writing(self._engine) as connection:
+        with writing(self._store.engine) as connection:
             connection.execute(insert(ReviewRow), row)
             _note(connection, review_id, now, "submitted", None, 1)
             if self._notifies:
@@ -109,7 +99,7 @@ class ReviewQueue:
         Raises:
             ReviewError: there is none of that id, or several whose ids begin so.
         """
-        with reading(self._engine) as connection:
+        with reading(self._store.engine) as connection:
             found = _find(connection, review_id)
             query = select(*_ITEM, ReviewRow.package, ReviewRow.note, ReviewRow.edited).where(ReviewRow.id == found)
             row = connection.execute(query).one_or_none()
@@ -136,15 +126,14 @@ class ReviewQueue:
             query = query.where(ReviewRow.state == state)
         if tier is not None:
             query = query.where(ReviewRow.tier == tier)
-        with reading(self._engine) as connection:
+        with reading(self._store.engine) as connection:
             rows = connection.execute(query.limit(max(1, min(limit, MAX_PAGE))).offset(offset))
             return [Item(*row) for row in rows]
 
-    def states(self, ids: Sequence[str]) -> dict[str, Item]:
-        """The items of these ids; what is not there is left out."""
-        with reading(self._engine) as connection:
-            rows = connection.execute(select(*_ITEM).where(ReviewRow.id.in_(list(ids)[:MAX_PAGE])))
-            return {item.id: item for item in (Item(*row) for row in rows)}
+    def item(self, review_id: str) -> Item | None:
+        """The item of a whole id; None if there is none."""
+        with reading(self._store.engine) as connection:
+            return _item_or_none(connection, review_id)
 
     def decide(
         self,
@@ -189,8 +178,8 @@ class ReviewQueue:
         Raises:
             ReviewError: nobody has let it through, it is not the text that was decided on, or it was deleted.
         """
-        now = self._clock.now()
-        with writing(self._engine) as connection:
+        now = self._store.clock.now()
+        with writing(self._store.engine) as connection:
             found = _find(connection, review_id)
             row = connection.execute(select(ReviewRow).where(ReviewRow.id == found)).one_or_none()
             if row is None:
@@ -207,12 +196,12 @@ class ReviewQueue:
     def unreleased(self, *, limit: int = MAX_PAGE) -> list[Item]:
         """What people let through and nothing has fetched yet: after a crash, what is still to be delivered."""
         query = select(*_ITEM).where(ReviewRow.state.in_(RELEASABLE), ReviewRow.released_at.is_(None))
-        with reading(self._engine) as connection:
+        with reading(self._store.engine) as connection:
             return [Item(*row) for row in connection.execute(query.order_by(ReviewRow.seq).limit(limit))]
 
     def _close(self, review_id: str, changes: dict[str, Any], event: str, version: int | None) -> Item:
-        now = self._clock.now()
-        with writing(self._engine) as connection:
+        now = self._store.clock.now()
+        with writing(self._store.engine) as connection:
             found = _find(connection, review_id)
             wanted = _item(connection, found).version if version is None else version
             # The condition decides, not the query before it: PostgreSQL lets two transactions read at once.
@@ -227,11 +216,16 @@ class ReviewQueue:
             return _item(connection, found)
 
 
-def _item(connection: Connection, review_id: str) -> Item:
+def _item_or_none(connection: Connection, review_id: str) -> Item | None:
     row = connection.execute(select(*_ITEM).where(ReviewRow.id == review_id)).one_or_none()
-    if row is None:
+    return None if row is None else Item(*row)
+
+
+def _item(connection: Connection, review_id: str) -> Item:
+    item = _item_or_none(connection, review_id)
+    if item is None:
         raise _no_such(review_id)
-    return Item(*row)
+    return item
 
 
 def _no_such(review_id: str) -> ReviewError:
