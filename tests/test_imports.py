@@ -19,6 +19,8 @@ NEVER = [
     ("llm", "checks", set()),
     ("measures", "checks", set()),
     ("measures", "guard", set()),
+    ("operations", "guard", set()),
+    ("operations", "adapters", set()),
     ("settings", "checks", set()),
     *(
         (room, other, set())

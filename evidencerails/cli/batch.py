@@ -105,15 +105,16 @@ def _engine(
     workers: int,
     address: str | None,
 ) -> Engine:
+    from evidencerails.guard import Guard
+
     if name == "local":
-        from evidencerails.guard import Guard
         from evidencerails.operations.batch.runner import LocalEngine
 
         return LocalEngine(Guard(settings), concurrency, names)
     if name == "ray":
         from evidencerails.operations.batch.ray_engine import RayEngine
 
-        return RayEngine(_plain(settings), workers, concurrency, names, address)
+        return RayEngine(Guard, _plain(settings), workers, concurrency, names, address)
     raise CliError(f"there is no engine {name!r}; choose local or ray")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,7 +18,7 @@ from typing import Any
 from evidencerails.errors import ClusterError, EvidencerailsError, MissingExtraError
 from evidencerails.operations.batch.output import Result
 from evidencerails.operations.batch.rows import Row
-from evidencerails.operations.batch.runner import DEFAULT_CONCURRENCY, checked
+from evidencerails.operations.batch.runner import DEFAULT_CONCURRENCY, RowChecker, checked
 from evidencerails.settings.environment import set_unless_given
 
 WAVE_ROWS = 50_000
@@ -31,13 +31,14 @@ MAX_REASON = 300
 """Characters of an error of Ray's that are shown."""
 
 
+GuardMaker = Callable[[Mapping[str, Any]], RowChecker]
+
+
 class Checker:
     """One actor: a guard of its own, made once."""
 
-    def __init__(self, settings: str, names: Mapping[str, str], concurrency: int) -> None:
-        from evidencerails.guard import Guard
-
-        self._guard = Guard(json.loads(settings))
+    def __init__(self, make: GuardMaker, settings: str, names: Mapping[str, str], concurrency: int) -> None:
+        self._guard = make(json.loads(settings))
         self._names = names
         self._concurrency = concurrency
 
@@ -63,6 +64,8 @@ class RayEngine:
         MissingExtraError: Ray is not installed.
     """
 
+    make_guard: GuardMaker
+    """`Guard`; each actor makes its own."""
     settings: Mapping[str, Any]
     """Plain settings of the guards."""
     workers: int = 2
@@ -117,7 +120,7 @@ class RayEngine:
         blocks = max(self.workers, -(-len(texts) // BLOCK_ROWS))
         data = ray.data.from_items(texts, override_num_blocks=blocks).map_batches(
             Checker,
-            fn_constructor_args=(json.dumps(self.settings), dict(self.names), self.concurrency),
+            fn_constructor_args=(self.make_guard, json.dumps(self.settings), dict(self.names), self.concurrency),
             batch_size=BLOCK_ROWS,
             concurrency=self.workers,
             num_cpus=1,

@@ -19,7 +19,7 @@ from evidencerails.settings.problems import nearest
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
-    from evidencerails.guard import Guard
+    from evidencerails.report import Report
 
 ANY_SIZE = 2**62
 DEFAULT_CONCURRENCY = 16
@@ -48,6 +48,16 @@ class Done(NamedTuple):
         return self.rows / self.seconds if self.seconds > 0 else 0.0
 
 
+class RowChecker(Protocol):
+    """What a job needs of a `Guard`."""
+
+    config: GuardConfig
+
+    async def check_exchange(self, exchange: Exchange) -> Report:
+        """See `Guard.check_exchange`."""
+        ...
+
+
 class Engine(Protocol):
     """Turns rows into results, in their order."""
 
@@ -60,7 +70,7 @@ class Engine(Protocol):
 class LocalEngine:
     """Checks rows in this process."""
 
-    guard: Guard
+    guard: RowChecker
     concurrency: int = DEFAULT_CONCURRENCY
     names: Mapping[str, str] = field(default_factory=dict)
 
@@ -108,7 +118,7 @@ def exchange_of(fields: Mapping[str, Any]) -> Exchange:
     return Exchange.of(given.pop("response", ""), **given, labels=Labels(**labels))
 
 
-async def checked(guard: Guard, row: Row, names: Mapping[str, str]) -> Result:
+async def checked(guard: RowChecker, row: Row, names: Mapping[str, str]) -> Result:
     """What becomes of one row. A row that cannot be read is rejected with the reason; nothing else is."""
     fields = renamed(row.fields, names)
     report, reason = None, row.problem
