@@ -281,7 +281,7 @@ def test_undo_without_init_says_so(folder: Path, capsys: pytest.CaptureFixture[s
 def test_unknown_names_are_usage_errors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written(folder, COLANG_1["models only"])
     assert run(str(folder), "--flow", "check groundng") == 2
-    assert "available: self check hallucination" in capsys.readouterr().err
+    assert "expected one of self check hallucination" in capsys.readouterr().err
     assert run(str(folder / "nowhere")) == 2
     assert "give the folder that holds your config.yml" in capsys.readouterr().err
 
