@@ -4,9 +4,8 @@
 
 Rows are labelled passages (see `sequences`) that the reader was not trained on. Weights are fitted on statements and
 sentences of answers; a feature beside the two of the model stays only if its gain of cross-entropy, left out by row,
-has a 95 % interval above zero. For budgets of false alarms from none to all, `warn` is the score and `block` the
-P(contradiction) that honest answers reach no more often; the settings choose the budget. Honest answers are
-those of the rows, and one or two right statements of each row drawn at random: what is warned about is a whole answer.
+has a 95 % interval above zero. For budgets of false alarms from none to all, `warn` is the score that honest answers
+reach no more often, `block` that of claims read as contradicted; the settings choose the budget. Honest answers are those of the rows, and one or two right statements of each row drawn at random: what is warned about is a whole answer.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from evidencerails.nli.embedded import EmbeddedModel
 from evidencerails.nli.service import NliService
 from evidencerails.text.claimable import claim_sentences, clean
 from evidencerails.verdict.model import VerdictModel
-from evidencerails.verdict.reading import ClaimEvidence, read_claims
+from evidencerails.verdict.reading import LIKELIER, ClaimEvidence, read_claims
 from training.sequences import as_passages, rows_of
 
 BASE = ("entailment", "contradiction")
@@ -144,13 +143,17 @@ def thresholds(items: Sequence[Item], model: VerdictModel) -> dict[str, Any]:
     answers = honest_answers(items)
     worst = np.asarray([max(model.claim(one.features).score for one in answer) for answer in answers])
     against = np.asarray(
-        [max(one.contradiction * (one.contradiction > one.entailment) for one in answer) for answer in answers]
+        [max(model.claim(one.features).score * _is_against(one) for one in answer) for answer in answers]
     )
     return {
         "warn": [[rate, round(float(np.quantile(worst, 1 - rate)), 4)] for rate in BUDGETS],
         "block": [[rate, round(max(0.5, float(np.quantile(against, 1 - rate))), 4)] for rate in BUDGETS],
         "partial": 0.35,
     }
+
+
+def _is_against(one: ClaimEvidence) -> bool:
+    return one.contradiction > one.entailment and one.contradiction >= LIKELIER
 
 
 def report(items: Sequence[Item], model: VerdictModel) -> None:

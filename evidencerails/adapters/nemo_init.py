@@ -28,6 +28,7 @@ from evidencerails.guard import Guard
 from evidencerails.llm.prompts import PromptLibrary, meant_task
 from evidencerails.mitigation.escalate import no_turn_is_held
 from evidencerails.operations.telemetry.nemo_spans import TurnTraces
+from evidencerails.settings.old_name import refuse_old_settings
 from evidencerails.settings.paths import data_folder
 
 log = logging.getLogger("evidencerails")
@@ -90,6 +91,7 @@ def settings_of(rails_config: Any) -> GuardConfig:
         SettingsError: they are not valid.
     """
     custom = rails_config.custom_data or {}
+    refuse_old_settings(custom)
     part = custom.get("evidencerails") if isinstance(custom, Mapping) else None
     if part is not None and not isinstance(part, Mapping):
         raise SettingsError(f"custom_data.evidencerails must be a mapping, got {type(part).__name__}: {part!r}")

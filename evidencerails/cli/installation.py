@@ -63,12 +63,19 @@ def load_config(folder: Path) -> Any:
     """A guardrails config as NeMo loads it.
 
     Raises:
-        CliError: NeMo refuses it, in NeMo's own words.
+        CliError: NeMo refuses it, in NeMo's own words; or it is written for the first name of this product.
     """
     import warnings
 
     from nemoguardrails import RailsConfig
 
+    from evidencerails.errors import SettingsError
+    from evidencerails.settings.old_name import refuse_old_files
+
+    try:
+        refuse_old_files(folder)
+    except SettingsError as error:
+        raise CliError(str(error)) from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations of the user's config are not this command's subject

@@ -92,7 +92,7 @@ class GroundingSettings(Section):
     max_false_warnings: float = Field(default=0.10, ge=0.0, le=1.0)
     """Share of honest answers that may be warned about; sets the score from which a claim is not supported."""
     max_false_blocks: float = Field(default=0.02, ge=0.0, le=1.0)
-    """Share of honest answers that may be blocked; sets the contradiction from which a claim is contradicted."""
+    """Share of honest answers that may be blocked; sets the score from which a claim is contradicted."""
     max_unsupported_score: float | None = Field(default=None, ge=0.0, le=1.0)
     """Score from which a claim counts as not supported, in the place of `max_false_warnings`."""
     contradiction_threshold: float | None = Field(default=None, ge=0.0, le=1.0)

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from evidencerails.errors import SettingsError
+from evidencerails.settings.old_name import refuse_old_settings
 
 APP_KEYS = ("models", "rails", "import_paths", "custom_data", "prompts")
 """Keys by which a file is known as an app's config, not as settings of ours."""
@@ -41,6 +42,8 @@ def evidencerails_part(data: Any, *, whole: bool) -> dict[str, Any]:
     if not isinstance(data, Mapping):
         raise SettingsError(f"settings must be a mapping at the top level, got {type(data).__name__}")
     custom = data.get("custom_data")
+    refuse_old_settings(custom)
+    refuse_old_settings(data, "")
     for place in (custom if isinstance(custom, Mapping) else {}, data):
         if "evidencerails" in place:
             part = place["evidencerails"] or {}

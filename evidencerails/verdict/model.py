@@ -6,8 +6,8 @@
     claim         {intercept, weights: {feature: weight}}: log-odds that a claim is NOT supported
     thresholds    warn            pairs (share of honest answers that are warned about, score from which a claim is
                                   not supported), shares rising
-                  block           pairs (share of honest answers that are blocked, P(contradiction) from which a claim
-                                  is contradicted), shares rising
+                  block           pairs (share of honest answers that are blocked, score from which a claim that the
+                                  model reads as contradicted is labelled so), shares rising
                   partial         P(entailment) from which an unsupported claim counts as supported in part
 
 Features: `entailment` and `contradiction`, log-odds of the NLI model, clipped to [-`MAX_LOGIT`, `MAX_LOGIT`], and those
@@ -98,7 +98,7 @@ class VerdictModel(Value):
         return _at(self.thresholds.warn, max_false_warnings)
 
     def block_from(self, max_false_blocks: float) -> float:
-        """P(contradiction) from which a claim is contradicted: at most this share of honest answers is blocked then."""
+        """Score from which a claim is contradicted: at most this share of honest answers is blocked then."""
         return _at(self.thresholds.block, max_false_blocks)
 
     def claim(self, features: Mapping[str, float]) -> ClaimVerdict:

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 SPECIAL_TOKENS = 4
 """<s> evidence </s> <s> claim </s>."""
-ENTAILED = 0.5
-"""P(entailment) of a claim that no window need be joined for: it is likelier than both others together."""
+LIKELIER = 0.5
+"""A probability from which one of the model's three labels is likelier than the two others together: no window need be
+joined for a claim that one entails, and only what is so contradicted can be labelled that."""
 SAME_SUBJECT = 0.8
 """Windows that share at least this part of what the nearest one shares with a claim are about the same subject."""
 OTHER_SUBJECT_WEIGHT = 0.5
@@ -153,8 +154,10 @@ def judged_reading(evidence: ClaimEvidence, model: VerdictModel, settings: Groun
         return Judged("supported", verdict)
     needed = settings.contradiction_threshold
     if needed is None:
-        needed = model.block_from(settings.max_false_blocks)
-    if is_against and evidence.contradiction >= needed:
+        is_denied = evidence.contradiction >= LIKELIER and verdict.score >= model.block_from(settings.max_false_blocks)
+    else:
+        is_denied = evidence.contradiction >= needed
+    if is_against and is_denied:
         return Judged("contradicted", verdict)
     return Judged("partially_supported" if evidence.entailment >= model.thresholds.partial else "absent", verdict)
 
@@ -210,7 +213,7 @@ def _scored(
     joined = [
         (place, index.joined(texts[place], question))
         for place, windows in enumerate(read)
-        if len(windows) > 1 and all(one.nli.entailment < ENTAILED for one in windows)
+        if len(windows) > 1 and all(one.nli.entailment < LIKELIER for one in windows)
     ]
     return read, joined
 
@@ -232,7 +235,7 @@ def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvid
     same = [one for one in windows if not one.is_joined and one.lexical_overlap >= SAME_SUBJECT * nearest]
     support = max(windows, key=lambda one: _weighted(one, same), default=None)
     entailment = _weighted(support, same) if support else 0.0
-    if support and entailment >= ENTAILED:
+    if support and entailment >= LIKELIER:
         # Support outranks the contradiction of a window that shares less with the claim.
         same = [one for one in same if one is support or one.lexical_overlap > support.lexical_overlap] or [support]
     against = max(same, key=lambda one: one.nli.contradiction, default=None)

@@ -8,7 +8,7 @@ from evidencerails import Guard
 
 EVIDENCE = "The Halden Bridge opened in 1932. It crosses the river Tista."
 FACT = "The Halden Bridge opened in 1932."
-TASTE = ["It is a wonderful place to be.", "I really love old bridges.", "I hope it opens again soon."]
+TASTE = ["It is a wonderful place to be.", "The view is lovely."]
 
 
 @pytest.mark.parametrize("checks", [["claims"], ["grounding", "claims"]])

@@ -59,7 +59,7 @@ async def test_a_wrong_sum_is_blocked(answer: str, seen: str) -> None:
 
 
 async def test_a_conclusion_against_its_premises_is_warned_of() -> None:
-    answer = "Every student in the class passed. Maria is a student in the class. Therefore, Maria did not pass."
+    answer = "All birds can fly. Tweety is a bird. Therefore, Tweety cannot fly."
     with ReplayServer() as server:
         said = (await asked("logic", server, answer))["content"]
     assert said.startswith(answer) and "prone to hallucination" in said

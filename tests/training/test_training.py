@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parents[2] / "training"
 PASSAGES = sorted((FOLDER / "passages").glob("*.jsonl"))
 PHENOMENA = {
     *("subject", "swap", "number", "negation", "condition", "quantifier", "modality", "cause", "role", "detail"),
-    *("reworded", "inference", "combined", "partly", "time", "absent_info", "verbatim"),
+    *("reworded", "inference", "combined", "partly", "time", "absent_info", "verbatim", "order", "unit"),
 }
 
 

@@ -18,7 +18,7 @@ from evidencerails.text.claims import ExtractedClaim
 from evidencerails.text.subjective import subject_of
 from evidencerails.verdict.hypotheses import Hypothesis, hypotheses
 from evidencerails.verdict.model import ClaimVerdict, VerdictModel, sigmoid
-from evidencerails.verdict.reading import ClaimEvidence, Readings, read_claims
+from evidencerails.verdict.reading import LIKELIER, ClaimEvidence, Readings, read_claims
 from evidencerails.verdict.reading import Judged as Verdict
 from evidencerails.verdict.reading import judged_reading as verdict_on
 
@@ -128,8 +128,12 @@ def _tempered(read: _Read, sentence: _Read, bar: float) -> _Read:
 
 
 async def _with_parts(settled: list[_Read], plan: Plan, context: CheckContext, model: VerdictModel) -> list[_Read]:
-    """Absent claims of which the evidence supports a part, as `partially_supported`."""
-    places = [n for n, read in enumerate(settled) if read.verdict.label == "absent" and read.extracted.parts]
+    """Absent claims of which the evidence supports a part, and does not deny the rest, as `partially_supported`."""
+    places = [
+        n
+        for n, read in enumerate(settled)
+        if read.verdict.label == "absent" and read.extracted.parts and read.reading.contradiction < LIKELIER
+    ]
     if not places:
         return settled
     texts = [part for place in places for part in settled[place].extracted.parts]

@@ -21,7 +21,6 @@ from evidencerails.nli.base import CONTRADICTION, ENTAILMENT
 from evidencerails.report import ErrorType, Quote
 from evidencerails.text.claimable import clean
 from evidencerails.text.sentences import split_sentences
-from evidencerails.verdict.model import VerdictModel
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
@@ -31,6 +30,8 @@ CONTEXT_SENTENCES = 4
 """Sentences before a quote that are read with it."""
 NO_SUPPORT = 0.5
 """P(entailment) of the words around a quote below which a verdict `supported` on it can be doubted at all."""
+OVERRULING = 0.9
+"""P(contradiction) by the quoted sentence from which the local model overrules a judge; set by hand."""
 SAYS_OTHERWISE = "quote_says_otherwise"
 """Code of the one objection that overrules a judge."""
 UNPROVEN_ENTAILMENT = 0.3
@@ -78,9 +79,8 @@ async def objections_to(
     except EvidencerailsError:  # a second look at a verdict that stands on its quote already
         return {}
     everything = "\n\n".join(passage.text for passage in passages)[:MAX_COMPARED_CHARACTERS]
-    settings = context.config.grounding
-    bar = settings.contradiction_threshold
-    threshold = VerdictModel.load().block_from(settings.max_false_blocks) if bar is None else bar
+    bar = context.config.grounding.contradiction_threshold
+    threshold = OVERRULING if bar is None else bar
     codes = await context.nli.run(_objections, proofs, rows, everything, threshold)
     return {place: code for place, code in zip(places, codes, strict=True) if code}
 
