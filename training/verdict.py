@@ -5,7 +5,9 @@
 Rows are labelled passages (see `sequences`) that the reader was not trained on. Weights are fitted on statements and
 sentences of answers; a feature beside the two of the model stays only if its gain of cross-entropy, left out by row,
 has a 95 % interval above zero. For budgets of false alarms from none to all, `warn` is the score that honest answers
-reach no more often, `block` that of claims read as contradicted; the settings choose the budget. Honest answers are those of the rows, and one or two right statements of each row drawn at random: what is warned about is a whole answer.
+reach no more often, `block` that of claims read as contradicted; the settings choose the budget. Honest answers are
+those of the rows, and one or two right statements of each row drawn at random: what is warned about is a whole
+answer.
 """
 
 from __future__ import annotations

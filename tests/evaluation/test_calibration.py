@@ -229,7 +229,7 @@ def test_a_gate_needs_a_check(evidencerails: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--calibrator", "beta"), "expected auto, temperature, platt, isotonic"),
+        (("--calibrator", "beta"), "expected one of auto, temperature, platt, isotonic"),
         (("--target-precision", "0.9", "--target-recall", "0.9"), "exclude each other"),
         (("--method", "judge"), "has no outcome of judge; it has grounding, consistency"),
     ],
