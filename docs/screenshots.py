@@ -73,7 +73,7 @@ def main(images: Path = IMAGES) -> None:
             _photograph(url, images)
         finally:
             process.terminate()
-            process.wait(30)
+            process.communicate(timeout=30)
 
 
 def _fill(url: str, folder: Path) -> None:

@@ -18,7 +18,7 @@ from evidencerails.operations.monitoring.charts import (
     empirical,
     threshold_for,
 )
-from evidencerails.operations.monitoring.monitor import Counted, budget_of
+from evidencerails.operations.monitoring.monitor import budget_of
 from evidencerails.settings.monitoring import CusumSettings, ErrorBudgetSettings
 
 
@@ -105,7 +105,7 @@ def test_a_constant_baseline_has_a_chart() -> None:
 
 
 def test_the_budget_counts_what_the_sample_stands_for() -> None:
-    reports = [Counted("hallucinated"), Counted("grounded", weight=10), Counted("unverified", weight=2)]
+    reports = [("hallucinated", 1.0, 1), ("grounded", 0.1, 1), ("unverified", 0.5, 1)]
     found = budget_of(reports, ErrorBudgetSettings(max_share=0.3, min_reports=1))
     # 13 answers allow 3.9; spent 1 + 2
     assert (found.reports, found.unverified) == (13, 2)
@@ -116,16 +116,16 @@ def test_the_budget_counts_what_the_sample_stands_for() -> None:
 
 
 SPENT = [
-    ([Counted("hallucinated", reports=3)], "exhausted"),
-    ([Counted("hallucinated", reports=2)], "too_few_reports"),
-    ([Counted("unverified", reports=9)], "exhausted"),  # unverified is not good
-    ([Counted("grounded", reports=900), Counted("hallucinated", reports=100)], "ok"),  # one right one in ten is flagged
+    ([("hallucinated", 1.0, 3)], "exhausted"),
+    ([("hallucinated", 1.0, 2)], "too_few_reports"),
+    ([("unverified", 1.0, 9)], "exhausted"),  # unverified is not good
+    ([("grounded", 1.0, 900), ("hallucinated", 1.0, 100)], "ok"),  # one right one in ten is flagged
     ([], "too_few_reports"),
 ]
 
 
 @pytest.mark.parametrize(("reports", "state"), SPENT)
-def test_the_budget_is_one_of_verdicts(reports: list[Counted], state: str) -> None:
+def test_the_budget_is_one_of_verdicts(reports: list[tuple[str, float, int]], state: str) -> None:
     found = budget_of(reports, ErrorBudgetSettings(min_reports=3))
     assert (found.state, found.share_spent is None) == (state, not reports)
 

@@ -32,15 +32,6 @@ CONSEQUENCES = (
 """What an exhausted budget asks for."""
 
 
-class Counted(NamedTuple):
-    """Reports as the budget counts them."""
-
-    status: str
-    weight: float = 1.0
-    """How many answers one of them stands for: 1 / its sample rate."""
-    reports: int = 1
-
-
 class Budget(NamedTuple):
     """Where the budget stands. All but the state are numbers of answers, those that samples stand for included."""
 
@@ -129,25 +120,23 @@ def budget_now(store: Store, settings: MonitoringSettings) -> Budget:
     Raises:
         StoreError: the store cannot be read.
     """
-    rates = queries.sample_rates(store.engine, _recent(store, settings))
-    counted = (Counted(status, 1.0 / rate if rate > 0 else 1.0, count) for status, rate, count in rates)
-    return budget_of(counted, settings.budget)
+    return budget_of(queries.sample_rates(store.engine, _recent(store, settings)), settings.budget)
 
 
-def budget_of(reports: Iterable[Counted], settings: ErrorBudgetSettings) -> Budget:
-    """The budget over these reports.
+def budget_of(reports: Iterable[tuple[str, float, int]], settings: ErrorBudgetSettings) -> Budget:
+    """The budget over these reports: status, sample rate (one stands for 1 / rate answers), and how many have both.
 
     What is counted is the verdict and not the score: a right answer has a score above 0, so that enough of them would
     spend any budget of scores.
     """
     answers = spent = unverified = 0.0
     seen = 0
-    for report in reports:
-        seen += report.reports
-        weight = report.weight * report.reports
+    for status, rate, count in reports:
+        seen += count
+        weight = count / rate if rate > 0 else float(count)
         answers += weight
-        spent += weight if report.status in settings.counts else 0.0
-        unverified += weight if report.status == "unverified" else 0.0
+        spent += weight if status in settings.counts else 0.0
+        unverified += weight if status == "unverified" else 0.0
     allowed = settings.max_share * answers
     state: BudgetState = (
         "too_few_reports" if seen < settings.min_reports else "exhausted" if allowed - spent <= 0 else "ok"

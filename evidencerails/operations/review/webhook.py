@@ -42,14 +42,6 @@ SECRET = re.compile(r"(?:whsec_)?(?:[A-Za-z0-9+/]{4}){6,}(?:[A-Za-z0-9+/]{2}==|[
 """At least 18 bytes in base64."""
 
 
-class Sent(NamedTuple):
-    """What one round of sending did."""
-
-    sent: int
-    failed: int
-    given_up: int
-
-
 class _Notice(NamedTuple):
     id: int
     body: str
@@ -95,8 +87,8 @@ class Notifier:
         if self._thread is not None:
             self._thread.join(self._settings.timeout_s + 5)
 
-    def send_due(self) -> Sent:
-        """Send every notice whose time has come, once each.
+    def send_due(self) -> list[str]:
+        """Send every notice whose time has come, once each. Returns their states: `sent`, `waiting` or `given_up`.
 
         Raises:
             StoreError: the database does not answer.
@@ -113,7 +105,7 @@ class Notifier:
             values = {"state": outcomes[-1], "error": error, "next_at": self._store.clock.now() + pause_s}
             with writing(self._store.engine) as connection:
                 connection.execute(update(NoticeRow).where(NoticeRow.id == notice.id).values(**values))
-        return Sent(*(outcomes.count(state) for state in ("sent", "waiting", "given_up")))
+        return outcomes
 
     def _run(self) -> None:
         pause: float | None = None

@@ -20,18 +20,14 @@ def export(reports: Iterable[Kept], to: TextIO, as_: Format) -> int:
         table.writeheader()
     count = 0
     for kept in reports:
-        row = {**plain_summary(kept.summary), "redaction": kept.redaction, "sample_rate": kept.sample_rate}
+        row = {**kept.summary._asdict(), "created_at": iso(kept.summary.created_at)}
+        row |= {"redaction": kept.redaction, "sample_rate": kept.sample_rate}
         if as_ == "csv":
             table.writerow({name: _harmless(value) for name, value in row.items()})
         else:
             to.write(json.dumps({**row, **kept.body}, ensure_ascii=True) + "\n")
         count += 1
     return count
-
-
-def plain_summary(summary: Summary) -> dict[str, Any]:
-    """One row of the history as JSON-ready data, with a time for people."""
-    return {**summary._asdict(), "created_at": iso(summary.created_at)}
 
 
 def _harmless(value: Any) -> Any:
