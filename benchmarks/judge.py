@@ -146,7 +146,7 @@ def asked_in(messages: Sequence[dict[str, Any]]) -> tuple[str, list[str]]:
 
 def entries_of(messages: Sequence[dict[str, Any]], reply: str) -> dict[tuple[str, str], dict[str, Any]]:
     """Verdicts of a recorded list by evidence and claim; none of a reply that is no plain JSON."""
-    evidence, claims = asked_in(messages)
+    evidence, claims = asked_in(messages) if messages else ("", [])
     try:
         verdicts = json.loads(reply)["verdicts"] if claims else []
     except (ValueError, KeyError, TypeError):
@@ -277,7 +277,7 @@ def counted(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def read_at_once(recorded: Recorded) -> float:
     """Share of first replies that the parser could read: no request to repair them was made."""
-    first = [key for key in recorded.requests if len(recorded.rows.get(key, {}).get("messages", ())) == 2]
+    first = [key for key in recorded.requests if len(recorded.rows.get(key, {}).get("messages", ())) <= 2]
     repairs = [key for key in recorded.requests if len(recorded.rows.get(key, {}).get("messages", ())) > 2]
     return 1.0 - len(repairs) / max(1, len(first))
 
@@ -291,12 +291,15 @@ def write_missing(folder: Path, recorded: Recorded) -> None:
 
 
 def take(folder: Path, answered_by: str) -> None:
-    """Keep the replies that stand beside their requests, as they are."""
+    """Keep the replies that stand beside their requests, unedited; of requests about rows of others the key alone."""
     rows = {row["key"]: row for row in rows_of(REPLIES)} if REPLIES.exists() else {}
     today = datetime.date.today().isoformat()
+    own = [text.strip("-*• \n")[:25] for case in cases(None) for text in (*case.evidence, case.answer)]
     for reply in sorted(folder.glob("*.txt")):
         messages = json.loads(reply.with_suffix(".json").read_text(encoding="utf-8"))
         text = reply.read_text(encoding="utf-8")
+        if not any(passage in messages[1]["content"] for passage in own):
+            messages = []
         row = {"key": reply.stem, "messages": messages, "reply": text, "answered_by": answered_by, "date": today}
         rows.setdefault(reply.stem, row)
     REPLIES.parent.mkdir(exist_ok=True)

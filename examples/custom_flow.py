@@ -34,7 +34,7 @@ SOURCE = "The Halden bridge opened in 1932. It is 412 metres long."
 def main() -> None:
     """One answer that the source supports, one that it contradicts, with the report of each."""
     with ReplayServer() as server:
-        server.say("The Halden bridge is 412 metres long.", "The Halden bridge is 950 metres long.")
+        server.say("The Halden bridge is 412 metres long.", "The Halden bridge is 512 metres long.")
         yaml = YAML.replace("BASE_URL", server.base_url)
         rails = LLMRails(RailsConfig.from_content(colang_content=COLANG, yaml_content=yaml))
         for _ in range(2):
