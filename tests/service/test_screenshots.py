@@ -13,6 +13,7 @@ from extras import needs
 needs("playwright.sync_api")
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(900),
     pytest.mark.skipif(
         shutil.which("chromium") is None, reason="no chromium on this machine: apt-get install chromium"
     ),
