@@ -19,6 +19,7 @@ import hashlib
 import json
 import random
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -170,7 +171,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "no judge": {"checks": ["claims"], "claims": {"extractor": "offline", "classifier": "offline"}},
     "every claim": JUDGED,
 }
-for width in (0.1, 0.2, 0.3, 0.4):
+for width in (0.2, 0.4):
     band = {"cascade": {"low": round(0.5 - width, 2), "high": round(0.5 + width, 2)}}
     claims = {"extractor": "offline", "classifier": "auto"}
     SETTINGS[f"claims from {0.5 - width:.1f} to {0.5 + width:.1f}"] = {
@@ -234,6 +235,7 @@ def measure(chosen: Sequence[Case], recorded: Recorded) -> None:
     table = [["judge asked about", "set", "n", "honest flagged", "wrong caught", "unverified", "bal. acc.", "calls"]]
     data: dict[str, Any] = {}
     for name, settings in SETTINGS.items():
+        print(f"{name} ...", file=sys.stderr, flush=True)
         done = run(settings, chosen, recorded)
         outcomes = [one for case, report in done for one in outcomes_of(case, report)]
         for part in dict.fromkeys(case.set for case, _ in done):

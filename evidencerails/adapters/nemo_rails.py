@@ -6,9 +6,10 @@ What flows, actions, `init`, `doctor` and the documentation know of a rail stand
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from evidencerails.report import Decision
+if TYPE_CHECKING:  # the commands list the rails without loading pydantic
+    from evidencerails.report import Decision
 
 IMPORT_PATH = "evidencerails/plugin"
 IMPORT_STATEMENT = "import evidencerails.plugin"
