@@ -73,7 +73,7 @@ def cases(data: Path | None) -> Iterator[Case]:
         for row in (*rng.sample(right, 2), *rng.sample(wrong, 2)):
             label = (row["statement"], row["label"] == "supported", row["label"])
             yield Case("everyday documents", passage[:40], "", row["statement"], (passage,), (label,))
-    held_out = [row for row in rows_of(HELD_OUT) if len(row["statements"]) >= 6]
+    held_out = [row for row in rows_of(HELD_OUT) if len(row["statements"]) >= 6 and row["id"][0] != "V"]
     for row in rng.sample(held_out, 60):
         chosen = rng.sample([s for s in row["statements"] if s[-1].endswith(".")], 6)
         labels = tuple((text, label == "e", kind) for label, kind, *_, text in chosen)
@@ -171,7 +171,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "no judge": {"checks": ["claims"], "claims": {"extractor": "offline", "classifier": "offline"}},
     "every claim": JUDGED,
 }
-for width in (0.2, 0.4):
+for width in (0.2, 0.3):
     band = {"cascade": {"low": round(0.5 - width, 2), "high": round(0.5 + width, 2)}}
     claims = {"extractor": "offline", "classifier": "auto"}
     SETTINGS[f"claims from {0.5 - width:.1f} to {0.5 + width:.1f}"] = {
@@ -180,7 +180,6 @@ for width in (0.2, 0.4):
         "scoring": band,
     }
 EXTRACTED = {"checks": ["claims"], "claims": {"extractor": "llm", "classifier": "offline"}}
-REPAIRED = {**JUDGED, "policies": [{"when": {"kind": "unsupported_claim"}, "then": "regenerate"}]}
 
 
 def outcomes_of(case: Case, report: Report) -> Iterator[Outcome]:
@@ -231,7 +230,7 @@ def figures(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def measure(chosen: Sequence[Case], recorded: Recorded) -> None:
-    """Each setting over the cases; what one answer costs; claims written by the model; repairs."""
+    """Each setting over the cases; what one answer costs; claims written by the model."""
     table = [["judge asked about", "set", "n", "honest flagged", "wrong caught", "unverified", "bal. acc.", "calls"]]
     data: dict[str, Any] = {}
     for name, settings in SETTINGS.items():
@@ -258,8 +257,6 @@ def measure(chosen: Sequence[Case], recorded: Recorded) -> None:
         "claims": sum(len(report.claims) for report in written),
         "dropped": sum(len(report.checks["claims"].details.get("dropped_claims", ())) for report in written),
     }
-    repaired = run(REPAIRED, [case for case in answers if not case.is_right], recorded)
-    data["repair"] = dict(Counter(report.repair.status if report.repair else "not flagged" for _, report in repaired))
     publish("judge", table, data)
 
 
@@ -326,7 +323,6 @@ def main() -> None:
         run(JUDGED, chosen, recorded)
         answers = [case for case in chosen if case.set == "rag answers"]
         run(EXTRACTED, answers[::2], recorded)
-        run(REPAIRED, [case for case in answers if not case.is_right], recorded)
         write_missing(arguments.missing, recorded)
         return
     measure(chosen, recorded)
