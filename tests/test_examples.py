@@ -25,7 +25,7 @@ repaired after 1 round(s), decision: regenerate
 @@ -1,3 +1,3 @@
  The Halden bridge was designed by Ove Lund.
 -It opened in 1911.
--The Halden bridge is 512 metres long.
+-The Halden bridge is 950 metres long.
 +It opened in 1932.
 +The Halden bridge is 412 metres long.
 answer: The Halden bridge was designed by Ove Lund. It opened in 1932. The Halden bridge is 412 metres long.
