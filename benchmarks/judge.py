@@ -106,7 +106,7 @@ class Recorded:
     def __init__(self) -> None:
         self.rows = {row["key"]: row for row in rows_of(REPLIES)} if REPLIES.exists() else {}
         self.missing: dict[str, list[dict[str, Any]]] = {}
-        self.requests: list[str] = []
+        self.firsts = self.repairs = 0
         self._entries: dict[tuple[str, str], dict[str, Any]] = {}
         for row in self.rows.values():
             self._entries |= entries_of(row["messages"], row["reply"])
@@ -128,7 +128,10 @@ class Recorded:
         return json.dumps({"verdicts": numbered})
 
     def _is_known(self, request: ReplayRequest) -> bool:
-        self.requests.append(key_of(request.body["messages"]))
+        if len(request.body["messages"]) > 2:
+            self.repairs += 1
+        else:
+            self.firsts += 1
         return self.reply_to(request.body["messages"]) is not None
 
     def _is_missing(self, request: ReplayRequest) -> bool:
@@ -218,7 +221,8 @@ def figures(outcomes: Sequence[Outcome]) -> list[str]:
     """Honest flagged, wrong caught, not verified, balanced accuracy with its interval (groups drawn)."""
     right = [one for one in outcomes if one.is_right]
     wrong = [one for one in outcomes if not one.is_right]
-    flags = [float(one.is_flagged) for one in outcomes]
+    # What is not verified counts as wrong: an honest one as flagged, a wrong one as missed.
+    flags = [float(one.is_flagged or (one.is_unverified and one.is_right)) for one in outcomes]
     groups = [one.case.group for one in outcomes]
     found = bootstrap_interval([not one.is_right for one in outcomes], flags, balanced_accuracy, groups=groups)
     shares = (
@@ -275,10 +279,8 @@ def counted(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def read_at_once(recorded: Recorded) -> float:
-    """Share of first replies that the parser could read: no request to repair them was made."""
-    first = [key for key in recorded.requests if len(recorded.rows.get(key, {}).get("messages", ())) <= 2]
-    repairs = [key for key in recorded.requests if len(recorded.rows.get(key, {}).get("messages", ())) > 2]
-    return 1.0 - len(repairs) / max(1, len(first))
+    """Share of first requests whose reply the parser could read: no request to repair it followed."""
+    return 1.0 - recorded.repairs / max(1, recorded.firsts)
 
 
 def write_missing(folder: Path, recorded: Recorded) -> None:

@@ -207,7 +207,7 @@ def together(row: dict[str, Any], needing: Sequence[Any], rng: random.Random) ->
 
 def in_context(row: dict[str, Any], rng: random.Random) -> Iterator[Reading]:
     """Sentences of the row's answer and some of its statements, each behind what stands before it: the question, the
-    sentence before. Read beside the passage that it is about, or beside all where that cannot be told."""
+    sentence before. Read beside the passage that shares clearly most words, or beside all of them if none does."""
     question, passages = row["answer"]["question"], row["passages"]
     whole = [question, *row["answer"].get("whole", ())]
     found: dict[int, list[tuple[str, int]]] = {}
