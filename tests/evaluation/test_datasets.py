@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 from extras import needs
 
@@ -259,7 +257,8 @@ def test_own_shape_as_csv_and_parquet(tmp_path: Path) -> None:
         writer.writerow(records[0])
         writer.writerows([*[*r.values()][:3], json.dumps(r["evidence"])] for r in records)
         writer.writerow(["3", "one cell too few"])
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), tmp_path / "mine.parquet")
+    pyarrow = needs("pyarrow")
+    needs("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(records), tmp_path / "mine.parquet")
     for name, malformed in (("mine.csv", 1), ("mine.parquet", 0)):
         dataset = Dataset.open(str(tmp_path / name))
         found = [(r.id, r.response, r.hallucinated, list(r.evidence)) for r in dataset.rows()]
