@@ -44,6 +44,10 @@ BAD: dict[str, tuple[Any, list[str]]] = {
     ),
     "a million samples": ({"consistency": {"samples": 1_000_000}}, ["1000000", "needs 1 to 100 samples"]),
     "wrong number of samples": ({"consistency": {"samples": "by_rsk"}}, ["consistency.samples: 'by_rsk'", "by_risk"]),
+    "a number by the risk of an answer that is not there yet": (
+        {"consistency": {"samples": "by_risk", "sampling": "piggyback"}},
+        ["consistency: ", "by_risk needs the answer first"],
+    ),
     "negative temperature": ({"consistency": {"temperature": -1}}, ["consistency.temperature: -1"]),
     "unknown evidence place": ({"evidence": {"from": ["chunks"]}}, ["evidence.from[1]: 'chunks'", "relevant_chunks"]),
     "section that is no mapping": ({"nli": "embedded"}, ["nli: 'embedded'"]),

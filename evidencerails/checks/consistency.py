@@ -23,6 +23,7 @@ from evidencerails.exchange import Exchange, Sample, Span
 from evidencerails.llm.sampling import Sampler
 from evidencerails.measures.drift import DriftModel
 from evidencerails.measures.languages import unknown_language
+from evidencerails.measures.samples import WantedSamples, wanted_samples
 from evidencerails.report import CheckResult, Finding
 from evidencerails.text.claimable import claim_sentences, clean
 from evidencerails.text.values import values_of
@@ -36,8 +37,6 @@ something else. A claim that no majority of the samples supports is high-risk.
 """
 FINDING_SCORE = 0.5
 """Least score of a sentence that is reported: it is more likely wrong than not."""
-SAMPLES_BY_RISK = {"low": 1, "medium": 3, "high": 5}
-"""Samples to draw, by the estimated risk of the response."""
 MAX_QUOTES = 3
 
 
@@ -68,16 +67,16 @@ class ConsistencyCheck:
                 return self._unverified(reason)
         if settings.agreement == "judge" and context.judge is None:
             return self._unverified("no_model: agreement by judge needs a model")
-        wanted = await context.nli.run(wanted_samples, settings, sentences)
         if not exchange.samples and (reason := _cannot_draw(context.sampler)):
             return self._unverified(reason)
+        wanted = await wanted_samples(exchange, context)
         try:
             if exchange.samples:
                 compared = await _compare(exchange, sentences, exchange.samples, context)
             else:
-                compared = await _draw_and_compare(exchange, sentences, wanted, context)
+                compared = await _draw_and_compare(exchange, sentences, wanted.samples, context)
         except _NoSamplesError as error:
-            return self._unverified(f"no_samples: {error}", {"samples_wanted": wanted})
+            return self._unverified(f"no_samples: {error}", {"samples_wanted": wanted.samples})
         return await self._result(exchange, sentences, compared, wanted, context)
 
     def _unverified(self, reason: str, details: dict[str, Any] | None = None) -> CheckResult:
@@ -86,7 +85,12 @@ class ConsistencyCheck:
         )
 
     async def _result(
-        self, exchange: Exchange, sentences: list[Span], compared: _Compared, wanted: int, context: CheckContext
+        self,
+        exchange: Exchange,
+        sentences: list[Span],
+        compared: _Compared,
+        wanted: WantedSamples,
+        context: CheckContext,
     ) -> CheckResult:
         samples, votes = compared
         agreement, model = context.config.consistency.agreement, DriftModel.load()
@@ -149,17 +153,6 @@ def score_of(row: Sequence[Vote], agreement: str, model: DriftModel) -> float:
     drift = drift_of(row)
     probability = model.probability(agreement, drift, len(row))
     return max(probability, FINDING_SCORE) if drift >= DRIFT_THRESHOLD else probability
-
-
-def wanted_samples(settings: ConsistencySettings, sentences: Sequence[Span]) -> int:
-    """How many samples the settings ask for; by risk: more, the more sentences state names, numbers or dates.
-
-    Specific statements are what a model makes up and what a reader acts on; counting them costs no call.
-    """
-    if isinstance(settings.samples, int):
-        return settings.samples
-    share = sum(map(_is_specific, sentences)) / len(sentences)
-    return SAMPLES_BY_RISK["low" if share == 0 else "medium" if share <= 0.5 else "high"]
 
 
 def _is_specific(sentence: Span) -> bool:
@@ -229,12 +222,16 @@ async def _votes(exchange: Exchange, sentences: list[Span], samples: Sequence[Sa
 
 
 def _details(
-    sentences: Sequence[Span], compared: _Compared, scores: list[float], wanted: int, settings: ConsistencySettings
+    sentences: Sequence[Span],
+    compared: _Compared,
+    scores: list[float],
+    wanted: WantedSamples,
+    settings: ConsistencySettings,
 ) -> dict[str, Any]:
     samples, votes = compared
     details: dict[str, Any] = {
         "agreement": settings.agreement,
-        "samples_wanted": wanted,
+        "samples_wanted": wanted.samples,
         "samples": len(samples),
         "samples_unread": votes.unread,
         "sentences": [
@@ -248,6 +245,8 @@ def _details(
             for sentence, row, score in zip(sentences[:50], votes.rows, scores, strict=False)
         ],
     }
-    if len(samples) < wanted and not is_settled(votes.rows, wanted):
-        details["note"] = f"{len(samples)} of {wanted} samples came; the verdict rests on those"
+    if wanted.signals is not None:
+        details["risk_signals"] = wanted.signals
+    if len(samples) < wanted.samples and not is_settled(votes.rows, wanted.samples):
+        details["note"] = f"{len(samples)} of {wanted.samples} samples came; the verdict rests on those"
     return details

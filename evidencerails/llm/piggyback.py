@@ -28,8 +28,6 @@ log = logging.getLogger("evidencerails")
 
 ANSWER_TASKS = frozenset({"general", "generate_bot_message"})
 """NeMo's tasks whose completion is the answer itself; that of the single-call mode holds more than the answer."""
-SAMPLES_BY_RISK = 3
-"""How many come along where the number depends on a risk that nobody knows yet: the middle of 1, 3, 5."""
 
 
 def install(app: Any, settings: GuardConfig) -> bool:
@@ -54,7 +52,8 @@ class PiggybackModel(WrappedModel):
         super().__init__(model)
         self._settings = settings
         wanted = settings.consistency.samples
-        self._count = wanted if isinstance(wanted, int) else SAMPLES_BY_RISK
+        assert isinstance(wanted, int)  # the settings refuse `by_risk` beside piggyback
+        self._count = wanted
         self._running: set[asyncio.Task[PrefetchedSamples]] = set()
 
     async def generate_async(

@@ -6,15 +6,52 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evidencerails.config import ConsistencySettings
 from evidencerails.exchange import Exchange
-from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of, unmeasured
+from evidencerails.measures.aggregate import risk_level
+from evidencerails.measures.base import (
+    ClaimScore,
+    MeasureContext,
+    MeasureResult,
+    Statement,
+    result_of,
+    run_measures,
+    unmeasured,
+)
 from evidencerails.measures.encoder import TextEncoder, default_encoder
 from evidencerails.measures.languages import unknown_language
+from evidencerails.measures.logprobs import LogprobsMeasure
+from evidencerails.measures.nli import NliMeasure
+from evidencerails.report import RiskLevel
+from evidencerails.text.claims import extract_claims
 from evidencerails.text.sentences import split_sentences
 
-SAMPLES_BY_RISK = 3
-"""Samples where the settings leave the number to the risk: a measure knows no risk yet, this is the middle step."""
+SAMPLES_BY_RISK: dict[RiskLevel, int] = {"low": 1, "medium": 3, "high": 5}
+"""Samples to draw, by the estimated risk of the response."""
+UNKNOWN_RISK: RiskLevel = "medium"
+"""Risk of a response without any signal: no evidence, no log probabilities."""
+
+
+class WantedSamples(NamedTuple):
+    """How many samples to draw."""
+
+    samples: int
+    signals: dict[str, float] | None = None
+    """What the estimated risk rests on, each in [0, 1]; None where the settings give a number."""
+
+
+async def wanted_samples(exchange: Exchange, context: MeasureContext) -> WantedSamples:
+    """The number of samples that the settings ask for.
+
+    `by_risk`: by what is known before any sample is drawn, and costs no call: how little the evidence entails the worst
+    claim, and how unsure the model was of the tokens of its worst one. The higher of the two is the risk.
+    """
+    if isinstance(context.config.consistency.samples, int):
+        return WantedSamples(context.config.consistency.samples)
+    claims = await context.nli.run(extract_claims, exchange.response)
+    results = await run_measures((NliMeasure(), LogprobsMeasure()), exchange, claims, context)
+    signals = {result.name: round(result.score, 4) for result in results if result.score is not None}
+    level = risk_level(max(signals.values(), default=None), context.config.scoring.risk) or UNKNOWN_RISK
+    return WantedSamples(SAMPLES_BY_RISK[level], signals)
 
 
 class Drawn(NamedTuple):
@@ -41,13 +78,9 @@ async def samples_for(exchange: Exchange, context: MeasureContext, languages: tu
         return Drawn((), "no_model")
     if context.sampler.unavailable:
         return Drawn((), context.sampler.unavailable)
-    drawn = await context.sampler.draw(_wanted(context.config.consistency))
+    drawn = await context.sampler.draw((await wanted_samples(exchange, context)).samples)
     texts = tuple(sample.text for sample in drawn if sample.text.strip())
     return Drawn(texts, "" if texts else "no_samples")
-
-
-def _wanted(settings: ConsistencySettings) -> int:
-    return settings.samples if isinstance(settings.samples, int) else SAMPLES_BY_RISK
 
 
 def sentences_of(text: str) -> list[str]:

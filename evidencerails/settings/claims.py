@@ -16,7 +16,8 @@ class ConsistencySettings(Section):
     """Self-consistency: how many samples, how drawn, how compared (SelfCheckGPT, arXiv 2303.08896)."""
 
     samples: int | Literal["by_risk"] = 2
-    """Number of samples, or `by_risk`: 1, 3 or 5 by the estimated risk."""
+    """Number of samples, or `by_risk`: 1, 3 or 5 by how little the evidence entails the answer and how unsure its own
+    tokens were (log probabilities), at the thresholds of `scoring.risk`; 3 without either."""
     temperature: float = Field(default=1.0, ge=0.0)
     """Temperature of the samples; left out where a provider refuses it."""
     agreement: Literal["nli", "judge", "bertscore", "ngram"] = "nli"
@@ -26,6 +27,12 @@ class ConsistencySettings(Section):
     """One request with `n`, single requests at once, together with the answer itself, or what the provider can."""
     early_stop: bool = True
     """Stop asking once no further sample can change the verdict."""
+
+    @model_validator(mode="after")
+    def _risk_is_known_after_the_answer(self) -> ConsistencySettings:
+        if self.samples == "by_risk" and self.sampling == "piggyback":
+            raise ValueError("samples: by_risk needs the answer first, which sampling: piggyback cannot wait for")
+        return self
 
     @field_validator("samples", mode="before")
     @classmethod

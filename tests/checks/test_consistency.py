@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -131,20 +132,43 @@ async def test_samples_are_drawn_in_one_request(guard: MakeGuard, server: Replay
     assert (report.llm.calls, report.llm.round_trips) == (1, 1)
 
 
+def logprobs_of(text: str, logprob: float) -> list[dict[str, Any]]:
+    return [{"token": token, "logprob": logprob} for token in re.findall(r"\s*\S+", text)]
+
+
 @pytest.mark.parametrize(
-    "response, count",
+    "evidence, logprob, signals, count",
     [
-        ("It is a lovely place to visit.", 1),
-        ("It is a lovely place to visit. The old tower was built in 1889.", 3),
-        ("The old tower was built in 1889.", 5),
+        (None, None, set(), 3),
+        ([SAME], None, {"nli"}, 1),
+        (["The old tower was finished in 1876."], None, {"nli"}, 5),
+        ([UNRELATED], None, {"nli"}, 5),
+        (None, -0.05, {"logprobs"}, 1),
+        (None, -0.6, {"logprobs"}, 3),
+        (None, -2.0, {"logprobs"}, 5),
+        ([SAME], -2.0, {"nli", "logprobs"}, 5),
+        ([SAME], -0.05, {"nli", "logprobs"}, 1),
     ],
 )
-async def test_number_of_samples_by_risk(guard: MakeGuard, server: ReplayServer, response: str, count: int) -> None:
-    server.default(response)
-    report = await guard(settings_for(server, samples="by_risk")).check(response, prompt=PROMPT)
-    assert report.status == "grounded"
-    assert report.checks["consistency"].details["samples_wanted"] == count
-    assert len(server.requests) == 1
+async def test_number_of_samples_by_what_is_known_before_any_is_drawn(
+    guard: MakeGuard, server: ReplayServer, evidence: Any, logprob: float | None, signals: set[str], count: int
+) -> None:
+    # It was 1, 3 or 5 by how many sentences state a name, number or date, whatever spoke for or against them.
+    server.default(SAME)
+    logprobs = None if logprob is None else logprobs_of(SAME, logprob)
+    make = guard(settings_for(server, samples="by_risk"))
+    report = await make.check(SAME, prompt=PROMPT, evidence=evidence, logprobs=logprobs)
+    details = report.checks["consistency"].details
+    assert (details["samples_wanted"], set(details["risk_signals"])) == (count, signals)
+    assert [request.n for request in server.requests] == [count]
+
+
+async def test_measures_use_the_samples_of_the_check(guard: MakeGuard, server: ReplayServer) -> None:
+    server.default(SAME)  # a measure asked for three where the check had found one to be enough
+    settings = {**settings_for(server, samples="by_risk"), "scoring": {"measures": ["embedding"]}}
+    report = await guard(settings).check(SAME, prompt=PROMPT, evidence=[SAME])
+    assert report.metrics["measure_embedding"] < 0.1
+    assert [request.n for request in server.requests] == [1]
 
 
 @pytest.mark.parametrize(
