@@ -332,7 +332,7 @@ def content_text(content: Any) -> str:
 
 
 def as_samples(samples: Sequence[str | Sample] | None) -> tuple[Sample, ...]:
-    """Strings or samples as samples; blank ones are left out."""
+    """Strings or samples as samples; a blank one stays: it was given, and nothing can be compared with it."""
     if isinstance(samples, (str, Mapping)):
         raise InputError(f"samples must be a list of strings, got {type(samples).__name__}: {_shown(samples)}")
     out = []
@@ -340,7 +340,7 @@ def as_samples(samples: Sequence[str | Sample] | None) -> tuple[Sample, ...]:
         if not isinstance(item, (str, Sample)):
             raise InputError(f"sample {place} must be a string, got {type(item).__name__}: {_shown(item)}")
         out.append(item if isinstance(item, Sample) else Sample(text=item))
-    return tuple(s for s in out if s.text.strip())
+    return tuple(out)
 
 
 def as_tool_calls(calls: Any) -> tuple[ToolCall, ...]:
@@ -364,11 +364,20 @@ def as_tool_calls(calls: Any) -> tuple[ToolCall, ...]:
 
 
 def _calls_of_message(item: Any) -> list[Any] | None:
-    """The calls of a message; None if the item is no message."""
+    """The calls of a message; None if the item is no message.
+
+    Where it has none as `tool_calls`, those that providers write elsewhere count: Anthropic's blocks, OpenAI's former
+    `function_call`.
+    """
     calls = _get(item, "tool_calls")
     if isinstance(item, ToolCall) or not isinstance(calls, (list, tuple)):
         return None
-    return [*calls, *(_get(item, "invalid_tool_calls") or ())]
+    content = _get(item, "content")
+    blocks = content if isinstance(content, (list, tuple)) else ()
+    elsewhere = [block for block in blocks if _get(block, "type") == "tool_use"]
+    elsewhere += [_get(holder, "function_call") for holder in (item, _get(item, "additional_kwargs"))]
+    found = [*calls, *(_get(item, "invalid_tool_calls") or ())]
+    return found or [call for call in elsewhere if call]
 
 
 def _as_tool_call(item: Any, place: int) -> ToolCall:

@@ -9,7 +9,6 @@ from typing import Any
 
 from evidencerails.exchange import Exchange, ToolCall
 from evidencerails.text.claimable import is_short_answer, makes_claim
-from evidencerails.text.json_answers import json_parts
 
 REQUESTS = frozenset(
     {"query", "queries", "q", "question", "search", "search_query", "prompt", "keywords"}
@@ -31,8 +30,7 @@ def with_arguments(exchange: Exchange) -> Exchange:
     Spans of claims count in the response of this exchange; in its text, if it has any, they are as ever.
     """
     stated = [said for call in exchange.tool_calls if (said := _stated(call, exchange))]
-    is_json = "```" not in exchange.response and bool(json_parts(exchange.response))
-    if not stated or is_json:  # with more behind it, an answer that is nothing but JSON would be read as prose
+    if not stated:
         return exchange
     data = json.dumps(stated[0] if len(stated) == 1 else stated, ensure_ascii=False)
     text = exchange.response

@@ -93,8 +93,8 @@ def test_samples_that_cannot_be_read(given: Any) -> None:
         as_samples(given)
 
 
-def test_blank_samples_are_left_out() -> None:
-    assert as_samples(["A", " ", Sample(text="B")]) == (Sample(text="A"), Sample(text="B"))
+def test_blank_samples_stay() -> None:
+    assert as_samples(["A", " ", Sample(text="B")]) == (Sample(text="A"), Sample(text=" "), Sample(text="B"))
 
 
 @pytest.mark.parametrize("response", [None, 5, b"x", ["a"]])

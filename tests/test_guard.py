@@ -336,6 +336,7 @@ GIVEN = [
     ({"schema": CITY}, "structure", "hallucinated", "1 no_json"),
     ({"schema": {"type": 7}}, "structure", "unverified", "unchecked_schema: "),
     ({"samples": [TEXT, TEXT]}, "consistency", "grounded", ""),
+    ({"samples": ["", " "]}, "consistency", "unverified", "unchecked_samples: no_samples: none of 2"),
     ({"samples": DRIFTING, "settings": {"consistency": {"agreement": "judge"}}}, "consistency", "unverified",
      "unchecked_samples: no_model"),
 ]  # fmt: skip

@@ -28,8 +28,9 @@ CHAT = typer.Option(
     None,
     "--chat",
     metavar="FILE",
-    help="A chat log as OpenAI's API has it, a JSON list of messages or an object with one: the last assistant message "
-    "is the answer, the messages before it the question; system and tool messages are evidence.",
+    help="A chat log as OpenAI's API has it, a JSON list of messages or an object with one: the last assistant "
+    "message, tool calls included, is the answer, the messages before it the question; system and tool messages are "
+    "evidence.",
 )
 EVIDENCE = typer.Option([], "--evidence", "-e", metavar="FILE", help="A file the answer must agree with. Repeatable.")
 EVIDENCE_TEXT = typer.Option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evidencerails.cli.common import CliError
 
 if TYPE_CHECKING:
-    from evidencerails.exchange import Exchange, Passage
+    from evidencerails.exchange import Exchange, Passage, ToolCall
 
 MESSAGES = 'messages such as [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]'
 GIVE_ONCE = "give the answer once: --response TEXT, --response-file FILE (- for standard input) or --chat FILE"
@@ -52,8 +52,8 @@ def exchange_of(
     texts += [(_typed(text), None) for text in evidence_texts]
     form = {
         "response_schema": _json_in(schema, dict, "a JSON Schema, which is an object"),
-        "tool_calls": _json_in(tool_calls, list, "a JSON list of calls"),
-        "tools": _json_in(tools, list, "a JSON list of tools"),
+        "tool_calls": _json_in(tool_calls, list, "a JSON list of calls") or (log.tool_calls if log else None),
+        "tools": _json_in(tools, list, "a JSON list of tools") or (log.tools if log else None),
     }
     return Exchange.of(
         answer,
@@ -71,22 +71,29 @@ class Chat(NamedTuple):
     before: list[Any]
     """The messages that the answer was written to."""
     evidence: tuple[Passage, ...]
+    tool_calls: tuple[ToolCall, ...]
+    """Those of the answer's message."""
+    tools: list[Any] | None
+    """What the model was offered, where the log is a request with its `tools`."""
 
 
 def _chat_in(file: Path) -> Chat:
     """A chat log in the shape of OpenAI's API: a list of messages, or an object that has one under `messages`."""
     from evidencerails.adapters.nemo_evidence import evidence_in
-    from evidencerails.exchange import content_text
+    from evidencerails.exchange import as_tool_calls, content_text
 
     log = _json_in(file, (list, dict), MESSAGES)
     messages = log.get("messages") if isinstance(log, dict) else log
     if not isinstance(messages, list) or not all(_has_role(message) for message in messages):
         raise CliError(f"{str(file)!r} is no chat log; expected {MESSAGES}")
+    tools = log.get("tools") if isinstance(log, dict) else None
     for place in reversed(range(len(messages))):
-        answer = content_text(messages[place].get("content")) if messages[place]["role"] == "assistant" else ""
-        if answer.strip():
-            return Chat(answer, messages[:place], evidence_in(messages[:place]))
-    raise CliError(f"{str(file)!r} has no assistant message with a text; expected {MESSAGES}")
+        message, before = messages[place], messages[:place]
+        answer = content_text(message.get("content"))
+        calls = as_tool_calls({**message, "tool_calls": message.get("tool_calls") or ()})
+        if message["role"] == "assistant" and (answer.strip() or calls):
+            return Chat(answer, before, evidence_in(before), calls, tools)
+    raise CliError(f"{str(file)!r} has no assistant message with a text or tool calls; expected {MESSAGES}")
 
 
 def _has_role(message: Any) -> bool:

@@ -72,14 +72,14 @@ async def samples_for(exchange: Exchange, context: MeasureContext, languages: tu
     """
     if languages and (reason := await context.nli.run(unknown_language, exchange.response, languages)):
         return Drawn((), reason)
-    if exchange.samples:
-        return Drawn(tuple(sample.text for sample in exchange.samples), "")
-    if context.sampler is None:
-        return Drawn((), "no_model")
-    if context.sampler.unavailable:
-        return Drawn((), context.sampler.unavailable)
-    drawn = await context.sampler.draw((await wanted_samples(exchange, context)).samples)
-    texts = tuple(sample.text for sample in drawn if sample.text.strip())
+    samples = exchange.samples
+    if not samples:
+        if context.sampler is None:
+            return Drawn((), "no_model")
+        if context.sampler.unavailable:
+            return Drawn((), context.sampler.unavailable)
+        samples = await context.sampler.draw((await wanted_samples(exchange, context)).samples)
+    texts = tuple(sample.text for sample in samples if sample.text.strip())
     return Drawn(texts, "" if texts else "no_samples")
 
 

@@ -36,13 +36,17 @@ class Field(NamedTuple):
 
 
 def json_parts(text: str) -> list[Span]:
-    """The parts of a text that are JSON objects or lists of them: the whole of it, or what is in fences."""
-    places = [match.span("body") for match in _FENCED.finditer(text)]
-    bare = text.strip()
-    if not places and bare[:1] in ("{", "[") and bare[-1:] in ("}", "]"):
-        start = text.index(bare[0])
-        places = [(start, start + len(bare))]
-    return [Span.of(text, start, end) for start, end in places if _has_object(text[start:end])]
+    """The parts of a text that are JSON objects or lists of them: what is in fences, and what is all that stands
+    before, between or behind these."""
+    fences = list(_FENCED.finditer(text))
+    places = [fence.span("body") for fence in fences]
+    starts, ends = [0, *(fence.end() for fence in fences)], [*(fence.start() for fence in fences), len(text)]
+    for start, end in zip(starts, ends, strict=True):
+        bare = text[start:end].strip()
+        if bare[:1] in ("{", "[") and bare[-1:] in ("}", "]"):
+            first = text.index(bare[0], start)
+            places.append((first, first + len(bare)))
+    return [Span.of(text, start, end) for start, end in sorted(places) if _has_object(text[start:end])]
 
 
 def _has_object(text: str) -> bool:

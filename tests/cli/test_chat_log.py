@@ -28,7 +28,7 @@ SYSTEM = {"role": "system", "content": f"You are a chemist. Be brief. {FACT}"}
         ([SYSTEM, ASKED, WRONG], 1, "messages"),
         ([ASKED, CALL, TOOL, WRONG], 1, "elements"),
         ({"model": "m", "messages": [{"role": "system", "content": PARTS}, ASKED, WRONG]}, 1, "messages"),
-        ([SYSTEM, ASKED, WRONG, ASKED, RIGHT, ASKED, CALL], 0, "messages"),
+        ([SYSTEM, ASKED, WRONG, ASKED, RIGHT, ASKED], 0, "messages"),
         ([{"role": "system", "content": "You are a chemist."}, ASKED, WRONG], 3, None),
     ],
     ids=["wrong", "tool", "object", "last answer", "no evidence"],
@@ -39,6 +39,28 @@ def test_the_last_answer_is_checked(capsys: Capture, log: Any, code: int, source
     report = json.loads(capsys.readouterr().out)
     assert done == code, report
     assert {quote["source"] for claim in report["claims"] for quote in claim["evidence"]} == ({source} - {None})
+
+
+def note(year: int) -> dict[str, Any]:
+    return {"function": {"name": "note", "arguments": json.dumps({"text": f"Rhenium was discovered in {year}."})}}
+
+
+@pytest.mark.parametrize(
+    ("last", "code"),
+    [
+        ({"content": None, "tool_calls": [note(1875)]}, 1),
+        ({"content": RIGHT["content"], "tool_calls": [note(1875)]}, 1),
+        ({"content": "", "tool_calls": [note(1925), note(1875)]}, 1),
+        ({"content": None, "function_call": note(1875)["function"]}, 1),
+        ({"content": RIGHT["content"], "tool_calls": [{"function": {"name": "delete"}}]}, 1),
+        ({"content": None, "tool_calls": [note(1925)]}, 0),
+    ],
+)
+def test_calls_of_the_last_message_are_checked(capsys: Capture, last: Any, code: int) -> None:
+    """An earlier answer, or the text beside the calls, was checked in their place."""
+    log = {"messages": [SYSTEM, ASKED, RIGHT, ASKED, {"role": "assistant", **last}], "tools": [{"name": "note"}]}
+    Path("log.json").write_text(json.dumps(log))
+    assert _exit_code(["check", "--chat", "log.json"]) == code, capsys.readouterr()
 
 
 @pytest.mark.parametrize(

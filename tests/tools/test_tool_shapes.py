@@ -46,6 +46,9 @@ SHAPES: dict[str, Any] = {
     "LangChain": [{"name": "delete_user", "args": ARGUMENTS, "id": "c1", "type": "tool_call"}],
     "LangChain message": AIMessage(content="", tool_calls=[{"name": "delete_user", "args": ARGUMENTS, "id": "c1"}]),
     "Anthropic": [{"type": "tool_use", "name": "delete_user", "input": ARGUMENTS, "id": "c1"}],
+    "LangChain message with blocks": AIMessage(
+        content=[{"type": "tool_use", "name": "delete_user", "input": ARGUMENTS, "id": "c1"}]
+    ),
     "ours": [CALL],
     "one": CALL,
 }
@@ -54,6 +57,15 @@ SHAPES: dict[str, Any] = {
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_every_shape_is_the_same_call(shape: Any) -> None:
     assert as_tool_calls(shape) == (CALL,)
+
+
+def test_a_function_call_of_older_models_is_one() -> None:
+    legacy = {"name": "delete_user", "arguments": json.dumps(ARGUMENTS)}
+    for message in (
+        AIMessage("", additional_kwargs={"function_call": legacy}),
+        {"tool_calls": [], "function_call": legacy},
+    ):
+        assert [(call.name, call.arguments) for call in as_tool_calls(message)] == [("delete_user", ARGUMENTS)]
 
 
 def test_calls_that_langchain_could_not_read_are_among_them() -> None:

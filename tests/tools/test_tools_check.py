@@ -320,7 +320,16 @@ NOTE = [{"name": "note"}]
 WRONG_NOTE = [{"name": "note", "arguments": {"body": "The Halden bridge opened in 1911."}}]
 
 
-@pytest.mark.parametrize("text", ["", "The Halden bridge opened in 1932."])
+STATED_BESIDE = [
+    "",
+    "The Halden bridge opened in 1932.",
+    '{"opened": 1932}',
+    ' [{"opened": 1932}]\n',
+    '```json\n{"opened": 1932}\n```',
+]
+
+
+@pytest.mark.parametrize("text", STATED_BESIDE)
 def test_what_arguments_state_is_a_claim(text: str) -> None:
     report = Guard().check_sync(text, tool_calls=WRONG_NOTE, tools=NOTE, evidence=EVIDENCE)
     assert (report.status, report.claims[-1].label) == ("hallucinated", "contradicted")
