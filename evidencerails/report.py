@@ -282,6 +282,7 @@ class Report(Value):
     checks: dict[str, CheckResult] = Field(default_factory=dict)
     metrics: dict[str, float] = Field(default_factory=dict)
     timings_ms: dict[str, float] = Field(default_factory=dict)
+    """Of each check, of each measure as `measure_<name>`, and `total`; what runs at the same time overlaps."""
     llm: LlmUsage = Field(default_factory=LlmUsage)
     stakes: Stakes = "medium"
     answer: str | None = None

@@ -12,7 +12,7 @@ from evidencerails.config import GuardConfig
 from evidencerails.exchange import Exchange
 from evidencerails.measures.aggregate import risk_level
 from evidencerails.measures.calibrated import ensemble_score, scores_by_name, with_calibration
-from evidencerails.measures.metrics import composite_metrics
+from evidencerails.measures.metrics import composite_metrics, measure_timings
 from evidencerails.measures.root_cause import attribution_matrix, with_root_causes
 from evidencerails.mitigation.abstain import confidence_in
 from evidencerails.mitigation.quality_gate import pass_gate
@@ -58,7 +58,7 @@ def build_report(
         findings=tuple(finding for result in results for finding in result.findings),
         checks={result.name: result for result in results},
         metrics={**metrics, **composite_metrics(metrics, config.scoring.composite)},
-        timings_ms={result.name: result.duration_ms for result in results},
+        timings_ms={**{result.name: result.duration_ms for result in results}, **measure_timings(results)},
         llm=usage or LlmUsage(),
         stakes=stakes_of(exchange, config.severity),
         verification=verification,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -94,6 +95,8 @@ class MeasureResult(Value):
     reason: str = ""
     """Why the score, or the score of some claims, is missing."""
     details: dict[str, Any] = Field(default_factory=dict)
+    duration_ms: float = Field(default=0.0, ge=0.0)
+    """From start to end, waiting for what it shares with other measures included."""
 
     @property
     def ran(self) -> bool:
@@ -162,6 +165,14 @@ async def run_measure(
     measure: Measure, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext
 ) -> MeasureResult:
     """Run one measure; whatever goes wrong inside becomes a result without scores that carries the error."""
+    started = time.perf_counter()
+    result = await _run(measure, exchange, claims, context)
+    return result.model_copy(update={"duration_ms": (time.perf_counter() - started) * 1000})
+
+
+async def _run(
+    measure: Measure, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext
+) -> MeasureResult:
     try:
         found = await measure.measure(exchange, claims, context)
         how = context.config.calibration.methods.get(found.name)

@@ -57,6 +57,12 @@ async def _extended(result: CheckResult, exchange: Exchange, context: MeasureCon
     )
 
 
+def measure_timings(results: Sequence[CheckResult]) -> dict[str, float]:
+    """Milliseconds of each measure that `with_measures` ran, by the name of its metric."""
+    measures = [result.details["measures"] for result in results if "measures" in result.details]
+    return {f"measure_{name}": ms for one in measures for name, ms in one["durations_ms"].items()}
+
+
 def composite_metrics(metrics: Mapping[str, float], weights: CompositeWeights) -> dict[str, float]:
     """`composite_score` from the metrics that the checks gave; empty if none did.
 
@@ -114,6 +120,7 @@ def _details(
         "missing": together.missing,
         "unmeasured_claims": together.unmeasured_claims,
         "versions": {result.name: result.version for result in found},
+        "durations_ms": {result.name: result.duration_ms for result in found},
         "claims": [
             {
                 "start": claim.span.start,

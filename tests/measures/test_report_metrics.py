@@ -40,6 +40,13 @@ def test_measures_stand_in_metrics_and_details() -> None:
     assert [entry["scores"]["nli"] for entry in measures["claims"]] == [pytest.approx(0.1), pytest.approx(0.95)]
 
 
+def test_milliseconds_of_each_measure_stand_beside_those_of_the_checks() -> None:
+    report = check({"scoring": {"measures": ["nli", "logprobs"]}})
+    assert set(report.timings_ms) == {"grounding", "measure_nli", "measure_logprobs", "total"}
+    assert 0 < report.timings_ms["measure_nli"] < report.timings_ms["total"]
+    assert report.plain(redaction="drop")["timings_ms"] == report.timings_ms
+
+
 def test_measures_decide_nothing() -> None:
     plain, measured = check({}), check({"scoring": {"measures": ["nli"]}})
     assert (plain.status, plain.decision, plain.hallucination_score) == (
