@@ -38,6 +38,7 @@ from evidencerails.nli.service import NliService
 from evidencerails.operations.telemetry.emit import emit
 from evidencerails.report import Abstention, CheckResult, Decision, LlmUsage, Report, reason_code
 from evidencerails.reporting import build_report
+from evidencerails.text.sentences import Splitter
 from evidencerails.tool_calls import with_arguments
 from evidencerails.trace import Sink, enter_check, tracing
 
@@ -64,6 +65,8 @@ class Guard:
         settings: the mapping under `evidencerails:`, a path to a YAML file or config folder, a `GuardConfig`, or None.
         nli, llm, judge, prompts: ready-made parts that take the place of those the settings name; `llm` and `judge` may
             be an `LlmClient`, a LangChain model or a model of NeMo's.
+        splitter: cuts an answer into sentences, in place of our rules: gives all of a text's words in their order, as
+            strings or spans. Called in worker threads; what it gives amiss leaves the answer unverified.
         folder: where relative paths of knowledge sources are looked for first; that of the settings' file if None.
 
     Raises:
@@ -78,6 +81,7 @@ class Guard:
         llm: Any = None,
         judge: Any = None,
         prompts: PromptLibrary | None = None,
+        splitter: Splitter | None = None,
         folder: str | Path | None = None,
     ) -> None:
         self.config = GuardConfig.load(settings)
@@ -90,6 +94,7 @@ class Guard:
 
             load_rules(self.config.structure)  # so is a bad schema or model
         self.prompts = prompts or PromptLibrary.load()
+        self._splitter = splitter
         self._nli = NliService(nli) if nli is not None else NliService.from_settings(self.config.nli)
         self._llm = as_client(llm) or client_from_settings(self.config.llm)
         self._judge = as_client(judge) or client_from_settings(self.config.llm.judge)
@@ -341,6 +346,7 @@ class Guard:
             sampler=sampler,
             cache=self._cache,
             sources=self.sources,
+            splitter=self._splitter,
         )
         sessions = [session for session in (main, judge, sampler.session) if session is not None]
         return context, list({id(session): session for session in sessions}.values())

@@ -358,3 +358,39 @@ async def test_a_caller_who_names_the_checks_gets_no_other() -> None:
     exchange = Exchange.of(TEXT, evidence=TEXT, samples=DRIFTING, response_schema=CITY, tool_calls=[{"name": "x"}])
     report = await Guard(nli=EchoNli()).check_exchange(exchange, checks=["grounding"])
     assert (report.status, [*report.checks]) == ("grounded", ["grounding"])
+
+
+ARTICLE = "The tower is subject to Art. 5 Abs. 2 of the code. It was built in 1889."
+
+
+def by_lines(text: str) -> list[str]:
+    return text.split("\n")
+
+
+@pytest.mark.parametrize("check", ["grounding", "claims", "citations", "consistency"])
+def test_a_splitter_decides_what_a_sentence_is(check: str) -> None:
+    settings = {"checks": [check], "citations": {"level": "required"}}
+    with_own, with_ours = Guard(settings, nli=EchoNli(), splitter=by_lines), Guard(settings, nli=EchoNli())
+    samples = [OTHER] if check == "consistency" else None
+    reports = [guard.check_sync(ARTICLE, evidence=OTHER, samples=samples) for guard in (with_own, with_ours)]
+    whole, parts = ([finding.span.text for finding in report.findings if finding.span] for report in reports)
+    assert (whole, len(parts)) == ([ARTICLE], 3)
+    with_own.close(), with_ours.close()
+
+
+@pytest.mark.parametrize("check", ["grounding", "claims", "citations", "consistency"])
+@pytest.mark.parametrize(
+    "splitter, reason",
+    [
+        (lambda text: [text[:20]], "InputError: the splitter left out"),
+        (lambda text: [text.upper()], "InputError: the splitter gave"),
+        (lambda text: 1 / 0, "ZeroDivisionError"),
+    ],
+)
+def test_what_a_splitter_gets_wrong_is_no_verdict(check: str, splitter: Any, reason: str) -> None:
+    guard = Guard({"checks": [check]}, nli=EchoNli(), splitter=splitter)
+    samples = [OTHER] if check == "consistency" else None
+    report = guard.check_sync(ARTICLE, evidence=OTHER, samples=samples)
+    assert report.status == "unverified"
+    assert report.reason.startswith(f"check_failed: {reason}")
+    guard.close()

@@ -57,7 +57,7 @@ class ConsistencyCheck:
             NliError: the NLI backend failed.
             LlmError: the judge failed.
         """
-        sentences = await context.nli.run(claim_sentences, exchange.response)
+        sentences = await context.nli.run(claim_sentences, exchange.response, context.splitter)
         if not sentences:
             return CheckResult(name=self.name, status="grounded", reason="no_claims", score=0.0, version=self.version)
         settings = context.config.consistency

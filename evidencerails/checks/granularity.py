@@ -87,7 +87,7 @@ async def entailment_levels(
     Raises:
         NliError: the NLI backend failed.
     """
-    sentences = await context.nli.run(claim_sentences, exchange.response)
+    sentences = await context.nli.run(claim_sentences, exchange.response, context.splitter)
     if not sentences:
         return {}
     readable = await context.nli.run(readable_evidence, exchange, sentences, context.nli.languages)

@@ -41,7 +41,7 @@ class GroundingCheck:
         Raises:
             NliError: the NLI backend failed.
         """
-        found = await context.nli.run(claim_sentences, exchange.response)
+        found = await context.nli.run(claim_sentences, exchange.response, context.splitter)
         if not found:
             return CheckResult(name=self.name, status="grounded", reason="no_claims", score=0.0, version=self.version)
         sentences = await context.nli.run(_that_say_something, found, exchange.user_input)

@@ -98,7 +98,7 @@ def _parts_of(result: CheckResult) -> list[Part]:
 
 async def _measured(guard: Guard, name: str, exchange: Exchange) -> Verdict:
     context, sessions = guard.context(exchange)
-    claims = await context.nli.run(extract_claims, exchange.response)
+    claims = await context.nli.run(extract_claims, exchange.response, context.splitter)
     (result,) = await run_measures([get_measure(name)], exchange, claims, context)
     usages = [session.usage() for session in sessions]
     verdict = _of_measure(result, [(claim.span.start, claim.span.end) for claim in claims])

@@ -43,7 +43,7 @@ async def measure(
     own = guard or Guard()
     try:
         context, _ = own.context(exchange)
-        claims = await context.nli.run(extract_claims, response)
+        claims = await context.nli.run(extract_claims, response, context.splitter)
         return await run_measure(chosen, exchange, claims, context)
     finally:
         if guard is None:

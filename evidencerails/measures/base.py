@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from evidencerails.llm.sampling import Sampler
     from evidencerails.llm.session import LlmSession
     from evidencerails.nli.exchange_nli import ExchangeNli
+    from evidencerails.text.sentences import Splitter
 
 log = logging.getLogger("evidencerails.measures")
 
@@ -48,6 +49,8 @@ class MeasureContext:
     """Draws further samples of the response; the samples of one turn are drawn once."""
     cache: ReplyCache | None = None
     """Replies of judges that this guard has read before."""
+    splitter: Splitter | None = None
+    """Cuts a response into sentences, in place of our rules."""
 
 
 class Statement(Protocol):

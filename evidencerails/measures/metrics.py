@@ -46,7 +46,7 @@ async def with_measures(
 async def _extended(result: CheckResult, exchange: Exchange, context: MeasureContext) -> CheckResult:
     claims: Sequence[Statement] = result.claims
     if not claims:
-        claims = await context.nli.run(extract_claims, exchange.response)
+        claims = await context.nli.run(extract_claims, exchange.response, context.splitter)
     found = await _measure(context.config.scoring.measures, exchange, claims, context)
     together = aggregate_response(found, context.config.scoring)
     return result.model_copy(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from evidencerails.exchange import Span
 from evidencerails.text.json_answers import fields_of, json_parts
 from evidencerails.text.phrases import COURTESY, NO_CLAIM
-from evidencerails.text.sentences import Block, block_sentences, blocks
+from evidencerails.text.sentences import Block, Splitter, block_sentences, blocks, sentences_by
 from evidencerails.text.small_talk import is_small_talk
 
 MAX_SHORT_ANSWER_WORDS = 6
@@ -52,12 +52,20 @@ def without_reasoning(text: str) -> list[Span]:
     return [Span.of(text, start, end) for start, end in kept if text[start:end].strip()]
 
 
-def claim_sentences(text: str) -> list[Span]:
-    """The sentences of a response that make a claim, in order, with offsets in the whole response."""
+def claim_sentences(text: str, splitter: Splitter | None = None) -> list[Span]:
+    """The sentences of a response that make a claim, in order, with offsets in the whole response.
+
+    Args:
+        splitter: cuts the prose, in which reasoning is left out and data are blank lines, in place of our rules.
+
+    Raises:
+        InputError: what the splitter gives is not the text's own sentences.
+    """
     found = []
     for part in without_reasoning(text):
         data = json_parts(part.text)
-        stated = (s for s in _prose(_blanked(part.text, data)) if makes_claim(s.text))
+        prose = _blanked(part.text, data)
+        stated = (s for s in (sentences_by(splitter, prose) if splitter else _prose(prose)) if makes_claim(s.text))
         filled = (span for span in data if fields_of(span.text))
         for span in sorted([*filled, *stated], key=lambda span: span.start):
             found.append(Span.of(text, part.start + span.start, part.start + span.end))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from evidencerails.exchange import Span
 from evidencerails.text.claimable import claim_sentences, clean, is_short_answer
 from evidencerails.text.json_answers import Field, fields_of
-from evidencerails.text.sentences import Block, blocks
+from evidencerails.text.sentences import Block, Splitter, blocks
 
 MIN_CLAUSE_WORDS = 3
 """A clause of fewer words is left with its sentence."""
@@ -54,11 +54,15 @@ def _field_claim(response: str, whole: Span, field: Field) -> ExtractedClaim:
     return ExtractedClaim(field.text, span, span)
 
 
-def extract_claims(response: str) -> list[ExtractedClaim]:
-    """The claims of a response in order. Every sentence that makes a claim is covered by at least one."""
+def extract_claims(response: str, splitter: Splitter | None = None) -> list[ExtractedClaim]:
+    """The claims of a response in order. Every sentence that makes a claim is covered by at least one.
+
+    Raises:
+        InputError: what the splitter gives is not the text's own sentences.
+    """
     contexts = _Contexts.of(response)
     claims: list[ExtractedClaim] = []
-    for sentence in claim_sentences(response):
+    for sentence in claim_sentences(response, splitter):
         if contexts.is_told_by_items(sentence):
             continue
         if fields := fields_of(sentence.text):

@@ -6,15 +6,19 @@ Everything here is linear in the length of the text and keeps the characters as 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, NamedTuple, TypeAlias
 
+from evidencerails.errors import InputError
 from evidencerails.exchange import Span
 
 MAX_SENTENCE_TOKENS = 160
 """Longer sentences are cut at clause or word boundaries, so that a claim fits an NLI model beside its evidence."""
 
 PIECE_CHARACTERS = 4_000
+
+Splitter: TypeAlias = "Callable[[str], Iterable[str | Span]]"
+"""Makes sentences of a text: its own words, in their order, as strings or spans."""
 
 BlockKind = Literal["prose", "heading", "item", "row", "code"]
 
@@ -65,6 +69,50 @@ def split_sentences(text: str) -> list[Span]:
     No span holds more than about `MAX_SENTENCE_TOKENS` tokens.
     """
     return [span for block in blocks(text) for span in block_sentences(text, block)]
+
+
+def sentences_by(splitter: Splitter, text: str) -> list[Span]:
+    """The sentences that a splitter of the user's makes of a text; one that is too long for a model is cut as ours are.
+
+    Raises:
+        InputError: it gives something else than parts of the text in their order, or leaves a word out.
+    """
+    found = splitter(text)
+    if isinstance(found, str) or not isinstance(found, Iterable):
+        raise InputError(f"the splitter gave {found!r:.80}; expected a list of sentences, as strings or Span")
+    sentences: list[Span] = []
+    at = 0
+    for sentence in found:
+        start, end = _place_of(sentence, text, at)
+        _refuse_left_out(text[at:start])
+        parts = _bounded(text, *_stripped(text, start, end))
+        sentences += [Span.of(text, *part) for part in parts if part[0] < part[1]]
+        at = end
+    _refuse_left_out(text[at:])
+    return sentences
+
+
+def _place_of(sentence: object, text: str, begin: int) -> tuple[int, int]:
+    """Where a sentence of a splitter stands, from `begin` on."""
+    if isinstance(sentence, Span):
+        start, words = sentence.start, sentence.text
+    elif isinstance(sentence, str):
+        start, words = text.find(sentence, begin), sentence
+    else:
+        raise InputError(f"the splitter gave {sentence!r:.80} as a sentence; expected a string or a Span")
+    if start < begin or not text.startswith(words, start):
+        raise InputError(
+            f"the splitter gave {words!r:.80}, which does not stand in the text behind the sentence before it; a "
+            "sentence must be the text's own words, unchanged and in their order"
+        )
+    return start, start + len(words)
+
+
+def _refuse_left_out(text: str) -> None:
+    if re.search(r"\w", text):
+        raise InputError(
+            f"the splitter left out {text.strip()!r:.80}, which would go unchecked; put it into a sentence"
+        )
 
 
 _PIECE_BOUNDARIES = (re.compile(r"(?<=[.!?])\s+|\n+"), re.compile(r"\s+"))

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidencerails.text.sentences import MAX_SENTENCE_TOKENS, pieces, split_sentences
+from evidencerails.errors import InputError
+from evidencerails.exchange import Span
+from evidencerails.text.sentences import MAX_SENTENCE_TOKENS, pieces, sentences_by, split_sentences
 
 
 def texts(text: str) -> list[str]:
@@ -117,3 +119,48 @@ def test_pieces_are_the_text_and_end_after_sentences(text: str) -> None:
     assert all(len(piece) <= 2_000 for piece in found)
     if ". " in text:
         assert all(piece.rstrip().endswith(".") for piece in found)
+
+
+LAW = "See sec. 4 Abs. 2 above. It holds."
+
+
+@pytest.mark.parametrize(
+    "found, expected",
+    [
+        (["See sec. 4 Abs. 2 above.", "It holds."], ["See sec. 4 Abs. 2 above.", "It holds."]),
+        (["See sec. 4 Abs. 2 above. ", "It holds.", ""], ["See sec. 4 Abs. 2 above.", "It holds."]),
+        ([Span.of(LAW, 0, 24), Span.of(LAW, 25, 34)], ["See sec. 4 Abs. 2 above.", "It holds."]),
+        (iter([LAW]), [LAW]),
+    ],
+    ids=["strings", "white space around", "spans", "iterator"],
+)
+def test_a_splitter_of_ones_own(found: object, expected: list[str]) -> None:
+    spans = sentences_by(lambda text: found, LAW)  # type: ignore[arg-type,return-value]
+    assert [(span.text, LAW[span.start : span.end]) for span in spans] == [(text, text) for text in expected]
+
+
+@pytest.mark.parametrize(
+    "found, message",
+    [
+        (["See section 4 Abs. 2 above.", "It holds."], "'See section 4 .*', which does not stand in the text"),
+        (["It holds.", "See sec. 4 Abs. 2 above."], "left out 'See sec. 4 Abs. 2 above.'"),
+        ([Span.of(LAW, 25, 34), Span.of(LAW, 0, 24)], "left out 'See sec. 4 Abs. 2 above.'"),
+        ([Span.of(LAW, 0, 24), Span.of(LAW, 20, 34)], "'ove. It holds.', which does not stand in the text behind"),
+        ([Span(start=0, end=3, text="Saw")], "'Saw', which does not stand in the text"),
+        (["See sec. 4 Abs. 2 above."], "left out 'It holds.', which would go unchecked"),
+        ([], "left out 'See sec. 4"),
+        (LAW, "gave 'See sec. 4 .*expected a list of sentences"),
+        (None, "gave None; expected a list of sentences"),
+        ([(0, 24)], r"gave \(0, 24\) as a sentence; expected a string or a Span"),
+    ],
+)
+def test_a_splitter_that_does_not_give_the_texts_own_sentences(found: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        sentences_by(lambda text: found, LAW)  # type: ignore[arg-type,return-value]
+
+
+def test_a_sentence_of_a_splitter_that_no_model_could_read_is_cut() -> None:
+    text = "It is a long word. " * 200
+    spans = sentences_by(lambda whole: [whole], text)
+    assert max(len(span.text.split()) for span in spans) <= MAX_SENTENCE_TOKENS
+    assert " ".join(span.text for span in spans) == text.strip()

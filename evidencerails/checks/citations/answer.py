@@ -15,7 +15,7 @@ from evidencerails.checks.citations.statements import Statement, statements_of
 from evidencerails.exchange import Span
 from evidencerails.settings.citations import CitationSettings
 from evidencerails.text.claimable import claim_sentences
-from evidencerails.text.sentences import blocks
+from evidencerails.text.sentences import Splitter, blocks
 
 MAX_TITLE_WORDS = 14
 """Words of the longest title that a list of references may have without anything to look up."""
@@ -59,28 +59,36 @@ class CitedAnswer(NamedTuple):
     """All citations, those of no claim included."""
 
 
-def read_answer(response: str, sources: Sources, settings: CitationSettings) -> CitedAnswer:
-    """The claims and citations of an answer in text or JSON."""
+def read_answer(
+    response: str, sources: Sources, settings: CitationSettings, splitter: Splitter | None = None
+) -> CitedAnswer:
+    """The claims and citations of an answer in text or JSON.
+
+    Raises:
+        InputError: what the splitter gives is not the text's own sentences.
+    """
     claims = json_claims(response)
     if claims is None:
-        return _read_text(response, sources, settings)
+        return _read_text(response, sources, settings, splitter)
     statements: list[CitedStatement] = []
     citations: list[Citation] = []
     for claim in claims:
-        own, inline = _read_json_claim(claim, response, sources, settings)
+        own, inline = _read_json_claim(claim, response, sources, settings, splitter)
         statements += own
         citations += [*inline, *(_of_field(citation, sources) for citation in claim.citations)]
     return CitedAnswer(statements, citations)
 
 
-def _read_text(response: str, sources: Sources, settings: CitationSettings) -> CitedAnswer:
+def _read_text(response: str, sources: Sources, settings: CitationSettings, splitter: Splitter | None) -> CitedAnswer:
     references = find_references(response, lambda entry: _is_reference(entry, sources))
     hidden = [*references.offsets, *_code(response)]
     marks = [mark for mark in find_marks(response, sources.knows) if not _inside(mark, hidden)]
     citations = {mark.start: _citation(mark, response, sources, references) for mark in marks if mark.refs}
     quotations = find_quotations(response, settings.min_quote_words)
     left_out = [gap for quotation in quotations for gap in gaps(quotation)]  # "..." in a quotation ends no sentence
-    found = statements_of(response, marks, [*hidden, *left_out], paragraphs=settings.scope == "paragraph")
+    found = statements_of(
+        response, marks, [*hidden, *left_out], paragraphs=settings.scope == "paragraph", splitter=splitter
+    )
     statements = [
         CitedStatement(
             statement,
@@ -168,9 +176,9 @@ def _looked_up(ref: Ref, sources: Sources, entries: Mapping[str, Entry]) -> tupl
 
 
 def _read_json_claim(
-    claim: JsonClaim, response: str, sources: Sources, settings: CitationSettings
+    claim: JsonClaim, response: str, sources: Sources, settings: CitationSettings, splitter: Splitter | None
 ) -> tuple[list[CitedStatement], list[Citation]]:
-    read = _read_text(claim.text, sources, settings)
+    read = _read_text(claim.text, sources, settings, splitter)
     beside = tuple(_of_field(citation, sources) for citation in claim.citations)
     has_marks = bool(read.citations)
 

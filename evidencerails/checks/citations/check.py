@@ -54,7 +54,7 @@ class CitationsCheck:
         """
         settings = context.config.citations
         sources = Sources(exchange.evidence)
-        answer = await context.nli.run(read_answer, exchange.response, sources, settings)
+        answer = await context.nli.run(read_answer, exchange.response, sources, settings, context.splitter)
         if early := self._early(answer, exchange, settings.level):
             return early
         findings = _unresolved(answer, sources, exchange, settings.level)

@@ -12,6 +12,7 @@ from evidencerails.checks.citations.marks import REPORTING, Mark, hidden_text
 from evidencerails.exchange import Span
 from evidencerails.text.claimable import clean
 from evidencerails.text.claims import ExtractedClaim, extract_claims, first_verb
+from evidencerails.text.sentences import Splitter
 
 MAX_POINTER = 160
 """Characters of the longest pointer ("For more information see")."""
@@ -39,7 +40,12 @@ class Statement(NamedTuple):
 
 
 def statements_of(
-    response: str, marks: Sequence[Mark], hidden: Sequence[tuple[int, int]], *, paragraphs: bool
+    response: str,
+    marks: Sequence[Mark],
+    hidden: Sequence[tuple[int, int]],
+    *,
+    paragraphs: bool,
+    splitter: Splitter | None = None,
 ) -> list[Statement]:
     """The statements of an answer that make a claim, in order.
 
@@ -53,7 +59,7 @@ def statements_of(
     """
     blank = [offsets for mark in marks for offsets in mark.hidden]
     text = hidden_text(response, [*blank, *hidden])
-    sentences = _sentences(text)
+    sentences = _sentences(text, splitter)
     owners = _owners(text, [group[0].sentence for group in sentences], marks)
     found: list[Statement] = []
     for group, own in zip(sentences, owners, strict=True):
@@ -66,10 +72,10 @@ def statements_of(
     return _with_paragraphs(response, found) if paragraphs else found
 
 
-def _sentences(text: str) -> list[list[ExtractedClaim]]:
+def _sentences(text: str, splitter: Splitter | None) -> list[list[ExtractedClaim]]:
     """The claims of the text, sentence by sentence."""
     groups: dict[tuple[int, int], list[ExtractedClaim]] = {}
-    for claim in extract_claims(text):
+    for claim in extract_claims(text, splitter):
         groups.setdefault((claim.sentence.start, claim.sentence.end), []).append(claim)
     return [groups[key] for key in sorted(groups)]
 

@@ -78,7 +78,7 @@ async def extract_with_model(response: str, context: CheckContext, session: LlmS
 
     A failed call costs nothing but precision: its sentences are extracted by the rules, and the failure is reported.
     """
-    sentences = await context.nli.run(claim_sentences, response)
+    sentences = await context.nli.run(claim_sentences, response, context.splitter)
     batches = [sentences[first : first + BATCH_SENTENCES] for first in range(0, len(sentences), BATCH_SENTENCES)]
     drawn = await asyncio.gather(*(_draw(batch, context, session) for batch in batches))
     return await context.nli.run(_aligned, response, list(zip(batches, drawn, strict=True)))

@@ -63,7 +63,7 @@ async def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
     classifier = model if settings.classifier == "llm" else None
     if model is None and "llm" in (settings.extractor, settings.classifier):
         return _stop("no_model: claims.extractor or claims.classifier is 'llm', and there is no model", [])
-    found = await context.nli.run(extract_claims, exchange.response)
+    found = await context.nli.run(extract_claims, exchange.response, context.splitter)
     extracted = await context.nli.run(_that_say_something, found, exchange.user_input)
     if not extracted:
         return _stop("no_question: a bare yes or no says nothing without its question", found) if found else Plan([])
