@@ -122,7 +122,15 @@ async def _knowledge_base(sources: EvidenceSources) -> tuple[Passage, ...]:
     """What the knowledge base finds for the user's message. In general mode it never reaches `relevant_chunks`."""
     if sources.search is None or not sources.user_message.strip():
         return ()
-    return as_passages(await sources.search(sources.user_message))
+    found = await sources.search(sources.user_message)
+    return as_passages([_under_its_title(chunk) for chunk in found] if isinstance(found, list) else found)
+
+
+def _under_its_title(chunk: Any) -> Any:
+    """NeMo's chunk as its index holds it. NeMo keeps the headings apart, and only they name what a section is about."""
+    if not isinstance(chunk, Mapping) or not chunk.get("title") or not isinstance(chunk.get("body"), str):
+        return chunk
+    return {**chunk, "body": f"# {chunk['title']}\n\n{chunk['body']}"}
 
 
 def _system_context(sources: EvidenceSources) -> tuple[Passage, ...]:

@@ -83,6 +83,25 @@ async def test_order_of_the_settings_is_followed() -> None:
     assert await _found(settings, context={"evidence": "that"}, messages=messages) == (["this"], "system_context")
 
 
+@pytest.mark.parametrize(
+    ("chunk", "text"),
+    [
+        ({"title": "Hub 6 - Reset", "body": "Hold it for 15 seconds."}, "# Hub 6 - Reset\n\nHold it for 15 seconds."),
+        ({"title": "", "body": "Hold it."}, "Hold it."),
+        ({"body": "Hold it."}, "Hold it."),
+        ({"title": "Hub 6", "text": "Hold it."}, "Hold it."),
+        ("Hold it.", "Hold it."),
+    ],
+)
+async def test_a_section_of_the_knowledge_base_stands_under_its_headings(chunk: Any, text: str) -> None:
+    """NeMo splits an article at its headings and keeps them in `title`: "Hold it" alone does not say what to hold."""
+
+    async def search(question: str) -> list[Any]:
+        return [chunk]
+
+    assert await _found(search=search, user_message="How do I reset it?") == ([text], "knowledge_base")
+
+
 async def test_chunks_of_nemos_retrieval_stay_apart() -> None:
     context = {"relevant_chunks": "a\nb\n", "relevant_chunks_sep": ["a", "b"]}
     assert await _found(context=context) == (["a", "b"], "relevant_chunks")
