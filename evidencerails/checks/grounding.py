@@ -12,7 +12,7 @@ from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.measures.languages import unknown_language
 from evidencerails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label, Quote, Severity
-from evidencerails.text.claimable import claim_sentences, clean
+from evidencerails.text.claimable import bare_labels, claim_sentences, clean
 from evidencerails.verdict.hypotheses import hypotheses, lacks_its_question
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import ClaimEvidence, Judged, Readings, judged_reading, read_claims
@@ -75,9 +75,14 @@ class GroundingCheck:
     ) -> CheckResult:
         settings = context.config.grounding
         texts = await context.nli.run(hypotheses, sentences, exchange.user_input)
-        readings = await read_claims(texts, readable.passages, context.nli, settings)
+        labels = await context.nli.run(bare_labels, exchange.response)
+        wordings = [*texts, *(clean(label.text) for label in labels)]
+        readings = await read_claims(wordings, readable.passages, context.nli, settings)
         version = _method_version(self, context)
-        claims = await context.nli.run(_claims_of, sentences, readings.claims, settings, version)
+        claims = await context.nli.run(_claims_of, [*sentences, *labels], readings.claims, settings, version)
+        kept = [n for n, claim in enumerate(claims) if n < len(sentences) or claim.label == "contradicted"]
+        kept.sort(key=lambda n: claims[n].span.start)
+        claims, readings = [claims[n] for n in kept], readings._replace(claims=[readings.claims[n] for n in kept])
         supported = frozenset(claim.span for claim in claims if claim.label in SUPPORTED_LABELS)
         contradictions = await _contradictions_of(exchange, sentences, context, supported=supported)
         return await context.nli.run(self._result, claims, readings, contradictions, exchange, readable, version)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from evidencerails.exchange import Span
 from evidencerails.text.json_answers import fields_of, json_parts
@@ -79,16 +80,35 @@ def _blanked(text: str, taken: list[Span]) -> str:
     return text
 
 
+def bare_labels(text: str) -> list[Span]:
+    """Headings, captions, alt texts and heads of tables that state nothing by their form, of two words or more, in
+    order: "## Eiffel Tower, Rome".
+
+    Evidence need not have them, but a right one does not contradict it.
+    """
+    found = []
+    for part in without_reasoning(text):
+        prose = _blanked(part.text, json_parts(part.text))
+        labels = (_words_of_label(prose, block) for block, is_label in _labelled_blocks(prose) if is_label)
+        bare = (span for span in labels if not _states(span.text) and len(_WORD.findall(span.text)) > 1)
+        found += [Span.of(text, part.start + span.start, part.start + span.end) for span in bare]
+    return found
+
+
 def _prose(text: str) -> Iterator[Span]:
+    for block, is_label in _labelled_blocks(text):
+        if not is_label:
+            yield from block_sentences(text, block)
+        elif _states((words := _words_of_label(text, block)).text):
+            yield from block_sentences(text, Block("row", words.start, words.end))
+
+
+def _labelled_blocks(text: str) -> Iterator[tuple[Block, bool]]:
+    """The blocks that are no code, each with True for a label."""
     parts = list(blocks(text))
-    for place, block in enumerate(parts):
-        following = parts[place + 1] if place + 1 < len(parts) else None
-        if block.kind == "code" and not _reads_as_prose(text[block.start : block.end]):
-            continue
-        if _is_label(text, block, following):
-            yield from _statement_of_label(text, block)
-            continue
-        yield from block_sentences(text, block)
+    for block, following in zip_longest(parts, parts[1:]):
+        if block.kind != "code" or _reads_as_prose(text[block.start : block.end]):
+            yield block, _is_label(text, block, following)
 
 
 _LABEL_MARK = re.compile(
@@ -115,18 +135,21 @@ def _is_label(text: str, block: Block, following: Block | None) -> bool:
     )
 
 
-def _statement_of_label(text: str, block: Block) -> Iterator[Span]:
-    """A label that states something all the same: "## Refunds take 20 business days", "![The bridge, opened 1875]"."""
+def _words_of_label(text: str, block: Block) -> Span:
+    """A label without its marks: "## Refunds take 20 business days", "![The bridge, opened 1875](b.png)"."""
     mark = _LABEL_MARK.match(text, block.start, block.end)
-    start = mark.end() if mark else block.start
-    words = clean(text[start : block.end].partition("](")[0].strip("#*_|: \t"))
+    start, end = mark.end() if mark else block.start, block.end
+    if (link := text.find("](", start, end)) >= 0:
+        end = link
+    return Span.of(text, start, end)
+
+
+def _states(label: str) -> bool:
+    """True for a label that states something by its form: it has a verb, or a value among several words."""
+    words = clean(label).strip("#*_|: \t")
     has_verb = _FINITE.search(words.lower()) or _PAST_TENSE.search(words) or _PRESENT.search(words)
     has_value = len(words.split()) >= 4 and re.search(r"\d", words)
-    if len(words.split()) >= 3 and not _ASKS_OR_INSTRUCTS.match(words) and (has_verb or has_value):
-        end = block.end
-        if (link := text.find("](", start, end)) >= 0:
-            end = link
-        yield from block_sentences(text, Block("row", start, end))
+    return len(words.split()) >= 3 and not _ASKS_OR_INSTRUCTS.match(words) and bool(has_verb or has_value)
 
 
 _CODE_SIGNS = re.compile(r"[={}<>;\\]|\w\(|^\s*(?:#|//|/\*|\*|--|\$|>>>)")

@@ -138,3 +138,29 @@ async def test_a_wrong_field_of_a_json_answer_is_found_and_null_is_no_claim(form
         report = await guard.check(answer, evidence=evidence)
         assert report.status == status
         assert report.claims[1].span.text == f'"opened": {year}'
+
+
+MERE_LABELS = [
+    ("## Eiffel Tower, Rome", ["Eiffel Tower, Rome"]),
+    ("## Location: Rome", ["Location: Rome"]),
+    ("### 2. Completed in 1925", ["Completed in 1925"]),
+    ("## The Eiffel Tower dominates Rome", ["The Eiffel Tower dominates Rome"]),
+    ("![Eiffel Tower, Rome](a.png)", ["Eiffel Tower, Rome"]),
+    ("*Figure 1: Eiffel Tower, Rome*", ["Eiffel Tower, Rome*"]),
+    ("## Eiffel Tower, Paris", []),
+    ("## How the tower was built", []),
+    ("## Pros and cons for visitors", []),
+]
+
+
+@pytest.mark.parametrize("check", ["grounding", "claims"])
+@pytest.mark.parametrize("label, wrong", MERE_LABELS)
+async def test_a_label_without_a_verb_counts_only_where_the_evidence_contradicts_it(
+    label: str, wrong: list[str], check: str, guard: Callable[..., Guard]
+) -> None:
+    text = f"{label}\n\nThe Eiffel Tower is in Paris."
+    report = await guard(checks=(check,)).check(
+        text, evidence="The Eiffel Tower is in Paris. It was completed in 1889."
+    )
+    assert [claim.span.text for claim in report.claims if claim.label == "contradicted"] == wrong
+    assert report.claims[-1].label == "supported" and len(report.claims) == 1 + len(wrong)

@@ -14,6 +14,7 @@ from evidencerails.checks.grounding import claim_of as claim_of_reading
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.report import Claim, ErrorType, Label
+from evidencerails.text.claimable import bare_labels, clean
 from evidencerails.text.claims import ExtractedClaim
 from evidencerails.text.subjective import subject_of
 from evidencerails.verdict.hypotheses import Hypothesis, hypotheses
@@ -41,10 +42,14 @@ async def classify_offline(
     """
     model, settings = VerdictModel.load(), context.config.grounding
     whole, wordings = await context.nli.run(_whole_sentences, extracted, exchange.user_input)
-    texts: list[Hypothesis | str] = [*wordings, *(claim.text for claim in extracted)]
+    labels = await context.nli.run(_labels, exchange.response)
+    texts: list[Hypothesis | str] = [*wordings, *(claim.text for claim in (*extracted, *labels))]
     readings = await read_claims(texts, plan.passages, context.nli, settings)
-    settled = await context.nli.run(_judged_together, whole, extracted, readings.claims, model, settings)
+    read, of_labels = readings.claims[: len(texts) - len(labels)], readings.claims[len(texts) - len(labels) :]
+    settled = await context.nli.run(_judged_together, whole, extracted, read, model, settings)
     settled = await _with_parts(settled, plan, context, model)
+    settled += await context.nli.run(_contradicted, labels, of_labels, model, settings)
+    settled.sort(key=lambda read: read.extracted.span.start)
     claims = await context.nli.run(_claims_offline, settled, plan.passages, f"{context.nli.name}@{context.nli.version}")
     if plan.judge is None:
         claims = await context.nli.run(_without_matters_of_taste, claims)
@@ -56,6 +61,22 @@ async def classify_offline(
         score = max(known, default=0.0) if asked else score
         details["judged"] = asked
     return ClassifiedClaims(claims, score, f"verdict-{model.version}+{context.nli.name}@{context.nli.version}", details)
+
+
+def _labels(response: str) -> list[ExtractedClaim]:
+    """The labels of a response as claims."""
+    return [ExtractedClaim(clean(span.text), span, span) for span in bare_labels(response)]
+
+
+def _contradicted(
+    labels: Sequence[ExtractedClaim],
+    readings: Sequence[ClaimEvidence],
+    model: VerdictModel,
+    settings: GroundingSettings,
+) -> list[_Read]:
+    """The labels that the evidence contradicts; it need not have them."""
+    read = [_Read(label, one, verdict_on(one, model, settings)) for label, one in zip(labels, readings, strict=True)]
+    return [one for one in read if one.verdict.label == "contradicted"]
 
 
 def _whole_sentences(extracted: list[ExtractedClaim], user_input: str) -> tuple[list[ExtractedClaim], list[Hypothesis]]:
