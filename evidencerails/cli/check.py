@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from evidencerails.cli.check_input import exchange_of
+from evidencerails.cli.check_settings import settings_of
 from evidencerails.cli.common import CONFIG, EXIT_BY_STATUS, CliError, folder_of, refuse_unwritable, write_text
 from evidencerails.cli.terminal import console, say
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
     from evidencerails.exchange import Exchange
-    from evidencerails.guard import Guard
     from evidencerails.report import Report
 
 ANY_SIZE = 2**62
@@ -50,13 +49,20 @@ TOOL_CALLS = typer.Option(
     None, "--tool-calls", metavar="FILE", help="A JSON list of calls to check; the answer may be left out then."
 )
 TOOLS = typer.Option(None, "--tools", metavar="FILE", help="A JSON list of the tools with their names and parameters.")
-CHECKS = typer.Option(
+METHODS = typer.Option(
     [],
+    "--method",
+    "-m",
     "--check",
-    metavar="NAME",
-    help="citations, claims, consistency, grounding, knowledge, logic, structure or tools. Repeatable. Default: what "
-    "the settings say; without settings, what is given allows.",
+    metavar="NAMES",
+    help="Checks (citations, claims, consistency, grounding, knowledge, logic, structure, tools) and measures, "
+    "separated by commas. nli, judge: who decides on the claims; any other measure puts a number beside the verdict. "
+    "Repeatable. Default: what the settings say; without settings, what is given allows.",
 )
+CASCADE = typer.Option(
+    False, "--cascade", help="A judge decides on the claims that NLI leaves unsure; the same as --method nli,judge."
+)
+MODEL = typer.Option(None, "--model", metavar="NAME", help="The model that judges.")
 JSON = typer.Option(False, "--json", help="Print the report as JSON.")
 HTML = typer.Option(
     None, "--html", metavar="FILE", help="Write the report as one HTML page, too: no scripts, nothing loaded."
@@ -79,7 +85,9 @@ def check(
     tool_calls: Path | None = TOOL_CALLS,
     tools: Path | None = TOOLS,
     config: Path | None = CONFIG,
-    checks: list[str] = CHECKS,
+    methods: list[str] = METHODS,
+    cascade: bool = CASCADE,
+    model: str | None = MODEL,
     as_json: bool = JSON,
     html: Path | None = HTML,
     debug_claims: bool = DEBUG_CLAIMS,
@@ -95,54 +103,40 @@ def check(
                            prompt=prompt, samples=sample, samples_file=samples_file, schema=schema,
                            tool_calls=tool_calls, tools=tools)  # fmt: skip
     refuse_unwritable(html)
-    guard = _prepared(config, checks, exchange, needs_claims=debug_claims)
-    report = _checked(guard, exchange)
-    _show(report, exchange, guard.config, as_json=as_json, html=html, debug_claims=debug_claims)
+    settings = settings_of(config, methods, exchange, cascade=cascade, model=model)
+    if debug_claims and "claims" not in settings.checks:
+        raise CliError(
+            "--debug-claims shows what the check 'claims' does, which is not among the checks: --method claims"
+        )
+    report = _checked(settings, folder_of(config), exchange)
+    by_method = bool(methods or cascade or settings.scoring.measures)
+    _show(report, exchange, settings, as_json=as_json, html=html, debug_claims=debug_claims, by_method=by_method)
     return EXIT_BY_STATUS[report.status]
 
 
-def _prepared(config: Path | None, checks: Sequence[str], exchange: Exchange, *, needs_claims: bool) -> Guard:
-    """The guard, with the checks that the arguments name, else those of the settings; without settings and evidence
-    those of what else is given."""
-    from evidencerails.checks.registry import get_check
-    from evidencerails.config import GuardConfig
-    from evidencerails.guard import Guard
-
-    for name in checks:
-        get_check(name)  # an unknown name is wrong usage, not an unverified report
-    settings = GuardConfig.load(config)
-    if names := checks or (() if config or exchange.evidence else _possible_checks(exchange)):
-        settings = settings.model_copy(update={"checks": tuple(dict.fromkeys(names))})
-    if needs_claims and "claims" not in settings.checks:
-        raise CliError(
-            "--debug-claims shows what the check 'claims' does, which is not among the checks: --check claims"
-        )
-    return Guard(settings, folder=folder_of(config))
-
-
-def _possible_checks(exchange: Exchange) -> list[str]:
-    given = {
-        "consistency": exchange.samples,
-        "structure": exchange.response_schema is not None,
-        "tools": exchange.tool_calls,
-    }
-    return [name for name, is_given in given.items() if is_given]
-
-
-def _checked(guard: Guard, exchange: Exchange) -> Report:
+def _checked(settings: GuardConfig, folder: Path | None, exchange: Exchange) -> Report:
     import asyncio
 
     from evidencerails.adapters.nemo_watch import quiet
+    from evidencerails.guard import Guard
 
+    guard = Guard(settings, folder=folder)
     with quiet():  # what fails inside a check is the reason of the report
         return asyncio.run(guard.check_exchange(exchange))
 
 
 def _show(
-    report: Report, exchange: Exchange, settings: GuardConfig, *, as_json: bool, html: Path | None, debug_claims: bool
+    report: Report,
+    exchange: Exchange,
+    settings: GuardConfig,
+    *,
+    as_json: bool,
+    html: Path | None,
+    debug_claims: bool,
+    by_method: bool,
 ) -> None:
     """The report to standard output and the page, the reason to standard error."""
-    from evidencerails.cli.render import extraction_of, print_extraction, print_report
+    from evidencerails.cli.render import extraction_of, print_extraction, print_methods, print_report
     from evidencerails.report_page import page
     from evidencerails.tool_calls import with_arguments
 
@@ -159,5 +153,7 @@ def _show(
         if extraction is not None:
             print_extraction(extraction, out)
         print_report(report, answer, redaction=redaction, to=out)
+        if by_method:
+            print_methods(report, out)
     if report.status != "grounded":
         say(f"{report.status}: {report.reason}" if redaction == "off" else report.status)

@@ -26,6 +26,7 @@ from evidencerails.cli import (
     serve,
     store,
 )
+from evidencerails.cli.check_settings import ENVIRONMENT
 from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_USAGE
 from evidencerails.cli.terminal import say
 from evidencerails.errors import EvidencerailsError, MissingExtraError
@@ -66,7 +67,7 @@ def evidencerails(
     """
 
 
-app.command("check")(check.check)
+app.command("check", epilog=ENVIRONMENT)(check.check)
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("demo")(demo.demo)

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from evidencerails.cli.common import plain_table
 from evidencerails.cli.terminal import can_write, console, say
 from evidencerails.exchange import Span
-from evidencerails.report import text_hash
+from evidencerails.report import reason_code, text_hash
 from evidencerails.report_page import marks
 from evidencerails.text.visible import visible
 
@@ -91,6 +92,30 @@ def _claims_table(claims: Sequence[Claim], redaction: Redaction) -> Table:
     for claim in claims:
         table.add_row(*_row(claim, redaction))
     return table
+
+
+def print_methods(report: Report, to: Console) -> None:
+    """Print what each check and each measure found, and how long it took."""
+    from rich.text import Text
+
+    from evidencerails.checks.duplicates import LEFT_TO_FINER
+    from evidencerails.measures.calibrated import OWN_SCORE
+
+    given = [check.details["measures"]["missing"] for check in report.checks.values() if "measures" in check.details]
+    missing = {f"measure_{name}": reason for one in given for name, reason in one.items()}
+    table = plain_table("method", "result", "score", "ms")
+    for name, ms in report.timings_ms.items():
+        if (check := report.checks.get(name)) is not None:
+            result = "see claims" if check.reason == LEFT_TO_FINER else check.status
+            score = check.details.get(OWN_SCORE, check.score)
+        elif name.startswith("measure_"):
+            result, score = missing.get(name, "measured"), report.metrics.get(name)
+        else:
+            continue
+        shown_score = "" if score is None else f"{score:.2f}"
+        cells = (name.removeprefix("measure_"), visible(reason_code(result), one_line=True), shown_score, f"{ms:.0f}")
+        table.add_row(*map(Text, cells))
+    to.print(table)
 
 
 def _row(claim: Claim, redaction: Redaction) -> tuple[RenderableType, ...]:

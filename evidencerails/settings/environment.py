@@ -1,6 +1,7 @@
 """The one place that touches the environment: secrets and addresses, by the names that the settings give them.
 
-Nothing else of the environment changes what the engine does. Commands may also look at the terminal's own variables.
+Nothing else of the environment changes what the engine does: only the command `check` takes settings from it
+(`CHECK_VARIABLES`). Commands may also look at the terminal's own variables.
 """
 
 from __future__ import annotations
@@ -8,6 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+JUDGE_MODEL = "JUDGE_MODEL"
+CHECK_VARIABLES = {
+    JUDGE_MODEL: "llm.judge.model",
+    "NLI_THRESHOLD": "grounding.contradiction_threshold",
+    "RISK_LOW_THRESHOLD": "scoring.risk.low",
+    "RISK_HIGH_THRESHOLD": "scoring.risk.high",
+}
+"""Names that users of ChainCheck know, and the settings that they stand for."""
 
 
 def variable(name: str | None) -> str | None:

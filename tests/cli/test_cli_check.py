@@ -1,9 +1,11 @@
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from evidencerails.testing import ReplayServer
 
 Run = Callable[..., Any]
 
@@ -94,7 +96,8 @@ def test_a_redacted_report_shows_no_text(evidencerails: Run, tmp_path: Path) -> 
         (("-r", "a", "-f", "b"), "give the answer once"),
         (("-f", "nowhere.txt"), "cannot read 'nowhere.txt': No such file or directory"),
         (("-r", "a", "-e", "."), "cannot read '.': Is a directory"),
-        (("-r", "a", "--check", "groundng"), "unknown check 'groundng'"),
+        (("-r", "a", "--method", "groundng"), "unknown method 'groundng'; did you mean 'grounding'?"),
+        (("-r", "a", "--cascade"), "a judge needs a model: give --model NAME, the environment variable JUDGE_MODEL"),
         (("-r", "a", "-c", "nowhere.yml"), "cannot read settings from 'nowhere.yml'"),
         (("--nonsense",), "No such option: --nonsense"),
         (("-r", "a", "-e", "plain.pdf"), "'plain.pdf' is a PDF; give its text instead"),
@@ -225,3 +228,113 @@ def test_a_file_of_another_form_is_wrong_usage(
     (tmp_path / "given.json").write_text(text)
     done = evidencerails("check", "-r", "x", option, tmp_path / "given.json")
     assert done.code == 2 and told in done.err
+
+
+UNSURE = "Money comes back in under a week of work."
+"""Supported, with a score in the band of the cascade."""
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplayServer]:
+    """A provider where OpenAI's is looked for, whose model calls every claim right."""
+    verdict = {"claim": 1, "facts": "", "quote": GROUNDED, "comparison": "", "label": "supported", "error_types": []}
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    with ReplayServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        server.default(json.dumps({"verdicts": [verdict]}))
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("options", "answer", "classifier", "calls"),
+    [
+        (("--method", "nli"), GROUNDED, "offline", 0),
+        (("--method", "nli"), UNSURE, "offline", 0),
+        (("--method", "judge"), GROUNDED, "llm", 1),
+        (("--cascade",), GROUNDED, "cascade", 0),
+        (("--cascade",), UNSURE, "cascade", 1),
+        (("--method", "nli,judge"), UNSURE, "cascade", 1),
+        (("-m", "nli", "-m", "judge"), UNSURE, "cascade", 1),
+        ((), UNSURE, "cascade", 1),
+    ],
+)
+def test_who_decides_on_the_claims(
+    evidencerails: Run, judge: ReplayServer, options: tuple[str, ...], answer: str, classifier: str, calls: int
+) -> None:
+    done = evidencerails("check", "-r", answer, "-t", SOURCE, "--model", "some-model", *options, "--json")
+    report = json.loads(done.out)
+    assert [request.body["model"] for request in judge.requests] == ["some-model"] * calls
+    assert (report["checks"]["claims"]["details"]["classifier"], report["llm"]["calls"]) == (classifier, calls)
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "asked"),
+    [
+        (("--cascade",), "", ["of-environment"]),
+        ((), "", []),
+        (("--method", "nli"), "", []),
+        (("--cascade", "--model", "of-option"), "llm: {judge: {model: of-file}}", ["of-option"]),
+        (("--cascade",), "llm: {judge: {model: of-file}}", ["of-file"]),
+        (("--cascade",), "llm: {model: of-file}", ["of-file"]),
+    ],
+)
+def test_an_option_outranks_the_file_and_the_file_the_environment(
+    evidencerails: Run,
+    judge: ReplayServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    settings: str,
+    asked: list[str],
+) -> None:
+    """Without a judge asked for, a model of the environment is sent nothing."""
+    monkeypatch.setenv("JUDGE_MODEL", "of-environment")
+    (tmp_path / "s.yml").write_text(settings)
+    evidencerails("check", "-r", UNSURE, "-t", SOURCE, "-c", tmp_path / "s.yml", *options)
+    assert [request.body["model"] for request in judge.requests] == asked
+
+
+@pytest.mark.parametrize(
+    ("variables", "settings", "risk", "err"),
+    [
+        ({}, "", "high", ""),
+        ({"RISK_HIGH_THRESHOLD": "1"}, "", "medium", "settings from the environment: RISK_HIGH_THRESHOLD\n"),
+        ({"RISK_HIGH_THRESHOLD": "1"}, "scoring: {risk: {high: 0.6}}", "high", ""),
+        (
+            {"RISK_LOW_THRESHOLD": "1", "RISK_HIGH_THRESHOLD": "1"},
+            "scoring: {aggregation: worst}",
+            "low",
+            "settings from the environment: RISK_LOW_THRESHOLD, RISK_HIGH_THRESHOLD\n",
+        ),
+        ({"NLI_THRESHOLD": "1"}, "", "high", "settings from the environment: NLI_THRESHOLD\n"),
+        ({"RISK_LOW_THRESHOLD": "a third"}, "", None, "scoring.risk.low: 'a third' is not valid"),
+        ({"RISK_LOW_THRESHOLD": "0.9"}, "", None, "; from the environment: RISK_LOW_THRESHOLD\n"),
+    ],
+)
+def test_thresholds_of_the_environment(
+    evidencerails: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    variables: dict[str, str],
+    settings: str,
+    risk: str | None,
+    err: str,
+) -> None:
+    (tmp_path / "s.yml").write_text(settings)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    done = evidencerails("check", "-r", WRONG, "-t", SOURCE, "-c", tmp_path / "s.yml", "--json")
+    assert err in done.err
+    assert (done.code, json.loads(done.out or "{}").get("risk_level")) == (1 if risk else 2, risk)
+
+
+def test_each_method_is_listed_with_its_milliseconds(evidencerails: Run) -> None:
+    done = evidencerails("check", "-r", WRONG, "-t", SOURCE, "-s", GROUNDED, "--method", "claims,ngram,logprobs")
+    rows = [line.split("│") for line in done.out.splitlines()[-4:]]
+    listed = [(name.strip(), result.strip(), bool(score.strip()), int(ms) >= 0) for name, result, score, ms in rows]
+    assert listed == [
+        ("claims", "hallucinated", True, True),
+        ("consistency", "hallucinated", True, True),
+        ("ngram", "measured", True, True),
+        ("logprobs", "no_logprobs", False, True),
+    ]

@@ -130,7 +130,7 @@ def test_debug_claims_works_without_evidence_and_needs_the_check(evidencerails: 
     done = evidencerails("check", "-r", ANSWER, "--debug-claims")
     assert done.code == 3 and "extracted claim" in done.out and "rules" in done.out
     done = evidencerails("check", "-r", ANSWER, "-t", SOURCE, "--check", "grounding", "--debug-claims")
-    assert done.code == 2 and "--check claims" in done.err
+    assert done.code == 2 and "--method claims" in done.err
 
 
 def test_debug_claims_shows_dropped_claims_of_a_model(evidencerails: Run, tmp_path: Path) -> None:
