@@ -13,7 +13,7 @@ from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.measures.languages import unknown_language
 from evidencerails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label, Quote, Severity
 from evidencerails.text.claimable import bare_labels, claim_sentences, clean
-from evidencerails.verdict.hypotheses import hypotheses, lacks_its_question
+from evidencerails.verdict.hypotheses import Hypothesis, hypotheses, lacks_its_question
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import ClaimEvidence, Judged, Readings, judged_reading, read_claims
 
@@ -76,7 +76,7 @@ class GroundingCheck:
         settings = context.config.grounding
         texts = await context.nli.run(hypotheses, sentences, exchange.user_input)
         labels = await context.nli.run(bare_labels, exchange.response)
-        wordings = [*texts, *(clean(label.text) for label in labels)]
+        wordings: list[Hypothesis | str] = [*texts, *(clean(label.text) for label in labels)]
         readings = await read_claims(wordings, readable.passages, context.nli, settings)
         version = _method_version(self, context)
         claims = await context.nli.run(_claims_of, [*sentences, *labels], readings.claims, settings, version)
