@@ -2,8 +2,9 @@
 
 Two calls for all claims together: one turns claims into open questions, one answers these from the evidence alone. The
 answers are compared with the claims as the checks read evidence, by the local model, so that no model grades itself;
-an answer counts only if the words it quotes entail it. Only claims above an expected severity are asked about, and
-one that the evidence contradicts is never upheld: an answer from the same evidence is no reason to trust it.
+an answer counts only if the words it quotes entail it, and upholds no claim that these contradict. Only claims above an
+expected severity are asked about, and one that the evidence contradicts is never upheld: an answer from the same
+evidence is no reason to trust it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from evidencerails.llm.cache import ask_cached
 from evidencerails.llm.parsing import parse_items
 from evidencerails.measures.evidence import excerpts_for, find_quote
 from evidencerails.mitigation.severity import severity_of, stakes_of
-from evidencerails.nli.base import ENTAILMENT
+from evidencerails.nli.base import LABELS
 from evidencerails.report import CheckResult, Claim, Finding, Label, Quote, Verified, VerifiedClaim
 from evidencerails.text.claimable import clean
 from evidencerails.text.values import values_of
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 
 CHECK = "verification"
 VERSION = "2"
-QUOTE_ENTAILMENT = 0.5
-"""P(entailment) from which a quote says what the answer says: then it is likelier than both others together."""
+QUOTE_SAYS = 0.5
+"""Probability from which a quote entails or contradicts: then that is likelier than both others together."""
 REFUTED_SCORE = 0.97
 """Score of a refuted claim, that of a claim which a judge calls contradicted; set by hand."""
 
@@ -159,25 +160,30 @@ async def _compared(
     quote = find_quote(answer.quote, exchange.evidence)
     if quote is None:
         return _unanswered(candidate, "no_quote: the answer rests on words that the evidence does not have", question)
-    if not await _entails(quote, question, answer.answer, exchange, context):
+    text = answer.answer.strip()
+    (wording,) = hypotheses([Span.of(text, 0, len(text))], question)
+    if await _relation(quote, wording.text, exchange, context) != "entailment":
         return _unanswered(candidate, "quote_does_not_say_so: the quoted words do not entail the answer", question)
     settings, model = context.config.grounding, VerdictModel.load()
-    passage = Passage(id="answer", text=f"{question} {answer.answer.strip()}")
+    passage = Passage(id="answer", text=f"{question} {text}")
     readings = await read_claims([candidate.claim.text], [passage], context.nli, settings)
     verdict = await context.nli.run(judged_reading, readings.claims[0], model, settings)
     reason = f"the independent answer leaves the claim {verdict.label}, score {verdict.verdict.score:.2f}"
     outcome = _outcome(verdict.label, verdict.verdict.score)
-    found = {"answer": answer.answer.strip(), "outcome": outcome, "evidence": (quote,)}
+    if outcome == "upheld" and await _relation(quote, candidate.claim.text, exchange, context) == "contradiction":
+        # A question takes all but one value from its claim: "When were tolls introduced?" of a claim that they were.
+        return _unanswered(candidate, "quote_says_otherwise: the quoted words contradict the claim", question)
+    found = {"answer": text, "outcome": outcome, "evidence": (quote,)}
     return _unanswered(candidate, reason, question).model_copy(update=found)
 
 
-async def _entails(quote: Quote, question: str, answer: str, exchange: Exchange, context: CheckContext) -> bool:
-    """True if the quoted sentence, alone or with those before it, entails the answer."""
-    text = answer.strip()
-    (wording,) = hypotheses([Span.of(text, 0, len(text))], question)
+async def _relation(quote: Quote, text: str, exchange: Exchange, context: CheckContext) -> str:
+    """`entailment` if the quoted sentence, alone or with those before it, entails a text; else `contradiction` if it
+    contradicts it, or `neutral`."""
     premises = (sentence_of(quote, exchange.evidence), context_of(quote, exchange.evidence))
-    rows = await context.nli.scores([(clean(premise), wording.text) for premise in premises])
-    return bool(max(row[ENTAILMENT] for row in rows) >= QUOTE_ENTAILMENT)
+    rows = await context.nli.scores([(clean(premise), text) for premise in premises])
+    found = (label for label in ("entailment", "contradiction") if rows[:, LABELS.index(label)].max() >= QUOTE_SAYS)
+    return next(found, "neutral")
 
 
 def _contradicted(results: Sequence[CheckResult]) -> set[tuple[int, int]]:

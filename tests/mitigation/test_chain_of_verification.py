@@ -92,6 +92,28 @@ async def test_a_contradiction_of_the_same_evidence_is_never_upheld(server: Repl
     assert report.decision == "block"
 
 
+@pytest.mark.parametrize(
+    ("claim", "question", "answer", "quote", "outcome"),
+    [
+        ("Tolls were introduced in 1974.", "When were tolls introduced?", "1974", "Tolls were abolished in 1974",
+         "unanswered"),
+        ("Ben sold the bridge to Anna.", "Who sold the bridge to Anna?", "Ben", "Anna sold the bridge to Ben",
+         "unanswered"),
+        ("Traffic fell to 400 cars.", "How many cars did traffic fall to?", "400", "Traffic rose to 400 cars",
+         "unanswered"),
+        ("Tolls were abolished in 1974.", "When were tolls abolished?", "1974", "Tolls were abolished in 1974",
+         "upheld"),
+    ],
+)  # fmt: skip
+async def test_no_claim_is_upheld_that_the_quote_contradicts(
+    server: ReplayServer, guard: MakeGuard, claim: str, question: str, answer: str, quote: str, outcome: str
+) -> None:
+    """The question took the wrong word from the claim, and the quote fits question and answer together."""
+    script(server, questions(question), answers((answer, quote)))
+    report = await verify(guard, claim, evidence=f"{EVIDENCE} {quote}.", verification={"min_severity": 0.0})
+    assert [one.outcome for one in report.verification] == [outcome]
+
+
 async def test_a_refuted_claim_that_no_check_flagged_becomes_a_finding(server: ReplayServer, guard: MakeGuard) -> None:
     """All claims are asked about; the independent answer contradicts one that the local check lets pass."""
     evidence = f"{EVIDENCE} Correction of the editor: the Halden bridge is 421 metres long, not 412."
