@@ -67,6 +67,7 @@ EXTRA_OF_MODULE = {
     "torch": "transformers",
     "transformers": "transformers",
     "uvicorn": "service",
+    "vl_convert": "charts",
 }
 """The extra that brings each optional package, by the name under which it is imported."""
 

@@ -71,8 +71,8 @@ def summary_lines(found: dict[str, Any], *, blocks: str = BLOCKS) -> Iterator[st
     """What there is to know, line by line."""
     rates = f"{found['rate']} hallucinated of those verified, {found['unverified']} unverified"
     yield f"{found['reports']} reports, {rates}"
-    if found["trend"].bars:
-        yield f"trend        {sparkline([bar.height for bar in found['trend'].bars], blocks)}"
+    if found["trend"]:
+        yield f"trend        {sparkline([bar.value or 0.0 for bar in found['trend']], blocks)}"
     yield from (f"{name.lower():<22} {value}" for name, value in found["cost"])
     yield from _watched(found["view"], found["wanted"])
     for title, rows in found["findings"].items():
@@ -135,9 +135,12 @@ def report(
     with opened(settings) as kept:
         found = trends(kept, settings, begin)
     if html is not None:
+        from evidencerails.service.charts import charts
         from evidencerails.service.templating import standalone
 
-        write_text(html, standalone("standalone.html", since=begin, until=time.time(), **found))
+        now = time.time()
+        shown = {**found, "charts": charts(found, begin, now)}
+        write_text(html, standalone("standalone.html", since=begin, until=now, **shown))
         say(f"wrote {html}")
     if as_json:
         print(json.dumps(_plain(found), indent=2, default=str))
@@ -151,7 +154,7 @@ def _plain(found: dict[str, Any]) -> dict[str, Any]:
     view = found["view"]
     return {
         **{name: found[name] for name in KEPT},
-        "trend": [{"from": bar.label, "hallucinated": bar.value} for bar in found["trend"].bars],
+        "trend": [{"from": bar.label, "hallucinated": bar.words} for bar in found["trend"]],
         "budget": {**view.budget._asdict(), "left": view.budget.left},
         "cusum": view.cusum.chart._asdict() if view.cusum.chart else None,
         "shifts": [

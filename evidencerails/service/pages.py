@@ -161,13 +161,20 @@ async def trends_page(request: Request) -> HTMLResponse:
     """Rates over time, kinds of findings, scores, latency and cost, the worst answers."""
     visitor = Visitor(request)
     visitor.require("read")
+    from evidencerails.service.charts import charts
     from evidencerails.service.trends import trends
 
     asked = request.query_params.get("days", "7")
     days = int(asked) if asked in map(str, DAYS) else 7
     guard = request.app.state.guard
-    shown = await read_store(request, lambda _: trends(guard.store, guard.config, time.time() - days * 86_400))
-    return visitor.page(request, "trends.html", days=days, choices=DAYS, **shown)
+    now = time.time()
+    begin = now - days * 86_400
+
+    def read(_: Any) -> dict[str, Any]:
+        found = trends(guard.store, guard.config, begin)
+        return {**found, "charts": charts(found, begin, now)}
+
+    return visitor.page(request, "trends.html", days=days, choices=DAYS, **await read_store(request, read))
 
 
 @router.get("/review")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import bisect
 import statistics
 import time
 from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.operations.monitoring.changes import Change
-from evidencerails.operations.monitoring.charts import Charted
-from evidencerails.operations.monitoring.monitor import CONSEQUENCES, View, retrieval_correlation, view_of
+import numpy as np
+
+from evidencerails.operations.monitoring.monitor import CONSEQUENCES, retrieval_correlation, view_of
 from evidencerails.operations.store import queries
 from evidencerails.operations.store.records import ATTRIBUTION
 from evidencerails.service import views
+from evidencerails.service.charts import Bar
 from evidencerails.text.visible import all_visible
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ MAX_ROWS = 20_000
 """Reports that scores, latency and cost are of."""
 BARS = 48
 """Of the trend."""
+BINS = 10
+"""Of a histogram."""
 WORST = 10
 MAX_CLAIMS = 5
 """Shown of each of the worst."""
@@ -48,37 +50,29 @@ GROUPS: tuple[tuple[str, GroupBy], ...] = (
 
 
 def trends(store: Store, config: GuardConfig, since: float) -> dict[str, Any]:
-    """All of it for templates and terminals, its texts made visible, from `since` (seconds since 1970) on. Blocking.
+    """All of it for pages and terminals, its texts made visible, from `since` (seconds since 1970) on. Blocking.
 
     Raises:
         StoreError: the database cannot be read.
     """
     engine, where = store.engine, queries.Filter(since=since)
-    points = queries.trend(engine, where, step_s=max(1.0, (time.time() - since) / BARS))
+    step_s = max(1.0, (time.time() - since) / BARS)
+    points = queries.trend(engine, where, step_s=step_s)
     rows = list(islice(queries.summaries(engine, where), MAX_ROWS))
     verified = [row for row in rows if row.status != "unverified"]
-    view = view_of(store, config.monitoring)
     reports = queries.count(engine, where)
-    allowed = config.monitoring.budget.max_share
     found: dict[str, Any] = {
         "reports": reports,
         "is_cut": len(rows) == MAX_ROWS,
         "rate": views.share(sum(row.status == "hallucinated" for row in verified), len(verified)),
         "unverified": views.share(len(rows) - len(verified), len(rows)),
-        "trend": views.chart(
-            [(views.moment(p.value), *_rate(p)) for p in points],
-            "share",
-            threshold=(allowed, f"error budget {allowed:.0%}"),
-        ),
-        "mean_scores": views.chart(
-            [(views.moment(p.value), p.mean_score, f"{p.mean_score:.3f}") for p in points if p.mean_score is not None],
-            "score",
-        ),
-        "gauge": views.gauge(view.budget.spent, view.budget.allowed),
-        "trend_markers": _markers([p.value for p in points], view.changes),
-        "mean_markers": _markers([p.value for p in points if p.mean_score is not None], view.changes),
-        "faithfulness": views.chart(_histogram(rows, "faithfulness"), "count"),
-        "scores": views.chart(_histogram(rows, "hallucination_score"), "count"),
+        "trend": [_bar(point, step_s, *_rate(point)) for point in points],
+        "mean_scores": [
+            _bar(p, step_s, p.mean_score, f"{p.mean_score:.3f}") for p in points if p.mean_score is not None
+        ],
+        "allowed": config.monitoring.budget.max_share,
+        "faithfulness": _histogram(rows, "faithfulness"),
+        "scores": _histogram(rows, "hallucination_score"),
         "attribution": _attribution(rows),
         "retrieval": {"correlation": retrieval_correlation(rows), "classes": _by_quality(rows)},
         "cost": views.latency_and_cost(rows),
@@ -88,8 +82,7 @@ def trends(store: Store, config: GuardConfig, since: float) -> dict[str, Any]:
         "consequences": CONSEQUENCES,
         "when_exhausted": _plain_settings(config.monitoring.budget.when_exhausted),
         "wanted": config.monitoring.cusum.baseline_size,
-        "view": view,
-        **_drawn(view),
+        "view": view_of(store, config.monitoring),
     }
     return all_visible(found)  # type: ignore[no-any-return]
 
@@ -98,23 +91,14 @@ def _plain_settings(settings: WhenExhausted | None) -> dict[str, Any]:
     return settings.model_dump(exclude_none=True) if settings is not None else {}
 
 
-def _rate(point: Count) -> tuple[float, str]:
-    """Share of hallucinated answers among those verified, as height and in words."""
+def _bar(point: Count, step_s: float, value: float | None, words: str) -> Bar:
+    return Bar(point.value, point.value + step_s, value, views.moment(point.value), words)
+
+
+def _rate(point: Count) -> tuple[float | None, str]:
+    """Share of hallucinated answers among those verified, as a number and in words."""
     verified = point.reports - point.unverified
-    return (point.hallucinated / verified if verified else 0.0), views.share(point.hallucinated, verified)
-
-
-def _markers(starts: Sequence[float], changes: Sequence[Change]) -> list[tuple[float, str]]:
-    """Where changes stand among bars of equal width that begin at `starts`; intervals without a report have no bar."""
-    if not starts:
-        return []
-    width, found = (views.CHART_WIDTH - views.CHART_LEFT) / len(starts), []
-    for change in changes:
-        place = bisect.bisect_right(starts, change.at)
-        if place:
-            x = views.CHART_LEFT + place * width
-            found.append((round(min(views.CHART_WIDTH - 1.0, x), 1), change.description))
-    return found
+    return (point.hallucinated / verified if verified else None), views.share(point.hallucinated, verified)
 
 
 def _attribution(rows: Sequence[Summary]) -> list[tuple[str, float, int]]:
@@ -164,35 +148,9 @@ def _worst(engine: Any, row: Summary) -> dict[str, Any]:
     return {**row._asdict(), "claims": flagged[:MAX_CLAIMS]}
 
 
-def _histogram(rows: Sequence[Summary], column: str) -> list[tuple[str, float, str]]:
-    return views.histogram([value for row in rows if (value := getattr(row, column)) is not None])
-
-
-def _drawn(view: View) -> dict[str, Any]:
-    """The chart's lines, ticks and markers in the coordinates of a drawing; each statistic a part of its threshold."""
-    cusum: Charted = view.cusum
-    if cusum.chart is None or not cusum.line:
-        return {"lines": {}, "markers": [], "ticks": [], "span": ("", ""), "threshold_y": 0}
-    begin, end = cusum.line[0][0], cusum.line[-1][0]
-    wide = max(1.0, end - begin)
-    up = [(at, value / cusum.chart.threshold_up) for at, value, _ in cusum.line]
-    down = [(at, value / cusum.chart.threshold_down) for at, _, value in cusum.line]
-    high = 1.1 * max(1.0, *(value for _, value in (*up, *down)))
-
-    def x_of(at: float) -> float:
-        return round(views.CHART_LEFT + (views.CHART_WIDTH - views.CHART_LEFT) * (at - begin) / wide, 1)
-
-    def y_of(value: float) -> float:
-        return views.level_y(value, high)
-
-    def line(values: list[tuple[float, float]]) -> str:
-        return " ".join(f"{x_of(at)},{y_of(value)}" for at, value in values)
-
-    marked = [c for c in view.changes if begin <= c.at <= end]
-    return {
-        "lines": {"up": line(up), "down": line(down)},
-        "markers": [(x_of(c.at), c.description) for c in marked],
-        "ticks": [(y_of(part * high / 1.1), f"{100 * part * high / 1.1:.0f} %") for part in (0.0, 0.5, 1.0)],
-        "span": (views.moment(begin), views.moment(end)),
-        "threshold_y": y_of(1.0),
-    }
+def _histogram(rows: Sequence[Summary], column: str) -> list[Bar]:
+    """Counts of values from 0 to 1 in ten bins, the last of which holds 1; empty without any."""
+    values = [value for row in rows if (value := getattr(row, column)) is not None]
+    counts, edges = np.histogram(np.clip(values, 0.0, 1.0), bins=BINS, range=(0.0, 1.0))
+    bins = zip(edges.tolist(), edges[1:].tolist(), counts.tolist(), strict=False) if values else ()
+    return [Bar(low, high, n, f"{low:.1f} to {high:.1f}", f"{n} reports") for low, high, n in bins]

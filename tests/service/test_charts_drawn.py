@@ -1,58 +1,148 @@
-"""Charts of the pages: an axis with units from zero, thresholds, one bar that stays a bar, an overspent budget."""
+"""Charts of the pages: axes with units from zero, thresholds, one bar that stays a bar, an overspent budget."""
 
 from __future__ import annotations
 
+import re
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
+
 import pytest
 
-from evidencerails.service.templating import _environment
-from evidencerails.service.views import CHART_HEIGHT, CHART_LEFT, CHART_TOP, MAX_BAR_WIDTH, chart, gauge
+from evidencerails.evaluation.report import charts as evaluation
+from evidencerails.operations.monitoring.changes import Change
+from evidencerails.operations.monitoring.charts import Chart, Charted
+from evidencerails.service.charts import Bar, charts
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = "</text><script>alert(1)</script>"
+BEGIN, DAY = 1_700_000_000.0, 86_400.0
+CHANGE = Change(3, BEGIN + 2 * DAY, 5, HOSTILE, HOSTILE)
+CUSUM = Charted(
+    Chart(0.1, 0.05, 2.0, 1.0, 1000.0, 60.0), 1.0, 0.0, (), False,
+    ((BEGIN, 0.0, 0.5), (BEGIN + DAY, 2.5, 0.0), (BEGIN + 3 * DAY, 1.0, 0.2)), 60,
+)  # fmt: skip
+
+
+def drawn(
+    *, share: float = 0.158, allowed: float = 0.2, spent: float | None = 0.7, width: float = DAY / 7
+) -> dict[str, Any]:
+    bar = Bar(BEGIN + DAY, BEGIN + DAY + width, share, "label", "words")
+    found = {
+        "trend": [bar, Bar(bar.end, bar.end + width, None, "none", "-")],
+        "mean_scores": [bar],
+        "faithfulness": [Bar(n / 10, (n + 1) / 10, 3 * n, "label", "words") for n in range(10)],
+        "scores": [],
+        "allowed": allowed,
+        "view": SimpleNamespace(changes=[CHANGE], budget=SimpleNamespace(share_spent=spent), cusum=CUSUM),
+    }
+    return {name: ElementTree.fromstring(text) for name, text in charts(found, BEGIN, BEGIN + 7 * DAY).items()}
+
+
+def words(svg: Any) -> list[str]:
+    return [element.text for element in svg.iter(f"{SVG}text") if element.text]
+
+
+def boxes(svg: Any, colour: str) -> list[list[float]]:
+    """Left, top, width and height of the bars of a colour, within the plot."""
+    marks = [e for e in svg.iter(f"{SVG}g") if "mark-rect role-mark" in e.get("class", "")]
+    paths = [e.get("d") for mark in marks for e in mark.iter(f"{SVG}path") if e.get("fill") == f"var(--{colour})"]
+    found = [re.match(r"M([-\d.]+),([-\d.]+)h([-\d.]+)v([-\d.]+)h-[\d.]+Z", path) for path in paths]
+    return [[float(number) for number in one.groups()] for one in found if one]
+
+
+def rules(svg: Any, colour: str) -> list[list[float]]:
+    """Place and extent of the lines of a colour, within the plot."""
+    lines = [e for e in svg.iter(f"{SVG}line") if e.get("stroke") == f"var(--{colour})"]
+    return [[*map(float, re.findall(r"[-\d.]+", e.get("transform"))), float(e.get("x2")), float(e.get("y2"))]
+            for e in lines]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("unit", "highest", "ticks"),
+    ("share", "ticks"),
     [
-        ("share", 0.158, ["0 %", "5 %", "10 %", "15 %", "20 %", "25 %"]),
-        ("share", 1.0, ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]),
-        ("share", 0.0, ["0 %", "1 %", "2 %", "3 %", "4 %", "5 %"]),
-        ("score", 0.215, ["0", "0.05", "0.1", "0.15", "0.2", "0.25"]),
-        ("count", 3.0, ["0", "1", "2", "3", "4", "5"]),
-        ("count", 1234.0, ["0", "500", "1000", "1500", "2000", "2500"]),
+        (0.158, ["0%", "10%", "20%", "30%", "40%"]),
+        (0.0, ["0%", "10%", "20%", "30%", "40%"]),
+        (1.0, ["0%", "20%", "40%", "60%", "80%", "100%"]),
     ],
 )
-def test_the_axis_ends_at_a_round_number_above_the_highest(unit: str, highest: float, ticks: list[str]) -> None:
-    drawn = chart([("a", highest, "words"), ("b", 0.0, "words")], unit)  # type: ignore[arg-type]
-    assert [words for _, words in drawn.ticks] == ticks
-    assert (drawn.ticks[0][0], drawn.ticks[-1][0]) == (CHART_HEIGHT, CHART_TOP)
-    assert drawn.bars[0].y >= CHART_TOP and drawn.bars[1].height == 0
+def test_the_axis_has_units_and_holds_the_budget(share: float, ticks: list[str]) -> None:
+    svg = drawn(share=share)["trend"]
+    assert [word for word in words(svg) if re.fullmatch(r"\d+%", word)] == ticks
+    assert {"share of answers", "time (UTC)", "hallucinated, of those verified", "error budget 20%"} <= set(words(svg))
+    (_, top, _, height), *_ = boxes(svg, "link")
+    (_, budget, *_), *_ = rules(svg, "bad")
+    bottom = top + height
+    assert height / (bottom - budget) == pytest.approx(share / 0.2, abs=0.01)
 
 
-def test_one_bar_is_a_bar_and_its_height_is_its_part_of_the_axis() -> None:
-    (bar,) = chart([("today", 0.1, "10 %")], "share").bars
-    assert bar.width == MAX_BAR_WIDTH and bar.x > CHART_LEFT
-    (lower,) = chart([("today", 0.05, "5 %")], "share", threshold=(0.1, "limit")).bars
-    assert lower.height == pytest.approx(bar.height / 2, abs=0.1)
+def test_one_interval_is_a_bar_and_not_the_whole_chart() -> None:
+    svg = drawn()["trend"]
+    ((left, _, width, _),) = boxes(svg, "link")
+    (_, _, whole, _), *_ = rules(svg, "bad")
+    assert 0 < width < 0.03 * abs(whole) and left == pytest.approx(abs(whole) / 7, rel=0.01)
+
+
+def test_changes_are_numbered_lines_and_the_cusum_has_its_threshold() -> None:
+    made = drawn()
+    for name in ("trend", "mean_scores", "cusum"):
+        assert "3" in words(made[name]) and rules(made[name], "unsure"), name
+    assert "100%" in words(made["cusum"]) and rules(made["cusum"], "text")
+    assert not any(HOSTILE in word for svg in made.values() for word in words(svg))
 
 
 @pytest.mark.parametrize(
-    ("spent", "state", "share"),
+    ("spent", "colour", "share"),
     [
-        (0.0, "good", "0 %"),
-        (7.0, "good", "70 %"),
-        (9.0, "near", "90 %"),
-        (10.0, "near", "100 %"),
-        (32.5, "over", "325 %"),
+        (0.01, "good", "1%"),
+        (0.7, "good", "70%"),
+        (0.9, "unsure", "90%"),
+        (1.0, "unsure", "100%"),
+        (3.25, "bad", "325%"),
     ],
 )
-def test_a_budget_has_its_limit_in_the_picture(spent: float, state: str, share: str) -> None:
-    found = gauge(spent, 10.0)
-    assert found is not None and (found.state, found.share) == (state, share)
-    assert (found.width > found.limit_x) == (spent > 10)
-    assert gauge(spent, 0.0) is None
+def test_a_budget_has_its_limit_in_the_picture(spent: float, colour: str, share: str) -> None:
+    svg = drawn(spent=spent)["budget"]
+    assert svg.get("aria-label") == f"{share} of the error budget is spent"
+    assert {"0%", "50%", "100%", f"{share} spent"} <= set(words(svg))
+    ((left, _, width, _),) = boxes(svg, colour)
+    (limit, *_), *_ = rules(svg, "text")
+    assert (left + width > limit + 1) == (spent > 1)
 
 
-def test_the_drawings_name_axis_threshold_and_state() -> None:
-    parts = _environment().get_template("parts.html").module
-    drawn = chart([("<today>", 0.158, "15.8 %")], "share", threshold=(0.2, "limit: 20 %"))
-    text = str(parts.chart("id", "Title", drawn, "From (UTC)"))
-    assert ">15 %<" in text and ">line: limit: 20 %<" in text and "&lt;today&gt;" in text and "<today>" not in text
-    assert 'class="level over"' in str(parts.gauge(gauge(32.5, 10.0), "Spent"))
+def test_without_a_budget_there_is_no_bar_for_it() -> None:
+    assert "budget" not in drawn(spent=None)
+
+
+def plots() -> dict[str, str]:
+    bins = [{"mean_probability": 0.3, "share_hallucinated": 0.2, "rows": 4.0}]
+    made = {name: ElementTree.tostring(svg, encoding="unicode") for name, svg in drawn().items()}
+    return made | {
+        "curves": evaluation.curves("<b>", "x", "y", {HOSTILE: [(0, 0), (0.1, 0.9), (1, 1)]}, chance=[(0, 0), (1, 1)]),
+        "reliability": evaluation.reliability("R", {HOSTILE: bins, "after": bins}),
+        "score_histogram": evaluation.score_histogram("S", [1, 2], [3, 0]),
+        "value_histogram": evaluation.value_histogram("V", "milliseconds", [0.0, 2.5, 5.0], [7, 1]),
+    }
+
+
+def test_a_chart_takes_its_colours_from_the_page_and_loads_nothing() -> None:
+    for name, text in plots().items():
+        svg = ElementTree.fromstring(text)
+        colours = {e.get(key) for e in svg.iter() for key in ("fill", "stroke")} - {None, "none", "transparent"}
+        assert colours and all(re.fullmatch(r"var\(--\w+\)", str(colour)) for colour in colours), (name, colours)
+        assert not [e.tag for e in svg.iter() if e.get("style") or e.tag.endswith(("style", "script", "image", "a"))]
+        assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)
+
+
+def test_curves_keep_the_order_of_their_points() -> None:
+    text = evaluation.curves("ROC", "x", "y", {"steps": [(0.5, 0), (0.5, 1), (0.2, 1)]})
+    path = re.search(r'd="(M[^"]+)" stroke="var\(--c0\)"', text)
+    assert path is not None
+    xs = [float(x) for x, _ in re.findall(r"([\d.]+),([\d.]+)", path[1])]
+    assert xs[0] == xs[1] > xs[2]
+
+
+def test_bars_of_two_kinds_stand_on_each_other() -> None:
+    svg = ElementTree.fromstring(evaluation.score_histogram("Scores", [1, 0], [3, 2]))
+    (bad, *_), (good, *_) = boxes(svg, "bad"), boxes(svg, "good")
+    assert good[3] == pytest.approx(3 * bad[3], abs=0.1) and good[1] + good[3] == pytest.approx(bad[1], abs=0.1)

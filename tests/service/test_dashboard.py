@@ -165,18 +165,18 @@ def test_readers_find_names_headings_and_landmarks(seen: Seen, service: Service)
         assert page.locator("th:not([scope])").count() == 0
 
 
-def contrast(page: Any, selector: str) -> float:
+def contrast(page: Any, selector: str, of: str = "color") -> float:
     """WCAG 2 contrast of an element's text with the page behind it."""
     return float(
         page.evaluate(
-            """(selector) => {
+            """([selector, of]) => {
             const light = (css) => { const [r, g, b] = css.match(/[0-9.]+/g).slice(0, 3).map((v) => v / 255)
               .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
               return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-            const text = light(getComputedStyle(document.querySelector(selector)).color);
+            const text = light(getComputedStyle(document.querySelector(selector))[of]);
             const back = light(getComputedStyle(document.body).backgroundColor);
             return (Math.max(text, back) + 0.05) / (Math.min(text, back) + 0.05); }""",
-            selector,
+            [selector, of],
         )
     )
 
@@ -189,6 +189,11 @@ def test_light_and_dark_are_readable(seen: Seen, service: Service, scheme: str, 
     page.locator("mark").first.wait_for()
     for selector in ("h1", ".hallucinated", ".dim", "a", ".label"):
         assert contrast(page, selector) >= 4.5, selector
+    while not page.locator("svg").count():  # the store writes behind the answers
+        page.goto(service.url + "/trends?days=1")
+    for selector in ("svg .role-axis-label text", "svg .role-axis-title text", "svg .role-legend-label text"):
+        assert contrast(page, selector, "fill") >= 4.5, selector
+    assert contrast(page, "svg .mark-rect.role-mark path", "fill") >= 3  # WCAG 2.1, 1.4.11: graphics
 
 
 def submit_review(folder: Path, output: str) -> str:

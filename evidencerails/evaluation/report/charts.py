@@ -1,120 +1,81 @@
-"""Plots as inline SVG without script, font or request.
-
-In: numbers. Out: an `<svg>` element, which `charts.svg.j2` draws; colours are the page's classes. Values beyond the
-ends of an axis are moved to them.
-"""
+"""The plots of an evaluation: numbers come in, an `<svg>` element in the page's colours comes out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from markupsafe import Markup
+from evidencerails.text.vega import DIM, Layer, axis, svg
 
-from evidencerails.text.html import templates_of
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 Point = tuple[float, float]
-WIDTH, HEIGHT = 320, 260
-LEFT, RIGHT, TOP, BOTTOM = 46, 20, 14, 40
-SERIES = 8
-"""Colours of the page; further series begin again with the first."""
-
-
-class Axis(NamedTuple):
-    """An axis from 0: its name, and the values that are named on it, the last one at its end."""
-
-    name: str
-    ticks: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 1.0)
-
-    def at(self, value: float) -> float:
-        """Where a value lies, 0 to 1."""
-        return min(1.0, max(0.0, value / self.ticks[-1]))
-
-
-def counted(name: str, most: float) -> Axis:
-    """An axis from 0 to at least `most`, with round ticks."""
-    step = 1.0
-    while most / step > 5:
-        step *= 2.5 if str(step)[0] == "2" else 2.0
-    return Axis(name, [step * number for number in range(int(max(1, -(-most // step))) + 1)])
-
-
-class Plot:
-    """A frame into which marks are drawn; `svg()` gives the whole."""
-
-    def __init__(self, title: str, x: Axis, y: Axis) -> None:
-        self.title, self.x, self.y = title, x, y
-        self.marks: list[dict[str, Any]] = []
-
-    def place(self, point: Point) -> Point:
-        """Pixel coordinates of a point."""
-        wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
-        return round(LEFT + self.x.at(point[0]) * wide, 1), round(HEIGHT - BOTTOM - self.y.at(point[1]) * high, 1)
-
-    def line(self, points: Sequence[Point], kind: str) -> None:
-        """A line through points in order."""
-        if points:
-            self.marks.append({"shape": "line", "kind": kind, "points": [self.place(point) for point in points]})
-
-    def dot(self, point: Point, kind: str, radius: float, label: str) -> None:
-        """A dot that says something when pointed at."""
-        self.marks.append({"shape": "dot", "kind": kind, "at": self.place(point), "radius": radius, "label": label})
-
-    def bar(self, left: float, right: float, top: float, kind: str, label: str, bottom: float = 0.0) -> None:
-        """A bar from `bottom` to `top`."""
-        corners = self.place((left, top)), self.place((right, bottom))
-        if corners[1][1] > corners[0][1]:
-            self.marks.append({"shape": "bar", "kind": kind, "corners": corners, "label": label})
-
-    def svg(self) -> Markup:
-        """The plot as an element; every text in it is escaped."""
-        template = templates_of(Path(__file__).resolve().parent).get_template("charts.svg.j2")
-        frame = {"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": WIDTH - RIGHT, "top": TOP,
-                 "bottom": HEIGHT - BOTTOM}  # fmt: skip
-        return Markup(template.render(plot=self, **frame))
+WIDTH, HEIGHT = 400, 320
+COLOURS = [f"var(--c{number})" for number in range(8)]
+"""Of the page; further series begin again with the first."""
+DASHES: tuple[list[int], ...] = ([], [7, 2], [2, 2], [9, 3, 2, 3])
+"""Colour is not the only difference between neighbouring series."""
 
 
 def curves(
     title: str, x: str, y: str, series: Mapping[str, Sequence[Point]], *, chance: Sequence[Point] = ()
 ) -> Markup:
     """Lines over the unit square, such as ROC curves; `chance` is drawn dashed."""
-    plot = Plot(title, Axis(x), Axis(y))
-    plot.line(chance, "chance")
-    for number, points in enumerate(series.values()):
-        plot.line(points, f"s{number % SERIES}")
-    return plot.svg()
+    layers = [_line("chance", DIM, [4, 4], chance, x, y)] if chance else []
+    layers += [
+        _line(name, COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)], points, x, y)
+        for number, (name, points) in enumerate(series.items())
+    ]
+    return svg(title, layers, width=WIDTH, height=HEIGHT)
+
+
+def _line(name: str, colour: str, dash: list[int], points: Sequence[Point], x: str, y: str) -> Layer:
+    values = [{"x": point[0], "y": point[1], "n": number} for number, point in enumerate(points)]
+    encoding = {"x": axis("x", x), "y": axis("y", y), "order": {"field": "n"}}
+    return Layer(name, colour, {"type": "line", "strokeDash": dash}, values, encoding)
 
 
 def reliability(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Markup:
     """Observed share over stated probability; a dot's area grows with its rows."""
-    plot = Plot(title, Axis("stated probability"), Axis("share hallucinated"))
-    plot.line([(0, 0), (1, 1)], "chance")
+    x, y = "stated probability", "share hallucinated"
+    layers = [_line("as stated", DIM, [4, 4], [(0, 0), (1, 1)], x, y)]
     for number, (name, bins) in enumerate(groups.items()):
-        kind, most = f"s{number % SERIES}", max((one["rows"] for one in bins), default=1)
-        points = [(one["mean_probability"], one["share_hallucinated"]) for one in bins]
-        plot.line(points, kind)
-        for point, one in zip(points, bins, strict=True):
-            label = f"{name}: stated {point[0]:.2f}, observed {point[1]:.2f}, {one['rows']} rows"
-            plot.dot(point, kind, 2 + 4 * (one["rows"] / most) ** 0.5, label)
-    return plot.svg()
+        colour = COLOURS[number % len(COLOURS)]
+        values = [{"x": one["mean_probability"], "y": one["share_hallucinated"], "rows": one["rows"]} for one in bins]
+        size = {"field": "rows", "type": "quantitative", "scale": {"range": [12, 120]}, "legend": None}
+        encoding = {"x": axis("x", x), "y": axis("y", y)}
+        layers.append(_line(name, colour, DASHES[number % len(DASHES)], [(v["x"], v["y"]) for v in values], x, y))
+        layers.append(Layer(name, colour, {"type": "circle", "opacity": 1}, values, {**encoding, "size": size}))
+    return svg(title, layers, width=WIDTH, height=HEIGHT)
 
 
 def score_histogram(title: str, hallucinated: Sequence[int], clean: Sequence[int]) -> Markup:
     """Scores of hallucinated rows below, of clean ones stacked on top of them."""
-    totals = [a + b for a, b in zip(hallucinated, clean, strict=True)]
-    plot = Plot(title, Axis("score"), counted("rows", max(totals, default=1)))
-    for place, (bad, total) in enumerate(zip(hallucinated, totals, strict=True)):
-        left, right = place / len(totals), (place + 1) / len(totals)
-        label = f"{left:.2f} to {right:.2f}: {bad} hallucinated, {total - bad} clean"
-        plot.bar(left, right, bad, "bad", label)
-        plot.bar(left, right, total, "good", label, bottom=bad)
-    return plot.svg()
+    edges = [place / len(clean) for place in range(len(clean) + 1)]
+    both = [a + b for a, b in zip(hallucinated, clean, strict=True)]
+    layers = [
+        _bars("hallucinated", "var(--bad)", "score", edges, [0] * len(clean), hallucinated),
+        _bars("clean", "var(--good)", "score", edges, hallucinated, both),
+    ]
+    return svg(title, layers, width=WIDTH, height=HEIGHT)
 
 
 def value_histogram(title: str, name: str, edges: Sequence[float], counts: Sequence[int]) -> Markup:
     """Counts between edges."""
-    plot = Plot(title, counted(name, edges[-1] if edges else 1), counted("rows", max(counts, default=1)))
-    for left, right, count in zip(edges, edges[1:], counts, strict=False):
-        plot.bar(left, right, count, "s0", f"{left:g} to {right:g}: {count} rows")
-    return plot.svg()
+    layer = _bars("rows", COLOURS[0], name, edges, [0] * len(counts), counts)
+    return svg(title, [layer], width=WIDTH, height=HEIGHT)
+
+
+def _bars(name: str, colour: str, x: str, edges: Sequence[float], bottoms: Sequence[int], tops: Sequence[int]) -> Layer:
+    values = [
+        {"left": left, "right": right, "bottom": bottom, "top": top}
+        for left, right, bottom, top in zip(edges, edges[1:], bottoms, tops, strict=False)
+    ]
+    encoding = {
+        "x": {**axis("left", x, domain=(0, edges[-1] if edges else 1)), "bin": {"binned": True}},
+        "x2": {"field": "right"},
+        "y": axis("top", "rows", domain=None, format="d", tickMinStep=1),
+        "y2": {"field": "bottom"},
+    }
+    return Layer(name, colour, "bar", values, encoding)
