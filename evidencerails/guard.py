@@ -18,9 +18,18 @@ from evidencerails.checks.duplicates import deduplicate
 from evidencerails.checks.granularity import with_levels
 from evidencerails.checks.knowledge.sources import Sources
 from evidencerails.checks.registry import get_check
-from evidencerails.config import GuardConfig
+from evidencerails.config import GuardConfig, NliSettings
 from evidencerails.errors import EvidencerailsError, InputError, SettingsError, reason_of, traceback_summary
-from evidencerails.exchange import NO_RESPONSE, EvidenceInput, Exchange, PromptInput, Sample, Stakes, as_passages
+from evidencerails.exchange import (
+    NO_RESPONSE,
+    EvidenceInput,
+    Exchange,
+    PromptInput,
+    Sample,
+    Stakes,
+    as_messages,
+    as_passages,
+)
 from evidencerails.llm.adapt import as_client
 from evidencerails.llm.base import LlmClient
 from evidencerails.llm.cache import cache_from_settings
@@ -28,7 +37,7 @@ from evidencerails.llm.prompts import PromptLibrary
 from evidencerails.llm.sampling import Sampler
 from evidencerails.llm.session import LlmSession, client_from_settings
 from evidencerails.measures.metrics import with_measures
-from evidencerails.mitigation.answerability import answerability, retrieval_quality
+from evidencerails.mitigation.answerability import Asked, answerability, retrieval_quality
 from evidencerails.mitigation.chain_of_verification import verify_claims
 from evidencerails.mitigation.escalate import escalate
 from evidencerails.mitigation.respond import respond, without_repair_of_calls
@@ -165,14 +174,22 @@ class Guard:
         )
         return await self.check_exchange(exchange)
 
-    async def answerability(self, question: str, *, evidence: EvidenceInput = None) -> Abstention:
+    async def answerability(self, question: PromptInput, *, evidence: EvidenceInput = None) -> Abstention:
         """Whether a question can be answered from the evidence, before anything is generated (`abstention.before`).
 
+        It is read by the embedded model whatever `nli` says: other NLI models have not learned to read questions.
+
+        Args:
+            question: as text, or as the messages that end with it: "Who designed it?" is read with the turn before.
+
         Raises:
-            InputError: the evidence has a shape that cannot be read.
+            InputError: the question or the evidence has a shape that cannot be read.
+            NliError: the embedded model failed.
         """
-        passages = as_passages(evidence)
-        return await self._nli.run(answerability, question, passages, self.config.abstention.before)
+        settings = self.config.nli if self.config.nli.backend == "embedded" else NliSettings()
+        reader = NliService.from_settings(settings)
+        asked, passages = Asked.of(as_messages(question)), as_passages(evidence)
+        return await answerability(asked, passages, self.config.abstention.before, reader)
 
     async def generate(self, question: str, *, evidence: EvidenceInput, llm: LlmClient | None = None) -> GroundedAnswer:
         """An answer from the evidence alone, a source for each claim (`generation` in the settings).

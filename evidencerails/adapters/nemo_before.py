@@ -16,7 +16,7 @@ from evidencerails.adapters.nemo_plugin import NemoPlugin
 from evidencerails.adapters.nemo_rails import INPUT_RAIL, is_set
 from evidencerails.adapters.wording import ABSTAIN_MESSAGE, UNVERIFIED_MESSAGE, bot_message
 from evidencerails.errors import traceback_summary
-from evidencerails.exchange import Passage
+from evidencerails.exchange import Message, Passage
 from evidencerails.mitigation.abstain import ABSTAIN_LEAD
 from evidencerails.report import Abstention
 
@@ -36,7 +36,7 @@ async def run_input_rail(flag: Any, call: ActionCall, plugin: NemoPlugin) -> Any
     if flag is not None and call.context.get(flag) is not None and not is_set(call.context[flag]):
         return ActionResult(return_value=not_run(NOT_ACTIVATED), context_updates={})
     try:
-        found = await plugin.guard.answerability(call.user_message, evidence=await _evidence_before(call, plugin))
+        found = await plugin.guard.answerability(_asked(call), evidence=await _evidence_before(call, plugin))
     except Exception as error:  # boundary to the user's evidence and knowledge base: neither may break the turn
         log.error("evidencerails: %s could not run: %s", INPUT_RAIL.flow, traceback_summary(error))
         return _unverified(error, plugin)
@@ -44,6 +44,12 @@ async def run_input_rail(flag: Any, call: ActionCall, plugin: NemoPlugin) -> Any
     log.info("evidencerails: %s: %s %s", INPUT_RAIL.flow, found.action, ", ".join(found.reasons))
     verdict = _verdict(found, plain, plugin)
     return ActionResult(return_value=verdict, context_updates={ANSWERABILITY_VARIABLE: plain})
+
+
+def _asked(call: ActionCall) -> list[Message]:
+    """The conversation; its last message as an earlier input rail may have left it."""
+    before = [message for message in call.conversation if message.role == "user"][:-1]
+    return [*before, Message(role="user", content=call.user_message)]
 
 
 async def grounded_answer(**given: Any) -> Any:

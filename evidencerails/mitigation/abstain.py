@@ -23,6 +23,7 @@ _MISSING = {
     "low_self_consistency": "Several attempts at an answer contradicted each other.",
     "low_retrieval_quality": "The sources that were found say little about the question.",
     "no_relevant_evidence": "None of the sources says anything about the question.",
+    "no_answer_in_evidence": "The sources are about that, but do not say it.",
     "low_coverage": "The sources that were found cover only a part of the question.",
     "out_of_domain": "The question lies outside what I am set up to answer.",
     "stale_evidence": "The sources about it are out of date.",

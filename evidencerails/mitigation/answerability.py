@@ -1,6 +1,8 @@
-"""How near the evidence is to a question, and abstaining before generation: nothing relevant, low coverage, stale.
+"""Whether the evidence answers a question, and abstaining before generation: nothing relevant, no answer in it, stale.
 
-What needs no facts (a greeting, thanks) is answered in any case.
+A passage that is not near the question is not read. The others are read beside it by the embedded model, which has
+learned from questions, too: of a passage without the answer it says neutral. What needs no facts (a greeting, thanks)
+is answered in any case.
 """
 
 from __future__ import annotations
@@ -8,59 +10,89 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evidencerails.exchange import Exchange, Passage
+from evidencerails.exchange import Exchange, Message, Passage
 from evidencerails.measures.encoder import default_encoder
+from evidencerails.measures.languages import unknown_language
 from evidencerails.mitigation.abstain import message_for
-from evidencerails.nli.windows import content_terms
+from evidencerails.nli.base import NEUTRAL
+from evidencerails.nli.windows import Window, build_windows, content_terms, plain_words, select_windows
 from evidencerails.report import Abstention
 from evidencerails.settings.mitigation import AnswerabilitySettings
 from evidencerails.text.language import detect_language
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of
 
+if TYPE_CHECKING:
+    from evidencerails.nli.service import NliService
+
 SECONDS_A_DAY = 86_400.0
 MAX_SENTENCES = 160
 """Sentences of the evidence that are compared; of more, those that share most words with the question."""
 
+MAX_WINDOWS = 24
+"""Parts of the evidence that are read beside the question; of more, those that share most words with it."""
+MAX_TOGETHER = 3
+"""Parts that are read as one text."""
 OTHER_NAME = 0.5
 """What is left of the likeness of a passage without any of the question's names: "How tall is the Eiffel Tower?" is
 like what stands about any tower. Set by hand."""
+_GOES_ON = re.compile(r"\W*(?:and|but|or|(?:what|how) about)\b", re.IGNORECASE)
+_REFERS_BACK = re.compile(
+    r"\b(?:it|its|they|them|theirs?|he|him|his|she|hers?|this|that|these|those|there|ones?)\b", re.IGNORECASE
+)
 _SMALL_TALK = re.compile(
-    r"(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|bye|"
+    r"\b(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|bye|"
     r"goodbye|see you|ok(?:ay)?|yes|no|great|nice|cool|please|sorry|welcome|how are you(?: (?:today|doing))?|"
-    r"who are you|what can you do|nice to meet you|have a (?:nice|good) day|there|again|all|everyone)",
+    r"who are you|what can you do|nice to meet you|have a (?:nice|good) day|"
+    r"what's up|how's it going|there|again|all|everyone)\b",
     re.IGNORECASE,
 )
 
 
-def answerability(
-    question: str, passages: Sequence[Passage], settings: AnswerabilitySettings, *, now: datetime | None = None
+async def answerability(
+    asked: Asked,
+    passages: Sequence[Passage],
+    settings: AnswerabilitySettings,
+    reader: NliService,
+    *,
+    now: datetime | None = None,
 ) -> Abstention:
     """Whether a question can be answered from these passages; `action` is `answer` or `abstain`, never `partial`.
 
-    Blocks: run it in a thread.
+    Args:
+        reader: a model that has learned from questions; the embedded one has.
+
+    Raises:
+        NliError: the reader failed.
     """
-    if not requires_facts(question):
+    if not requires_facts(asked.question):
         return Abstention(action="answer", reasons=("no_facts_asked",))
+    question = asked.standalone
     parts: dict[str, float] = {}
     if settings.domain:
-        parts["domain_match"] = max(likeness(question, settings.domain))
+        parts["domain_match"] = max(await reader.run(likeness, question, settings.domain))
         if parts["domain_match"] < settings.min_domain_match:
             return _abstained("out_of_domain", parts, settings)
-    found = [one for one in relevances(question, passages) if one.relevance >= settings.min_relevance]
+    ranked = await reader.run(relevances, question, passages)
+    found = [one for one in ranked if one.relevance >= settings.min_relevance]
     parts["retrieval_quality"] = max((one.relevance for one in found), default=0.0)
     if not found:
         return _abstained("no_relevant_evidence", parts, settings)
     parts["coverage"] = shared_terms(question, "\n".join(one.passage.text for one in found))
     if parts["coverage"] < settings.min_coverage:
         return _abstained("low_coverage", parts, settings)
+    if not await reader.run(unknown_language, question, reader.languages):
+        parts["answer_score"] = await answer_score(question, [one.passage for one in found], reader)
+        if parts["answer_score"] < settings.min_answer_score:
+            return _abstained("no_answer_in_evidence", parts, settings)
     if settings.max_age_days is not None:
         age_days = freshest_age_days(found, settings, now or datetime.now(timezone.utc))
         if age_days is not None and age_days > settings.max_age_days:
             return _abstained("stale_evidence", parts, settings)
-    return Abstention(action="answer", confidence=parts["retrieval_quality"], parts=parts)
+    confidence = parts.get("answer_score", parts["retrieval_quality"])
+    return Abstention(action="answer", confidence=confidence, parts=parts)
 
 
 def _abstained(reason: str, parts: dict[str, float], settings: AnswerabilitySettings) -> Abstention:
@@ -69,9 +101,9 @@ def _abstained(reason: str, parts: dict[str, float], settings: AnswerabilitySett
 
 
 def requires_facts(question: str) -> bool:
-    """False for greetings, thanks and the like, and for a text without content words."""
+    """False for greetings, thanks and the like, and for a text that neither asks nor has content words."""
     rest = _SMALL_TALK.sub(" ", question)
-    return bool(content_terms(rest))
+    return bool(content_terms(rest)) or ("?" in rest and bool(plain_words(rest)))
 
 
 def freshest_age_days(found: Sequence[Relevant], settings: AnswerabilitySettings, now: datetime) -> float | None:
@@ -107,6 +139,59 @@ def _as_date(value: Any) -> datetime | None:
     if hasattr(value, "isoformat"):  # a date, as YAML makes them
         return _as_date(value.isoformat())
     return None
+
+
+# ---- the question
+
+
+class Asked(NamedTuple):
+    """A question and the user's message before it."""
+
+    question: str
+    before: str = ""
+
+    @classmethod
+    def of(cls, messages: Sequence[Message]) -> Asked:
+        """The last two things that the user said."""
+        said = [message.content for message in messages if message.role == "user"]
+        return cls(said[-1] if said else "", said[-2] if len(said) > 1 else "")
+
+    @property
+    def standalone(self) -> str:
+        """The question, behind the message before it where it leans on that: "Who designed it?", "And for children?"
+
+        One that names what it is about may be a new subject; the message before would only blur it.
+        """
+        leans = _GOES_ON.match(self.question) or (
+            _REFERS_BACK.search(self.question) and not values_of(self.question).names
+        )
+        return f"{self.before} {self.question}" if self.before and leans else self.question
+
+
+# ---- the answer in the evidence
+
+
+async def answer_score(question: str, passages: Sequence[Passage], reader: NliService) -> float:
+    """1 - P(neutral) of the question beside the part of the evidence that says most to it, in [0, 1].
+
+    Parts are read one by one, and the best of them once more together: an answer may need two of them.
+    """
+    windows = await reader.run(_windows, question, passages, reader)
+    scores = await _answer_scores(question, [window.text for window in windows], reader)
+    best = sorted(sorted(range(len(windows)), key=lambda place: -scores[place])[:MAX_TOGETHER])
+    if len(best) > 1:
+        scores += await _answer_scores(question, ["\n\n".join(windows[place].text for place in best)], reader)
+    return max(scores, default=0.0)
+
+
+async def _answer_scores(question: str, texts: Sequence[str], reader: NliService) -> list[float]:
+    return [1.0 - float(row[NEUTRAL]) for row in await reader.scores([(text, question) for text in texts])]
+
+
+def _windows(question: str, passages: Sequence[Passage], reader: NliService) -> list[Window]:
+    tokens = len(reader.token_offsets(question))
+    windows = build_windows(passages, tokens, reader.token_offsets, max_tokens=reader.max_tokens)
+    return select_windows(windows, question, MAX_WINDOWS)
 
 
 # ---- relevance

@@ -30,6 +30,20 @@ async def test_another_is_not_even_generated(app: Callable[..., Any], server: Re
     assert server.requests == []
 
 
+@pytest.mark.parametrize(
+    ("before", "is_answered"), [("Tell me about the Harbour Bridge.", True), ("Who was Marie Curie?", False)]
+)
+async def test_a_question_is_read_with_the_turn_before(
+    app: Callable[..., Any], server: ReplayServer, before: str, is_answered: bool
+) -> None:
+    server.default(CLEAN)
+    turns = [{"role": "user", "content": before}, {"role": "assistant", "content": "Gladly."}]
+    asked = {"role": "user", "content": "When was it opened?"}
+    context = {"role": "context", "content": {"evidence": EVIDENCE}}
+    content = (await app(RAILS).generate_async(messages=[context, *turns, asked]))["content"]
+    assert (content == CLEAN) is is_answered
+
+
 async def test_small_talk_is_answered(app: Callable[..., Any], server: ReplayServer) -> None:
     server.default("Hello! How can I help?")
     assert (await ask(app(RAILS), "Hello there!"))["content"] == "Hello! How can I help?"
