@@ -1,15 +1,18 @@
 """Writes the parts of the documentation that the program knows better: settings, rails, prompts, help, real output.
 
-    python docs/generate.py          # writes; tests/test_docs.py fails if that would change anything
+    python docs/generate.py            # writes; tests/test_docs.py fails if that would change anything
+    python docs/generate.py --figures  # also rewrites output of which only figures differ, such as seconds
 
-A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. In README.md and docs/*.md the output below each
-`$ evidencerails ...` line of a `console` block is what the command printed, run in a folder with the files of `FILES`.
+A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. Each page is run from its first block to its last
+in one folder with the files of `files()`: below each `$ evidencerails ...` and `$ cat ...` line of a `console` block
+stands what it printed, and the comments that end a `python` block are what that printed.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import json
 import math
 import os
@@ -25,7 +28,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 SCHEMA = ROOT / "configs" / "evidencerails.schema.json"
 COLUMNS = 100
 TYPE_NAMES = {
@@ -35,17 +38,58 @@ TYPE_NAMES = {
     "bool": "`true`, `false`",
     "SecretStr": "text",
 }
-FILES = {
-    "returns.txt": "Items can be returned within 30 days of delivery. Refunds are paid within 5 business days.\n",
-    "app/config.yml": "models:\n  - type: main\n    engine: openai\n    model: gpt-4o-mini   # our cheapest\n",
-}
+MEASURED = ("batch", "calibrate", "change", "eval", "gate", "monitor", "report", "store")
+"""Commands whose figures are another at each run, or on each machine."""
+CONFIG = "models:\n  - type: main\n    engine: openai\n    model: gpt-4o-mini   # our cheapest\n"
+
+
+def files() -> dict[str, str]:
+    """What the folder holds in which a page is run: name and text."""
+    tool = {
+        "type": "object",
+        "properties": {"customer_id": {"type": "string"}, "notify": {"type": "boolean"}},
+        "required": ["customer_id"],
+    }
+    return {
+        "returns.txt": "Items can be returned within 30 days of delivery. Refunds are paid within 5 business days.\n",
+        "app/config.yml": CONFIG,
+        "bot/config.yml": CONFIG + "  - {type: embeddings, engine: evidencerails, model: embedded}\n",
+        "bot/kb/help.md": "# Returns\n\nItems can be returned within 30 days of delivery. Refunds are paid within 5 "
+        "business days.\n\n# Delivery\n\nDelivery is free from 40 euros. Parcels arrive within 3 business days.\n",
+        "tools.json": json.dumps([{"name": "close_account", "parameters": tool}]) + "\n",
+        "calls.json": '[{"name": "close_account", "arguments": {"customer_id": "C-1010", "notify": "yes"}}]\n',
+        "customers.csv": "customer_id,name\nC-1001,Ada\nC-1002,Ben\n",
+        "tools.yml": "evidencerails:\n  tools:\n    sources:\n      customers: {kind: csv, path: customers.csv, field: "
+        "customer_id}\n    resolvers:\n      customer_id: {source: customers}\n",
+        "store.yml": "evidencerails:\n  store: {}\n  monitoring:\n    budget: {max_share: 0.2}\n",
+        "answers.jsonl": "".join(labelled_answers(15)),
+        "today.jsonl": "".join(labelled_answers(5)),
+    }
+
+
+def labelled_answers(count: int) -> list[str]:
+    """The answers of the first rows of `benchmarks/rag_answers.jsonl`, as lines that `evidencerails eval` reads."""
+    with (ROOT / "benchmarks" / "rag_answers.jsonl").open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in itertools.islice(lines, count)]
+    answers = [
+        {
+            "id": f"{row['id']}-{number}",
+            "prompt": one["question"],
+            "evidence": row["passages"],
+            "response": one["answer"],
+            "hallucinated": not one["right"],
+        }
+        for row in rows
+        for number, one in enumerate(row["answers"])
+    ]
+    return [json.dumps(answer) + "\n" for answer in answers]
 
 
 def main() -> None:
     """Rewrite every page."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        new = generated(with_real_output(text))
+        new = generated(with_real_output(text, figures="--figures" in sys.argv))
         if new != text:
             page.write_text(new, encoding="utf-8")
             print(f"wrote {page.relative_to(ROOT)}")
@@ -65,26 +109,56 @@ def generated(text: str) -> str:
     return part.sub(lambda match: f"{match[1]}{PARTS[match[2]]()}\n{match[3]}", text)
 
 
-def with_real_output(text: str) -> str:
-    """The page with the output of its commands as they print it now."""
-    block = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-    return block.sub(lambda match: f"```console\n{_transcript(match[1])}```", text)
-
-
-def _transcript(block: str) -> str:
-    commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
-    if not commands or not all(command.startswith("evidencerails ") for command in commands):
-        return block
+def with_real_output(text: str, figures: bool = False) -> str:
+    """The page with what its commands and programs print now; `figures`: also where nothing but figures changed."""
+    block = re.compile(r"^```(console|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in FILES.items():
+        for name, content in files().items():
             (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
-            (Path(folder) / name).write_text(text, encoding="utf-8")
-        return "".join(f"$ {command}\n{_output(command, folder)}" for command in commands)
+            (Path(folder) / name).write_text(content, encoding="utf-8")
+
+        def run(match: re.Match[str]) -> str:
+            if match[1] == "python":
+                return f"```python\n{_program(match[2], folder)}```"
+            return f"```console\n{_transcript(match[2], folder, figures)}```"
+
+        return block.sub(run, text)
+
+
+def _program(code: str, folder: str) -> str:
+    """The code, run, with its output as comments at its end."""
+    done = _run([sys.executable, "-c", code], folder, subprocess.PIPE)
+    if done.returncode:
+        raise SystemExit(f"this code of a page fails:\n\n{code}\n{done.stderr}")
+    printed = "".join(f"# {line}".rstrip() + "\n" for line in done.stdout.splitlines())
+    return re.sub(r"(?:^#.*\n)*\Z", "", code, count=1, flags=re.MULTILINE) + printed
+
+
+def _transcript(block: str, folder: str, figures: bool) -> str:
+    commands = [line[2:] for line in block.splitlines() if line.startswith("$ ")]
+    if not commands or not all(command.startswith(("evidencerails ", "cat ")) for command in commands):
+        return block
+    new = "".join(f"$ {command}\n{_output(command, folder)}" for command in commands)
+    is_measured = any(command.split()[1] in MEASURED for command in commands)
+    return block if is_measured and not figures and _without_figures(new) == _without_figures(block) else new
+
+
+def _without_figures(output: str) -> str:
+    return re.sub(r"[0-9a-f]{32}|[\d.,:%]+|[ █▁▂▃▄▅▆▇━─]+", "#", output)
 
 
 def _output(command: str, folder: str) -> str:
-    """What a command prints to both streams, without blanks at line ends."""
-    words = shlex.split(command, comments=True)[1:]
+    """What a command prints to both streams, without blanks at line ends and without its progress."""
+    name, *words = shlex.split(command, comments=True)
+    if name == "cat":
+        return "".join((Path(folder) / word).read_text(encoding="utf-8") for word in words)
+    lines = (
+        _run([sys.executable, "-m", "evidencerails", *words], folder, subprocess.STDOUT).stdout.rstrip().splitlines()
+    )
+    return "".join(f"{line.rstrip()}\n" for line in lines if not re.match(r"evidencerails: \d+ of \d+ done ", line))
+
+
+def _run(command: list[str], folder: str, errors: int) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
         "COLUMNS": str(COLUMNS),
@@ -92,22 +166,52 @@ def _output(command: str, folder: str) -> str:
         "NO_COLOR": "1",
         "PYTHONIOENCODING": "utf-8",
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "evidencerails", *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False,
+    return subprocess.run(
+        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+        encoding="utf-8", check=False,
     )  # fmt: skip
-    return "".join(f"{line.rstrip()}\n" for line in done.stdout.rstrip().splitlines())
 
 
-def settings_table() -> str:
-    """Every key of the settings with its values, default and meaning."""
+ABOUT = {
+    "abstention": "mitigation.md#abstain",
+    "annotation": "mitigation.md#annotate",
+    "calibration": "evaluation.md#calibrate",
+    "consistency": "no-documents.md",
+    "escalation": "review.md",
+    "evidence": "rails.md#evidence",
+    "expose": "operations.md#what-leaves-the-app",
+    "generation": "mitigation.md#generate-from-evidence-alone",
+    "granularity": "root-cause.md#entailment-at-three-sizes",
+    "grounding": "rag.md",
+    "llm": "claims.md#with-a-model",
+    "nli": "which-check.md",
+    "quality_gate": "mitigation.md#quality-gate",
+    "regeneration": "mitigation.md#regenerate",
+    "scoring": "measures.md",
+    "tools": "tool-calls.md",
+    "verification": "mitigation.md#chain-of-verification",
+}
+"""The page about a section of the settings, where it has another name."""
+
+
+def settings_tables() -> str:
+    """Every key of the settings with its values, default and meaning, by section."""
     from evidencerails.config import GuardConfig
 
-    rows = ["| key | values | default | meaning |", "|---|---|---|---|"]
+    sections: dict[str, list[str]] = {"": []}
     for key, values, default, meaning in _keys(GuardConfig, ""):
+        section = re.split(r"[.\[]", key)[0]
+        if section == key and "section" not in values and values != "list":
+            section = ""
         cells = (f"`{key}`", values, f"`{default}`" if default else "", meaning)
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(rows)
+        row = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        sections.setdefault(section, []).append(row)
+    parts = []
+    for section, rows in sections.items():
+        page = ABOUT.get(section, f"{section.replace('_', '-')}.md") if section else "policies.md"
+        head = ["| key | values | default | meaning |", "|---|---|---|---|"]
+        parts.append("\n".join([f"## {section or 'general'}", "", f"[More about it](../{page})", "", *head, *rows]))
+    return "\n\n".join(parts)
 
 
 def _keys(model: Any, path: str) -> Iterator[tuple[str, str, str, str]]:
@@ -335,7 +439,7 @@ def severities() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
-    "settings": settings_table,
+    "settings": settings_tables,
     "default_decisions": default_decisions,
     "rails": rails_table,
     "prompts": prompts_table,

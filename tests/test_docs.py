@@ -1,23 +1,24 @@
-"""The documentation says what the program does: generated parts are current, links lead somewhere, code runs."""
+"""The documentation says what the program does: every page is run, links lead somewhere, each page is found."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import io
-import itertools
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from evidencerails.config import GuardConfig
+from tests.extras import needs
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -44,11 +45,11 @@ def test_generated_parts_and_printed_output_are_current(page: Path) -> None:
 
 
 def test_every_setting_is_documented_once() -> None:
-    table = generator().settings_table()
+    table = generator().settings_tables()
     keys = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
     assert len(keys) == len(set(keys))
     assert set(_paths(GuardConfig)) <= set(keys)
-    assert table in (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    assert table in (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     assert not re.findall(r"^.*\| +\|$", table, re.MULTILINE), "a key without a meaning"
 
 
@@ -80,33 +81,63 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-def test_the_python_of_the_readme_prints_what_stands_below_it() -> None:
-    blocks = FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-    pairs = [(a[1], b[1]) for a, b in itertools.pairwise(blocks) if a[0] == "python" and b[0] == "text"]
-    assert pairs
-    for code, expected in pairs:
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(compile(code, "README.md", "exec"), {})
-        assert out.getvalue() == expected
+def test_a_run_page_shows_what_its_commands_and_programs_print_in_one_folder() -> None:
+    page = """```console
+$ evidencerails init app --yes
+made up
+```
+
+```python
+from pathlib import Path
+
+print("check grounding" in Path("app/config.yml").read_text(), len(Path("returns.txt").read_text()))
+# made up
+```
+"""
+    real = generator().with_real_output(page)
+    assert "made up" not in real
+    assert "+      - self check hallucination\n" in real
+    assert real.endswith("\n# False 91\n```\n")
 
 
-def python_of_the_docs() -> list[tuple[str, str]]:
-    """Page and code of each Python block in docs/; the README's have a test of their own."""
-    pages = [page for page in PAGES if page.parent.name == "docs"]
-    blocks = ((page.name, *found) for page in pages for found in FENCE.findall(page.read_text(encoding="utf-8")))
-    return [(page, code) for page, language, code in blocks if language == "python"]
+def test_output_of_which_only_figures_differ_is_left_as_it_is() -> None:
+    made = generator()
+    page = made.with_real_output(
+        "```console\n$ evidencerails store init\n$ evidencerails change prompt --author ada\n```\n"
+    )
+    older = re.sub(r"\d{4}-\S+Z prompt", "2001-01-01T00:00:00.000Z prompt", page)
+    assert older != page
+    assert made.with_real_output(older) == older
+    assert made.with_real_output(older, figures=True) != older
+    assert made.with_real_output(older.replace("Z prompt", "Z made up")) != older.replace("Z prompt", "Z made up")
 
 
-@pytest.mark.parametrize("page, code", python_of_the_docs(), ids=lambda value: value[:40])
-def test_the_python_of_the_pages_runs_and_prints_the_comments_at_its_end(page: str, code: str) -> None:
-    from langchain_core.runnables import RunnablePassthrough
+def test_every_page_is_two_clicks_from_the_front_page() -> None:
+    """Every settings page included, and each section of the settings."""
+    front = ROOT / "docs" / "index.md"
+    first = links(front)
+    assert first | {front} | {target for page in first for target in links(page)} >= set(PAGES[2:])
+    assert front in links(ROOT / "README.md")
+    reference = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    sections = {path.partition(".")[0].partition("[")[0] for path in _paths(GuardConfig) if re.search(r"[.\[]", path)}
+    assert sections <= set(re.findall(r"^## (\w+)$", reference, re.MULTILINE))
 
-    expected = re.search(r"(?:^# .*\n)*\Z", code, re.MULTILINE)
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(code, page, "exec"), {"rag": RunnablePassthrough()})  # what a page takes for given
-    assert expected is not None and out.getvalue() == re.sub("^# ", "", expected[0], flags=re.MULTILINE)
+
+def links(page: Path) -> set[Path]:
+    """The pages that a page links to."""
+    targets = re.findall(r"\]\((?!https?:)([^)#]+\.md)", page.read_text(encoding="utf-8"))
+    return {(page.parent / target).resolve() for target in targets}
+
+
+def test_the_site_builds(tmp_path: Path) -> None:
+    """Strict: a page that the navigation lacks, a link or a heading that is not there fails."""
+    needs("material")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # an advertisement on standard error
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "I have a RAG bot" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r'<(?:link|script|img)[^>]+="https?:', (tmp_path / "index.html").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
