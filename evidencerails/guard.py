@@ -54,6 +54,7 @@ from evidencerails.trace import Sink, enter_check, tracing
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
+    from evidencerails.measures.consensus import Consensus
     from evidencerails.mitigation.grounded_generation import GroundedAnswer
     from evidencerails.operations.monitoring.tightening import BudgetWatch
     from evidencerails.operations.review.desk import ReviewDesk
@@ -190,6 +191,19 @@ class Guard:
         reader = NliService.from_settings(settings)
         asked, passages = Asked.of(as_messages(question)), as_passages(evidence)
         return await answerability(asked, passages, self.config.abstention.before, reader)
+
+    async def consensus(self, answers: Sequence[str | Sample], *, prompt: PromptInput = None) -> Consensus:
+        """What most of several answers to one prompt say, and an answer of what they share.
+
+        Raises:
+            InputError: the answers or the prompt have a shape that cannot be read.
+            NliError: the NLI backend failed.
+        """
+        from evidencerails.measures.consensus import consensus_of
+
+        exchange = Exchange.of("", samples=answers, prompt=prompt)
+        context, _ = self._context(exchange, None, None)
+        return await consensus_of([one.text for one in exchange.samples], context, question=exchange.user_input)
 
     async def generate(self, question: str, *, evidence: EvidenceInput, llm: LlmClient | None = None) -> GroundedAnswer:
         """An answer from the evidence alone, a source for each claim (`generation` in the settings).

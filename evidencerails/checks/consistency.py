@@ -18,9 +18,10 @@ from evidencerails.checks.agreement import (
 )
 from evidencerails.checks.base import CheckContext
 from evidencerails.config import ConsistencySettings
-from evidencerails.errors import LlmError, reason_of
+from evidencerails.errors import EvidencerailsError, LlmError, reason_of
 from evidencerails.exchange import Exchange, Sample, Span
 from evidencerails.llm.sampling import Sampler
+from evidencerails.measures.consensus import Consensus, consensus_of
 from evidencerails.measures.drift import DriftModel
 from evidencerails.measures.languages import unknown_language
 from evidencerails.measures.samples import WantedSamples, wanted_samples
@@ -38,6 +39,8 @@ something else. A claim that no majority of the samples supports is high-risk.
 FINDING_SCORE = 0.5
 """Least score of a sentence that is reported: it is more likely wrong than not."""
 MAX_QUOTES = 3
+LISTED = 50
+"""Sentences, and claims of the consensus, in the details."""
 
 
 class ConsistencyCheck:
@@ -101,6 +104,9 @@ class ConsistencyCheck:
         if context.config.consistency.agreement == "nli":
             rate = await pairwise_contradiction_rate(votes, exchange, samples, context)
             metrics["pairwise_contradiction_rate"] = rate
+        details = _details(sentences, compared, scores, wanted, context.config.consistency)
+        if findings and not exchange.is_chunk:
+            details["consensus"] = await _consensus([exchange.response, *(s.text for s in samples)], exchange, context)
         return CheckResult(
             name=self.name,
             status="hallucinated" if findings else "grounded",
@@ -108,7 +114,7 @@ class ConsistencyCheck:
             score=max(scores),
             findings=tuple(findings),
             metrics=metrics,
-            details=_details(sentences, compared, scores, wanted, context.config.consistency),
+            details=details,
             version=version,
         )
 
@@ -221,6 +227,15 @@ async def _votes(exchange: Exchange, sentences: list[Span], samples: Sequence[Sa
     return await nli_votes(exchange, sentences, samples, context)
 
 
+async def _consensus(answers: Sequence[str], exchange: Exchange, context: CheckContext) -> dict[str, Any]:
+    """What most of the answers say, as plain data; a failure is its reason and costs no verdict."""
+    try:
+        found = await consensus_of(answers, context, question=exchange.user_input)
+    except EvidencerailsError as error:
+        found = Consensus(reason=reason_of(error), answers=len(answers))
+    return found.model_copy(update={"claims": found.claims[:LISTED]}).model_dump(mode="json")
+
+
 def _details(
     sentences: Sequence[Span],
     compared: _Compared,
@@ -242,7 +257,7 @@ def _details(
                 "score": round(score, 4),
                 "contradicted_by": sum(vote.contradiction >= CONTRADICTS_FROM for vote in row),
             }
-            for sentence, row, score in zip(sentences[:50], votes.rows, scores, strict=False)
+            for sentence, row, score in zip(sentences[:LISTED], votes.rows, scores, strict=False)
         ],
     }
     if wanted.signals is not None:

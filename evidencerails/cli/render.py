@@ -165,12 +165,19 @@ def _outcome(report: Report, redaction: Redaction) -> list[Text]:
         lines.append(Text.assemble("repair ", (repair.status, "bold"), f": {shown(repair.reason, redaction)}"))
         if redaction == "off":
             lines += [Text(visible(line), style=_DIFF_STYLES.get(line[:1], "")) for line in repair.diff.splitlines()]
+    if (found := _consensus(report)) and redaction == "off":
+        lines.append(Text.assemble(("most answers say", "bold"), f": {shown(found)}"))
     if (review := report.review) is not None:
         about = review.reason or f"{review.tier}, {review.id}"
         lines.append(Text.assemble("review ", (review.state, "bold"), f": {shown(about, redaction)}"))
     if report.answer is not None and redaction == "off":
         lines.append(Text.assemble(("the user gets", "bold"), f": {visible(report.answer)}"))
     return lines
+
+
+def _consensus(report: Report) -> str | None:
+    check = report.checks.get("consistency")
+    return (check.details.get("consensus") or {}).get("text") if check else None
 
 
 def _why(finding: Finding, redaction: Redaction) -> str:

@@ -18,6 +18,7 @@ class Field(NamedTuple):
     """As in `order.items[0].price`."""
     value: Any
     start: int
+    value_start: int
     end: int
 
 
@@ -32,7 +33,7 @@ def json_fields(text: str) -> list[Field] | None:
         return None
     parts = ((path, place, text[place.start : place.end]) for path, place in walk(text, body.start(1)))
     return [
-        Field(_dotted(path), json.loads(written), place.first, place.end)
+        Field(_dotted(path), json.loads(written), place.first, place.start, place.end)
         for path, place, written in parts
         if written[0] not in "{["
     ]
