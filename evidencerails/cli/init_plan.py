@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from evidencerails.adapters.nemo_evidence import instructions_of, marked_context, statements
-from evidencerails.adapters.nemo_rails import IMPORT_PATH, IMPORT_STATEMENT, RAILS
+from evidencerails.adapters.nemo_rails import IMPORT_PATH, IMPORT_STATEMENT, RAILS, flow_name
 from evidencerails.adapters.nemo_source import config_files, read_exact, variables_set
 from evidencerails.cli.common import CliError
 from evidencerails.cli.init import Changes
@@ -92,8 +92,9 @@ def _flows_with_flag(texts: dict[Path, str]) -> list[str]:
 
 
 def _configured(config: Any, texts: dict[Path, str]) -> list[str]:
+    """The output rails, without their parameters."""
     if config.colang_version != "2.x":
-        return list(config.rails.output.flows)
+        return [flow_name(flow) for flow in config.rails.output.flows]
     return [flow for flow in RAILS if any(re.search(rf"^\s+(await )?{flow}\b", t, re.M) for t in texts.values())]
 
 
@@ -114,7 +115,8 @@ def _edited(
     new = _edited_colang_2(folder, config, texts, flows) if is_2x else {}
     yaml_texts = {file: text for file, text in texts.items() if file.suffix != ".co"}
     if not is_2x:
-        for flow in flows:
+        there = _configured(config, texts)
+        for flow in (flow for flow in flows if flow not in there):
             _edit(yaml_texts, folder, ("rails", "output", "flows"), flow, in_list=True)
         _edit(yaml_texts, folder, ("import_paths",), IMPORT_PATH, in_list=True)
     colang = (text for file, text in texts.items() if file.suffix == ".co")

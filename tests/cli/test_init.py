@@ -225,10 +225,12 @@ def dialog(flag: str) -> str:
 
 
 GROUNDING_RAIL = "rails:\n  output:\n    flows:\n      - check grounding\n"
+STRICT_RAIL = GROUNDING_RAIL.replace("grounding", "grounding $a=1")
 FLAGGED = {
     "the rail whose flag is set": ("", "$check_grounding = True", (), ["check grounding"], None),
     "whatever evidence there is": ("", "$check_claims = True", (), ["check claims"], None),
     "a flag beside a rail": (GROUNDING_RAIL, "$check_claims = True", (), ["check grounding", "check claims"], None),
+    "a rail with parameters is there": (STRICT_RAIL, "$check_grounding = True", (), ["check grounding $a=1"], None),
     "a flag that is never true": ("", "$check_claims = False", (), ["self check hallucination"], "always"),
     "another rail by option": ("", "$check_claims = True", ("--flow", "check logic"), ["check logic"], "always"),
 }
