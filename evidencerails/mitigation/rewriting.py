@@ -168,15 +168,17 @@ async def refusal(
 
 
 def _no_longer_answers(pieces: Sequence[Piece], texts: Mapping[int, str], exchange: Exchange) -> bool:
-    """True if a date, name or number was asked for, and the answer had one that the new text has nothing for."""
+    """True if the answer had dates, names or numbers, of the kind that was asked for if the question says which, and
+    the new text has none."""
     question = question_of(exchange.user_input)
-    asked = _ASKS_FOR_A_VALUE.search(question)
-    if asked is None:
+    if not question:
         return False
+    asked = _ASKS_FOR_A_VALUE.search(question)
     now = "".join(texts.get(place, piece.text) for place, piece in enumerate(pieces))
     known = own_values(question)
     before, after = (
-        any(_kind(value) == asked.lastgroup for value in own_values(text) - known) for text in (exchange.response, now)
+        any(asked is None or _kind(value) == asked.lastgroup for value in own_values(text) - known)
+        for text in (exchange.response, now)
     )
     return before and not after
 

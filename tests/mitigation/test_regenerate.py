@@ -212,6 +212,24 @@ async def test_an_adversarial_model_gets_nothing_through(
             "repaired",
         ),
         ("How long is it?", "The Halden bridge is 999 metres long.", "The Halden bridge is long.", "refused"),
+        (
+            "What is the length of the Halden bridge?",
+            "The Halden bridge is 999 metres long.",
+            "The Halden bridge has a length of some metres.",
+            "refused",
+        ),
+        (
+            "Tell me when the Halden bridge opened.",
+            "The Halden bridge opened in 1911.",
+            "The Halden bridge has opened.",
+            "refused",
+        ),
+        (
+            "What is the length of the Halden bridge?",
+            "The Halden bridge is 999 metres long.",
+            "The Halden bridge is 412 metres long.",
+            "repaired",
+        ),
     ],
 )
 async def test_a_repaired_answer_still_answers_the_question(
