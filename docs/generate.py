@@ -23,7 +23,6 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -377,15 +376,6 @@ def evaluation_datasets() -> str:
     return "\n".join(rows)
 
 
-def benchmark(name: str) -> str:
-    """A measured table of docs/benchmarks.md, so that no page has a figure of its own."""
-    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
-    found = re.search(rf"<!-- {name} -->\n(.*?)\n?<!-- end {name} -->", text, re.DOTALL)
-    if found is None:
-        raise SystemExit(f"docs/benchmarks.md has no part {name!r}: put <!-- {name} --> ... <!-- end {name} --> there")
-    return found[1]
-
-
 SIZING_CLIENTS = 8
 """Row of the measured load that sizing rests on: busy, but not yet a queue."""
 SIZING_USE = 0.7
@@ -448,10 +438,6 @@ PARTS: dict[str, Callable[[], str]] = {
     "redteam_categories": redteam_categories,
     "sizing": sizing,
     "severities": severities,
-    **{
-        f"bench_{name}": partial(benchmark, name)
-        for name in ("latency", "scaling", "real_rows", "measures", "claims", "claims_speed", "error_types")
-    },
 }
 
 if __name__ == "__main__":
