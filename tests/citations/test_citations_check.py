@@ -110,6 +110,28 @@ def test_citations_that_do_not_hold(
     assert all(text[f.span.start : f.span.end] == f.span.text for f in report.findings if f.span)
 
 
+FLOOR = "Floor {} is closed."
+
+
+@pytest.mark.parametrize(
+    ("marks", "sources", "status", "precision"),
+    [
+        ("[1]", 8, "grounded", 1.0),
+        ("[1, 2]", 8, "hallucinated", 0.0),
+        ("[1-7]", 8, "hallucinated", 0.0),
+        ("[1][2][3][4][5][6][7][8]", 8, "hallucinated", 0.0),
+        ("[1-30]", 30, "unverified", None),
+    ],
+)
+def test_padding_of_any_length_is_found_and_lowers_the_precision(
+    guard: Callable[..., Guard], marks: str, sources: int, status: str, precision: float | None
+) -> None:
+    evidence = [f"{OPENED}.", *(FLOOR.format(number) for number in range(2, sources + 1))]
+    report = guard().check_sync(f"{OPENED} {marks}.", evidence=evidence)
+    assert report.status == status, report.reason
+    assert report.metrics.get("attribution_precision") == precision
+
+
 def test_each_violation_is_classed_and_named_in_the_settings() -> None:
     assert set(CLASSES) == set(VIOLATIONS["citations"])
 

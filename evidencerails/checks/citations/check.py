@@ -23,7 +23,7 @@ from evidencerails.checks.citations.findings import (
 )
 from evidencerails.checks.citations.quotations import is_verbatim, likeness
 from evidencerails.checks.citations.sources import Sources
-from evidencerails.checks.citations.verification import Question, Verification, verify
+from evidencerails.checks.citations.verification import MAX_SINGLES, Question, Verification, verify
 from evidencerails.checks.grounding import Readable, claim_of, readable_evidence
 from evidencerails.exchange import Exchange, Span
 from evidencerails.report import CheckResult, CheckStatus, Claim, Finding
@@ -150,6 +150,18 @@ class _ReadStatement(NamedTuple):
         """True if its sources support it, at level strict also if it restates them."""
         return self.verification.is_supported and self.verification.is_restated_whole
 
+    @property
+    def idle_citations(self) -> list[Citation]:
+        """Those that name, alone or among others (`[1, 2]`, `[1-3]`), a source that supports nothing. One that names
+        what does not exist has its finding already."""
+        idle = {*self.verification.idle}
+        return [
+            citation
+            for citation in self.cited.citations
+            if citation.exists
+            and any(places and {*places} <= idle for places in citation.places_by_number or (citation.places,))
+        ]
+
 
 class _Read(NamedTuple):
     statements: list[_ReadStatement]
@@ -158,8 +170,9 @@ class _Read(NamedTuple):
 
     @property
     def supported(self) -> dict[Span, bool]:
-        """Cited statement -> whether its sources uphold it."""
-        return {one.span: one.is_upheld for one in self.statements if one.cited.citations}
+        """Cited statement whose sources could be read -> whether they uphold it, each of its citations a part."""
+        read = [one for one in self.statements if one.cited.citations and not one.question.has_too_many]
+        return {one.span: one.is_upheld and not one.idle_citations for one in read}
 
 
 async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, context: CheckContext) -> _Read:
@@ -179,7 +192,10 @@ async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, con
             unread = unread or (readable.unread[0] if readable.unread else "") + " (cited evidence)"
         elif places:
             wants_singles = bool(one.citations) and not one.statement.shares
-            asked.append((one, Question(one.statement, places, wants_singles=wants_singles)))
+            question = Question(one.statement, places, wants_singles=wants_singles)
+            if question.has_too_many:
+                unread = unread or f"too_many_sources: a claim cites {len(places)}, {MAX_SINGLES} are read one by one"
+            asked.append((one, question))
     is_strict = context.config.citations.level == "strict"
     questions = [question for _, question in asked]
     verified = await verify(questions, sources, context, user_input=exchange.user_input, is_strict=is_strict)
@@ -197,16 +213,8 @@ def _not_entailed(read: _Read, sources: Sources, misquoted: set[Span]) -> list[F
         if not one.is_upheld:
             ids = [sources.items[place].passage.id for place in one.question.places]
             findings.append(not_entailed_finding(own, one.verification, ids, sources))
-        findings += [idle_finding(c) for c in citations if _names_idle(c, one.verification)]
+        findings += map(idle_finding, one.idle_citations)
     return findings
-
-
-def _names_idle(citation: Citation, one: Verification) -> bool:
-    """True if a source that the citation names, alone or among others (`[1, 2]`, `[1-3]`), supports nothing. One that
-    names what does not exist has its finding already."""
-    return citation.exists and any(
-        places and {*places} <= {*one.idle} for places in citation.places_by_number or (citation.places,)
-    )
 
 
 def _claims(read: _Read, sources: Sources, version: str) -> list[Claim]:

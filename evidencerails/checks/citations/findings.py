@@ -109,10 +109,11 @@ def citation_metrics(
 
     `attribution_precision` = valid claims by cited claims, the product of `attribution_existence` (all that a claim
     cites exists), `attribution_accuracy` (of those: its quotations are verbatim) and `attribution_entailment` (of
-    those: the sources entail it). Left out from the level `required` down, and where a cited claim could not be read.
+    those: the sources entail it, each citation a part of it). Left out from the level `required` down, and where a
+    cited claim could not be read.
 
     Args:
-        supported: cited claim that was read -> whether its sources support it.
+        supported: cited claim that was read -> whether its sources support it, each of its citations a part.
         is_read: False at levels that read no passage.
     """
     cited = [one for one in answer.statements if one.citations]

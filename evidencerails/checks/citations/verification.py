@@ -15,8 +15,8 @@ from evidencerails.verdict.hypotheses import Hypothesis, hypotheses
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import ClaimEvidence, Judged, judged_reading, read_claims
 
-MAX_SINGLES = 6
-"""Sources of one statement that are also read one by one, to find those that add nothing."""
+MAX_SINGLES = 20
+"""Sources of one statement that are also read one by one, to find those that add nothing; more leave it unverified."""
 MIN_RESTATED = 0.5
 """P(entailment) of the source's sentence by the claim from which the claim restates it (strict level)."""
 
@@ -49,6 +49,11 @@ class Question(NamedTuple):
     places: tuple[int, ...]
     """Places of the sources, from 0."""
     wants_singles: bool = True
+
+    @property
+    def has_too_many(self) -> bool:
+        """True if its sources ought to be read one by one, and are too many for that."""
+        return self.wants_singles and len(self.places) > MAX_SINGLES
 
 
 async def verify(
@@ -114,7 +119,7 @@ async def _judged(
 async def _with_singles(
     question: Question, together: Verification, sources: Sources, context: CheckContext, user_input: str
 ) -> Verification:
-    if not question.wants_singles or not together.is_supported or not 1 < len(question.places) <= MAX_SINGLES:
+    if not question.wants_singles or question.has_too_many or not together.is_supported or len(question.places) < 2:
         return together
     whole = question.statement
     alone = [whole, *(whole._replace(text=part, parts=()) for part in whole.parts)]
