@@ -22,8 +22,8 @@ LEFT_TO_FINER = "claims against evidence: see the check 'claims'"
 def deduplicate(results: Sequence[CheckResult]) -> list[CheckResult]:
     """The results, with what `grounding` says about claims left to `claims`, if `claims` ran to its end.
 
-    A wrong claim then stands in a report once, with one finding; status and score rest on one verdict on it. Findings
-    of other kinds stay with `grounding`, and decide its status. If `claims` could not verify everything, both speak,
+    A wrong claim then stands in a report once, with one finding; the status of both checks and the score rest on one
+    verdict on it. Findings of other kinds stay with `grounding`. If `claims` could not verify everything, both speak,
     unless all that it left open is what no evidence decides: a matter of taste is no invention for `grounding` either.
     """
     results = _claims_once(results)
@@ -49,14 +49,15 @@ def _claims_once(results: Sequence[CheckResult]) -> list[CheckResult]:
 def _without_claims(result: CheckResult, finer: CheckResult) -> CheckResult:
     if result.status not in ("grounded", "hallucinated"):
         return result.model_copy(update={"claims": ()})
-    reason = finer.reason if finer.status == "grounded" else LEFT_TO_FINER
+    is_settled = finer.status in ("grounded", "hallucinated")  # else it left open what no evidence decides
+    status, reason = (finer.status, finer.reason) if is_settled else ("grounded", LEFT_TO_FINER)
     own_score = {OWN_SCORE: result.details.get("raw_score", result.score)}
     others = tuple(finding for finding in result.findings if finding.kind != SHARED_KIND)
     return result.model_copy(
         update={
             "claims": (),
             "findings": others,
-            "status": "hallucinated" if others else "grounded",
+            "status": "hallucinated" if others else status,
             "reason": ", ".join(f.kind for f in others) if others else reason,
             "score": max((finding.score or 0.0 for finding in others), default=None),
             "metrics": {},

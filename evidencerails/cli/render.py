@@ -98,7 +98,6 @@ def print_methods(report: Report, to: Console) -> None:
     """Print what each check and each measure found, and how long it took."""
     from rich.text import Text
 
-    from evidencerails.checks.duplicates import LEFT_TO_FINER
     from evidencerails.measures.calibrated import OWN_SCORE
 
     given = [check.details["measures"]["missing"] for check in report.checks.values() if "measures" in check.details]
@@ -106,8 +105,7 @@ def print_methods(report: Report, to: Console) -> None:
     table = plain_table("method", "result", "score", "ms")
     for name, ms in report.timings_ms.items():
         if (check := report.checks.get(name)) is not None:
-            result = "see claims" if check.reason == LEFT_TO_FINER else check.status
-            score = check.details.get(OWN_SCORE, check.score)
+            result, score = check.status, check.details.get(OWN_SCORE, check.score)
         elif name.startswith("measure_"):
             result, score = missing.get(name, "measured"), report.metrics.get(name)
         else:

@@ -101,9 +101,24 @@ async def test_beside_grounding_a_wrong_claim_stands_in_the_report_once(guard: C
         ("claims", "unsupported_claim", "The Eiffel Tower is located in Lyon.")
     ]
     assert len(report.claims) == 2
-    assert report.status == "hallucinated"
-    assert report.checks["grounding"].status == "grounded"
-    assert "claims" in report.checks["grounding"].reason
+    assert (report.status, report.reason) == ("hallucinated", "1 contradicted")
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "reason"),
+    [
+        ("The Eiffel Tower is located in Lyon.", "hallucinated", "1 contradicted"),
+        ("The Eiffel Tower is located in Paris.", "grounded", "all claims supported"),
+        ("The Eiffel Tower is located in Paris. The Eiffel Tower is located in Lyon.", "hallucinated", ""),
+    ],
+)
+async def test_two_checks_of_the_same_claims_have_one_verdict(
+    guard: Callable[..., Guard], text: str, status: str, reason: str
+) -> None:
+    # `grounding (grounded), claims (hallucinated)` stood beside one wrong sentence
+    report = await guard(checks=BOTH).check(text, evidence=EVIDENCE)
+    assert {name: check.status for name, check in report.checks.items()} == {"grounding": status, "claims": status}
+    assert report.checks["grounding"].reason == reason or not reason
 
 
 async def test_beside_grounding_its_other_findings_stay(guard: Callable[..., Guard]) -> None:
