@@ -22,6 +22,8 @@ from evidencerails.settings.paths import data_folder
 VERSION_CHARS = 12
 MISSPELT_FROM = 0.85
 """Likeness of a task's name to one of ours (difflib's ratio) from which it is a slip of the pen, and no task."""
+LEAST_ROOM = 100
+"""Characters that a prompt's `max_length` leaves for its variables: a short claim and a sentence of evidence."""
 _TAG = re.compile(r"<(\w+)>")
 _environment = SandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=False, autoescape=False)
 
@@ -211,12 +213,12 @@ def _checked(prompt: TaskPrompt) -> TaskPrompt:
 
 
 def _room_left(prompt: TaskPrompt, where: str) -> None:
-    """Raises a PromptError if the template alone is longer than the prompt may be: no call could ever be made."""
+    """Raises a PromptError if the template leaves no room for what is checked: hardly a call could ever be made."""
     fixed = sum(len(message["content"]) for message in _rendered(prompt, dict.fromkeys(prompt.variables, "")))
-    if prompt.max_length is not None and fixed >= prompt.max_length:
+    if prompt.max_length is not None and fixed + LEAST_ROOM > prompt.max_length:
         raise PromptError(
-            f"{where}: max_length is {prompt.max_length}, but its fixed text alone has {fixed} characters; "
-            "raise max_length or shorten the template"
+            f"{where}: max_length is {prompt.max_length}, but its fixed text alone has {fixed} characters, "
+            f"and what is checked needs {LEAST_ROOM} at least; raise max_length or shorten the template"
         )
 
 

@@ -132,9 +132,9 @@ def test_the_version_changes_with_the_source_alone() -> None:
 
 
 def test_too_long_a_text_and_wrong_variables_are_refused() -> None:
-    library = PromptLibrary.load({TASK: {"content": "{{ paragraph }}{{ statement }}", "max_length": 10}})
-    with pytest.raises(PromptError, match="has 11 characters, its max_length is 10"):
-        library.render(TASK, statement="s" * 6, paragraph="p" * 5)
+    library = PromptLibrary.load({TASK: {"content": "{{ paragraph }}{{ statement }}", "max_length": 100}})
+    with pytest.raises(PromptError, match="has 101 characters, its max_length is 100"):
+        library.render(TASK, statement="s" * 51, paragraph="p" * 50)
     with pytest.raises(PromptError, match="takes"):
         library.render(TASK, statement="s")
     with pytest.raises(PromptError, match="no prompt for task 'nosuch'"):
@@ -151,8 +151,12 @@ def test_a_task_of_somebody_else_is_none_of_ours() -> None:
     PromptLibrary.load({"self_check_input": "Is this fine? {{ user_input }}", "summarise_ticket": "{{ ticket }}"})
 
 
-def test_a_max_length_that_the_template_alone_exceeds_is_refused() -> None:
-    given = {"content": "Write each sentence of {{ sentences }} down as claims.", "max_length": 20}
-    with pytest.raises(PromptError, match=r"'extract_claims': max_length is 20, .* alone has 39 characters"):
+@pytest.mark.parametrize(("max_length", "is_refused"), [(20, True), (39, True), (60, True), (138, True), (139, False)])
+def test_a_max_length_that_leaves_no_room_is_refused(max_length: int, is_refused: bool) -> None:
+    # 60 was accepted, and left every answer of more than 21 characters unverified
+    given = {"content": "Write each sentence of {{ sentences }} down as claims.", "max_length": max_length}
+    if not is_refused:
+        assert PromptLibrary.load({"extract_claims": given}).tasks
+        return
+    with pytest.raises(PromptError, match=rf"'extract_claims': max_length is {max_length}, .* alone has 39 characters"):
         PromptLibrary.load({"extract_claims": given})
-    assert PromptLibrary.load({"extract_claims": {**given, "max_length": 200}}).tasks
