@@ -21,6 +21,12 @@ FOUND = {
         ("Lin's 2021 paper started it.", ["Lin 2021"]),
         ("It was shown (Nakamura 2018), and (see Ito 2019; Sato 2020).", ["Nakamura 2018", "Ito 2019", "Sato 2020"]),
         ("Nakamura et al. 2018 show it, as do (Ito et al. 2019).", ["Nakamura 2018", "Ito 2019"]),
+        ("It holds [Nakamura 2018], [Ito, 2019] and (Sato 2020: 14).", ["Nakamura 2018", "Ito 2019", "Sato 2020"]),
+        (
+            "(Şahin 2018; Østergaard, Å. 2019), as Đorđević (2020) says.",
+            ["Şahin 2018", "Østergaard 2019", "Đorđević 2020"],
+        ),
+        ("See [3] of May, 2020 (the UNESCO 2018), [sic] Lund, 2020.", []),
         ("In Berlin 2018 was hot (that of May 2018, too). Smith and Jones 2020 was a film.", []),
         ("In May (2020) we met. The Act (1998) and World Cup (2014).", []),
         ("Apple, 2020 revenue rose. Chapter 3 (2001).", []),

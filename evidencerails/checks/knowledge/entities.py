@@ -112,15 +112,17 @@ def without_overlaps(entities: Iterable[Entity]) -> list[Entity]:
     return kept
 
 
-_AUTHOR = r"(?:(?:van|von|der|den|de|del|di|da|la|le|el|al|bin|ten|ter)[ -]){0,3}[A-Z][\w'’-]{0,30}[a-z]"
-_INITIALS = r"(?:,? (?:[A-Z]\.[ -]?){1,3})?"
+_AUTHOR = r"(?:(?:van|von|der|den|de|del|di|da|la|le|el|al|bin|ten|ter)[ -]){0,3}[^\W\d_a-z][\w'’-]{0,30}[^\W\d_A-Z]"
+"""A capital of any alphabet, and no acronym."""
+_INITIALS = r"(?:,? (?:[^\W\d_a-z]\.[ -]?){1,3})?"
 _OTHERS = rf"(?:,? et al\.?,?|(?:, {_AUTHOR}{_INITIALS}){{0,6}},? (?:and|&) {_AUTHOR}{_INITIALS})?"
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?\b"
 _CITED = re.compile(
     rf"(?<![\w-])(?P<author>{_AUTHOR}){_INITIALS}(?P<others>{_OTHERS})(?P<gap>,? ?\(|, ?| )(?P<year>{_YEAR})"
-    r"(?P<close>\)?)"
+    r"(?P<close>[)\]]?)"
 )
-"""Smith (2020) · Smith et al. (2020) · (Smith & Jones, 2020) · Smith, J. (2020) · (Smith 2020) · Smith et al. 2020"""
+"""Smith (2020) · Smith et al. (2020) · (Smith & Jones, 2020) · Smith, J. (2020) · (Smith 2020) · [Smith, 2020] ·
+Smith et al. 2020"""
 _POSSESSIVE = re.compile(
     rf"(?<![\w-])(?P<author>{_AUTHOR})(?:(?P<others>,? et al\.?)['’]s|['’]s)"
     rf" (?P<year>{_YEAR}) (?:paper|study|article|work|review|trial|survey|preprint|book|monograph|thesis)\b"
@@ -170,7 +172,8 @@ def _citations(text: str) -> Iterator[Entity]:
             if author in _NO_AUTHOR or (pattern is _CITED and not _is_cited(text, match)):
                 continue
             year = match["year"][:4]
-            end = match.end() - (match[0].endswith(")") and "(" not in match[0])  # that bracket was opened before
+            is_opened_before = match[0].endswith((")", "]")) and "(" not in match[0]
+            end = match.end() - is_opened_before
             yield Entity("papers", match.start(), end, f"{author} {year}", {"author": author, "year": year})
 
 
@@ -181,17 +184,16 @@ def _is_cited(text: str, match: re.Match[str]) -> bool:
     """
     if "(" in match["gap"]:
         return bool(match["close"]) or bool(match["others"])
+    before, after = text[max(0, match.start() - 200) : match.start()], text[match.end() : match.end() + 1]
+    is_last = bool(match["close"]) or after in (";", ",", ":")
     if match["gap"] == " ":
-        is_first = re.search(r"(?:\(|; ?)(?:see |cf\.? |e\.g\.,? )?$", text[max(0, match.start() - 12) : match.start()])
-        is_last = bool(match["close"]) or text[match.end() : match.end() + 1] in (";", ",")
+        is_first = re.search(r"(?:[(\[]|; ?)(?:see |cf\.? |e\.g\.,? )?$", before[-12:])
         return "et al" in match["others"] or bool(is_first and is_last)
-    inside = text.rfind("(", max(0, match.start() - 200), match.start())
-    is_in_brackets = inside >= 0 and ")" not in text[inside : match.start()]
-    return bool(match["others"]) or bool(
-        is_in_brackets and (match["close"] or text[match.end() : match.end() + 1] in (";", ",", ""))
-    )
+    return bool(match["others"]) or (bool(_OPENED.search(before)) and (is_last or not after))
 
 
+_OPENED = re.compile(r"(?:\([^()]*|\[[^\[\]]*)$")
+"""An open bracket at the end of a text."""
 _CALLED_ID = (
     r"order|invoice|ticket|case|user|customer|account|product|item|transaction|reference|tracking|booking|reservation|"
     r"claim|policy|employee|student|patient|member|part|serial|shipment|contract|request|incident|job|task|issue|device"
