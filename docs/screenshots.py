@@ -2,11 +2,12 @@
 
 python docs/screenshots.py     # needs playwright and chromium; writes docs/images/dashboard-*.png
 
-tests/service/test_screenshots.py runs the same into a folder of its own.
+tests/service/test_screenshots.py runs the same into a folder of its own, and fails if a page is newer than its picture.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
 import shutil
 import sqlite3
@@ -20,7 +21,10 @@ import httpx
 from playwright.sync_api import sync_playwright
 
 IMAGES = Path(__file__).resolve().parent / "images"
-PAGES = ("check", "check-dark", "trends", "trends-dark", "history", "review", "report")
+PACKAGE = IMAGES.parents[1] / "evidencerails"
+SOURCES = ("service/templates/*", "service/static/*", "service/charts.py", "text/vega.py")
+"""What the pages look like is decided here."""
+PAGES = ("check", "trends", "trends-dark", "history", "review")
 SETTINGS = """\
 checks: [grounding, claims, citations]
 store: {url: 'sqlite:///reports.db'}
@@ -42,11 +46,11 @@ ANSWER = "You can return items within 30 days of delivery. Refunds are paid with
 TRUE = (
     "Refunds are paid within 5 business days [2].",
     "Items can be returned within 30 days of delivery [1].",
-    "Support is open from 8:00 to 18:00 on working days.",
+    "Support is open from 8:00 to 18:00 on working days [3].",
 )
 FALSE = (
     "Refunds are paid within 12 business days [2].",
-    "Support is open on Sundays and at night.",
+    "Support is open on Sundays and at night [3].",
     "Returns cost 7 euros [9].",
     "The warehouse is in Rotterdam and ships to 40 countries.",
 )
@@ -71,9 +75,16 @@ def main(images: Path = IMAGES) -> None:
             _fill(url, folder)
             _spread(folder / "reports.db")
             _photograph(url, images)
+            (images / "made-from.txt").write_text(made_from() + "\n", encoding="utf-8")
         finally:
             process.terminate()
             process.communicate(timeout=30)
+
+
+def made_from() -> str:
+    """A hash of what the pages look like: pictures with another one are out of date."""
+    files = sorted(file for pattern in SOURCES for file in PACKAGE.glob(pattern))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _fill(url: str, folder: Path) -> None:
@@ -85,7 +96,9 @@ def _fill(url: str, folder: Path) -> None:
                 subprocess.run([sys.executable, "-m", "evidencerails", *command], cwd=folder, check=True)
             items = [
                 {
-                    "response": chosen.choice(FALSE if chosen.random() < false_share else TRUE),
+                    "response": " ".join(
+                        chosen.choice(texts) for texts in (TRUE, FALSE if chosen.random() < false_share else TRUE)
+                    ),
                     "prompt": "How do returns and refunds work, and when is support open?",
                     "evidence": FACTS,
                     "stakes": chosen.choice(("low", "low", "medium", "high")),
@@ -121,15 +134,16 @@ def _photograph(url: str, images: Path) -> None:
         chromium = running.chromium.launch(
             executable_path=shutil.which("chromium") or "chromium", args=["--no-sandbox"]
         )
-        page = chromium.new_page(viewport={"width": 1000, "height": 760})
+        page = chromium.new_page()
         page.set_default_timeout(60_000)
 
         def show(path: str) -> None:
             answer = page.goto(url + path)
             assert answer is not None and answer.ok, f"{path}: {page.content()}"
 
-        def take(name: str, *, whole: bool = False) -> None:
-            page.screenshot(path=images / f"dashboard-{name}.png", full_page=whole)
+        def take(name: str, *, height: int = 760) -> None:
+            page.set_viewport_size({"width": 1000, "height": height})
+            page.screenshot(path=images / f"dashboard-{name}.png")
 
         show("/")
         page.get_by_label("Answer", exact=True).fill(ANSWER)
@@ -138,19 +152,15 @@ def _photograph(url: str, images: Path) -> None:
         page.locator("mark").first.wait_for()
         take("check")
         page.emulate_media(color_scheme="dark")
-        take("check-dark")
         show("/trends")
         take("trends-dark")
         page.emulate_media(color_scheme="light")
-        take("trends", whole=True)
+        take("trends", height=1500)
         show("/history")
         take("history")
-        show("/trends")
-        page.locator("#worst ~ ol a").first.click()
-        take("report")
         show("/review")
         page.locator("tbody a").first.click()
-        take("review", whole=True)
+        take("review", height=1260)
         chromium.close()
 
 

@@ -119,17 +119,24 @@ def marks(report: Report, answer: str) -> list[Mark]:
 
 
 def _marks(report: Report, answer: str) -> Iterable[Mark]:
-    for number, claim in enumerate(report.claims, start=1):
-        if claim.label in MARKED:
-            yield from _marks_in_claim(claim, number, answer)
+    """Those of claims and of findings; where they meet, what is about fewer words says more closely what is wrong."""
+    claims = [(one, mark) for one in enumerate(report.claims, start=1) for mark in _marks_in_claim(*one, answer)]
     for finding in report.findings:
-        if finding.span is not None and finding.kind != "unsupported_claim":
-            yield Mark(finding.span.start, finding.span.end, finding.kind)
+        if finding.span is None or finding.kind == "unsupported_claim":
+            continue
+        start, end = finding.span.start, finding.span.end
+        met = [one for one in claims if one[1].start < end and start < one[1].end]
+        if all(end - start < claim.span.end - claim.span.start for (_, claim), _ in met):
+            yield Mark(start, end, finding.kind)
+            claims = [one for one in claims if one not in met]
+    yield from (mark for _, mark in claims)
 
 
-def _marks_in_claim(claim: Claim, number: int, answer: str) -> list[Mark]:
+def _marks_in_claim(number: int, claim: Claim, answer: str) -> list[Mark]:
     """The words of a claim that its evidence lacks; the whole claim if there are none, or mostly such words."""
     label, span = claim.label, claim.span
+    if label not in MARKED:
+        return []
     known = {word.casefold() for quote in claim.evidence for word in _WORD.findall(quote.span.text)}
     words = list(_WORD.finditer(answer, span.start, span.end))
     unknown = [word for word in words if word.group().casefold() not in known and _says_something(word.group())]

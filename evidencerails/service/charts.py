@@ -52,7 +52,7 @@ def charts(found: Mapping[str, Any], begin: float, end: float) -> dict[str, Mark
 
 def _time(field: str, span: tuple[float, float]) -> dict[str, Any]:
     scale = {"type": "utc", "domain": [at * MS for at in span]}
-    ticks = {"format": "%b %d, %H:%M", "tickCount": 8}
+    ticks = {"format": "%b %d, %H:%M", "tickCount": 8, "labelFlush": False}
     return {"field": field, "type": "temporal", "scale": scale, "title": "time (UTC)", "axis": ticks}
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from importlib.resources import files
+from textwrap import shorten
 from typing import Any
+from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -27,6 +30,10 @@ router = APIRouter(include_in_schema=False)
 STATIC = {"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
 """Everything that is served from the package; a name that is not here is not looked for."""
 PAGE_ROWS = 50
+EXCERPT = 160
+"""Characters of a question or an answer in the history."""
+REVIEWER = "evidencerails_reviewer"
+"""Cookie with the name that a reviewer gave last."""
 MAX_WAITING = 50
 """Reviews on the page, the most urgent first."""
 DAYS = (1, 7, 30, 90)
@@ -126,9 +133,17 @@ async def history_page(request: Request) -> HTMLResponse:
     where = queries.Filter(status=status, flow=flow, agent=agent, model=model)
     before = request.query_params.get("before", "")
     cursor = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else None
-    rows = await read_store(request, lambda engine: queries.history(engine, where, limit=PAGE_ROWS, before_seq=cursor))
+
+    def read(engine: Any) -> tuple[list[queries.Summary], dict[str, tuple[str, str]]]:
+        rows = queries.history(engine, where, limit=PAGE_ROWS, before_seq=cursor)
+        return rows, queries.texts(engine, [row.id for row in rows])
+
+    rows, texts = await read_store(request, read)
     following = rows[-1].seq if len(rows) == PAGE_ROWS else None
-    shown = [row._asdict() for row in rows]
+    shown = [
+        {**row._asdict(), "texts": [shorten(text, EXCERPT, placeholder=" …") for text in texts.get(row.id, ())]}
+        for row in rows
+    ]
     return visitor.page(request, "history.html", rows=shown, asked=asked, following=following)
 
 
@@ -196,20 +211,25 @@ async def review_page(request: Request, review_id: str) -> HTMLResponse:
 
 
 async def _review(
-    request: Request, visitor: Visitor, review_id: str, *, problem: str = "", status: int = 200
-) -> HTMLResponse:
+    request: Request, visitor: Visitor, review_id: str, *, form: Mapping[str, Any] | None = None, problem: str = "",
+    status: int = 200,
+) -> HTMLResponse:  # fmt: skip
     try:
         found = await read_store(request, lambda _: _queue(request).get(review_id))
     except ReviewError as error:
         raise Problem(404, "no_such_review", str(error)) from None
-    package = found.package.model_dump(mode="json") if found.package else None
+    package = found.package
+    first = {"text": package.output if package else "", "reviewer": unquote(request.cookies.get(REVIEWER, ""))}
+    typed = {**dict.fromkeys(("verdict", "note"), ""), **first, **(form or {})}
     return visitor.page(
         request,
         "review.html",
         status=status,
         item=found.item._asdict(),
-        package=package,
-        raw_output=escape(found.package.output if found.package else ""),  # to be edited: not made visible
+        package=package.model_dump(mode="json") if package else None,
+        answer=views.answer_of(package) if package else "",
+        pieces=views.review_pieces(package) if package else [],
+        given={**typed, "text": escape(str(typed["text"]))},  # to be edited: not made visible
         note=found.note or "",
         edited=found.edited or "",
         events=[event._asdict() for event in found.events],
@@ -226,27 +246,29 @@ async def decide(request: Request, review_id: str) -> Response:
     form = await form_of(request, visitor)
     verdict, version = str(form.get("verdict", "")), str(form.get("version", ""))
     reviewer = str(form.get("reviewer", "")).strip() if caller.is_local else caller.name
-    text = str(form.get("text", "")).replace("\r\n", "\n") if verdict == "edited" else None
+    text = str(form.get("text", "")).replace("\r\n", "\n")
     if not (version.isascii() and version.isdigit() and len(version) < 10):
         raise Problem(400, "unreadable", "the form does not name the version that was shown")
+
+    def stored(_: Any) -> None:
+        queue = _queue(request)
+        package = queue.get(review_id).package if verdict == "approved" and text else None
+        if package is not None and text != package.output.replace("\r\n", "\n"):
+            raise ReviewError("the text was changed; choose Edit to send the new one, or load the page again")
+        note = str(form.get("note", "")) or None
+        new = text if verdict == "edited" else None
+        queue.decide(review_id, verdict, reviewer=reviewer, text=new, note=note, version=int(version))
+
     try:
-        await read_store(
-            request,
-            lambda _: _queue(request).decide(
-                review_id,
-                verdict,
-                reviewer=reviewer,
-                text=text,
-                note=str(form.get("note", "")) or None,
-                version=int(version),
-            ),
-        )
-    except ReviewConflictError as error:
-        return await _review(request, visitor, review_id, problem=str(error), status=409)
+        await read_store(request, stored)
     except ReviewError as error:
-        return await _review(request, visitor, review_id, problem=str(error), status=422)
+        status = 409 if isinstance(error, ReviewConflictError) else 422
+        return await _review(request, visitor, review_id, form=form, problem=str(error), status=status)
     log.info("review %s by key %s", verdict, caller.name)
-    return RedirectResponse(f"/review?said={verdict}", status_code=303)
+    response = RedirectResponse(f"/review?said={verdict}", status_code=303)
+    if caller.is_local:
+        set_cookie(request, response, quote(reviewer), name=REVIEWER)  # asked for once
+    return response
 
 
 def _queue(request: Request) -> Any:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from evidencerails.report_page import Piece, pieces_of
 
 if TYPE_CHECKING:
+    from evidencerails.operations.review.package import Package
     from evidencerails.operations.store.queries import Summary
 
 QUANTILES = (("Median", 0.5), ("95th percentile", 0.95), ("99th percentile", 0.99))
@@ -26,6 +27,19 @@ def pieces(plain: Mapping[str, Any], answer: str) -> list[Piece]:
     except ValidationError:
         return [Piece(answer)]
     return pieces_of(report, answer)
+
+
+def answer_of(package: Package) -> str:
+    """The answer that a package's claims and findings are about; another text may go out in its place."""
+    return str(package.context.get("response") or package.output)
+
+
+def review_pieces(package: Package) -> list[Piece]:
+    """The answer of a package cut at its marked words; a claim's number is its place among the flagged ones."""
+    from evidencerails.report import Report
+
+    fields = {"status": package.status, "claims": package.flagged_claims, "findings": package.findings}
+    return pieces_of(Report.model_validate(fields), answer_of(package))
 
 
 def moment(seconds: float | None) -> str:

@@ -126,11 +126,11 @@ class Visitor:
         return response
 
 
-def set_cookie(request: Request, response: Response, cookie: str) -> None:
-    """Hand the session to the browser: not to scripts, and not along with requests from other sites."""
+def set_cookie(request: Request, response: Response, cookie: str, *, name: str = COOKIE) -> None:
+    """Hand a cookie, the session's unless named, to the browser: not to scripts, not with requests from other sites."""
     is_https = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
     lasts_s = request.app.state.sessions.lasts_s
-    response.set_cookie(COOKIE, cookie, max_age=lasts_s, httponly=True, samesite="strict", secure=is_https)
+    response.set_cookie(name, cookie, max_age=lasts_s, httponly=True, samesite="strict", secure=is_https)
 
 
 async def form_of(request: Request, visitor: Visitor) -> dict[str, Any]:

@@ -75,6 +75,13 @@ def test_the_page_marks_words_and_shows_each_claim_with_type_and_evidence(eviden
     assert any("1889" in quote for quote in shown.text_in("blockquote"))
 
 
+def test_a_claim_is_marked_rather_than_what_else_is_wrong_with_its_sentence(evidencerails: Run, tmp_path: Path) -> None:
+    answer = "The Eiffel Tower is 330 metres tall [1]. The Eiffel Tower was built in 1887."
+    _, text = written(evidencerails, tmp_path, answer, SOURCE, "--check", "claims", "--check", "citations")
+    assert Page(text).text_in("mark") == ["1887", "contradicted, claim 2"]
+    assert "the claim cites no source" in text
+
+
 def test_the_page_loads_and_runs_nothing(evidencerails: Run, tmp_path: Path) -> None:
     _, text = written(evidencerails, tmp_path, ANSWER, SOURCE)
     shown = Page(text)

@@ -196,13 +196,14 @@ def test_light_and_dark_are_readable(seen: Seen, service: Service, scheme: str, 
     assert contrast(page, "svg .mark-rect.role-mark path", "fill") >= 3  # WCAG 2.1, 1.4.11: graphics
 
 
-def submit_review(folder: Path, output: str) -> str:
+def submit_review(folder: Path, output: str, **more: Any) -> str:
     from evidencerails.operations.review.package import Package
     from evidencerails.operations.review.queue import ReviewQueue
     from evidencerails.operations.store.store import Store
 
     with Store(StoreSettings(url=f"sqlite:///{folder}/reports.db")) as store:
-        package = Package(output=output, status="hallucinated", reason="1 contradicted", context={"question": "Where?"})
+        context = {"question": "Where?", "response": output}
+        package = Package(output=output, status="hallucinated", reason="1 contradicted", context=context, **more)
         return ReviewQueue(store).submit(package, tier="expert", risk=0.9, stakes="high", within_s=3600).id
 
 
@@ -211,20 +212,77 @@ def folder(service: Service) -> Path:
     return service.log.parent
 
 
-def test_a_reviewer_approves_edits_and_rejects(seen: Seen, service: Service, folder: Path) -> None:
+def decide(page: Any, verdict: str, **typed: str) -> None:
+    form = page.get_by_role("form", name="Decision")
+    form.get_by_label(verdict).check()
+    for label, text in typed.items():
+        form.get_by_label(label.replace("_", " ")).fill(text)
+    form.get_by_role("button", name="Decide").click()
+
+
+def test_a_reviewer_gives_a_name_once_and_approves_edits_and_rejects(
+    seen: Seen, service: Service, folder: Path
+) -> None:
     page = seen.page
-    for verdict in ("Approve", "Edit", "Reject"):
+    for number, verdict in enumerate(("Approve", "Edit", "Reject")):
         review = submit_review(folder, f"Rhenium melts at 1200 degrees. {HOSTILE[0]}")
         page.goto(f"{service.url}/review/{review}")
-        form = page.get_by_role("form", name=verdict)
-        form.get_by_label("Your name").fill("Ada")
-        if verdict == "Edit":
-            form.get_by_label("New text").fill("Rhenium melts at 3186 degrees.")
-        form.get_by_role("button", name=verdict).click()
+        assert page.get_by_label("Your name").count() == 1
+        typed = {"Your_name": "Ada Łovelace"} if number == 0 else {}
+        decide(page, verdict, **typed, **({"New_text": "Rhenium melts at 3186 degrees."} if verdict == "Edit" else {}))
         page.get_by_role("status").wait_for(state="visible", timeout=10_000)
         page.goto(f"{service.url}/review/{review}")
-        assert "by Ada" in page.inner_text("main")
+        assert "by Ada Łovelace" in page.inner_text("main")
         assert ("Rhenium melts at 3186 degrees." in page.inner_text("main")) is (verdict == "Edit")
+    seen.require_clean(service)
+
+
+def test_a_changed_text_is_not_lost_by_an_approval(seen: Seen, service: Service, folder: Path) -> None:
+    page = seen.page
+    review = submit_review(folder, "Rhenium melts\r\nat 1200 degrees.")
+    page.goto(f"{service.url}/review/{review}")
+    decide(page, "Approve", Your_name="Ada", New_text="Rhenium melts at 3186 degrees.", Note="see the table")
+    assert "choose Edit" in page.get_by_role("alert").inner_text()
+    form = page.get_by_role("form", name="Decision")
+    assert form.get_by_label("New text").input_value() == "Rhenium melts at 3186 degrees."
+    assert (form.get_by_label("Note").input_value(), form.get_by_label("Your name").input_value()) == (
+        "see the table",
+        "Ada",
+    )
+    assert "pending" in page.inner_text("h1")
+    page.goto(page.url)
+    decide(page, "Approve", Your_name="Ada")
+    page.get_by_role("status").wait_for()
+
+
+def test_the_review_page_marks_the_words_in_the_answer(seen: Seen, service: Service, folder: Path) -> None:
+    from evidencerails.report import Claim, Finding, Quote, Span
+
+    answer = "Rhenium is a metal. Rhenium melts at 1200 degrees [7]."
+    said, cited = (Span.of(answer, answer.index(text), answer.index(text) + len(text)) for text in (answer[20:], "[7]"))
+    quote = Quote(passage_id="1", span=Span(start=0, end=29, text="Rhenium melts at 3186 degrees"), score=0.9)
+    claim = Claim(text=said.text, span=said, label="contradicted", score=0.9, evidence=(quote,))
+    finding = Finding(kind="citation_violation", category="structural", severity="high", origin="extrinsic", span=cited,
+                      reason="there is no source 7", score=0.9, check="citations", version="1")  # fmt: skip
+    review = submit_review(folder, answer, flagged_claims=(claim,), findings=(finding,))
+    page = seen.page
+    page.goto(f"{service.url}/review/{review}")
+    page.evaluate("document.querySelectorAll('.answer .tag').forEach(e => e.remove())")
+    assert page.locator(".answer mark").all_inner_texts() == ["1200", "[7]"]
+    assert page.locator(".answer").first.inner_text() == answer
+    assert "there is no source 7" in page.inner_text("main")
+
+
+def test_the_history_shows_question_and_answer(seen: Seen, service: Service) -> None:
+    with service.client() as client:
+        asked = "At how many degrees does rhenium melt? " * 9 + HOSTILE[0]
+        made = client.post("/v1/check", json={**BAD, "prompt": asked, "labels": {"flow": "shown"}}).json()
+        while client.get(f"/v1/reports/{made['id']}").status_code == 404:
+            time.sleep(0.1)  # the store writes behind the answers
+    page = seen.page
+    page.goto(service.url + "/history?flow=shown")
+    row = page.locator("tbody tr").inner_text()
+    assert BAD["response"] in row and "At how many degrees" in row and "…" in row and len(row) < 500
     seen.require_clean(service)
 
 
@@ -234,9 +292,7 @@ def test_of_two_reviewers_one_learns_that_it_is_too_late(browser: Any, service: 
     for page in pages:
         page.goto(f"{service.url}/review/{review}")
     for page, name in zip(pages, ("Ada", "Grace"), strict=True):
-        form = page.get_by_role("form", name="Approve")
-        form.get_by_label("Your name").fill(name)
-        form.get_by_role("button", name="Approve").click()
+        decide(page, "Approve", Your_name=name)
     assert "already approved by Ada" in pages[1].get_by_role("alert").inner_text()
 
 

@@ -43,3 +43,5 @@ def test_every_page_can_be_photographed(tmp_path: Path, repository: Path) -> Non
         width, height = size_of(tmp_path / "images" / name)
         assert width == 1000 and height >= 760
         assert (repository / "docs" / "images" / name).is_file()
+    kept = repository / "docs" / "images" / "made-from.txt"
+    assert kept.read_text() == (tmp_path / "images" / kept.name).read_text(), "run: python docs/screenshots.py"

@@ -128,6 +128,13 @@ def report(engine: Engine, report_id: str) -> Kept | None:
     return _kept(rows[0]) if rows else None
 
 
+def texts(engine: Engine, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Question and answer of these reports by their ids; reports whose texts the store redacts are left out."""
+    query = select(ReportRow.id, ReportRow.body).where(ReportRow.id.in_(ids), ReportRow.redaction == "off")
+    bodies = {report_id: json.loads(body) for report_id, body in _rows(engine, query)}
+    return {name: (body.get("question") or "", body.get("response") or "") for name, body in bodies.items()}
+
+
 def each(engine: Engine, where: Filter = EVERYTHING) -> Iterator[Kept]:
     """Every report in the order of arrival, read page by page: any number fits into memory."""
     return map(_kept, _pages(engine, _KEPT, where, 0))
