@@ -15,6 +15,7 @@ from evidencerails.operations.telemetry.logs import request_id
 from evidencerails.service.bodies import BatchItem
 from evidencerails.service.limits import Gate
 from evidencerails.service.problems import Problem, problem_body
+from evidencerails.service.strict_json import refuse_half_characters
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -121,8 +122,10 @@ class Checker:
 
     async def _item(self, item: Any, place: int) -> dict[str, Any]:
         given = item.get("id") if isinstance(item, dict) else None
+        given = given.encode("utf-8", "replace").decode() if isinstance(given, str) else given  # a half is sent as "?"
         identity = {"id": given if isinstance(given, (str, int)) else place}
         try:
+            refuse_half_characters(item)
             return {**identity, "report": await self._checked(BatchItem.of(item).exchange(self._max_items))}
         except Problem as problem:
             return {**identity, "error": {"code": problem.code, "message": problem.message}}

@@ -9,7 +9,7 @@ from evidencerails.service.problems import Problem
 
 
 def parsed(body: bytes, max_depth: int) -> Any:
-    """The value of a JSON body.
+    """The value of a JSON body. The `items` of a batch may hold half characters: each is refused by itself.
 
     Raises:
         Problem: 400, it is not UTF-8, not JSON, too deep, or holds half a character.
@@ -20,12 +20,9 @@ def parsed(body: bytes, max_depth: int) -> Any:
         if _is_deeper(value, max_depth):
             raise RecursionError
         if "\\u" in text:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
+            refuse_half_characters({**value, "items": None} if isinstance(value, dict) else value)
     except UnicodeDecodeError as error:
         raise Problem(400, "not_utf8", f"the body is not UTF-8 (byte {error.start})") from None
-    except UnicodeEncodeError as error:
-        half = f"\\u{ord(error.object[error.start]):04x}"
-        raise Problem(400, "not_utf8", f"a text holds half a character ({half} without its other half)") from None
     except json.JSONDecodeError as error:
         raise Problem(400, "not_json", f"the body is not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:
@@ -33,6 +30,19 @@ def parsed(body: bytes, max_depth: int) -> Any:
     except ValueError as error:  # a number with thousands of digits
         raise Problem(400, "not_json", f"the body holds a number that cannot be read: {error}") from None
     return value
+
+
+def refuse_half_characters(value: Any) -> None:
+    """Nothing.
+
+    Raises:
+        Problem: 400, a text or key of the value holds half a character, as is left of an emoji that was cut in two.
+    """
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        raise Problem(400, "not_utf8", f"a text holds half a character ({half} without its other half)") from None
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

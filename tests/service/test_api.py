@@ -83,6 +83,22 @@ MALFORMED = [
     (None, 2, "the item: "),
     ({}, 2, "response is missing"),
 ]
+HALF = [
+    ({"id": "m", "response": "Rhenium melts at 3186 degrees. \ud83d"}, "m"),
+    ({"id": "m\udc00", "response": "Rhenium melts at 3186 degrees."}, "m?"),
+    ({"response": "a", "evidence": [{"\ud800": "b"}]}, 2),
+]
+
+
+@pytest.mark.parametrize(("item", "identity"), HALF)
+def test_an_emoji_that_was_cut_in_two_costs_the_other_items_nothing(
+    http: httpx.Client, item: Any, identity: Any
+) -> None:
+    body = json.dumps({"items": [GOOD, item]})
+    reply = http.post("/v1/batch", content=body, headers={"content-type": "application/json"})
+    first, second = reply.json()["results"]
+    assert (reply.status_code, first["report"]["status"]) == (200, "grounded")
+    assert (second["id"], second["error"]["code"]) == (identity, "not_utf8")
 
 
 @pytest.mark.parametrize(("item", "identity", "message"), MALFORMED)
