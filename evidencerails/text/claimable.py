@@ -336,11 +336,17 @@ _LEADS = re.compile(
     r"^(?:here|below|these|those|some|in summary|summary|key|to summari[sz]e|for example|note|e\.g|i\.e)\b"
     r"|\b(?:following|as follows|below|listed here|these|steps?|include|includes|such as|are|is|answer|summary)$"
 )
+_PURPOSE = re.compile(
+    r"(?:in order )?to(?: (?!(?:you|we|they|costs?|takes?|needs?|requires?|means)\b)[^\s,;:]+)+"
+)
+"""A purpose without a main clause: "To change your bank details:"."""
 
 
 def _is_lead_in(bare: str) -> bool:
     """True for a line that only announces what comes after its colon."""
     words = _WORD.findall(bare)
+    if _PURPOSE.fullmatch(bare) and not _FINITE.search(bare):
+        return True
     return len(words) <= 4 or (len(words) <= 20 and bool(_LEADS.search(bare)) and not re.search(r"\d", bare))
 
 

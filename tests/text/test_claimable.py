@@ -81,6 +81,9 @@ Please provide more context.
 **Summary:**
 Here is a summary of the article:
 Here are the key facts:
+To reset your Hub 6 to factory settings:
+To change your bank account before the next bill:
+In order to get a new transfer code:
 Sure, here is the answer:
 ---
 :)
@@ -110,6 +113,9 @@ The passages contradict the manual.
 The sources contradict each other about this, but the bridge opened in 1884.
 I hope it stays closed until the trial in March.
 Didn't Eiffel build the tower in 1901?
+To leave in the first 12 months costs half of the price:
+To leave you need 30 days' notice to the end of the month:
+To reset the Hub 6, hold its button for 15 seconds:
 Here are the three winners: Ann, Bob and Cy.
 The tower, built in 1999 in Berlin, has the following features:
 There is no bridge in Lyon.
