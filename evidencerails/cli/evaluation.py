@@ -191,7 +191,13 @@ def _cell(name: str, words: str) -> Text:
 
 
 def calibrate(
-    run: Path = typer.Option(..., "--run", metavar="FILE", help="The --run file that `evidencerails eval` wrote."),
+    run: Path = typer.Option(
+        ...,
+        "--run",
+        metavar="FILE",
+        help="The --run file that `evidencerails eval` wrote, or what `evidencerails store export` did, with "
+        '"hallucinated": true added where an answer is wrong.',
+    ),
     method: list[str] = typer.Option([], "--method", "-m", metavar="NAMES", help="Methods of the run. Default: all."),
     out: Path = typer.Option(Path("calibration.yml"), "--out", "-o", metavar="FILE", help="Settings to write."),
     calibrator: str = typer.Option(
@@ -204,6 +210,13 @@ def calibrate(
     ),
     target_recall: float | None = typer.Option(
         None, "--target-recall", min=0, max=1, help="Threshold by this recall instead of costs."
+    ),
+    max_false_warnings: float | None = typer.Option(
+        None,
+        "--max-false-warnings",
+        min=0,
+        max=1,
+        help="Only the threshold, by this share of right answers that may be flagged; needs no wrong ones.",
     ),
     held_out: float = typer.Option(
         0.3, "--held-out", min=0.1, max=0.9, help="Share of the documents kept for judging."
@@ -229,11 +242,12 @@ def calibrate(
     _require_libraries()
     refuse_unwritable(out, json_file, html)
     one_of("--calibrator", calibrator, ("auto", *get_args(CalibratorName)))
-    if target_precision is not None and target_recall is not None:
-        raise CliError("--target-precision and --target-recall exclude each other; give one")
+    if sum(one is not None for one in (target_precision, target_recall, max_false_warnings)) > 1:
+        raise CliError("--target-precision, --target-recall and --max-false-warnings exclude each other; give one")
     kind: Any = None if calibrator == "auto" else calibrator
     wanted = Wanted(kind=kind, false_abstention_cost=lambda1, leak_cost=lambda2, precision=target_precision,
-                    recall=target_recall, held_out=held_out, seed=seed, gate=gate)  # fmt: skip
+                    recall=target_recall, false_warnings=max_false_warnings, held_out=held_out, seed=seed,
+                    gate=gate)  # fmt: skip
     found = fit(run, names_in(method), wanted)
     write_text(out, as_yaml(found))
     if json_file is not None:
@@ -270,5 +284,5 @@ def _print_calibration(found: Calibration) -> None:
     for name, row in found.thresholds.items():
         thresholds.add_row(*(Text(cell) for cell in threshold_row(name, row["held_out"])))
     out = console()
-    for part in (quality, "", thresholds):
+    for part in (quality, "", thresholds) if found.fitted else (thresholds,):
         out.print(part)

@@ -66,19 +66,20 @@ class Fitted(NamedTuple):
     bins_after: list[dict[str, float]]
 
 
-def split(rows: Rows, held_out: float, seed: int) -> Bools:
+def split(rows: Rows, held_out: float, seed: int, *, least_wrong: int = LEAST_PER_CLASS) -> Bools:
     """True for rows of held-out documents.
 
     Raises:
-        InputError: a side would have fewer than `LEAST_PER_CLASS` rows of a label.
+        InputError: a side would have fewer than `LEAST_PER_CLASS` clean or `least_wrong` hallucinated rows.
     """
     outside = np.array([_share(group, seed) < held_out for group in rows.groups], dtype=np.bool_)
     for side, inside in (("training", ~outside), ("held-out", outside)):
         bad, good = int(rows.labels[inside].sum()), int((~rows.labels[inside]).sum())
-        if min(bad, good) < LEAST_PER_CLASS:
+        if bad < least_wrong or good < LEAST_PER_CLASS:
+            needed = "of each" if least_wrong else "clean ones"
             raise InputError(
                 f"too few rows to calibrate: {side} documents have {bad} hallucinated and {good} clean rows, at least "
-                f"{LEAST_PER_CLASS} of each are needed; evaluate more rows"
+                f"{LEAST_PER_CLASS} {needed} are needed; evaluate more rows"
             )
     return outside
 
@@ -257,8 +258,8 @@ class Threshold(NamedTuple):
     value: float
     false_abstention_rate: float
     """Share of clean rows that are flagged."""
-    leak_rate: float
-    """Share of hallucinated rows that pass."""
+    leak_rate: float | None
+    """Share of hallucinated rows that pass; None if there is no such row."""
     precision: float | None
 
 
@@ -269,7 +270,7 @@ def at(labels: Bools, scores: Floats, value: float) -> Threshold:
     return Threshold(
         float(value),
         float((flagged & ~labels).sum() / max(1, (~labels).sum())),
-        float((~flagged & labels).sum() / max(1, labels.sum())),
+        float((~flagged & labels).sum() / labels.sum()) if labels.any() else None,
         hit / int(flagged.sum()) if flagged.any() else None,
     )
 
@@ -293,14 +294,14 @@ def cheapest(labels: Bools, scores: Floats, false_abstention: float, leak: float
     if min(false_abstention, leak) < 0 or false_abstention + leak == 0:
         raise InputError(f"costs must not be negative, nor both 0; got {false_abstention:g} and {leak:g}")
     each = thresholds(labels, scores)
-    costs = np.array([false_abstention * one.false_abstention_rate + leak * one.leak_rate for one in each])
+    costs = np.array([false_abstention * one.false_abstention_rate + leak * (one.leak_rate or 0.0) for one in each])
     best = np.flatnonzero(np.isclose(costs, costs.min()))
     return each[int(best[len(best) // 2])]
 
 
 def for_recall(labels: Bools, scores: Floats, wanted: float) -> Threshold:
     """The highest threshold that still finds this share of the hallucinated rows."""
-    return [one for one in thresholds(labels, scores) if 1 - one.leak_rate >= wanted][-1]
+    return [one for one in thresholds(labels, scores) if 1 - (one.leak_rate or 0.0) >= wanted][-1]
 
 
 def for_precision(labels: Bools, scores: Floats, wanted: float) -> Threshold:
@@ -315,3 +316,9 @@ def for_precision(labels: Bools, scores: Floats, wanted: float) -> Threshold:
         best = max((one.precision or 0.0 for one in each), default=0.0)
         raise InputError(f"no threshold has a precision of {wanted:g} on the training rows; the best is {best:.3f}")
     return found
+
+
+def for_false_warnings(labels: Bools, scores: Floats, most: float) -> Threshold:
+    """The lowest threshold at which at most this share of the clean rows is flagged; the highest of all if none is."""
+    each = thresholds(labels, scores)
+    return next((one for one in each if one.false_abstention_rate <= most), each[-1])

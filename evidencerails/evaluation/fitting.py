@@ -16,6 +16,7 @@ from evidencerails import __version__
 from evidencerails.config import CHECKS
 from evidencerails.errors import InputError
 from evidencerails.evaluation.calibration import (
+    LEAST_PER_CLASS,
     Fitted,
     Rows,
     applied,
@@ -24,13 +25,15 @@ from evidencerails.evaluation.calibration import (
     ensemble_scores,
     fit_ensemble,
     fit_method,
+    for_false_warnings,
     for_precision,
     for_recall,
     split,
 )
-from evidencerails.evaluation.metrics import Floats
+from evidencerails.evaluation.metrics import Bools, Floats
 from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.runs import outcomes_in, read_header
+from evidencerails.evaluation.traffic import is_traffic, outcomes_of_traffic
 from evidencerails.settings.calibration import CalibratorName, EnsembleCalibration, MethodCalibration
 
 BY_CLAIM = ("grounding", "claims")
@@ -43,13 +46,15 @@ REPORT = "report score"
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What to fit, and how the threshold is chosen: by recall, else by precision, else by costs."""
+    """What to fit, and how the threshold is chosen: by false warnings, else by recall, by precision, by costs."""
 
     kind: CalibratorName | None = None
     false_abstention_cost: float = 1.0
     leak_cost: float = 1.0
     precision: float | None = None
     recall: float | None = None
+    false_warnings: float | None = None
+    """Share of right answers that may be flagged. Only the threshold is chosen then: no wrong answer is needed."""
     held_out: float = 0.3
     seed: int = 0
     gate: bool = False
@@ -69,15 +74,17 @@ class Calibration:
 
 
 def calibrate(run: Path, methods: Sequence[str], wanted: Wanted) -> Calibration:
-    """Fit the methods of a run; all of them if none is named.
+    """Fit the methods of a run, or of exported traffic; all of them if none is named.
 
     Raises:
         InputError: too few rows, a method the run does not have, or scores that are calibrated already.
     """
-    header = read_header(run)
+    if is_traffic(run):
+        header, found = {"dataset": run.name}, _by_method(outcomes_of_traffic(run))
+    else:
+        header, found = read_header(run), _by_method(outcomes_in(run))
     if header.get("calibrated"):
         raise InputError(f"the scores of {str(run)!r} are calibrated already; evaluate without a calibration first")
-    found = _by_method(outcomes_in(run))
     missing = [name for name in methods if name not in found]
     if missing or not found:
         raise InputError(
@@ -85,19 +92,22 @@ def calibrate(run: Path, methods: Sequence[str], wanted: Wanted) -> Calibration:
         )
     names = list(methods) or list(found)
     rows = {name: _rows(found[name]) for name in names}
-    outside = {name: split(rows[name], wanted.held_out, wanted.seed) for name in names}
-    fitted = [fit_method(name, rows[name], outside[name], wanted.kind) for name in names]
+    by_claim = [name for name in names if name in BY_CLAIM]
+    is_fitted = wanted.false_warnings is None
+    if not by_claim and not is_fitted and not wanted.gate:
+        raise InputError(f"a budget of false warnings sets the threshold of claims; {', '.join(names)} has none")
+    outside = {name: _split(rows[name], wanted) for name in names}
+    fitted = [fit_method(name, rows[name], outside[name], wanted.kind) for name in names if is_fitted]
     kept = {one.name: one.settings for one in fitted if isinstance(one.settings, MethodCalibration)}
-    if len(names) > 1:
+    if len(names) > 1 and is_fitted:
         common = _together(names, found, kept)
         if common is None:
             raise InputError("no row was verified by all methods; calibrate them one by one with --method")
         fitted.append(fit_ensemble(names, common, split(common, wanted.held_out, wanted.seed), wanted.seed))
     ensemble = next((one.settings for one in fitted if isinstance(one.settings, EnsembleCalibration)), None)
-    settings = _settings(fitted, header, len(rows[names[0]].labels))
+    settings = _settings(fitted, header, len(rows[names[0]].labels)) if is_fitted else {}
 
     judged = {name: one._replace(scores=_calibrated(one.scores, kept.get(name))) for name, one in rows.items()}
-    by_claim = [name for name in names if name in BY_CLAIM]
     judged |= {f"{name}, worst claim": _worst_claims(found[name]) for name in by_claim}
     report = _report_rows(names, found, kept, ensemble)
     if report is not None:
@@ -180,11 +190,18 @@ def _report_rows(
     return rows._replace(scores=ensemble_scores(ensemble, wanted, rows.scores) if ensemble else rows.scores.max(axis=1))
 
 
+def _split(rows: Rows, wanted: Wanted) -> Bools:
+    least_wrong = LEAST_PER_CLASS if wanted.false_warnings is None else 0
+    return split(rows, wanted.held_out, wanted.seed, least_wrong=least_wrong)
+
+
 def _threshold(rows: Rows, wanted: Wanted) -> dict[str, Any]:
     """The threshold chosen on the training documents, and what it does on the held-out ones."""
-    outside = split(rows, wanted.held_out, wanted.seed)
+    outside = _split(rows, wanted)
     labels, scores = rows.labels[~outside], rows.scores[~outside]
-    if wanted.recall is not None:
+    if wanted.false_warnings is not None:
+        chosen = for_false_warnings(labels, scores, wanted.false_warnings)
+    elif wanted.recall is not None:
         chosen = for_recall(labels, scores, wanted.recall)
     elif wanted.precision is not None:
         chosen = for_precision(labels, scores, wanted.precision)

@@ -336,9 +336,7 @@ _LEADS = re.compile(
     r"^(?:here|below|these|those|some|in summary|summary|key|to summari[sz]e|for example|note|e\.g|i\.e)\b"
     r"|\b(?:following|as follows|below|listed here|these|steps?|include|includes|such as|are|is|answer|summary)$"
 )
-_PURPOSE = re.compile(
-    r"(?:in order )?to(?: (?!(?:you|we|they|costs?|takes?|needs?|requires?|means)\b)[^\s,;:]+)+"
-)
+_PURPOSE = re.compile(r"(?:in order )?to(?: (?!(?:you|we|they|costs?|takes?|needs?|requires?|means)\b)[^\s,;:]+)+")
 """A purpose without a main clause: "To change your bank details:"."""
 
 

@@ -226,11 +226,92 @@ def test_a_gate_needs_a_check(evidencerails: Run, tmp_path: Path) -> None:
     assert done.code == 2 and "only measures" in done.err
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A report as `store export` writes it."""
+    import io
+
+    from evidencerails.operations.store import queries
+    from evidencerails.operations.store.export import export
+
+    url = f"sqlite:///{tmp_path_factory.mktemp('store') / 'traffic.db'}"
+    guard = Guard({"store": {"url": url}, "checks": ["grounding"]})
+    guard.check_sync("The bridge opened in 1950.", evidence="The bridge opened in 1850.", prompt="When did it open?")
+    assert guard.store is not None
+    guard.store.flush()
+    written = io.StringIO()
+    export(queries.each(guard.store.engine), written, "jsonl")
+    guard.close()
+    row: dict[str, Any] = json.loads(written.getvalue())
+    return row
+
+
+def a_day(file: Path, exported: dict[str, Any], wrong: int = 4) -> Path:
+    """100 right answers with scores .00 to .99 and some wrong ones with .90, each to a question of its own."""
+    rows = []
+    for number, score in enumerate([*(place / 100 for place in range(100)), *[0.9] * wrong]):
+        row = json.loads(json.dumps(exported)) | {"id": str(number), "question": f"Question {number}?"}
+        row["report"]["claims"][0]["score"] = row["report"]["checks"]["grounding"]["score"] = score
+        rows.append(row | ({"hallucinated": True} if number >= 100 else {}))
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3])
+def test_a_budget_of_false_warnings_sets_the_threshold_on_the_apps_own_traffic(
+    evidencerails: Run, tmp_path: Path, exported: dict[str, Any], share: float
+) -> None:
+    """Answers that nobody marked count as right, and no wrong one is needed."""
+    out, told = tmp_path / "c.yml", tmp_path / "c.json"
+    for wrong in (0, 4):
+        day = a_day(tmp_path / "day.jsonl", exported, wrong)
+        done = evidencerails("calibrate", "--run", day, "--out", out, "--json", told, "--max-false-warnings", share)
+        assert done.code == 0, done.err
+        threshold = json.loads(told.read_text())["thresholds"]["grounding, worst claim"]
+        limit = yaml.safe_load(out.read_text())["evidencerails"]["grounding"]["max_unsupported_score"]
+        assert limit == pytest.approx(1 - share, abs=0.06)
+        assert threshold["training"]["false_abstention_rate"] <= share
+        assert (threshold["held_out"]["leak_rate"] is None) == (wrong == 0)
+        assert "calibration" not in yaml.safe_load(out.read_text())["evidencerails"]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"hallucinated": "yes"}, "hallucinated: 'yes'"),
+        ({"report": {"checks": {}}}, "day.jsonl:3: not an exported report (KeyError('claims'))"),
+        ({"report": None}, "not an exported report"),
+    ],
+)
+def test_a_bad_line_of_traffic_is_named(
+    evidencerails: Run, tmp_path: Path, exported: dict[str, Any], change: dict[str, Any], told: str
+) -> None:
+    day = a_day(tmp_path / "day.jsonl", exported)
+    lines = day.read_text().splitlines()
+    lines[2] = json.dumps(json.loads(lines[2]) | change)
+    day.write_text("\n".join(lines))
+    done = evidencerails("calibrate", "--run", day, "--out", tmp_path / "c.yml", "--max-false-warnings", 0.1)
+    assert done.code == 2 and told in done.err and "store export" in done.err
+
+
+def test_calibrated_traffic_is_refused(evidencerails: Run, tmp_path: Path, exported: dict[str, Any]) -> None:
+    exported = json.loads(json.dumps(exported))
+    exported["report"]["checks"]["grounding"]["details"]["raw_score"] = 0.5
+    day = a_day(tmp_path / "day.jsonl", exported)
+    done = evidencerails("calibrate", "--run", day, "--out", tmp_path / "c.yml", "--max-false-warnings", 0.1)
+    assert done.code == 2 and "calibrated already" in done.err
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
         (("--calibrator", "beta"), "expected one of auto, temperature, platt, isotonic"),
         (("--target-precision", "0.9", "--target-recall", "0.9"), "exclude each other"),
+        (("--target-recall", "0.9", "--max-false-warnings", "0.1"), "exclude each other"),
+        (
+            ("--method", "consistency", "--max-false-warnings", "0.1"),
+            "sets the threshold of claims; consistency has none",
+        ),
         (("--method", "judge"), "has no outcome of judge; it has grounding, consistency"),
     ],
 )

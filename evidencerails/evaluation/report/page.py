@@ -170,6 +170,5 @@ def _reliability(fitted: Fitted) -> Markup:
 
 def threshold_row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
     """A threshold in words: value, false abstention rate, leak rate, precision."""
-    precision = "-" if found["precision"] is None else f"{found['precision']:.3f}"
-    rates = (f"{found['value']:.4f}", f"{found['false_abstention_rate']:.3f}", f"{found['leak_rate']:.3f}")
-    return (name, *rates, precision)
+    rates = (found[column] for column in ("false_abstention_rate", "leak_rate", "precision"))
+    return (name, f"{found['value']:.4f}", *("-" if rate is None else f"{rate:.3f}" for rate in rates))
