@@ -19,10 +19,7 @@ from evidencerails.text.visible import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-SOURCE = (
-    "Items can be returned within 30 days of delivery. Refunds are paid to the original payment method within 5 "
-    "business days. Return shipping is free in Germany and France."
-)
+DATA = Path(__file__).with_name("demo.yml")
 CONFIGS = ("grounded_rag", "strict")
 
 
@@ -33,42 +30,26 @@ class Scene(NamedTuple):
     config: str
     question: str
     answer: str
-    evidence: str = SOURCE
+    articles: tuple[str, ...]
+    """Names of those that were retrieved."""
+    evidence: str
+    """Their texts."""
 
 
-SCENES = (
-    Scene(
-        "An answer that its source supports",
-        "grounded_rag",
-        "How long do I have to return an item?",
-        "You can return items within 30 days of delivery.",
-    ),
-    Scene(
-        "An answer that contradicts its source",
-        "grounded_rag",
-        "How fast is the refund?",
-        "Refunds are paid to the original payment method within 20 business days.",
-    ),
-    Scene(
-        "An answer that says more than its source",
-        "grounded_rag",
-        "Who pays for return shipping?",
-        "Return shipping is free in Germany and France. Every customer also receives a voucher of 10 euros.",
-    ),
-    Scene(
-        "A strict app, which raises an exception for its caller to handle",
-        "strict",
-        "Can I still return what was delivered ten weeks ago?",
-        "Yes, items can be returned within 90 days of delivery.",
-    ),
-    Scene(
-        "An answer without any source: it cannot be verified, and it says so",
-        "grounded_rag",
-        "Do you have a shop in Oslo?",
-        "Our shop in Oslo opened in 2019.",
-        evidence="",
-    ),
-)
+def scenes() -> list[Scene]:
+    """The conversation: a part of `examples/support_bot`."""
+    import yaml
+
+    data = yaml.safe_load(DATA.read_text(encoding="utf-8"))
+    return [
+        Scene(
+            **{name: turn[name] for name in ("title", "config", "question")},
+            answer=turn["answer"].strip(),
+            articles=tuple(turn["articles"]),
+            evidence="\n".join(data["articles"][name] for name in turn["articles"]),
+        )
+        for turn in data["turns"]
+    ]
 
 
 def demo(
@@ -112,6 +93,7 @@ class Played(NamedTuple):
 def _plain(turn: Played) -> dict[str, Any]:
     return {
         "question": turn.scene.question,
+        "articles": turn.scene.articles,
         "model": turn.scene.answer,
         "user_sees": turn.shown,
         "reports": [report.plain() for report in turn.reports],
@@ -127,7 +109,7 @@ async def _play() -> list[Played]:
     with ReplayServer() as server:
         apps = {name: _app(name, server.base_url) for name in CONFIGS}
         turns = []
-        for scene in SCENES:
+        for scene in scenes():
             server.say(scene.answer)
             app = apps[scene.config]
             with recorded(app) as reports:
@@ -163,7 +145,7 @@ def _show(out: Console, number: int, turn: Played) -> None:
 
     out.print(Rule(Text(f"{number}. {turn.scene.title}"), align="left"))
     _line(out, "user", turn.scene.question)
-    _line(out, "source", turn.scene.evidence or "(none)")
+    _line(out, "sources", _listed(turn.scene))
     _line(out, "model", turn.scene.answer)
     for report in turn.reports:
         reason = f": {report.reason}" if report.status == "unverified" else ""
@@ -173,6 +155,11 @@ def _show(out: Console, number: int, turn: Played) -> None:
     is_exception = turn.shown["role"] == "exception"
     _line(out, "user sees", f"exception {content['type']}: {content['message']}" if is_exception else str(content))
     out.print()
+
+
+def _listed(scene: Scene) -> str:
+    words = len(scene.evidence.split())
+    return f"{', '.join(f'{name}.md' for name in scene.articles)} ({words} words)" if scene.articles else "(none)"
 
 
 def _line(out: Console, who: str, text: str) -> None:

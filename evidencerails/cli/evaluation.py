@@ -255,6 +255,10 @@ def calibrate(
     if html is not None:
         write_text(html, calibration_page(found))
     _print_calibration(found)
+    if max_false_warnings is not None:
+        say(f"{found.rows} answers, {found.hallucinated_rows} of them marked hallucinated; the others count as right")
+        say(f"wrote {out}; what is in it goes under custom_data: in the app's config.yml")
+        return 0
     say(f"wrote {out}; see what it changes with: evidencerails eval --config {out} ...")
     return 0
 

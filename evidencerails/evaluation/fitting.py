@@ -70,6 +70,7 @@ class Calibration:
     thresholds: dict[str, dict[str, Any]]
     """By method: what was chosen on training documents, and what it does on held-out ones."""
     rows: int
+    hallucinated_rows: int
     held_out_rows: int
 
 
@@ -108,9 +109,10 @@ def calibrate(run: Path, methods: Sequence[str], wanted: Wanted) -> Calibration:
     settings = _settings(fitted, header, len(rows[names[0]].labels)) if is_fitted else {}
 
     judged = {name: one._replace(scores=_calibrated(one.scores, kept.get(name))) for name, one in rows.items()}
+    judged = judged if is_fitted else {}
     judged |= {f"{name}, worst claim": _worst_claims(found[name]) for name in by_claim}
     report = _report_rows(names, found, kept, ensemble)
-    if report is not None:
+    if report is not None and (is_fitted or wanted.gate):
         judged[REPORT] = report
     elif wanted.gate:
         raise InputError("--gate limits the score of reports, which comes from checks; the run has only measures")
@@ -127,6 +129,7 @@ def calibrate(run: Path, methods: Sequence[str], wanted: Wanted) -> Calibration:
         settings=settings,
         thresholds=chosen,
         rows=len(rows[first].labels),
+        hallucinated_rows=int(rows[first].labels.sum()),
         held_out_rows=int(outside[first].sum()),
     )
 

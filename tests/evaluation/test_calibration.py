@@ -267,7 +267,9 @@ def test_a_budget_of_false_warnings_sets_the_threshold_on_the_apps_own_traffic(
         day = a_day(tmp_path / "day.jsonl", exported, wrong)
         done = evidencerails("calibrate", "--run", day, "--out", out, "--json", told, "--max-false-warnings", share)
         assert done.code == 0, done.err
-        threshold = json.loads(told.read_text())["thresholds"]["grounding, worst claim"]
+        assert f"{100 + wrong} answers, {wrong} of them marked hallucinated; the others count as right" in done.err
+        ((name, threshold),) = json.loads(told.read_text())["thresholds"].items()
+        assert name == "grounding, worst claim"
         limit = yaml.safe_load(out.read_text())["evidencerails"]["grounding"]["max_unsupported_score"]
         assert limit == pytest.approx(1 - share, abs=0.06)
         assert threshold["training"]["false_abstention_rate"] <= share
