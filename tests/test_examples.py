@@ -121,6 +121,14 @@ hallucinated: 4 July 2026 is a Sunday.
 hallucinated: Anna is taller than Ben. Ben is taller than Cleo. Cleo is taller than Anna.
   ordering: against what the answer says before (anna above ben, ben above cleo), on one scale: height
 """,
+    "wikidata_source.py": """\
+grounded: Lions (*Panthera leo*) live in prides.
+  Panthera leo: verified, found in 'wikidata'
+hallucinated: The ghost cat of the Pamirs (*Panthera nivalis*) was first described in 1903.
+  Panthera nivalis: refuted, no record in 'wikidata'
+unverified: House cats (*Felis catus*) sleep for 12 hours a day.
+  Felis catus: unverifiable, wikidata: bad_status: 429
+""",
     "langchain_chain.py": """\
 How long is it?    The Halden bridge is 412 metres long.
 When did it open?  I don't know the answer to that.

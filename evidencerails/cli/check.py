@@ -10,7 +10,15 @@ import typer
 
 from evidencerails.cli.check_input import exchange_of
 from evidencerails.cli.check_settings import settings_of
-from evidencerails.cli.common import CONFIG, EXIT_BY_STATUS, CliError, folder_of, refuse_unwritable, write_text
+from evidencerails.cli.common import (
+    CONFIG,
+    EXIT_BY_STATUS,
+    CliError,
+    folder_of,
+    names_in,
+    refuse_unwritable,
+    write_text,
+)
 from evidencerails.cli.terminal import console, say
 
 if TYPE_CHECKING:
@@ -99,6 +107,8 @@ def check(
     Exit code: 0 grounded, 1 hallucinated, 3 could not be verified, 2 wrong usage. The report goes to standard output,
     the reason to standard error.
     """
+    from evidencerails.config import CHECKS
+
     exchange = exchange_of(response, response_file, chat=chat, evidence_files=evidence, evidence_texts=evidence_text,
                            prompt=prompt, samples=sample, samples_file=samples_file, schema=schema,
                            tool_calls=tool_calls, tools=tools)  # fmt: skip
@@ -109,7 +119,7 @@ def check(
             "--debug-claims shows what the check 'claims' does, which is not among the checks: --method claims"
         )
     report = _checked(settings, folder_of(config), exchange)
-    by_method = bool(methods or cascade or settings.scoring.measures)
+    by_method = cascade or bool(settings.scoring.measures) or not {*CHECKS}.issuperset(names_in(methods))
     _show(report, exchange, settings, as_json=as_json, html=html, debug_claims=debug_claims, by_method=by_method)
     return EXIT_BY_STATUS[report.status]
 

@@ -61,8 +61,8 @@ class SourceSettings(Section):
     table: str | None = None
     """Table of `sqlalchemy`; a full-text table of SQLite (FTS5) is searched as one."""
     field: str | None = None
-    """Column or key that holds the values; in `http`, the key of a match. Unset: the first column, the whole line of
-    `jsonl`, the whole match."""
+    """Column or key that holds the values; in `http`, the dotted path to it in a match. Unset: the first column, the
+    whole line of `jsonl`, the whole match."""
     fields: dict[str, str] = Field(default_factory=dict)
     """Columns for the parts of an entity, such as `{author: authors, year: year, title: title}` for papers."""
     url: SecretStr | None = None

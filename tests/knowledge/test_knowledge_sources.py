@@ -17,6 +17,7 @@ from stub import Received, Stub, serving
 
 from evidencerails.checks.knowledge.base import Answer, KnowledgeSource, Lookup, folded
 from evidencerails.checks.knowledge.functions import TextSource
+from evidencerails.checks.knowledge.http import USER_AGENT
 from evidencerails.checks.knowledge.sources import make_source
 from evidencerails.errors import KnowledgeError, SettingsError
 from evidencerails.settings.addresses import AddressError
@@ -349,6 +350,20 @@ def test_an_endpoint_answers_by_what_it_gives() -> None:
             with pytest.raises(KnowledgeError, match=r"bad_status|bad_answer"):
                 ask(source, value(no_answer))
         assert found(http(url + "/u?q={value}", results="hits", missing_status=[404]), value("e5")) is False
+
+
+def test_the_values_of_matches_may_lie_deeper_and_the_program_says_who_it_is() -> None:
+    """Wikidata's search says under `match.text` what it found, which may be an alias of the label."""
+    matches = [{"label": "lion", "match": {"text": "Panthera leo"}}, {"label": "lion", "match": {}}]
+    answers = {"/u?q=a1": (200, json.dumps({"search": matches[:1]})), "/u?q=b2": (200, json.dumps({"search": matches}))}
+    with endpoint(answers) as (url, asked):
+        source = http(url + "/u?q={value}", results="search", field="match.text")
+        assert ask(source, value("a1")) == Answer(False)
+        answers["/u?q=Panthera%20leo"] = answers["/u?q=a1"]
+        assert found(source, value("Panthera leo")) is True
+        with pytest.raises(KnowledgeError, match=r"a match has no 'match\.text'"):
+            ask(source, value("b2"))
+        assert {request.headers["User-Agent"] for request in asked.requests} == {USER_AGENT}
 
 
 def test_redirects_are_not_followed() -> None:

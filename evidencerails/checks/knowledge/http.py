@@ -12,6 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from evidencerails import __version__
 from evidencerails.checks.knowledge.base import Answer, Lookup, SettingsSource, folded, nearest_of, plain, same, shown
 from evidencerails.errors import KnowledgeError, SettingsError
 from evidencerails.settings.addresses import checked_target, is_public
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import ssl
 
 MAX_ANSWER_BYTES = 1_000_000
+USER_AGENT = f"evidencerails/{__version__}"
+"""Public services such as Wikidata refuse programs that do not say who they are."""
 
 
 class HttpSource(SettingsSource):
@@ -39,7 +42,7 @@ class HttpSource(SettingsSource):
         super().__init__(name, settings)
         self._tls: ssl.SSLContext | None = None
         self._lock = threading.Lock()
-        self._headers = {"Accept": "application/json", **_authorization(name, settings)}
+        self._headers = {"Accept": "application/json", "User-Agent": USER_AGENT, **_authorization(name, settings)}
         self._check_address()
 
     def _check_address(self) -> None:
@@ -88,25 +91,24 @@ class HttpSource(SettingsSource):
             return response.status_code, body
 
     def _read(self, data: Any, lookup: Lookup) -> Answer:
-        for key in (self._settings.results or "").split("."):
-            if key:
-                if not isinstance(data, dict) or key not in data:
-                    raise KnowledgeError(f"bad_answer: it has no {self._settings.results!r}")
-                data = data[key]
+        if self._settings.results:
+            data = _inside(data, self._settings.results, "it")
         matches = data if isinstance(data, list) else [data] if data else []
         if self._settings.field is None:
             return Answer(bool(matches), shown(matches[0]) if matches and not isinstance(matches[0], bool) else "")
-        values = [_value_of(match, self._settings.field) for match in matches]
+        values = [plain(_inside(match, self._settings.field, "a match")) for match in matches]
         place = next((n for n, value in enumerate(values) if same(value, lookup)), None)
         if place is None:
             return Answer(False, near=nearest_of(lookup.text, (value for value in values if folded(value))))
         return Answer(True, shown(matches[place]))
 
 
-def _value_of(match: Any, field: str) -> str:
-    if not isinstance(match, dict) or field not in match:
-        raise KnowledgeError(f"bad_answer: a match has no {field!r}")
-    return plain(match[field])
+def _inside(data: Any, path: str, what: str) -> Any:
+    for key in path.split("."):
+        if not isinstance(data, dict) or key not in data:
+            raise KnowledgeError(f"bad_answer: {what} has no {path!r}")
+        data = data[key]
+    return data
 
 
 def _parsed(body: bytes) -> Any:
