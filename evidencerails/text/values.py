@@ -92,7 +92,7 @@ _QUANTITY = re.compile(
     rf"voters)))"
     rf"|(?:(?P<currency>[$£€¥]|(?:US|A|C|HK|NZ)\$)\s?)?(?P<digits>(?<![\w.])(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?)"
     rf"(?:[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|dozen|lakh|crore|mn|bn|tn|[mkb](?=[\s.,;)]|$))\b)?"
-    rf"|\b(?P<words>(?:a\s)?(?:dozen|hundred|thousand|million|billion)\b|{_WORD_NUMBER}\b(?:[\s-](?:dozen|"
+    rf"|\b(?P<words>(?:(?:half\s)?a\s)?(?:dozen|hundred|thousand|million|billion)\b|{_WORD_NUMBER}\b(?:[\s-](?:dozen|"
     rf"trillion)\b)?)"
     rf"|\b(?P<times>twice|thrice)\b|\b(?P<pair>couple|pair)\sof\b",
     re.IGNORECASE,
@@ -100,7 +100,7 @@ _QUANTITY = re.compile(
 _FRACTION = re.compile(
     r"\b(?:(?P<top>an?|one|two|three|four|five|\d)[\s-])?(?P<bottom>half|third|quarter|fifth|sixth|tenth)s?\s(?:of\b|"
     r"as\b|the\b)"
-    r"|\b(?P<half>half|halves)\b",
+    r"|\b(?P<half>half|halves)\b(?!\sa\s(?:dozen|hundred|thousand|million|billion)\b)",
     re.IGNORECASE,
 )
 _MIXED = re.compile(
@@ -161,6 +161,7 @@ _NO_PLURALS = frozenset(
     """is was has as its his this us times does yes""".split()  # noqa: SIM905
 )
 _UNIT_AFTER = re.compile(r"[\s-]?(°?[a-zA-Z][a-zA-Z/]*|°)")
+_SCALE_OF_DEGREES = re.compile(r"\s(celsius|fahrenheit|centigrade|[CF](?![\w.]\w))\b", re.IGNORECASE)
 _ABOUT = re.compile(
     r"(?:about|around|roughly|approximately|approx\.?|nearly|almost|over|more than|at least|under|less than|up to|some|"
     r"circa|an estimated|close to|fewer than|just)\s(?:a\s)?[$£€]?$",
@@ -267,7 +268,7 @@ def _word_value(words: str) -> float:
             group = (group or 1.0) * _SCALE[word]
         elif word in _SCALE:
             total, group = total + (group or 1.0) * _SCALE[word], 0.0
-    return total + group
+    return (total + group) * (0.5 if words.startswith("half ") else 1.0)
 
 
 def _with_unit(text: str, value: float, currency: str | None, about: bool, start: int, end: int) -> Quantity:
@@ -280,6 +281,9 @@ def _with_unit(text: str, value: float, currency: str | None, about: bool, start
     word = after[1].lower() if after else ""
     if word in _CURRENCIES:
         return Quantity("money", value, _CURRENCIES[word], about, start, after.end() if after else end)
+    if word in ("degree", "degrees") and after and (scale := _SCALE_OF_DEGREES.match(text, after.end())):
+        name = "celsius" if scale[1][0] in "cC" else "fahrenheit"
+        return Quantity("measure", value, name, about, start, scale.end())
     if word in _UNITS and (len(word) > 1 or word in "°gmlsw"):
         return Quantity("measure", value, _UNITS[word], about, start, after.end() if after else end)
     is_plural = word.endswith("s") and not word.endswith("ss") and word not in _NO_PLURALS

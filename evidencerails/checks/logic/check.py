@@ -14,6 +14,7 @@ from evidencerails.checks.base import CheckContext
 from evidencerails.checks.logic.dates import dates_and_times
 from evidencerails.checks.logic.formulas import formulas
 from evidencerails.checks.logic.orderings import contradictory_orderings
+from evidencerails.checks.logic.quantities import quantity_relations
 from evidencerails.checks.logic.reasoning import (
     Audit,
     Step,
@@ -88,7 +89,7 @@ def computed_statements(response: str, settings: LogicSettings) -> list[Statemen
     found: list[Statement] = []
     if settings.arithmetic:
         text = masked(response[:MAX_CHARACTERS])
-        found += [*formulas(text), *sums_in_words(text)]
+        found += [*formulas(text), *sums_in_words(text), *quantity_relations(text)]
     if settings.dates or settings.orderings:
         dated = masked(response[:MAX_CHARACTERS], keeps_dates=True)
         found += dates_and_times(dated) if settings.dates else ()

@@ -79,6 +79,8 @@ _Judged = tuple[Kind, bool, str] | None
 def _days_between(match: re.Match[str]) -> _Judged:
     one, two, count = read_date(match["one"]), read_date(match["two"]), read_count(match["count"])
     unit = match["unit"].lower().rstrip("s")
+    if unit not in ("day", "week", "month", "year"):
+        return None
     right: set[int] = set()
     for year in _years_meant(one, two):
         first, second = one.at(year), two.at(year)
@@ -165,9 +167,10 @@ def _years_between(match: re.Match[str]) -> _Judged:
     count, years = read_count(match["count"]), int(match["two"]) - int(match["one"])
     if count is None or years < 0:
         return None
-    size = {"y": 1, "d": 10, "c": 100}[match["unit"][0].lower()]
-    has_lasted = re.search(r"last| of", match["verb"], re.IGNORECASE) is not None
-    is_right = abs(count * size - years) < size + has_lasted
+    size = {"year": 1, "decade": 10, "century": 100}.get(re.sub(r"ies$", "y", match["unit"].lower()).rstrip("s"))
+    if size is None:
+        return None
+    is_right = abs(count * size - years) < size + (match["lasts"] is not None)
     return "date", is_right, f"computed: {years} years, not {count * size}"
 
 
@@ -186,10 +189,11 @@ def _month_length(match: re.Match[str]) -> _Judged:
 
 
 def _time_between(match: re.Match[str]) -> _Judged:
-    one, two = _minutes(match["one"]), _minutes(match["two"])
-    if one is None or two is None:
+    one, two, size = _minutes(match["one"]), _minutes(match["two"]), {"h": 60, "m": 1}.get(match["unit"][0].lower())
+    count = read_count(match["count"]) if "." not in match["count"] else float(match["count"])
+    if one is None or two is None or size is None or count is None or "month" in match["unit"].lower():
         return None
-    stated = round(float(match["count"]) * (60 if match["unit"].lower().startswith("hour") else 1))
+    stated = round(count * size)
     has_half_of_day = "m" in (match["one"] + match["two"]).lower()
     right = {(two - one) % 1440} | (set() if has_half_of_day else {(two - one) % 720})
     hours, minutes = divmod((two - one) % 1440, 60)
@@ -213,6 +217,16 @@ _IS = (
     r"\s*,?\s*(?:is|are|was|were|=|equals|makes|gives|comes to|that is|that's|which is|there (?:are|were)|spans|covers)"
     r"\s*(?:exactly|only|just|also|a (?:period|span|total|gap) of)?\s*"
 )
+_UNIT = (
+    r"(?P<unit>hours?|minutes?|days?|weeks?|months?|years?|decades?|centur(?:y|ies))\b"
+    r"(?!\s+(?:to|of|before|after|later|ago)\b)"
+)
+_LASTS = (
+    r"\s*\)?,?\s*(?:and\s+|which\s+|it\s+)?(?:lasting|lasted|took|i\.e\.,?|a\s+(?:period|span|gap|difference|total)\s+of)\s+"
+    r"(?:exactly\s+|for\s+)?"
+    rf"|\s*,\s*(?=(?:\d{{1,6}}|{IN_WORDS})\s+[a-z]+\s*(?:[.;)]|$|in\s+(?:all|total)|altogether))"
+)
+"""What leads from a beginning and an end to the time between; the last: an apposition that ends the clause."""
 _ON = rf"(?:(?:{_WEEKDAY}),?\s+)?"
 _GAP = r"[^.!?\n]{0,80}?"
 _THEN = rf"(?P<then>{_DATE}|{_YEAR}\b)"
@@ -227,8 +241,7 @@ _FACTS: tuple[tuple[Callable[[re.Match[str]], _Judged], str], ...] = (
     (
         _days_between,
         rf"\b(?:from|between)\s+{_ON}(?P<one>{_DATE})\s*,?\s*(?:to|until|till|and|through|–|-)\s*{_ON}(?P<two>{_DATE})"
-        rf"(?:{_IS}|\s*\((?:that is\s+)?|\s*,\s*(?:a (?:period|span|gap|difference|total) of\s+)){_COUNT}"
-        r"\s+(?P<unit>days?|weeks?|months?|years?)\b",
+        rf"(?:{_IS}|\s*\((?:that is\s+)?|{_LASTS}){_COUNT}\s+{_UNIT}",
     ),
     (
         _days_between,
@@ -267,10 +280,13 @@ _FACTS: tuple[tuple[Callable[[re.Match[str]], _Judged], str], ...] = (
     ),
     (
         _years_between,
-        rf"\b(?P<from>from\s+|between\s+)?(?P<one>{_YEAR})\s*(?:to|until|till|and|–|-)\s*(?P<two>{_YEAR})"
-        r"(?P<verb>\s*,?\s*(?:and\s+)?(?:lasting|(?:which\s+)?lasted|a\s+(?:period|span|total)\s+of)\s+"
-        rf"(?:exactly\s+|for\s+)?|(?(from)(?:{_IS}|\s*\()|(?!))){_COUNT}"
-        r"\s+(?P<unit>years?|decades?|centur(?:y|ies))\b",
+        rf"\b(?P<from>from\s+|between\s+)?(?P<one>{_YEAR})\s*(?:to|until|till|–|-|(?(from)and|(?!)))\s*"
+        rf"(?P<two>{_YEAR})(?:(?P<lasts>{_LASTS})|(?(from)(?:{_IS}|\s*\()|(?!))){_COUNT}\s+{_UNIT}",
+    ),
+    (
+        _years_between,
+        rf"\b(?P<lasts>for|lasted|lasting|took)\s+{_COUNT}\s+{_UNIT},?\s*\(?(?:[a-z]+\s+)?from\s+(?P<one>{_YEAR})\s*"
+        rf"(?:to|until|till|–|-)\s*(?P<two>{_YEAR})(?=\s*(?:[.;)]|$|,\s*(?!and|from|then|again)))",
     ),
     (
         _leap_year,
@@ -284,8 +300,8 @@ _FACTS: tuple[tuple[Callable[[re.Match[str]], _Judged], str], ...] = (
     (_month_length, rf"\bthere are\s+(?:only\s+)?(?P<days>\d{{1,2}})\s+days\s+in\s+(?P<month>{'|'.join(MONTHS)})\b"),
     (
         _time_between,
-        rf"\b(?:from|between)\s+(?P<one>{_CLOCK})\s*(?:to|until|and|–|-)\s*(?P<two>{_CLOCK}){_IS}"
-        r"(?P<count>\d+(?:\.\d+)?)\s+(?P<unit>hours?|minutes?)\b(?:\s+and\s+(?P<more>\d{1,2})\s+minutes?)?",
+        rf"\b(?:from|between)\s+(?P<one>{_CLOCK})\s*(?:to|until|and|–|-)\s*(?P<two>{_CLOCK})(?:{_IS}|{_LASTS})"
+        rf"(?P<count>\d+(?:\.\d+)?|{IN_WORDS})\s+{_UNIT}(?:\s+and\s+(?P<more>\d{{1,2}})\s+minutes?)?",
     ),
 )
 _PATTERNS = [(judge, re.compile(pattern, re.IGNORECASE)) for judge, pattern in _FACTS]

@@ -225,7 +225,7 @@ def sums_in_words(text: str) -> Iterator[Statement]:
             if trigger.search(text, start, end):
                 for form in forms:
                     yield from form.statements(text, start, end)
-    for found in (_properties, _comparisons, _multiples, _totals):
+    for found in (_properties, _comparisons):
         yield from (statement for statement in found(text) if is_asserted(text, statement.start, statement.end))
 
 
@@ -250,26 +250,6 @@ _NO_PLAIN_NUMBER = re.compile(
     re.IGNORECASE,
 )
 """Words before a number that make it a version, or part of a sum."""
-_MULTIPLES = {"double": Fraction(2), "triple": Fraction(3), "quadruple": Fraction(4), "halve": Fraction(1, 2)}
-_MULTIPLE = "|".join(_MULTIPLES)
-_FROM_TO = rf"from\s+{_A}(?:\s+in\s+\d{{4}})?\s+to\s+{_B}(?:\s+in\s+\d{{4}})?"
-_MULTIPLIED = (
-    re.compile(rf"\b(?P<verb>{_MULTIPLE})d\b,?\s+(?:[a-z]+\s+)?{_FROM_TO}", re.IGNORECASE),
-    re.compile(
-        rf"\b{_FROM_TO},?\s+(?:so\s+it\s+(?:has\s+)?|(?:it\s+)?has\s+|having\s+|which\s+means\s+(?:that\s+)?it\s+)?"
-        rf"(?P<verb>{_MULTIPLE})d\b",
-        re.IGNORECASE,
-    ),
-)
-_MAGNITUDE = re.compile(r"\b(?:thousand|million|billion|trillion)\b", re.IGNORECASE)
-_IN_ALL = re.compile(
-    r"(?<![\w,.$£€%-])(?P<parts>\d{1,6}\s+[a-z]{3,15}(?:,\s+\d{1,6}\s+[a-z]{3,15}){0,4},?\s+and\s+\d{1,6}\s+[a-z]{3,15}),"
-    r"\s+(?:or\s+|for\s+)?(?:a\s+total\s+of\s+(?P<total>\d{1,7})|(?P<total_>\d{1,7})(?:\s+[a-z]{3,15})?\s+"
-    r"(?:in\s+(?:all|total)|altogether))\b"
-)
-_INEXACT = re.compile(
-    r"\b(?:more than|less than|nearly|almost|about|around|roughly|approximately|over|at least)\b", re.IGNORECASE
-)
 
 
 def _properties(text: str) -> Iterator[Statement]:
@@ -296,24 +276,3 @@ def _comparisons(text: str) -> Iterator[Statement]:
             is_right = any(gap < 0 if word in ("less", "smaller", "lower") else gap > 0 for gap in gaps)
             reason = f"computed: {match['a']} is not {word} than {match['b']}"
             yield Statement("number_property", *match.span(), is_right, reason)
-
-
-def _multiples(text: str) -> Iterator[Statement]:
-    """ "doubled from 40 to 80", "went from 10 to 30, so it tripled"."""
-    for pattern in _MULTIPLIED:
-        for match in pattern.finditer(text):
-            one, two = number_of(match["a"], "point"), number_of(match["b"], "point")
-            if one is None or two is None or not one.value or (_MAGNITUDE.search(match["b"]) and one.unit == 1):
-                continue  # "from 10 to 20 million"
-            ratio, stated = two.value / one.value, _MULTIPLES[match["verb"].lower()]
-            if not _INEXACT.search(text[max(0, match.start("verb") - 24) : match.start("verb")]):
-                reason = f"computed: {formatted(ratio)} times as much"
-                yield Statement("arithmetic", *match.span(), abs(ratio / stated - 1) <= Fraction(1, 10), reason)
-
-
-def _totals(text: str) -> Iterator[Statement]:
-    """ "40 men and 25 women, 65 people in all"."""
-    for match in _IN_ALL.finditer(text):
-        total, computed = int(match["total"] or match["total_"]), sum(map(int, re.findall(r"\d+", match["parts"])))
-        if not _INEXACT.search(text, max(0, match.start() - 16), match.end()):
-            yield Statement("arithmetic", *match.span(), computed == total, f"computed: {computed}, not {total}")
