@@ -142,6 +142,11 @@ class Guard:
         """
         await self._nli.load()
 
+    def load_soon(self) -> None:
+        """Begin to load the NLI model, so that the first check need not wait for all of it. Returns at once; a model
+        that cannot be loaded is logged, and leaves each check unverified."""
+        self._nli.load_soon()
+
     async def check(
         self,
         response: str | None = None,

@@ -73,6 +73,8 @@ def _init(app: Any) -> None:
     if plugin.streams_before_check and _our_flows(app.config):
         plugin.warn_of_shown_text()
     _warn_of_misplaced_flags(app.config)
+    if _our_flows(app.config):
+        guard.load_soon()  # NeMo's server makes an app at its first request, which would wait for the model as well
     log.info(
         "evidencerails: ready: activation %s, flows %s", config.activation, ", ".join(_our_flows(app.config)) or "-"
     )

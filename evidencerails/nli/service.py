@@ -160,6 +160,10 @@ class NliService:
         """
         await self.run(self._loaded)
 
+    def load_soon(self) -> None:
+        """Begin to load the model, beside whatever else is going on. A failure is logged, and met again at its use."""
+        _cpu_pool().submit(self._loaded).add_done_callback(_log_failure)
+
     def close(self) -> None:
         """End the worker thread of a model that was passed in; its waiting callers get an `NliError`.
 
@@ -348,6 +352,11 @@ def _considerately(fn: Callable[..., T], *args: object) -> T:
         time.sleep(LET_IN_S)
         _locks.let_in_at = time.monotonic()
     return fn(*args)
+
+
+def _log_failure(loading: Future[NliModel]) -> None:
+    if not loading.cancelled() and (error := loading.exception()) is not None:
+        log.warning("evidencerails: the NLI model cannot be loaded: %s", error)
 
 
 def _cpu_pool() -> ThreadPoolExecutor:

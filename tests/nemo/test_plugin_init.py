@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, app_yaml, is_sampling, make_app, script, user
 
 from evidencerails.adapters.nemo_install import import_path_problem
+from evidencerails.nli.service import NliService
+from evidencerails.settings.llm import NliSettings
 from evidencerails.settings.paths import plugin_folder
 from evidencerails.testing import ReplayServer
 
@@ -41,6 +44,19 @@ def test_bad_settings_stop_the_app(
 ) -> None:
     cause = _fails_to_start(app_yaml(server.base_url, f"custom_data: {{evidencerails: {settings}}}\n"), caplog)
     assert all(word in cause for word in words), cause
+
+
+@pytest.mark.parametrize(
+    ("nli", "is_loaded"), [("{batch_size: 29}", True), ("{backend: transformers, model: /no/such/model}", False)]
+)
+async def test_an_app_begins_to_load_its_model_before_the_first_turn(
+    server: ReplayServer, caplog: pytest.LogCaptureFixture, nli: str, is_loaded: bool
+) -> None:
+    make_app(app_yaml(server.base_url, f"custom_data: {{evidencerails: {{nli: {nli}}}}}\n"))
+    service = NliService.from_settings(NliSettings.model_validate(yaml.safe_load(nli)))
+    await service.run(int)  # its one thread has come to the end of what was begun before
+    assert (service.version != "not loaded") is is_loaded
+    assert ("the NLI model cannot be loaded" in caplog.text) is not is_loaded
 
 
 def test_action_file_that_fails_to_import_stops_the_app(
