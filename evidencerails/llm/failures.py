@@ -9,8 +9,9 @@ from typing import Any
 from evidencerails.errors import LlmError, LlmReplyError, LlmTimeoutError, with_cause
 
 RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_NOT_ABOUT_THE_REQUEST = frozenset({401, 403, 404, 408, 409, 425, 429})
-"""Client errors about the key, the address or the moment; no other request would fare better."""
+_NOT_ABOUT_THE_REQUEST = frozenset({401, 408, 409, 425, 429})
+"""Client errors about the key or the moment; no other request would fare better. Gateways say 403 ("not in your plan")
+and 404 ("no endpoint supports these parameters") of a request's parameters, too."""
 MAX_MESSAGE_CHARS = 300
 _SECRET = re.compile(r"(sk-|nvapi-|AIza|bearer\s+)[\w\-.*]+", re.IGNORECASE)
 # Names instead of classes: the SDKs of OpenAI, Anthropic and NVIDIA share them, and none has to be imported here.
@@ -96,7 +97,8 @@ def refused_parameter(error: BaseException, sent: tuple[str, ...]) -> str | None
 def may_refuse_n(error: BaseException) -> bool:
     """True if a request for several completions may have failed because of their number, whatever the words say.
 
-    Providers refuse `n` by 400, 422 or 501 and in words of their own; only a single request shows whether it was that.
+    Providers refuse `n` by 400, 403, 404, 422 or 501 and in words of their own; only a single request shows whether
+    it was that.
     """
     status = error.status if isinstance(error, LlmError) else status_of(_telling(error))
     if status is None:

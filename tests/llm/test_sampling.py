@@ -77,6 +77,8 @@ async def test_each_mode_asks_in_its_way(server: ReplayServer, mode: str, shapes
         (422, "Unprocessable Entity"),
         (501, "multiple completions are not implemented"),
         (405, ""),
+        (403, "your plan allows one choice"),
+        (404, "No endpoints found that support the requested parameters"),
     ],
 )
 async def test_when_several_at_once_are_refused_in_any_words_single_requests_follow(
@@ -93,7 +95,7 @@ async def test_when_several_at_once_are_refused_in_any_words_single_requests_fol
     ]
 
 
-@pytest.mark.parametrize(("status", "requests"), [(401, 1), (403, 1), (404, 1), (429, 1), (500, 1), (400, 3)])
+@pytest.mark.parametrize(("status", "requests"), [(401, 1), (403, 3), (404, 3), (429, 1), (500, 1), (400, 3)])
 async def test_when_single_requests_fail_too_nothing_is_learned(
     server: ReplayServer, status: int, requests: int
 ) -> None:
