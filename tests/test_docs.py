@@ -35,6 +35,7 @@ def without_figures(text: str) -> str:
     return re.sub(r"\d+\.\d+", "#", text)
 
 
+@pytest.mark.timeout(900)  # a page runs all its commands; on a busy machine each takes its time
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_generated_parts_and_printed_output_are_current(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
