@@ -140,11 +140,10 @@ LIVES = "Marie Curie was born in Warsaw in 1867 and won the Nobel Prize in Physi
         (TOWER, "It is located in Lyon.", "is located in Lyon"),
         (LIVES, "Marie Curie was born in 1867.", "Marie Curie was born in Warsaw in 1867"),
         (LIVES, "She won the Nobel Prize in 1903.", "won the Nobel Prize in Physics in 1903"),
-        (
-            "Every year 1.5 million people visit it.",
-            "1,500,000 people visit it.",
-            "Every year 1.5 million people visit it.",
-        ),
+        ("Every year 1.5 million people visit it.", "1,500,000 people visit it.", "1.5 million people visit it"),
+        ("Refunds take five days, exchanges take ten days.", "Exchanges take 10 days.", "exchanges take ten days"),
+        ("Sales rose by half, to 3,000 units, and fell in June.", "Sales rose by 50%.", "Sales rose by half"),
+        ("It opened in May, closed in June and moved to Oslo.", "It opened in May.", "It opened in May"),
         ("The bridge opened in 1932. It is 412 metres long.", "The bridge is 412 metres long.", "is 412 metres long"),
     ],
 )

@@ -22,6 +22,7 @@ from evidencerails.measures.asking import list_schema
 from evidencerails.nli.windows import content_terms
 from evidencerails.text.claimable import claim_sentences, clean
 from evidencerails.text.claims import ExtractedClaim, sentence_claims
+from evidencerails.text.temporal import Offsets
 from evidencerails.text.values import values_of
 
 if TYPE_CHECKING:
@@ -169,18 +170,37 @@ def _as_claim(response: str, text: str, sentence: Span) -> ExtractedClaim:
 
 
 def _carrying_words(claim: str, sentence: str) -> tuple[int, int]:
-    """Offsets of the shortest part of the sentence with all words of the claim that it has."""
-    telling = [terms for match in _WORD.finditer(claim) if (terms := content_terms(match[0]))]
+    """Offsets of the shortest part of the sentence with all words and numbers of the claim that it has."""
+    telling = [terms for _, terms in _terms(claim) if terms]
     wanted = set().union(*telling)
-    words = [(match, content_terms(match[0]) & wanted) for match in _WORD.finditer(sentence)]
+    words = [(place, terms & wanted) for place, terms in _terms(sentence)]
     needed = set().union(*(terms for _, terms in words))
     if not needed or sum(bool(terms & needed) for terms in telling) < NARROW_FROM * len(telling):
         return 0, len(sentence)
     first, last = _shortest_cover([terms for _, terms in words], needed)
     said = {match[0].lower() for match in _WORD.finditer(claim)}  # "is" belongs to "is located", telling or not
-    while first > 0 and words[first - 1][0][0].lower() in said:
+
+    def is_said(place: int) -> bool:
+        return 0 <= place < len(words) and sentence[slice(*words[place][0])].lower() in said
+
+    while is_said(first - 1) and sentence[words[first - 1][0][1] : words[first][0][0]].isspace():
         first -= 1
-    return words[first][0].start(), words[last][0].end()
+    while is_said(last + 1) and sentence[words[last][0][1] : words[last + 1][0][0]].isspace():
+        last += 1
+    return words[first][0][0], words[last][0][1]
+
+
+def _terms(text: str) -> list[tuple[Offsets, set[str]]]:
+    """The words of a text with their terms; a number or a part of a date is one word, whose term is what it means:
+    "ten" as "10"."""
+    found, values = values_of(text), dict[Offsets, set[str]]()
+    for quantity in found.quantities:
+        values[quantity.start, quantity.end] = {f"#{quantity.value:.9g}"}
+    for one in found.temporal:
+        values.setdefault((one.start, one.end), set()).add(f"#{one.part} {one.value}")
+    words = [match.span() for match in _WORD.finditer(text)]
+    apart = [word for word in words if not any(start < word[1] and word[0] < end for start, end in values)]
+    return sorted([*values.items(), *((word, content_terms(text[slice(*word)])) for word in apart)])
 
 
 def _shortest_cover(words: Sequence[set[str]], needed: set[str]) -> tuple[int, int]:
