@@ -12,6 +12,7 @@ from evidencerails.text.json_answers import fields_of, json_parts
 from evidencerails.text.phrases import COURTESY, NO_CLAIM
 from evidencerails.text.sentences import Block, Splitter, block_sentences, blocks, sentences_by
 from evidencerails.text.small_talk import is_small_talk
+from evidencerails.text.values import values_of
 
 MAX_SHORT_ANSWER_WORDS = 6
 """A sentence of at most so many words, without a verb, is read together with the question it answers."""
@@ -148,8 +149,16 @@ def _states(label: str) -> bool:
     """True for a label that states something by its form: it has a verb, or a value among several words."""
     words = clean(label).strip("#*_|: \t")
     has_verb = _FINITE.search(words.lower()) or _PAST_TENSE.search(words) or _PRESENT.search(words)
-    has_value = len(words.split()) >= 4 and re.search(r"\d", words)
+    has_value = len(words.split()) >= 4 and re.search(r"\d", words) and not _counts_what_follows(words)
     return len(words.split()) >= 3 and not _ASKS_OR_INSTRUCTS.match(words) and bool(has_verb or has_value)
+
+
+def _counts_what_follows(label: str) -> bool:
+    """True for a label whose one value counts what stands below it: "3 things to know", "Top 5 sights in Halden"."""
+    values = values_of(label)
+    if values.temporal or len(values.quantities) != 1 or values.quantities[0].kind != "count":
+        return False
+    return len(label[: values.quantities[0].start].split()) <= 1
 
 
 _CODE_SIGNS = re.compile(r"[={}<>;\\]|\w\(|^\s*(?:#|//|/\*|\*|--|\$|>>>)")

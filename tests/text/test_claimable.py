@@ -263,6 +263,8 @@ def test_full_width_digits_are_digits() -> None:
         ("| Bridge opened in 1875 | Length |\n|---|---|\n| x | y |", ["| Bridge opened in 1875 | Length |"]),
         ("![The Halden bridge, opened in 1875](b.png)", ["The Halden bridge, opened in 1875"]),
         ("*Figure 1: The bridge was opened in 1875.*", ["The bridge was opened in 1875.*"]),
+        ("## 3 things to know before you go", []),
+        ("### Top 5 sights in Halden", []),
         ("## Overview\n\nWhy?", []),
         ("## How refunds work\n\nWhy?", []),
         ("### 2.1 Getting started", []),
