@@ -11,7 +11,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from typer.main import get_command
 
+from evidencerails.cli.main import app
 from evidencerails.config import GuardConfig
 from tests.extras import needs
 
@@ -139,6 +141,22 @@ def test_the_site_builds(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "I have a RAG bot" in (tmp_path / "index.html").read_text(encoding="utf-8")
     assert not re.search(r'<(?:link|script|img)[^>]+="https?:', (tmp_path / "index.html").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_commands_and_options_that_a_page_names_exist(page: Path) -> None:
+    """Also those that are not run: in shell blocks and within a sentence."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", "")
+    unknown = []
+    for line in re.findall(r"(?:^|`|\| |&& |\$ )evidencerails ([a-z][^`\n]*)", text, re.MULTILINE):
+        command, words = get_command(app), line.partition("#")[0].partition(" && ")[0].split()
+        while words and hasattr(command, "commands"):
+            command, name = command.commands.get(words[0]), words.pop(0)
+            if command is None:
+                unknown.append(name)
+        known = {option for one in getattr(command, "params", ()) for option in (*one.opts, *one.secondary_opts)}
+        unknown += [word for word in words if re.match("--?[a-z]", word) and word.partition("=")[0] not in known]
+    assert unknown == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
