@@ -23,6 +23,8 @@ Inside a rail none of these reaches the app: a check turns them into an `unverif
 
 from __future__ import annotations
 
+import shlex
+import sys
 import traceback
 from pathlib import Path
 from typing import Any
@@ -76,8 +78,10 @@ class MissingExtraError(EvidencerailsError, ImportError):
     """A feature needs an optional package that is not installed."""
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
+        # The pip of this very environment finds evidencerails installed; any other would look for the name on an index.
+        pip = f"{shlex.quote(sys.executable)} -m pip"
         super().__init__(
-            f'{feature} needs the package {package!r}; install it with: pip install "evidencerails[{extra}]"'
+            f'{feature} needs the package {package!r}; install it with: {pip} install "evidencerails[{extra}]"'
         )
         self.package = package
         self.extra = extra

@@ -1,6 +1,6 @@
 """A risky answer waits for a person: the turn is held, a reviewer corrects the answer, the corrected text leaves.
 
-Run:  python examples/human_review.py [review.db]          (needs: pip install 'evidencerails[store]')
+Run:  python examples/human_review.py [review.db]          (needs: pip install '.[store]')
 
 The queue is in a temporary folder unless a file is named.
 """

@@ -172,3 +172,14 @@ def test_the_yaml_of_the_pages_loads(page: Path) -> None:
 
 def test_the_readme_fits_two_screens() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 130
+
+
+def test_no_command_can_install_what_somebody_else_puts_on_an_index_under_our_name() -> None:
+    files = [file for kind in ("md", "py", "yml", "ipynb") for part in ("docs", "configs", "examples", "evidencerails")
+             for file in (ROOT / part).rglob(f"*.{kind}")]  # fmt: skip
+    found = [
+        (file.name, line)
+        for file in [*PAGES, *files]
+        for line in re.findall(r"pip install[^\n`]*?(?<![\w./-])evidencerails\b", file.read_text(encoding="utf-8"))
+    ]
+    assert found == [], "write `pip install .` or `.[extra]`: the name is nobody's on PyPI until it is published"

@@ -62,6 +62,10 @@ def batch(
 
     if as_json and output == "-":
         raise CliError("--json and OUTPUT - would mix on standard output; give OUTPUT a file")
+    if Path(output).suffix.lower() in (".csv", ".parquet"):
+        raise CliError(
+            f"OUTPUT is written as JSON Lines, whatever the format of INPUT; name it *.jsonl, not {output!r}"
+        )
     names, settings, kind = _names(column), GuardConfig.load(config), format_of(source, form)
     chosen = _engine(engine, settings, names, concurrency, workers, ray_address)
     with Output(output, fingerprint_of(settings, names, source), is_restart=restart) as out:

@@ -37,7 +37,7 @@ CHAT = typer.Option(
     metavar="FILE",
     help="A chat log as OpenAI's API has it, a JSON list of messages or an object with one: the last assistant "
     "message, tool calls included, is the answer, the messages before it the question; system and tool messages are "
-    "evidence.",
+    "evidence. Or the JSON of a response of NeMo with its log (`llm_calls`, `internal_events`).",
 )
 EVIDENCE = typer.Option([], "--evidence", "-e", metavar="FILE", help="A file the answer must agree with. Repeatable.")
 EVIDENCE_TEXT = typer.Option(

@@ -78,11 +78,15 @@ class Chat(NamedTuple):
 
 
 def _chat_in(file: Path) -> Chat:
-    """A chat log in the shape of OpenAI's API: a list of messages, or an object that has one under `messages`."""
+    """A chat log in the shape of OpenAI's API, a list of messages or an object with one; or a response of NeMo."""
     from evidencerails.adapters.nemo_evidence import evidence_in
+    from evidencerails.adapters.nemo_log import is_nemo, logged_turn
     from evidencerails.exchange import as_tool_calls, content_text
 
     log = _json_in(file, (list, dict), MESSAGES)
+    if is_nemo(log):
+        turn = logged_turn(log)
+        return Chat(turn.answer, list(turn.before), turn.evidence, turn.tool_calls, None)
     messages = log.get("messages") if isinstance(log, dict) else log
     if not isinstance(messages, list) or not all(_has_role(message) for message in messages):
         raise CliError(f"{str(file)!r} is no chat log; expected {MESSAGES}")

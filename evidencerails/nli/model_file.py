@@ -17,8 +17,8 @@ MODEL_FOLDER = Path(__file__).resolve().parent / "model"
 DESCRIPTION, ONNX, TOKENIZER = "model.json", "model.onnx", "tokenizer.json"
 KNOWN_SCHEMA = 2
 REMEDY = (
-    "reinstall evidencerails (`pip install --force-reinstall --no-deps evidencerails`), or set another model in the "
-    "settings, such as `nli: {backend: transformers, model: ...}`"
+    "install evidencerails again (in its source: `pip install --force-reinstall --no-deps .`), or set another model, "
+    "such as `nli: {backend: transformers, model: ...}`"
 )
 _CHUNK_BYTES = 1 << 20
 

@@ -56,6 +56,7 @@ FURTHER = [
     (["review", "list", "--state", "banana"], "unknown state 'banana'"),
     (["review", "list", "--tier", "banana"], "unknown tier 'banana'"),
     (["batch", "rows.parquet", "other.jsonl"], 'pip install "evidencerails[parquet]"'),
+    (["batch", "rows.jsonl", "out.parquet"], "name it *.jsonl, not 'out.parquet'"),
     (["batch", "rows.jsonl", "out.jsonl", "--engine", "ray"], 'pip install "evidencerails[ray]"'),
     (["check", "--response", "Hello.", "--config", "kept.yml"], 'pip install "evidencerails[store]"'),
     (["check", "--response", "It is red.", "-t", "It is red.", "--config", "torch.yml"], "evidencerails[transformers]"),
@@ -124,7 +125,7 @@ def test_a_command_without_its_extra_names_it(done: dict[str, tuple[int, str]], 
     code, err = done[" ".join(LINES[name])]
     if name in NEEDS:
         assert (code, err.count("\n")) == (2, 1)
-        assert f'pip install "evidencerails[{NEEDS[name]}]"' in err
+        assert f'{sys.executable} -m pip install "evidencerails[{NEEDS[name]}]"' in err
     else:
         assert "Traceback" not in err and code in (0, 1, 2, 3)
 
