@@ -180,6 +180,6 @@ def test_no_command_can_install_what_somebody_else_puts_on_an_index_under_our_na
     found = [
         (file.name, line)
         for file in [*PAGES, *files]
-        for line in re.findall(r"pip install[^\n`]*?(?<![\w./-])evidencerails\b", file.read_text(encoding="utf-8"))
+        for line in re.findall(r"""(?<!-m )pip install(?: --?[\w-]+)* ["']?evidencerails\b""", file.read_text("utf-8"))
     ]
     assert found == [], "write `pip install .` or `.[extra]`: the name is nobody's on PyPI until it is published"

@@ -1,6 +1,6 @@
 """A support bot over forty help articles: its rail, a report page, a threshold from its own traffic, monitoring.
 
-Run:  python examples/support_bot/run.py [FOLDER]          (needs: pip install 'evidencerails[eval,store]')
+Run:  python examples/support_bot/run.py [FOLDER]          (needs: pip install '.[eval,store]')
 
 Takes one to two minutes. What it writes (store, settings, pages) is in a temporary folder unless one is named.
 """
