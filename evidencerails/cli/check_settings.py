@@ -39,6 +39,8 @@ def settings_of(
     from evidencerails.evaluation.methods import known
     from evidencerails.measures.registry import JUDGES
 
+    if methods and not names_in(methods):
+        raise CliError("--method names no method; give checks or measures, as in --method claims,ngram")
     names = (*known(names_in(methods)), *(("nli", "judge") if cascade else ()))
     asks_judge = not {*names}.isdisjoint(JUDGES)
     settings = _with_model(_loaded(config), model, asks_judge=asks_judge)
@@ -89,7 +91,7 @@ def _filled(settings: dict[str, Any], name: str, key: str) -> bool:
     *sections, last = key.split(".")
     for section in sections:
         place[section] = place = dict(place.get(section) or {})
-    if value is None or last in place:
+    if not value or last in place:
         return False
     place[last] = value
     return True

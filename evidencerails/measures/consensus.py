@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, permutations
 from typing import NamedTuple
 
 from pydantic import Field as ModelField
@@ -17,15 +17,17 @@ from evidencerails.exchange import Span, Value
 from evidencerails.measures.base import MeasureContext
 from evidencerails.measures.json_fields import Field, json_fields, same_value
 from evidencerails.measures.languages import unknown_language
-from evidencerails.measures.relations import DECIDES_FROM, relations
+from evidencerails.measures.relations import DECIDES_FROM
 from evidencerails.measures.self_consistency import Verdict, verdict_of
 from evidencerails.measures.semantic_entropy import clusters_of
+from evidencerails.nli.base import ENTAILMENT
+from evidencerails.nli.windows import content_terms
 from evidencerails.text.claims import ExtractedClaim, extract_claims
 from evidencerails.text.sentences import Splitter
 from evidencerails.verdict.hypotheses import hypotheses
 
-MAX_CLAIMS = 60
-"""Different claims of all answers together: each is compared with each."""
+MAX_CLAIMS = 30
+"""Different claims of all answers together: what they cost grows with the square."""
 
 
 class SharedClaim(Value):
@@ -95,13 +97,18 @@ async def consensus_of(answers: Sequence[str], context: MeasureContext, *, quest
     if not texts or len(texts) > MAX_CLAIMS:
         reason = f"too_long: {len(texts)} different claims, at most {MAX_CLAIMS}" if texts else "no_claims"
         return Consensus(reason=reason, answers=len(answers))
-    related = await relations([*texts.values()], [*texts.values()], context)
-    place = {key: number for number, key in enumerate(texts)}
+    pairs = await context.nli.run(_comparable, texts)
+    rows = await context.nli.scores([(texts[one], texts[other]) for one, other in pairs])
+    entailed = {pair for pair, row in zip(pairs, rows, strict=True) if row[ENTAILMENT] >= DECIDES_FROM}
+    return await context.nli.run(
+        _by_claim, said, lambda one, other: one == other or (one, other) in entailed, len(answers)
+    )
 
-    def entails(one: str, other: str) -> bool:
-        return one == other or related[place[other]][place[one]].entailment >= DECIDES_FROM
 
-    return await context.nli.run(_by_claim, said, entails, len(answers))
+def _comparable(texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Both ways round, the claims that share a word which carries meaning: no others say the same."""
+    terms = {key: content_terms(text) for key, text in texts.items()}
+    return [(one, other) for one, other in permutations(texts, 2) if terms[one] & terms[other]]
 
 
 def _said(answers: Sequence[str], question: str, splitter: Splitter | None) -> list[_Said]:

@@ -97,6 +97,7 @@ def test_a_redacted_report_shows_no_text(evidencerails: Run, tmp_path: Path) -> 
         (("-f", "nowhere.txt"), "cannot read 'nowhere.txt': No such file or directory"),
         (("-r", "a", "-e", "."), "cannot read '.': Is a directory"),
         (("-r", "a", "--method", "groundng"), "unknown method 'groundng'; did you mean 'grounding'?"),
+        (("-r", "a", "--method", ","), "--method names no method"),
         (("-r", "a", "--cascade"), "a judge needs a model: give --model NAME, the environment variable JUDGE_MODEL"),
         (("-r", "a", "-c", "nowhere.yml"), "cannot read settings from 'nowhere.yml'"),
         (("--nonsense",), "No such option: --nonsense"),
@@ -299,6 +300,7 @@ def test_an_option_outranks_the_file_and_the_file_the_environment(
     [
         ({}, "", "high", ""),
         ({"RISK_HIGH_THRESHOLD": "1"}, "", "medium", "settings from the environment: RISK_HIGH_THRESHOLD\n"),
+        ({"RISK_HIGH_THRESHOLD": ""}, "", "high", ""),
         ({"RISK_HIGH_THRESHOLD": "1"}, "scoring: {risk: {high: 0.6}}", "high", ""),
         (
             {"RISK_LOW_THRESHOLD": "1", "RISK_HIGH_THRESHOLD": "1"},
