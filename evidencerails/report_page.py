@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.text.html import FOLDER, standalone_page, templates_of
+from evidencerails.text.values import bare_word, is_function_word
 from evidencerails.text.visible import all_visible, visible
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ MARKED = ("contradicted", "absent", "partially_supported")
 MOST_WORDS = 0.6
 """If more of a claim's words than this share are missing from its evidence, marking single words says nothing."""
 SHORTEST_MARKED = 4
-"""Shorter words without a digit are mostly articles, particles and auxiliaries."""
+"""Shorter words without a digit are mostly particles and auxiliaries."""
 _WORD = re.compile(r"\w+(?:[.,'’:/-]\w+)*")
 
 
@@ -146,4 +147,5 @@ def _marks_in_claim(number: int, claim: Claim, answer: str) -> list[Mark]:
 
 
 def _says_something(word: str) -> bool:
-    return len(word) >= SHORTEST_MARKED or any(character.isdigit() for character in word)
+    is_content = len(word) >= SHORTEST_MARKED and not is_function_word(bare_word(word))
+    return is_content or any(character.isdigit() for character in word)

@@ -41,8 +41,19 @@ def test_hostile_characters_are_spelled_out_and_others_stay(hostile: str, shown:
     assert visible(hostile) == shown
 
 
-def test_the_words_that_the_evidence_lacks_are_marked_in_place() -> None:
-    assert marked_answer(report_on(ANSWER), ANSWER).plain == "Iron melts at ⟦900⟧ degrees. Iron is a metal."
+@pytest.mark.parametrize(
+    ("answer", "evidence", "marked"),
+    [
+        (ANSWER, "Iron melts at 1538 degrees.", "Iron melts at ⟦900⟧ degrees. Iron is a metal."),
+        (
+            "When your space is full, the oldest films are removed so that new ones can be made.",
+            "When the space is full, new films are not made.",
+            "When your space is full, the ⟦oldest⟧ films are ⟦removed⟧ so that new ⟦ones⟧ can be made.",
+        ),
+    ],
+)
+def test_the_content_words_that_the_evidence_lacks_are_marked_in_place(answer: str, evidence: str, marked: str) -> None:
+    assert marked_answer(report_on(answer, evidence), answer).plain == marked
 
 
 def test_a_claim_with_nothing_in_common_is_marked_whole() -> None:
