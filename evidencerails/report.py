@@ -94,6 +94,8 @@ class Claim(Value):
 
     text: str
     span: Span
+    spans: tuple[Span, ...] = ()
+    """The parts of `span` that carry the claim, where words of other claims stand between; empty if all of it does."""
     label: Label
     score: float | None = Field(default=None, ge=0.0, le=1.0)
     """Calibrated probability that the claim is NOT supported; None if it could not be evaluated."""
@@ -362,7 +364,8 @@ def _redact(data: dict[str, Any], redaction: Redaction, expose_evidence: bool) -
             elif redaction != "off":
                 _replace(quote["span"], "text", redaction)
         if redaction != "off":
-            for holder, key in ((item, "text"), (item, "reason"), (item.get("span") or {}, "text")):
+            spans = [(span, "text") for span in (item.get("span") or {}, *item.get("spans", ()))]
+            for holder, key in ((item, "text"), (item, "reason"), *spans):
                 _replace(holder, key, redaction)
     if redaction != "off":
         _redact_mitigation(data, redaction)

@@ -139,10 +139,10 @@ def _marks_in_claim(number: int, claim: Claim, answer: str) -> list[Mark]:
     if label not in MARKED:
         return []
     known = {word.casefold() for quote in claim.evidence for word in _WORD.findall(quote.span.text)}
-    words = list(_WORD.finditer(answer, span.start, span.end))
+    words = [word for one in claim.spans or (span,) for word in _WORD.finditer(answer, one.start, one.end)]
     unknown = [word for word in words if word.group().casefold() not in known and _says_something(word.group())]
     if not unknown or len(unknown) > MOST_WORDS * len(words):
-        return [Mark(span.start, span.end, label, number)]
+        return [Mark(one.start, one.end, label, number) for one in claim.spans or (span,)]
     return [Mark(word.start(), word.end(), label, number) for word in unknown]
 
 

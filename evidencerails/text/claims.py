@@ -37,6 +37,8 @@ class ExtractedClaim(NamedTuple):
     """Wordings of what the claim says in part: members of its list, or the claim without its last adjunct."""
     extractor: str = "rules"
     """Who found it: `rules`, or `llm`."""
+    spans: tuple[Span, ...] = ()
+    """The parts of `span` that carry it, where words of other claims stand between; empty if all of it does."""
 
 
 class _Piece(NamedTuple):

@@ -156,6 +156,28 @@ async def test_the_span_of_a_claim_has_every_value_of_it(
     assert (claim, span) in [(one.text, one.span.text) for one in report.claims]
 
 
+PARTS = [
+    (TOWER, "The Eiffel Tower is located in Lyon.", ["The Eiffel Tower", "is located in Lyon"]),
+    (TOWER, "The Eiffel Tower was built in 1889.", []),
+    ("The tower opened in 1932 and cost 5 million euros.", "The tower cost five million euros.",
+     ["The tower", "cost 5 million euros"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("classifier", ["offline", "llm"])
+@pytest.mark.parametrize(("text", "claim", "spans"), PARTS)
+async def test_words_of_other_claims_are_in_no_span_of_a_claim(
+    guard: Make, server: ReplayServer, text: str, claim: str, spans: list[str], classifier: str
+) -> None:
+    server.reply(json.dumps({"claims": [{"sentence": 1, "claim": claim}]}), when=EXTRACTING)
+    server.reply(by_claim({claim: verdict(label="absent", quote="")}), when=CLASSIFYING)
+    report = await guard(extractor="llm", classifier=classifier).check(text, evidence=EVIDENCE)
+    (found,) = report.claims
+    assert [part.text for part in found.spans] == spans
+    assert all(text[part.start : part.end] == part.text for part in found.spans)
+    assert "Lyon" not in json.dumps(report.plain(redaction="drop")["claims"])
+
+
 async def test_a_claim_with_a_year_that_the_answer_has_not_is_dropped(guard: Make, server: ReplayServer) -> None:
     drawn = [{"sentence": 1, "claim": "The Eiffel Tower was built in 1899."}]
     server.reply(json.dumps({"claims": drawn}), when=EXTRACTING)

@@ -187,9 +187,11 @@ def test_every_value_of_a_claim_is_in_its_span(noun: str, place: str, year: int,
         ),
     ][form]
     (sentence,) = claim_sentences(text)
-    span = _as_claim(text, claim, sentence).span
-    found, of_claim = values_of(span.text), values_of(claim)
-    assert text[span.start : span.end] == span.text
+    made = _as_claim(text, claim, sentence)
+    parts = made.spans or (made.span,)
+    found, of_claim = values_of(" | ".join(part.text for part in parts)), values_of(claim)
+    assert all(text[part.start : part.end] == part.text for part in (made.span, *parts))
+    assert (parts[0].start, parts[-1].end) == (made.span.start, made.span.end)
     assert {one.value for one in of_claim.quantities} <= {one.value for one in found.quantities}
     assert {one.value for one in of_claim.temporal} <= {one.value for one in found.temporal}
     assert {w for one in of_claim.names for w in one.words} <= {w for one in found.names for w in one.words}

@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, Field
@@ -162,32 +163,47 @@ def _as_claim(response: str, text: str, sentence: Span) -> ExtractedClaim:
 
     It is the whole sentence where most of the claim is put in other words, or a number or date stands in another form.
     """
-    start, end = _carrying_words(text, sentence.text)
-    span = Span.of(response, sentence.start + start, sentence.start + end)
+    parts = [
+        Span.of(response, sentence.start + start, sentence.start + end)
+        for start, end in _carrying_words(text, sentence.text)
+    ]
+    span = Span.of(response, parts[0].start, parts[-1].end) if parts else sentence
     if not _numbers(text) <= _numbers(span.text):
-        span = sentence
-    return ExtractedClaim(" ".join(text.split()), span, sentence, extractor="llm")
+        span, parts = sentence, []
+    spans = tuple(parts) if len(parts) > 1 else ()
+    return ExtractedClaim(" ".join(text.split()), span, sentence, extractor="llm", spans=spans)
 
 
-def _carrying_words(claim: str, sentence: str) -> tuple[int, int]:
-    """Offsets of the shortest part of the sentence with all words and numbers of the claim that it has."""
+def _carrying_words(claim: str, sentence: str) -> list[Offsets]:
+    """Offsets of the shortest part of the sentence with all words and numbers of the claim that it has, without what
+    other claims have in between; empty if most of the claim is put in other words."""
     telling = [terms for _, terms in _terms(claim) if terms]
     wanted = set().union(*telling)
-    words = [(place, terms & wanted) for place, terms in _terms(sentence)]
-    needed = set().union(*(terms for _, terms in words))
+    words = _terms(sentence)
+    needed = wanted & set().union(*(terms for _, terms in words))
     if not needed or sum(bool(terms & needed) for terms in telling) < NARROW_FROM * len(telling):
-        return 0, len(sentence)
-    first, last = _shortest_cover([terms for _, terms in words], needed)
+        return []
+    first, last = _shortest_cover([terms & needed for _, terms in words], needed)
     said = {match[0].lower() for match in _WORD.finditer(claim)}  # "is" belongs to "is located", telling or not
 
-    def is_said(place: int) -> bool:
-        return 0 <= place < len(words) and sentence[slice(*words[place][0])].lower() in said
+    def goes_on(place: int, other: int) -> bool:
+        """True for a word of the claim beside a place, with nothing but a blank between."""
+        if not 0 <= other < len(words) or sentence[slice(*words[other][0])].lower() not in said:
+            return False
+        (_, end), (start, _) = sorted((words[place][0], words[other][0]))
+        return sentence[end:start].isspace()
 
-    while is_said(first - 1) and sentence[words[first - 1][0][1] : words[first][0][0]].isspace():
-        first -= 1
-    while is_said(last + 1) and sentence[words[last][0][1] : words[last + 1][0][0]].isspace():
-        last += 1
-    return words[first][0][0], words[last][0][1]
+    found: list[Offsets] = []
+    for tells_else, group in groupby(range(first, last + 1), lambda n: bool(words[n][1]) and not words[n][1] & needed):
+        own = [] if tells_else else [place for place in group if words[place][1]]
+        if own:
+            start, end = own[0], own[-1]
+            while goes_on(start, start - 1):
+                start -= 1
+            while goes_on(end, end + 1):
+                end += 1
+            found.append((words[start][0][0], words[end][0][1]))
+    return found
 
 
 def _terms(text: str) -> list[tuple[Offsets, set[str]]]:

@@ -292,7 +292,7 @@ async def second_opinion(
     changed = list(claims)
     if not places:
         return changed, 0
-    asked = [ExtractedClaim(claims[n].text, claims[n].span, claims[n].span) for n in places]
+    asked = [ExtractedClaim(one.text, one.span, one.span, spans=one.spans) for one in map(claims.__getitem__, places)]
     judged = await _classified(asked, plan, context, judge)
     found = await context.nli.run(_claims, asked, judged, plan.passages, judge.client.model)
     for place, one, claim in zip(places, judged, found, strict=True):
@@ -310,6 +310,7 @@ def _claims(
         Claim(
             text=claim.text,
             span=claim.span,
+            spans=claim.spans,
             label=one.label,
             score=JUDGE_SCORES.get(one.label),
             error_types=one.error_types or error_types(claim.text, compared, one.label),

@@ -179,7 +179,8 @@ def _claim_offline(read: _Read, everything: str, version: str) -> Claim:
     types = _types(read, everything)
     claim = claim_of_reading(read.extracted.span, read.reading, read.verdict, version, types=types)
     reason = claim.reason if read.verdict.label == "supported" else _reason(claim.reason, types)
-    return claim.model_copy(update={"text": read.extracted.text, "reason": reason})
+    update = {"text": read.extracted.text, "spans": read.extracted.spans, "reason": reason}
+    return claim.model_copy(update=update)
 
 
 def _types(read: _Read, everything: str) -> tuple[ErrorType, ...]:
