@@ -75,7 +75,7 @@ class GroundingCheck:
     ) -> CheckResult:
         settings = context.config.grounding
         texts = await context.nli.run(hypotheses, sentences, exchange.user_input)
-        labels = await context.nli.run(bare_labels, exchange.response)
+        labels = await context.nli.run(bare_labels, exchange.response, sentences)
         wordings: list[Hypothesis | str] = [*texts, *(clean(label.text) for label in labels)]
         readings = await read_claims(wordings, readable.passages, context.nli, settings)
         version = _method_version(self, context)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from evidencerails.exchange import Span
@@ -67,11 +67,19 @@ def claim_sentences(text: str, splitter: Splitter | None = None) -> list[Span]:
     for part in without_reasoning(text):
         data = json_parts(part.text)
         prose = _blanked(part.text, data)
-        stated = (s for s in (sentences_by(splitter, prose) if splitter else _prose(prose)) if makes_claim(s.text))
+        stated = (s for s in (_stated_by(splitter, prose) if splitter else _prose(prose)) if makes_claim(s.text))
         filled = (span for span in data if fields_of(span.text))
         for span in sorted([*filled, *stated], key=lambda span: span.start):
             found.append(Span.of(text, part.start + span.start, part.start + span.end))
     return found
+
+
+def _stated_by(splitter: Splitter, prose: str) -> Iterator[Span]:
+    """The sentences of a splitter; of a heading that states something, its words."""
+    for sentence in sentences_by(splitter, prose):
+        is_heading = sentence.text.startswith("#")
+        words = _words_of_label(prose, Block("heading", sentence.start, sentence.end)) if is_heading else sentence
+        yield words if _states(words.text) else sentence
 
 
 def _blanked(text: str, taken: list[Span]) -> str:
@@ -81,11 +89,14 @@ def _blanked(text: str, taken: list[Span]) -> str:
     return text
 
 
-def bare_labels(text: str) -> list[Span]:
+def bare_labels(text: str, sentences: Sequence[Span]) -> list[Span]:
     """Headings, captions, alt texts and heads of tables that state nothing by their form, of two words or more, in
     order: "## Eiffel Tower, Rome".
 
     Evidence need not have them, but a right one does not contradict it.
+
+    Args:
+        sentences: what counts as a sentence already, such as a splitter's.
     """
     found = []
     for part in without_reasoning(text):
@@ -93,7 +104,7 @@ def bare_labels(text: str) -> list[Span]:
         labels = (_words_of_label(prose, block) for block, is_label in _labelled_blocks(prose) if is_label)
         bare = (span for span in labels if not _states(span.text) and len(_WORD.findall(span.text)) > 1)
         found += [Span.of(text, part.start + span.start, part.start + span.end) for span in bare]
-    return found
+    return [span for span in found if not any(span.start < one.end and one.start < span.end for one in sentences)]
 
 
 def _prose(text: str) -> Iterator[Span]:

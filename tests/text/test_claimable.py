@@ -6,7 +6,14 @@ import time
 
 import pytest
 
-from evidencerails.text.claimable import claim_sentences, clean, is_short_answer, makes_claim, without_reasoning
+from evidencerails.text.claimable import (
+    bare_labels,
+    claim_sentences,
+    clean,
+    is_short_answer,
+    makes_claim,
+    without_reasoning,
+)
 
 NO_CLAIM = """
 Hello!
@@ -276,3 +283,11 @@ def test_labels_are_claims_where_they_state_something(text: str, claims: list[st
     # Headings, captions, alt texts and heads of tables were never read, so a wrong one passed.
     found = [span.text for span in claim_sentences(text) if not span.text.startswith("| x")]
     assert found == claims
+
+
+def test_a_heading_states_something_with_a_splitter_too() -> None:
+    text = "## Refunds take 20 business days\n## Overview of refunds\nFigure 1: The bridge in Oslo\nThey are paid."
+    found = claim_sentences(text, lambda part: part.split("\n"))
+    said = ["Refunds take 20 business days", "Figure 1: The bridge in Oslo", "They are paid."]
+    assert [span.text for span in found] == said
+    assert [span.text for span in bare_labels(text, found)] == ["Overview of refunds"]  # no sentence twice

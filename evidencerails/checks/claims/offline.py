@@ -12,7 +12,7 @@ from evidencerails.checks.claims.proof import MAX_COMPARED_CHARACTERS
 from evidencerails.checks.error_types import error_types
 from evidencerails.checks.grounding import claim_of as claim_of_reading
 from evidencerails.config import GroundingSettings
-from evidencerails.exchange import Exchange, Passage
+from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.report import Claim, ErrorType, Label
 from evidencerails.text.claimable import bare_labels, clean
 from evidencerails.text.claims import ExtractedClaim
@@ -42,7 +42,7 @@ async def classify_offline(
     """
     model, settings = VerdictModel.load(), context.config.grounding
     whole, wordings = await context.nli.run(_whole_sentences, extracted, exchange.user_input)
-    labels = await context.nli.run(_labels, exchange.response)
+    labels = await context.nli.run(_labels, exchange.response, [claim.sentence for claim in extracted])
     texts: list[Hypothesis | str] = [*wordings, *(claim.text for claim in (*extracted, *labels))]
     readings = await read_claims(texts, plan.passages, context.nli, settings)
     read, of_labels = readings.claims[: len(texts) - len(labels)], readings.claims[len(texts) - len(labels) :]
@@ -63,9 +63,9 @@ async def classify_offline(
     return ClassifiedClaims(claims, score, f"verdict-{model.version}+{context.nli.name}@{context.nli.version}", details)
 
 
-def _labels(response: str) -> list[ExtractedClaim]:
+def _labels(response: str, sentences: Sequence[Span]) -> list[ExtractedClaim]:
     """The labels of a response as claims."""
-    return [ExtractedClaim(clean(span.text), span, span) for span in bare_labels(response)]
+    return [ExtractedClaim(clean(span.text), span, span) for span in bare_labels(response, sentences)]
 
 
 def _contradicted(
