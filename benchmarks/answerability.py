@@ -5,7 +5,7 @@
 Questions to 20 pairs of made passages (terms, leaflets, manuals, reports), written for this file: answered in words of
 the passages or in others, with a pronoun, with the turn before; and not answered though the passages are about that,
 sharing only a name with them, or about something else. `min_relevance` and `min_answer_score` were chosen on the
-questions of ten pairs; those of the other ten were read once. Prints every number as JSON and writes the table into
+questions of ten pairs; those of the other ten decided nothing. Prints every number as JSON and writes the table into
 docs/benchmarks.md.
 """
 

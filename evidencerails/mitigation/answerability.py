@@ -1,8 +1,7 @@
 """Whether the evidence answers a question, and abstaining before generation: nothing relevant, no answer in it, stale.
 
-A passage that is not near the question is not read. The others are read beside it by the embedded model, which has
-learned from questions, too: of a passage without the answer it says neutral. What needs no facts (a greeting, thanks)
-is answered in any case.
+The question is read beside the passages by the embedded model, which has learned from questions, too: of a passage
+without the answer it says neutral. What needs no facts (a greeting, thanks) is answered in any case.
 """
 
 from __future__ import annotations
@@ -38,6 +37,8 @@ MAX_TOGETHER = 3
 OTHER_NAME = 0.5
 """What is left of the likeness of a passage without any of the question's names: "How tall is the Eiffel Tower?" is
 like what stands about any tower. Set by hand."""
+FEW_WORDS = 4
+"""Up to so many words a question may be all that the turn before leaves to ask."""
 _GOES_ON = re.compile(r"\W*(?:and|but|or|(?:what|how) about)\b", re.IGNORECASE)
 _REFERS_BACK = re.compile(
     r"\b(?:it|its|they|them|theirs?|he|him|his|she|hers?|this|that|these|those|there|ones?)\b", re.IGNORECASE
@@ -46,7 +47,7 @@ _SMALL_TALK = re.compile(
     r"\b(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|bye|"
     r"goodbye|see you|ok(?:ay)?|yes|no|great|nice|cool|please|sorry|welcome|how are you(?: (?:today|doing))?|"
     r"who are you|what can you do|nice to meet you|have a (?:nice|good) day|"
-    r"what's up|how's it going|there|again|all|everyone)\b",
+    r"what's up|how's it going|can you help me|i have a question|there|again|all|everyone)\b",
     re.IGNORECASE,
 )
 
@@ -69,7 +70,7 @@ async def answerability(
     """
     if not requires_facts(asked.question):
         return Abstention(action="answer", reasons=("no_facts_asked",))
-    question = asked.standalone
+    question = asked.readings[-1]
     parts: dict[str, float] = {}
     if settings.domain:
         parts["domain_match"] = max(await reader.run(likeness, question, settings.domain))
@@ -77,16 +78,19 @@ async def answerability(
             return _abstained("out_of_domain", parts, settings)
     ranked = await reader.run(relevances, question, passages)
     found = [one for one in ranked if one.relevance >= settings.min_relevance]
-    parts["retrieval_quality"] = max((one.relevance for one in found), default=0.0)
-    if not found:
+    parts["retrieval_quality"] = max((one.relevance for one in ranked), default=0.0)
+    is_answered = bool(found)
+    if not found and asked.leans:  # on a turn about something else: "Who was Marie Curie?" "Where was she born?"
         return _abstained("no_relevant_evidence", parts, settings)
+    if ranked and not await reader.run(unknown_language, question, reader.languages):
+        parts["answer_score"] = max([await answer_score(text, passages, reader) for text in asked.readings])
+        is_answered = parts["answer_score"] >= settings.min_answer_score
+    if not is_answered:
+        return _abstained("no_answer_in_evidence" if found else "no_relevant_evidence", parts, settings)
+    found = found or ranked  # a request shares the subject of what serves it, not always its words
     parts["coverage"] = shared_terms(question, "\n".join(one.passage.text for one in found))
     if parts["coverage"] < settings.min_coverage:
         return _abstained("low_coverage", parts, settings)
-    if not await reader.run(unknown_language, question, reader.languages):
-        parts["answer_score"] = await answer_score(question, [one.passage for one in found], reader)
-        if parts["answer_score"] < settings.min_answer_score:
-            return _abstained("no_answer_in_evidence", parts, settings)
     if settings.max_age_days is not None:
         age_days = freshest_age_days(found, settings, now or datetime.now(timezone.utc))
         if age_days is not None and age_days > settings.max_age_days:
@@ -157,15 +161,25 @@ class Asked(NamedTuple):
         return cls(said[-1] if said else "", said[-2] if len(said) > 1 else "")
 
     @property
-    def standalone(self) -> str:
-        """The question, behind the message before it where it leans on that: "Who designed it?", "And for children?"
+    def leans(self) -> bool:
+        """True if only the message before it says what it is about: "Who designed it?", "And for children?"
 
-        One that names what it is about may be a new subject; the message before would only blur it.
+        One that names what it is about may be a new subject, which the message before would only blur.
         """
-        leans = _GOES_ON.match(self.question) or (
-            _REFERS_BACK.search(self.question) and not values_of(self.question).names
-        )
-        return f"{self.before} {self.question}" if self.before and leans else self.question
+        refers_back = _REFERS_BACK.search(self.question) and not values_of(self.question).names
+        return bool(self.before and (refers_back or _GOES_ON.match(self.question)))
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """What is read, any of which may be answered: the question, or what it leans on and the question.
+
+        One of a few words ("Why?", "What is covered?") may be either.
+        """
+        together = f"{self.before} {self.question}"
+        if self.leans:
+            return (together,)
+        is_short = self.before and len(self.question.split()) <= FEW_WORDS
+        return (self.question, together) if is_short else (self.question,)
 
 
 # ---- the answer in the evidence
@@ -241,7 +255,7 @@ def shared_terms(question: str, text: str) -> float:
 
 
 def _nearest_by_words(question: str, passages: Sequence[Passage]) -> list[tuple[int, str]]:
-    """Sentences with the places of their passages; a passage keeps its best one in any case."""
+    """Sentences with the places of their passages; of too many, those that share most words with the question."""
     found = [(place, span.text) for place, passage in enumerate(passages) for span in split_sentences(passage.text)]
     if len(found) <= MAX_SENTENCES:
         return found

@@ -117,7 +117,7 @@ class AnswerabilitySettings(Section):
     min_relevance: float = Field(default=0.2, ge=0.0, le=1.0)
     """Likeness of a passage to the question from which it is relevant (cosine of the embedded sentence encoder)."""
     min_answer_score: float = Field(default=0.5, ge=0.0, le=1.0)
-    """1 - P(neutral) of the question beside the relevant passages from which they answer it; 0: it is only reported."""
+    """1 - P(neutral) of the question beside the evidence from which that answers it; 0: it is only reported."""
     min_coverage: float = Field(default=0.0, ge=0.0, le=1.0)
     """Share of the question's content words the relevant passages must contain together; 0: it is only reported."""
     domain: tuple[str, ...] = ()
