@@ -133,12 +133,12 @@ def links(page: Path) -> set[Path]:
 
 
 def test_the_site_builds(tmp_path: Path) -> None:
-    """Strict: a page that the navigation lacks, a link or a heading that is not there fails."""
+    """A page that the navigation lacks, or a link that leads nowhere, fails; --quiet would hide it."""
     needs("material")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # an advertisement on standard error
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
     assert "I have a RAG bot" in (tmp_path / "index.html").read_text(encoding="utf-8")
     assert not re.search(r'<(?:link|script|img)[^>]+="https?:', (tmp_path / "index.html").read_text(encoding="utf-8"))
 
