@@ -9,8 +9,9 @@ from typing import NamedTuple
 from evidencerails.exchange import Passage
 from evidencerails.measures.lexical import content_of, stem_of
 from evidencerails.text.claimable import clean
+from evidencerails.text.measures import are_comparable
 from evidencerails.text.sentences import split_sentences
-from evidencerails.text.values import Name, Values, values_of
+from evidencerails.text.values import Name, Quantity, Values, values_of
 
 MAX_LEAD_WORDS = 2
 """Words before a sentence's first name if that is its subject: "The Halden bridge", "In the Halden bridge"."""
@@ -52,7 +53,8 @@ def misplaced_values(text: str, old: str, passages: Sequence[Passage]) -> list[s
     A value is bound to what its sentence says. It is misplaced if another sentence of the evidence, with another value
     of that kind, shares more words with the correction than every sentence that has the value: "opened in 1974" beside
     "opened in 1932" and "tolls were abolished in 1974". So is a number that the evidence has in another unit only, "412
-    lanes" beside "412 metres" and "4 lanes", and one that has lost its unit, "opened in 412".
+    lanes" beside "412 metres" and "4 lanes", or "412 feet" beside "412 metres", and one that has lost its unit, "opened
+    in 412".
     """
     found = values_of(text)
     values = frozenset(_values(found))
@@ -62,11 +64,22 @@ def misplaced_values(text: str, old: str, passages: Sequence[Passage]) -> list[s
     sentences = [one for passage in passages for one in _evidence_sentences(passage.text)]
     named = {name.words[-1].lower(): frozenset(_name_stems(name)) for name in found.names}
     frames = {value: _stems(text) - named.get(value.value, frozenset()) for value in new}
+    stated = [quantity for passage in passages for quantity in values_of(passage.text).quantities]
+    swapped = {_of_quantity(one) for one in found.quantities if _has_another_unit(one, stated)}
     return sorted(
         value.value
         for value in new
-        if _is_misplaced(value, frames[value], values, sentences) or _has_lost_its_unit(value, text, sentences)
+        if _is_misplaced(value, frames[value], values, sentences)
+        or _has_lost_its_unit(value, text, sentences)
+        or value in swapped
     )
+
+
+def _has_another_unit(own: Quantity, stated: Sequence[Quantity]) -> bool:
+    """True for a measure whose number the evidence has in other units of its dimension, or another currency, only."""
+    numbers = [one for one in stated if one.value == own.value]
+    alike = [one for one in numbers if are_comparable(one, own) or one.kind == own.kind == "money"]
+    return bool(alike) and not any(one.unit == own.unit for one in alike)
 
 
 def _is_misplaced(
@@ -131,9 +144,13 @@ def own_values(text: str) -> frozenset[Value]:
     return frozenset(_values(values_of(text)))
 
 
+def _of_quantity(quantity: Quantity) -> Value:
+    return Value(f"{quantity.kind} {quantity.unit}".strip(), f"{quantity.value:g}")
+
+
 def _values(found: Values) -> Iterable[Value]:
     for quantity in found.quantities:
-        yield Value(f"{quantity.kind} {quantity.unit}".strip(), f"{quantity.value:g}")
+        yield _of_quantity(quantity)
     for moment in found.temporal:
         if moment.part != "date":  # year, month and day stand beside it; one of them may be left out
             yield Value(moment.part, moment.value)

@@ -33,6 +33,8 @@ PASSAGES = [
         ("Tolls on the Halden bridge were abolished in 1932.", "Tolls were abolished in 1988.", ["1932"]),
         ("The Halden bridge opened in 412.", "The Halden bridge opened in 1911.", ["412"]),
         ("The Halden bridge is 412 long.", "The Halden bridge is 300 metres long.", ["412"]),
+        ("The Halden bridge is 412 feet long.", "The Halden bridge is 300 metres long.", ["412"]),
+        ("The Halden bridge is 18 km wide.", "The Halden bridge is 30 metres wide.", ["18"]),
     ],
 )
 def test_a_value_of_another_fact_is_misplaced(text: str, old: str, misplaced: list[str]) -> None:
@@ -52,6 +54,7 @@ def test_a_value_of_another_fact_is_misplaced(text: str, old: str, misplaced: li
         ("The Vik bridge was opened in 1951.", "The Vik bridge was opened in 1932."),
         ("The Vik bridge closed in May 1990.", "The Vik bridge closed in 1980."),
         ("The evidence does not say who paid.", "Tom Brandt paid."),
+        ("The Vik bridge is 0.3 km long.", "The Vik bridge is 250 metres long."),
     ],
 )
 def test_a_value_in_its_own_place_is_not(text: str, old: str) -> None:
