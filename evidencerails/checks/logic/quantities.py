@@ -64,11 +64,11 @@ _CHANGED_BY = re.compile(
 _PER = re.compile(r"\s+(?:on|over|since|per|a|an|each|every|compared|points?)\b")
 
 _SAME = re.compile(
-    r"\s*(?P<open>\()?\s*(?:,?\s*(?P<or>or)\s+|,?\s*(?:which|that)\s+is,?\s+|,?\s*i\.e\.,?\s+"
+    r"\s*(?P<open>\()?\s*(?:(?:,\s*|(?<=\())(?P<or>or)\s+|,?\s*(?:which|that)\s+is,?\s+|,?\s*i\.e\.,?\s+"
     r"|(?:is|are|=|≈|equals?|makes?)\s+|(?<=\())\s*(?:exactly\s+|about\s+|roughly\s+|around\s+|approximately\s+|~\s?|≈\s?)?"
 )
 _NOT_THE_SAME = re.compile(
-    r"\s+(?:[a-z]+\s+)?(?:more|less|fewer|too|longer|higher|lower|further|times|percent|over|each|apiece|per|an?)\b"
+    r"\s+(?:[a-z]+\s+)?(?:more|less|fewer|too|longer|higher|lower|further|times|percent|over|each|apiece|per|an?|from|of|away)\b"
 )
 _COUNTING_WORD = re.compile(r"\bdozen|\bscore\b", re.IGNORECASE)
 
@@ -104,6 +104,8 @@ def _totals(text: str, quantities: Sequence[Quantity]) -> Iterator[Statement]:
                 _follows(text, parts, total) if total is after else _is_listed(text, total, parts)
             )
             if total is None or not is_total or any(one.is_approximate for one in (*parts, total)):
+                continue
+            if total.unit == "point":  # of a game: 3 wins and 1 draw are 10
                 continue
             computed = sum(one.value for one in parts)
             if 1 / MAX_TOTAL_SHARE <= total.value / computed <= MAX_TOTAL_SHARE:
