@@ -191,6 +191,7 @@ def test_text_around_can_be_refused() -> None:
     [
         ("date-time", "2024-05-01T12:00:00Z", "2024-05-01 noon"),
         ("time", "12:00:00+02:00", "25:00:00Z"),
+        ("time", "12:00:00Z", "1２:00:00Z"),
         ("email", "ann@example.org", "ann at example.org"),
         ("ipv4", "10.0.0.1", "10.0.0.256"),
         ("ipv6", "::1", "1::2::3"),
@@ -278,6 +279,9 @@ def test_rules_without_a_schema() -> None:
         ({"pattern": r"^[A-Z]{3}-\d{4}$"}, "ABC-1234", "ABC-12345"),
         ({"pattern": r"^[A-Z]{3}-\d{4}$"}, "ABC-1234", "ABC-1234\n"),
         ({"pattern": r"^[$]\d+\$$"}, "$5$", "$5"),
+        ({"pattern": r"^\d{4}$"}, "1234", "１２３４"),
+        ({"pattern": r"^[\d-]+$"}, "12-34", "١٢-٣٤"),
+        ({"pattern": r"^[\\d]+$"}, "d\\d", "12"),
         ({"minimum": 1, "maximum": 5}, "4", "6"),
         ({"minimum": 1, "maximum": 5}, "4.5", "four"),
         ({"max_length": 10}, "short", "this is longer than that"),

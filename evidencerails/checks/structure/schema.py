@@ -183,18 +183,29 @@ def pattern_found(pattern: str, text: str) -> bool:
         ) from None
 
 
-_END = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", regex.DOTALL)
-"""`$`, or what it is an ordinary character in: an escape, a class."""
+_TOKEN = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", regex.DOTALL)
+"""An escape, a class, or `$`."""
+_ESCAPE = regex.compile(r"\\(.)", regex.DOTALL)
 _IS_MULTILINE = regex.compile(r"\(\?[a-zA-Z]*m")
 
 
 @lru_cache(maxsize=512)
 def _pattern(pattern: str) -> Any:
-    """The pattern in the module that can stop a match. `$` is the very end, as JSON Schema has it: in Python it also
-    stands before a last line break."""
-    if _IS_MULTILINE.search(pattern):
-        return regex.compile(pattern)
-    return regex.compile(_END.sub(lambda match: r"\Z" if match[0] == "$" else match[0], pattern))
+    """The pattern in the module that can stop a match, as JSON Schema means it (ECMA-262): `$` is the very end, where
+    Python also stands before a last line break, and `\\d` a digit of ASCII, where Python takes those of any script."""
+    is_multiline = bool(_IS_MULTILINE.search(pattern))
+
+    def as_python(match: regex.Match[str]) -> str:
+        token: str = match[0]
+        if token == "$":
+            return token if is_multiline else r"\Z"
+        if token in (r"\d", r"\D"):
+            return "[0-9]" if token == r"\d" else "[^0-9]"
+        if token[0] == "[":
+            return str(_ESCAPE.sub(lambda escape: "0-9" if escape[1] == "d" else escape[0], token))
+        return token
+
+    return regex.compile(_TOKEN.sub(as_python, pattern))
 
 
 # ---- the library's keywords with these bounds
@@ -285,7 +296,7 @@ annotations, as the standard has it."""
 
 
 def _format(form: str, read: Callable[[str], object]) -> Callable[[Any], bool]:
-    pattern = regex.compile(form)
+    pattern = _pattern(form)
 
     def fits(value: Any) -> bool:
         return not isinstance(value, str) or bool(pattern.fullmatch(value) and read(value))
