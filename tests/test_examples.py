@@ -134,7 +134,7 @@ How long is it?    The Halden bridge is 412 metres long.
 When did it open?  I don't know the answer to that.
 streamed:          The |Halden |bridge |is |412 |metres |long.
 report:            hallucinated contradicted halden.md
-raised:            the response is hallucinated (claims): block by default; see `report`
+raised:            the response is hallucinated (grounding, claims): block by default; see `report`
 """,
 }
 

@@ -162,7 +162,7 @@ def test_a_damaged_file_is_named(tiny_folder: Path, name: str) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    with pytest.raises(ModelFileError, match=rf"{name} is damaged: sha256 is .*, expected .*; reinstall"):
+    with pytest.raises(ModelFileError, match=rf"{name} is damaged: sha256 is .*, expected .*; install evidencerails"):
         EmbeddedModel(tiny_folder)
 
 
