@@ -152,7 +152,7 @@ def test_a_file_with_other_inputs_is_refused(tiny_folder: Path) -> None:
 
 
 def test_a_missing_folder_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match=r"missing: no file .*model\.json; reinstall evidencerails"):
+    with pytest.raises(ModelFileError, match=r"missing: no file .*model\.json; install evidencerails again"):
         EmbeddedModel(tmp_path / "nowhere")
 
 
