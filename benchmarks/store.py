@@ -74,7 +74,7 @@ def measure(turns: int, *, locked: bool) -> dict[str, Any]:
     """Figures of one run."""
     report, exchange = made()
     with tempfile.TemporaryDirectory() as folder:
-        store = Store(StoreSettings(url=f"sqlite:///{folder}/store.db", lock_timeout_s=0.5, retry_s=0.5))
+        store = Store(StoreSettings(url=f"sqlite:///{folder}/store.db", lock_timeout_s=0.5))
         store.put(report, exchange)
         store.flush()
         other = sqlite3.connect(f"{folder}/store.db", isolation_level=None)

@@ -199,6 +199,43 @@ ABOUT = {
 """The page about a section of the settings, where it has another name."""
 
 
+FIRST = {
+    "activation": "everybody: a flag in each flow, every answer, or a trial that alters none",
+    "checks": "whoever calls the engine from Python, HTTP or the command line",
+    "evidence.from": "an app with evidence in more places than one",
+    "on_unverified": "an app where an unchecked answer is worse than none: `block`",
+    "policies": "whoever wants another decision than the default for a kind of finding",
+    "grounding.max_false_warnings": "an app whose users are warned too often, or not often enough",
+    "grounding.max_false_blocks": "the same of blocks",
+    "streaming_fallback": "an app that streams",
+    "nli.backend": "answers in another language than English, or a GPU",
+    "nli.threads": "several processes on one machine",
+    "llm.model": "checks that ask a model, outside NeMo",
+    "llm.base_url": "the same, of another provider than OpenAI",
+    "llm.api_key_env": "the same, where the key has another name",
+    "llm.budget.calls": "whoever pays for the calls",
+    "consistency.samples": "an app without documents",
+    "severity.stakes": "an app on whose answers much depends, or little",
+    "redaction": "private answers",
+    "store": "whoever wants history, monitoring or review",
+    "escalation": "an app whose risky answers a person reads first",
+    "service.keys": "a service that other machines call",
+}
+"""The settings that matter first, and who needs each."""
+
+
+def first_settings() -> str:
+    """The settings that matter first, with their defaults."""
+    from evidencerails.config import GuardConfig
+
+    known = {key: (values, default) for key, values, default, _ in _keys(GuardConfig, "")}
+    rows = ["| key | values | default | who needs it |", "|---|---|---|---|"]
+    for key, who in FIRST.items():
+        values, default = known[key]
+        rows.append(f"| `{key}` | {values} | `{default}` | {who} |")
+    return "\n".join(rows)
+
+
 def settings_tables() -> str:
     """Every key of the settings with its values, default and meaning, by section."""
     from evidencerails.config import GuardConfig
@@ -252,6 +289,8 @@ def _values(annotation: Any) -> str:
     """The values of a key in words: choices, or the type."""
     if annotation is type(None):
         return ""
+    if hasattr(annotation, "__metadata__"):  # Annotated
+        return _values(annotation.__origin__)
     arguments = get_args(annotation)
     if "Literal" in str(get_origin(annotation)):
         return ", ".join(f"`{argument}`" for argument in arguments)
@@ -435,6 +474,7 @@ def severities() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
+    "first_settings": first_settings,
     "settings": settings_tables,
     "default_decisions": default_decisions,
     "rails": rails_table,

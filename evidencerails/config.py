@@ -44,12 +44,12 @@ from evidencerails.settings.reading import read_settings
 from evidencerails.settings.scoring import (
     DEFAULT_MEASURE_WEIGHTS,
     MEASURES,
+    SEVERITY_WEIGHTS,
     CascadeSettings,
     CompositeWeights,
     MeasureName,
     RiskSettings,
     ScoringSettings,
-    SeverityWeights,
 )
 from evidencerails.settings.service import ServiceSettings
 from evidencerails.settings.store import StoreSettings
@@ -61,6 +61,7 @@ __all__ = [
     "CHECKS",
     "DEFAULT_MEASURE_WEIGHTS",
     "MEASURES",
+    "SEVERITY_WEIGHTS",
     "BudgetSettings",
     "CacheSettings",
     "CascadeSettings",
@@ -76,7 +77,6 @@ __all__ = [
     "NliSettings",
     "RiskSettings",
     "ScoringSettings",
-    "SeverityWeights",
     "When",
 ]
 
@@ -156,11 +156,6 @@ class GuardConfig(Section):
             if name not in (*CHECKS, *MEASURES):
                 raise ValueError(f"there is no check or measure {name!r}{nearest(name, [*CHECKS, *MEASURES])}")
         return value
-
-    @field_validator("redaction", mode="before")
-    @classmethod
-    def _yaml_off_is_a_word(cls, value: Any) -> Any:
-        return "off" if value is False else value  # YAML 1.1 reads a bare `off` as false
 
     @classmethod
     def load(cls, settings: Mapping[str, Any] | str | Path | GuardConfig | None = None) -> GuardConfig:

@@ -18,7 +18,7 @@ from evidencerails.settings.store import StoreSettings
 
 SETTINGS = {
     "severity": {"stakes": "high"},  # stakes * (1 - confidence) is the risk; above 0.7 the turn waits
-    "escalation": {"deadlines_s": {"blocking": 30}, "fallback": "block", "poll_s": 0.1},
+    "escalation": {"deadlines_s": {"blocking": 30}, "fallback": "block"},
     "policies": [{"when": {"kind": "unsupported_claim"}, "then": "escalate"}],
 }
 EVIDENCE = "Adults take at most 4 tablets a day. Do not combine the tablets with alcohol."

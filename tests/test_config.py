@@ -34,10 +34,7 @@ BAD: dict[str, tuple[Any, list[str]]] = {
         ["grounding.max_unsupported_score: 1.5", "less than"],
     ),
     "no sample": ({"consistency": {"samples": 0}}, ["consistency.samples: 0", "needs 1 to 100 samples"]),
-    "windows that do not move on": (
-        {"grounding": {"window_tokens": 32, "overlap_tokens": 32}},
-        ["grounding: ", "overlap_tokens must be below window_tokens (32)"],
-    ),
+    "thresholds that fall": ({"scoring": {"risk": {"low": 0.9}}}, ["scoring.risk: ", "low <= high, got 0.9, 0.7"]),
     "a condition that never holds": (
         {"policies": [{"when": {"min_score": 0.9, "max_score": 0.1}, "then": "block"}]},
         ["policies[1].when", "min_score (0.9) is above max_score (0.1)"],

@@ -7,12 +7,12 @@ nothing measured there is no score, which is neither 0 nor 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import Field
 
-from evidencerails.config import CompositeWeights, RiskSettings, ScoringSettings, SeverityWeights
+from evidencerails.config import SEVERITY_WEIGHTS, CompositeWeights, RiskSettings, ScoringSettings
 from evidencerails.exchange import Value
 from evidencerails.measures.base import MeasureResult, clipped
 from evidencerails.report import RiskLevel, Severity
@@ -104,7 +104,7 @@ def across_claims(
         severities: of the claims, in their order: a false claim counts by its severity, so that a certain one of low
             severity scores .3 by default. All count fully if None.
     """
-    weights = [1.0] * len(scores) if severities is None else severity_weights(severities, settings.severity)
+    weights = [1.0] * len(scores) if severities is None else [SEVERITY_WEIGHTS[severity] for severity in severities]
     if settings.aggregation == "weighted":
         return weighted_mean(_numbered(scores), _numbered(weights)).score
     together = zip(scores, weights, strict=True)  # no product: the small residuals of right claims would add up
@@ -115,11 +115,6 @@ def across_claims(
 
 def _numbered(values: Sequence[T]) -> dict[str, T]:
     return {str(place): value for place, value in enumerate(values)}
-
-
-def severity_weights(severities: Iterable[Severity], settings: SeverityWeights) -> list[float]:
-    """The weight of each severity."""
-    return [float(getattr(settings, severity)) for severity in severities]
 
 
 def aggregate_response(

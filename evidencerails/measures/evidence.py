@@ -13,12 +13,13 @@ from evidencerails.nli.windows import Coverage, Window, WindowIndex, build_windo
 from evidencerails.report import Quote
 
 if TYPE_CHECKING:
-    from evidencerails.config import GroundingSettings
     from evidencerails.nli.exchange_nli import ExchangeNli
 
 MAX_PROMPT_CHARACTERS = 24_000
 """Evidence that goes into one prompt, some 6,000 tokens; what is left out is chosen by shared words and reported."""
 EXCERPT_WORDS = 200
+MAX_WINDOWS = 24
+"""Windows of long evidence that reach the model for each sentence, after the lexical prefilter."""
 NEAR_CHARACTERS = 900
 """Evidence that goes with a claim which is asked about alone: what is near to it, some 200 tokens."""
 NEAR_WORDS = 40
@@ -46,14 +47,12 @@ class ClaimWindows:
     coverage: Coverage
 
 
-def windows_for(
-    texts: Sequence[str], passages: Sequence[Passage], nli: ExchangeNli, settings: GroundingSettings
-) -> ClaimWindows:
+def windows_for(texts: Sequence[str], passages: Sequence[Passage], nli: ExchangeNli) -> ClaimWindows:
     """Windows for each text. Blocks: run it by `NliService.run`."""
     longest = max((len(nli.token_offsets(text)) for text in texts), default=0)
-    windows = nli.windows(passages, longest, settings)
+    windows = nli.windows(passages, longest)
     index = WindowIndex(windows)
-    chosen = tuple(tuple(index.select(text, settings.max_windows)) for text in texts)
+    chosen = tuple(tuple(index.select(text, MAX_WINDOWS)) for text in texts)
     return ClaimWindows(chosen, coverage(windows, (window for some in chosen for window in some)))
 
 

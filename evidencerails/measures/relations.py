@@ -37,10 +37,7 @@ async def relations(statements: Sequence[str], texts: Sequence[str], context: Me
     Raises:
         NliError: the model failed.
     """
-    per_text = [
-        await context.nli.run(windows_for, statements, _as_evidence(text), context.nli, context.config.grounding)
-        for text in texts
-    ]
+    per_text = [await context.nli.run(windows_for, statements, _as_evidence(text), context.nli) for text in texts]
     pairs = [
         (window.text, statement)
         for place, statement in enumerate(statements)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 CHECK = "verification"
 VERSION = "2"
+MAX_CLAIMS = 20
+"""Claims verified for one answer, the most severe first; all of them share the two calls."""
 QUOTE_SAYS = 0.5
 """Probability from which a quote entails or contradicts: then that is likelier than both others together."""
 REFUTED_SCORE = 0.97
@@ -113,7 +115,7 @@ def _candidates(results: Sequence[CheckResult], exchange: Exchange, context: Che
             if expected >= settings.verification.min_severity:
                 found.setdefault((claim.span.start, claim.span.end, claim.text), Candidate(claim, expected))
     ranked = sorted(found.values(), key=lambda one: -one.expected_severity)
-    return ranked[: settings.verification.max_claims]
+    return ranked[:MAX_CLAIMS]
 
 
 def _finding(span: Span, reason: str = "", **fields: Any) -> Finding:

@@ -25,6 +25,8 @@ log = logging.getLogger("evidencerails")
 
 WITHOUT_QUEUE: Decision = "block"
 """What `escalate` becomes where no review queue is set up."""
+STAKES = {"low": 0.3, "medium": 0.6, "high": 1.0}
+"""What stakes count in the risk: with the default tiers low ones never escalate, and only high ones block."""
 _may_hold: ContextVar[bool] = ContextVar("evidencerails_may_hold", default=True)
 
 
@@ -134,9 +136,7 @@ def confidence_of(report: Report) -> float | None:
 
 def risk_of(report: Report, exchange: Exchange, config: GuardConfig) -> float:
     """stakes * (1 - confidence), in [0, 1]; an unmeasured confidence counts as 0."""
-    assert config.escalation is not None
-    weight = float(getattr(config.escalation.stakes, stakes_of(exchange, config.severity)))
-    return weight * (1.0 - (confidence_of(report) or 0.0))
+    return STAKES[stakes_of(exchange, config.severity)] * (1.0 - (confidence_of(report) or 0.0))
 
 
 def tier_of(risk: float, config: GuardConfig) -> ReviewTier | None:

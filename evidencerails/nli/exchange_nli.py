@@ -10,7 +10,6 @@ from evidencerails.nli.base import Pair
 from evidencerails.nli.windows import Window, build_windows
 
 if TYPE_CHECKING:
-    from evidencerails.config import GroundingSettings
     from evidencerails.exchange import Passage
     from evidencerails.nli.base import Scores
     from evidencerails.nli.service import NliService
@@ -57,16 +56,9 @@ class ExchangeNli:
         """See `NliService.max_tokens`."""
         return self._service.max_tokens
 
-    def windows(self, passages: Sequence[Passage], claim_tokens: int, settings: GroundingSettings) -> list[Window]:
+    def windows(self, passages: Sequence[Passage], claim_tokens: int) -> list[Window]:
         """Windows of the passages that fit the model beside a claim of `claim_tokens`. Blocks: see `run`."""
-        return build_windows(
-            passages,
-            claim_tokens,
-            self.token_offsets,
-            max_tokens=self.max_tokens,
-            window_tokens=settings.window_tokens,
-            overlap_tokens=settings.overlap_tokens,
-        )
+        return build_windows(passages, claim_tokens, self.token_offsets, max_tokens=self.max_tokens)
 
     @property
     def pairs_scored(self) -> int:

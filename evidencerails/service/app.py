@@ -47,7 +47,7 @@ def create_app(guard: Guard) -> FastAPI:
     app.state.guard = guard
     app.state.metrics = metrics
     app.state.keys = KeyRing.of(settings)
-    app.state.sessions = Sessions(settings, app.state.keys)
+    app.state.sessions = Sessions(app.state.keys)
     app.state.rate = RateLimit(settings.requests_per_minute)
     app.state.checker = Checker(guard, metrics)
     app.state.is_stopping = False

@@ -90,7 +90,7 @@ class Envelope:
 
     async def _body(self, request: _Request, receive: Receive) -> bytes | None:
         """The whole body; None if the request was refused or its sender is gone."""
-        limit, timeout_s = self._settings.max_body_bytes, self._settings.body_timeout_s
+        limit, timeout_s = self._settings.max_body_bytes, self._settings.client_timeout_s
         declared = request.header(b"content-length")
         try:
             is_too_large = declared.isdigit() and int(declared) > limit

@@ -81,7 +81,7 @@ def _server(guard: Guard) -> uvicorn.Server:
     settings = guard.config.service
     config = uvicorn.Config(
         create_app(guard),
-        http=_protocol(settings.header_timeout_s),
+        http=_protocol(settings.client_timeout_s),
         h11_max_incomplete_event_size=MAX_HEADER_BYTES,
         ws="none",
         log_config=None,

@@ -20,7 +20,7 @@ from evidencerails.service.keys import Permission
 from evidencerails.service.problems import Problem
 from evidencerails.service.templating import render
 from evidencerails.settings.environment import variable
-from evidencerails.settings.service import ApiKey, ServiceSettings
+from evidencerails.settings.service import ApiKey
 
 if TYPE_CHECKING:
     from evidencerails.service.keys import KeyRing
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 COOKIE = "evidencerails_session"
 VISITOR = "local"
 """Name in the cookie of a service without keys: it only carries the token against forged forms."""
+SECRET_VARIABLE = "EVIDENCERAILS_SESSION_SECRET"
+"""Environment variable with the secret that signs sessions; unset: a new one at each start."""
 MIN_SECRET = 32
 MAX_FORM_FIELDS = 64
 SESSION_S = 12 * 3600
@@ -41,11 +43,11 @@ class Sessions:
         SettingsError: the secret of the environment is too short.
     """
 
-    def __init__(self, settings: ServiceSettings, keys: KeyRing) -> None:
-        given = variable(settings.session_secret_env)
+    def __init__(self, keys: KeyRing) -> None:
+        given = variable(SECRET_VARIABLE)
         if given is not None and len(given) < MIN_SECRET:
             raise SettingsError(
-                f"{settings.session_secret_env} has {len(given)} characters; give at least {MIN_SECRET} random ones"
+                f"{SECRET_VARIABLE} has {len(given)} characters; give at least {MIN_SECRET} random ones"
             )
         secret = given or secrets.token_hex(32)
         self._cookies = URLSafeTimedSerializer(secret, salt="session")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from evidencerails.settings.base import Section
+from evidencerails.settings.base import Positive, Section, Share
 
 CalibratorName = Literal["temperature", "platt", "isotonic"]
 
@@ -16,15 +16,15 @@ class MethodCalibration(Section):
 
     method: CalibratorName
     """`temperature` and `platt` work on log-odds; `isotonic` is a staircase."""
-    temperature: float = Field(default=1.0, gt=0.0)
+    temperature: Positive = 1.0
     """Divides the log-odds (Guo et al. 2017)."""
-    slope: float = Field(default=1.0, gt=0.0)
+    slope: Positive = 1.0
     """Multiplies the log-odds (Platt 1999)."""
     intercept: float = 0.0
     """Is added to them."""
-    scores: tuple[float, ...] = ()
+    scores: tuple[Share, ...] = ()
     """Raw scores, rising; between two of them the probability is interpolated, beyond the ends it stays."""
-    probabilities: tuple[float, ...] = ()
+    probabilities: tuple[Share, ...] = ()
     """Probability at each of `scores`."""
 
     @model_validator(mode="after")
@@ -34,25 +34,16 @@ class MethodCalibration(Section):
                 raise ValueError("isotonic needs `scores` and `probabilities` of one length, at least 2")
             if list(self.scores) != sorted(self.scores) or list(self.probabilities) != sorted(self.probabilities):
                 raise ValueError("the `scores` and `probabilities` of isotonic must rise")
-            if not all(0.0 <= value <= 1.0 for value in (*self.scores, *self.probabilities)):
-                raise ValueError("the `scores` and `probabilities` of isotonic must lie in 0 to 1")
         return self
 
 
 class EnsembleCalibration(Section):
     """Several checks as one probability: a logistic model over the log-odds of their calibrated scores."""
 
-    weights: dict[str, float]
+    weights: Annotated[dict[str, float], Field(min_length=2)]
     """Weight of each check's log-odds; the ensemble speaks only where all of them have a score."""
     intercept: float = 0.0
     """Is added to the weighted log-odds."""
-
-    @field_validator("weights")
-    @classmethod
-    def _of_something(cls, value: dict[str, float]) -> dict[str, float]:
-        if len(value) < 2:
-            raise ValueError("an ensemble needs the weights of at least 2 checks")
-        return value
 
 
 class CalibrationSettings(Section):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Literal
 
-from pydantic import Field
-
-from evidencerails.settings.base import Section
+from evidencerails.settings.base import Count, Section
 
 CitationLevel = Literal["soft", "required", "verified", "strict"]
 EntailmentLevel = Literal["sentence", "passage", "document"]
@@ -22,18 +20,16 @@ class CitationSettings(Section):
     scope: Literal["sentence", "paragraph", "answer"] = "sentence"
     """What a citation covers: its sentence; also those before it in its `paragraph` that have none; or, of a list of
     sources at the end, every sentence of the `answer` that has none."""
-    min_quote_words: int = Field(default=4, ge=1)
-    """Words from which text in quotation marks is held against the sources; fewer are a title or a term."""
 
 
 class RootCauseSettings(Section):
     """What is known about the generator, for the causes of a finding."""
 
-    context_tokens: int = Field(default=8_000, ge=1)
+    context_tokens: Count = 8_000
     """Tokens of context that the generator reads reliably; beyond, evidence in the middle may be lost."""
     training_cutoff: datetime.date | None = None
     """Date up to which the generator knows the world; unset: staleness of its knowledge is never named."""
-    max_evidence_age_days: int | None = Field(default=None, ge=1)
+    max_evidence_age_days: Count | None = None
     """Age from which dated evidence counts as stale; unset: only evidence that a newer passage contradicts."""
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from evidencerails.settings.base import Section
+from evidencerails.settings.base import Section, Share, Weight
 
 MAX_SAMPLES = 100
 """Samples of one answer; SelfCheckGPT draws 20. More is a slip, and every one is paid for."""
@@ -18,7 +18,7 @@ class ConsistencySettings(Section):
     samples: int | Literal["by_risk"] = 2
     """Number of samples, or `by_risk`: 1, 3 or 5 by how little the evidence entails the answer and how unsure its own
     tokens were (log probabilities), at the thresholds of `scoring.risk`; 3 without either."""
-    temperature: float = Field(default=1.0, ge=0.0)
+    temperature: Weight = 1.0
     """Temperature of the samples; left out where a provider refuses it."""
     agreement: Literal["nli", "judge", "bertscore", "ngram"] = "nli"
     """Who says whether answer and samples agree: the NLI model, an LLM with the upstream prompt, likeness of tokens, or
@@ -36,14 +36,9 @@ class ConsistencySettings(Section):
 
     @field_validator("samples", mode="before")
     @classmethod
-    def _true_is_no_number(cls, value: Any) -> Any:
+    def _a_number_that_can_be_paid(cls, value: Any) -> Any:
         if isinstance(value, bool):
             raise ValueError("expected a number or 'by_risk'")
-        return value
-
-    @field_validator("samples")
-    @classmethod
-    def _at_least_one(cls, value: int | str) -> int | str:
         if isinstance(value, int) and not 1 <= value <= MAX_SAMPLES:
             raise ValueError(f"needs 1 to {MAX_SAMPLES} samples")
         return value
@@ -88,32 +83,20 @@ class EvidenceSettings(Section):
 
 
 class GroundingSettings(Section):
-    """Evidence NLI: windows and thresholds; unset thresholds come with the model."""
+    """Evidence NLI: thresholds, and what else is looked for; unset thresholds come with the model."""
 
-    window_tokens: int | None = Field(default=None, ge=16)
-    """Length of an evidence window; unset: what the model reads besides the claim."""
-    overlap_tokens: int | None = Field(default=None, ge=0)
-    """Tokens that neighbouring windows share."""
-    max_windows: int = Field(default=24, ge=1)
-    """Windows of long evidence that reach the model for each sentence, after the lexical prefilter."""
-    max_false_warnings: float = Field(default=0.10, ge=0.0, le=1.0)
+    max_false_warnings: Share = 0.10
     """Share of honest answers that may be warned about; sets the score from which a claim is not supported."""
-    max_false_blocks: float = Field(default=0.02, ge=0.0, le=1.0)
+    max_false_blocks: Share = 0.02
     """Share of honest answers that may be blocked; sets the score from which a claim is contradicted."""
-    max_unsupported_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    max_unsupported_score: Share | None = None
     """Score from which a claim counts as not supported, in the place of `max_false_warnings`."""
-    contradiction_threshold: float | None = Field(default=None, ge=0.0, le=1.0)
+    contradiction_threshold: Share | None = None
     """P(contradiction) from which a claim is contradicted, in the place of `max_false_blocks`."""
     self_contradiction: bool = True
     """Look for sentences of the answer that contradict each other."""
     prompt_divergence: bool = True
     """Look for sentences of the answer that contradict what the user said."""
-
-    @model_validator(mode="after")
-    def _windows_move_on(self) -> GroundingSettings:
-        if self.window_tokens and self.overlap_tokens and self.overlap_tokens >= self.window_tokens:
-            raise ValueError(f"overlap_tokens must be below window_tokens ({self.window_tokens})")
-        return self
 
 
 class ExposeSettings(Section):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, WithJsonSchema, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, field_validator, model_validator
 
 from evidencerails.report import Severity
-from evidencerails.settings.base import Section, regular_expression
+from evidencerails.settings.base import Pattern, Positive, Section
 from evidencerails.settings.problems import nearest
 
 SourceKind = Literal["jsonl", "csv", "sqlalchemy", "http", "callable", "knowledge_base"]
@@ -38,17 +38,18 @@ DEFAULT_AUTHORITY: dict[SourceKind, int] = {
 }
 """Priority of each kind; 1 is asked first."""
 
-Function = Annotated[Any, WithJsonSchema({"type": "string"})]
-"""An import path `package.module:function`, or in Python the function itself."""
 
-
-def checked_function(value: Any) -> Any:
+def _checked_function(value: Any) -> Any:
     if value is None or callable(value):
         return value
     module, _, name = value.partition(":") if isinstance(value, str) else ("", "", "")
     if not module or not name or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
         raise ValueError("expected an import path such as 'package.module:function', or a function")
     return value
+
+
+Function = Annotated[Any, AfterValidator(_checked_function), WithJsonSchema({"type": "string"})]
+"""An import path `package.module:function`, or in Python the function itself."""
 
 
 class SourceSettings(Section):
@@ -83,13 +84,8 @@ class SourceSettings(Section):
     """1 is asked first, 5 last; unset: by kind. Equals are asked in the order given."""
     complete: bool | None = None
     """What is not in it does not exist. Unset: true, but false for `knowledge_base`."""
-    timeout_s: float = Field(default=2.0, gt=0)
+    timeout_s: Positive = 2.0
     """Seconds to wait for one answer."""
-
-    @field_validator("function")
-    @classmethod
-    def _can_be_called(cls, value: Any) -> Any:
-        return checked_function(value)
 
     @field_validator("missing_status")
     @classmethod
@@ -131,7 +127,7 @@ class EntitySettings(Section):
 
     sources: tuple[str, ...] = Field(min_length=1)
     """Names of sources, from `knowledge.sources`."""
-    pattern: str | None = None
+    pattern: Pattern | None = None
     """Regular expression for a kind of your own; its group `value`, or the whole match, is looked up."""
     function: Function = None
     """Import path of an extractor of your own: it gets the text and yields (start, end) pairs."""
@@ -139,13 +135,6 @@ class EntitySettings(Section):
     """How bad an invented one is; unset: that of the kind, `high` for your own."""
     match: Literal["exact", "folded"] | None = None
     """Compare as written, or without case, accents and punctuation; unset: that of the kind, `exact` for your own."""
-
-    _compiles = field_validator("pattern")(regular_expression)
-
-    @field_validator("function")
-    @classmethod
-    def _can_be_called(cls, value: Any) -> Any:
-        return checked_function(value)
 
     @model_validator(mode="after")
     def _one_way_to_find_it(self) -> EntitySettings:
@@ -161,7 +150,7 @@ class KnowledgeSettings(Section):
     """Sources by a name of your own."""
     entities: dict[str, EntitySettings] = Field(default_factory=dict)
     """What is looked up: `papers`, `ids`, or a kind of your own."""
-    budget_s: float = Field(default=3.0, gt=0)
+    budget_s: Positive = 3.0
     """Seconds for all look-ups of one answer; what was not answered by then is unverified."""
     min_severity: Severity = "medium"
     """Entities of a lower severity are not looked up."""

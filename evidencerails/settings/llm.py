@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, model_validator
 
-from evidencerails.settings.base import Section, http_url
+from evidencerails.settings.base import Count, HttpUrl, Positive, Section
 
 
 class BudgetSettings(Section):
@@ -16,7 +16,7 @@ class BudgetSettings(Section):
     """Requests."""
     tokens: int = Field(default=100_000, ge=0)
     """Tokens, prompt and completion together."""
-    seconds: float = Field(default=60.0, gt=0)
+    seconds: Positive = 60.0
     """Seconds of waiting."""
 
 
@@ -25,19 +25,14 @@ class LlmEndpoint(Section):
 
     model: str | None = None
     """Name of the model; without it and `base_url` there is none outside NeMo."""
-    base_url: str | None = None
+    base_url: HttpUrl | None = None
     """Base URL of an OpenAI-compatible API."""
     api_key_env: str = "OPENAI_API_KEY"
     """Environment variable with the key."""
     api_key: SecretStr | None = None
     """The key itself; never printed."""
-    timeout_s: float = Field(default=30.0, gt=0)
+    timeout_s: Positive = 30.0
     """Seconds to wait for a reply."""
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_http(cls, value: str | None) -> str | None:
-        return http_url(value)
 
 
 class CacheSettings(Section):
@@ -47,13 +42,8 @@ class CacheSettings(Section):
     """No cache, one in this process, or one in a file."""
     path: str | None = None
     """File of the backend `disk`; it is made if need be."""
-    ttl_s: float = Field(default=86_400.0, gt=0)
+    ttl_s: Positive = 86_400.0
     """Seconds until an entry expires; a day."""
-
-    @field_validator("backend", mode="before")
-    @classmethod
-    def _yaml_off_is_a_word(cls, value: Any) -> Any:
-        return "off" if value is False else value  # YAML 1.1 reads a bare `off` as false
 
     @model_validator(mode="after")
     def _disk_has_its_file(self) -> CacheSettings:
@@ -69,7 +59,7 @@ class LlmSettings(LlmEndpoint):
     """A separate model for judging; the main one if unset."""
     max_retries: int = Field(default=2, ge=0)
     """Further tries after an error that may pass (timeout, 429, 5xx)."""
-    max_concurrency: int = Field(default=8, ge=1)
+    max_concurrency: Count = 8
     """Requests under way at once for one response."""
     budget: BudgetSettings = BudgetSettings()
     cache: CacheSettings = CacheSettings()
@@ -82,23 +72,18 @@ class NliSettings(Section):
     """The model inside the wheel, a Hugging Face one (extra `transformers`), or a server."""
     model: str | None = None
     """Hugging Face id or local path (backend `transformers`)."""
-    url: str | None = None
+    url: HttpUrl | None = None
     """Base URL of a text-embeddings-inference server (backend `remote`)."""
     api_key_env: str | None = None
     """Environment variable with the key of that server."""
-    timeout_s: float = Field(default=30.0, gt=0)
+    timeout_s: Positive = 30.0
     """Seconds to wait for that server."""
-    threads: int | None = Field(default=None, ge=1)
+    threads: Count | None = None
     """Threads of the embedded model; None lets it use the processors the process may run on."""
-    batch_size: int = Field(default=32, ge=1)
+    batch_size: Count = 32
     """Pairs scored at once; pairs of concurrent requests share a batch."""
     languages: tuple[str, ...] = ("en",)
     """ISO 639-1 codes the backend knows; `("*",)` for a multilingual model. Text in others is unverified."""
-
-    @field_validator("url")
-    @classmethod
-    def _is_http(cls, value: str | None) -> str | None:
-        return http_url(value)
 
     @model_validator(mode="after")
     def _backend_has_its_address(self) -> NliSettings:

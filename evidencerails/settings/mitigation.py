@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from evidencerails.exchange import Stakes
 from evidencerails.report import Decision, FindingKind
-from evidencerails.settings.base import Section
+from evidencerails.settings.base import Positive, Section, Share, Weight, ascending
 
 RepairFallback = Literal["auto", "annotate", "warn", "abstain", "escalate", "block", "raise"]
 AnnotationFormat = Literal["plain", "markdown", "html"]
@@ -17,9 +17,9 @@ AnnotationFormat = Literal["plain", "markdown", "html"]
 class SeverityPartWeights(Section):
     """Weights of the three parts of a severity; they are made to sum to 1."""
 
-    propagation_risk: float = Field(default=0.3, ge=0.0)
-    inverse_detectability: float = Field(default=0.2, ge=0.0)
-    consequence: float = Field(default=0.5, ge=0.0)
+    propagation_risk: Weight = 0.3
+    inverse_detectability: Weight = 0.2
+    consequence: Weight = 0.5
 
     @model_validator(mode="after")
     def _some_weight(self) -> SeverityPartWeights:
@@ -31,26 +31,22 @@ class SeverityPartWeights(Section):
 class SeverityParts(Section):
     """Parts of the severity of one kind of finding; what is unset follows from the finding itself."""
 
-    propagation_risk: float | None = Field(default=None, ge=0.0, le=1.0)
+    propagation_risk: Share | None = None
     """How likely it feeds later decisions, memory or tool calls."""
-    inverse_detectability: float | None = Field(default=None, ge=0.0, le=1.0)
+    inverse_detectability: Share | None = None
     """How hard it is to notice; confabulations are the hardest."""
-    consequence: float | None = Field(default=None, ge=0.0, le=1.0)
+    consequence: Share | None = None
     """How much harm it does where the stakes are medium."""
 
 
 class SeverityThresholds(Section):
     """Lower bounds of the severity levels, exclusive: above `critical` is critical, at most `medium` is low."""
 
-    critical: float = Field(default=0.8, ge=0.0, le=1.0)
-    high: float = Field(default=0.6, ge=0.0, le=1.0)
-    medium: float = Field(default=0.3, ge=0.0, le=1.0)
+    critical: Share = 0.8
+    high: Share = 0.6
+    medium: Share = 0.3
 
-    @model_validator(mode="after")
-    def _in_order(self) -> SeverityThresholds:
-        if not self.medium <= self.high <= self.critical:
-            raise ValueError(f"expected medium <= high <= critical, got {self.medium}, {self.high}, {self.critical}")
-        return self
+    _in_order = ascending("medium", "high", "critical")
 
 
 class ProtocolSettings(Section):
@@ -95,36 +91,34 @@ class VerificationSettings(Section):
 
     enabled: bool = False
     """Verify claims by questions that are answered without sight of the answer."""
-    min_severity: float = Field(default=0.5, ge=0.0, le=1.0)
+    min_severity: Share = 0.5
     """Expected severity from which a claim is verified; above 0.5 the two further calls are worth their cost."""
-    max_claims: int = Field(default=20, ge=1)
-    """Claims verified for one answer, the most severe first; all of them share the two calls."""
 
 
 class ConfidenceWeights(Section):
     """Weights of the four parts of confidence, made to sum to 1 over what was measured."""
 
-    groundedness: float = Field(default=0.4, ge=0.0)
-    certainty: float = Field(default=0.2, ge=0.0)
+    groundedness: Weight = 0.4
+    certainty: Weight = 0.2
     """1 - normalised semantic entropy of the samples."""
-    self_consistency: float = Field(default=0.2, ge=0.0)
-    retrieval_quality: float = Field(default=0.2, ge=0.0)
+    self_consistency: Weight = 0.2
+    retrieval_quality: Weight = 0.2
 
 
 class AnswerabilitySettings(Section):
     """When a question is not answered at all, before anything is generated."""
 
-    min_relevance: float = Field(default=0.2, ge=0.0, le=1.0)
+    min_relevance: Share = 0.2
     """Likeness of a passage to the question from which it is relevant (cosine of the embedded sentence encoder)."""
-    min_answer_score: float = Field(default=0.5, ge=0.0, le=1.0)
+    min_answer_score: Share = 0.5
     """1 - P(neutral) of the question beside the evidence from which that answers it; 0: it is only reported."""
-    min_coverage: float = Field(default=0.0, ge=0.0, le=1.0)
+    min_coverage: Share = 0.0
     """Share of the question's content words the relevant passages must contain together; 0: it is only reported."""
     domain: tuple[str, ...] = ()
     """What the app is about, in a few phrases; unset: every question is in its domain."""
-    min_domain_match: float = Field(default=0.2, ge=0.0, le=1.0)
+    min_domain_match: Share = 0.2
     """Likeness to the nearest of these phrases below which a question is out of domain."""
-    max_age_days: float | None = Field(default=None, gt=0)
+    max_age_days: Positive | None = None
     """Age of the relevant passages, by their metadata, above which the evidence is stale; unset: none is."""
     date_keys: tuple[str, ...] = ("updated_at", "updated", "date", "published", "as_of", "timestamp")
     """Keys of a passage's metadata that may hold its date; the first that can be read counts."""
@@ -135,20 +129,15 @@ class AbstentionSettings(Section):
 
     enabled: bool = False
     """Weigh the confidence of every answer; `then: abstain` in a policy works without it."""
-    answer_from: float = Field(default=0.75, ge=0.0, le=1.0)
+    answer_from: Share = 0.75
     """Confidence from which the answer stands as it is."""
-    partial_from: float = Field(default=0.4, ge=0.0, le=1.0)
+    partial_from: Share = 0.4
     """Confidence from which it is shown with its uncertain claims marked; below, the app abstains."""
     weights: ConfidenceWeights = ConfidenceWeights()
     before: AnswerabilitySettings = AnswerabilitySettings()
     """The input rail `check answerability`."""
 
-    @model_validator(mode="after")
-    def _in_order(self) -> AbstentionSettings:
-        if self.partial_from > self.answer_from:
-            given = f"partial_from ({self.partial_from:g}), answer_from ({self.answer_from:g})"
-            raise ValueError(f"partial_from must not be above answer_from; got {given}")
-        return self
+    _in_order = ascending("partial_from", "answer_from")
 
 
 class GenerationSettings(Section):
@@ -156,7 +145,7 @@ class GenerationSettings(Section):
 
     max_evidence_tokens: int = Field(default=3000, ge=64)
     """Tokens of evidence in the prompt, counted by the NLI model's tokenizer; the most relevant passages come first."""
-    max_ungrounded_share: float = Field(default=0.3, ge=0.0, le=1.0)
+    max_ungrounded_share: Share = 0.3
     """Share of claims without a source that bears them out above which the answer is generated again, more strictly."""
     max_rounds: int = Field(default=2, ge=1, le=5)
     """Attempts."""
@@ -172,9 +161,9 @@ class AnnotationSettings(Section):
 class QualityGateSettings(Section):
     """The last gate: no answer above a score leaves without a decision."""
 
-    max_hallucination_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    max_hallucination_score: Share | None = None
     """Highest `hallucination_score` of an answer that may leave; unset: no such gate."""
-    max_composite_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    max_composite_score: Share | None = None
     """The same for `metrics.composite_score`, over the parts that were measured."""
     then: Decision = "block"
     """Least decision on an answer above."""

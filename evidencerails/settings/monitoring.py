@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from evidencerails.settings.base import Section
+from evidencerails.settings.base import Count, Positive, Section, Share
 from evidencerails.settings.escalation import TierThresholds, WebhookSettings
 from evidencerails.settings.store import SampleRates
 
@@ -14,7 +14,7 @@ from evidencerails.settings.store import SampleRates
 class CusumSettings(Section):
     """When a change of the mean hallucination score is an alarm."""
 
-    baseline: float | None = Field(default=None, ge=0.0, le=1.0)
+    baseline: Share | None = None
     """Mean score while all is well; unset: that of the first `baseline_size` reports."""
     baseline_size: int = Field(default=500, ge=50)
     """Reports from which the distribution of scores is learnt; no alarm before there are so many."""
@@ -29,8 +29,6 @@ class RegressionSettings(Section):
 
     window: int = Field(default=200, ge=10)
     """Reports compared before and after a change, at most."""
-    min_reports: int = Field(default=30, ge=2)
-    """Reports on each side below which nothing is said; changes closer than that are judged together."""
     min_increase: float = Field(default=0.1, gt=0.0, le=1.0)
     """Increase of the mean score that counts, if it is also beyond chance (95%)."""
 
@@ -40,14 +38,12 @@ class WhenExhausted(Section):
 
     sample: SampleRates | None = None
     """For `store.sample`: keep more reports."""
-    max_unsupported_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    max_unsupported_score: Share | None = None
     """For `grounding.max_unsupported_score`: sentences count as unsupported sooner."""
-    max_hallucination_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    max_hallucination_score: Share | None = None
     """For `quality_gate.max_hallucination_score`: hold back answers above it."""
-    answer_from: float | None = Field(default=None, ge=0.0, le=1.0)
+    answer_from: Share | None = None
     """For `abstention.answer_from`, which is then weighed even if it is off: abstain sooner."""
-    partial_from: float | None = Field(default=None, ge=0.0, le=1.0)
-    """For `abstention.partial_from`."""
     tiers: TierThresholds | None = None
     """For `escalation.tiers`: send more answers to people."""
     on_unverified: Literal["allow", "warn", "escalate", "block", "raise"] | None = None
@@ -59,18 +55,14 @@ class ErrorBudgetSettings(Section):
 
     max_share: float = Field(default=0.2, gt=0.0, le=1.0)
     """Highest acceptable share of answers that go wrong; above 0.1, since one in ten right answers may be flagged."""
-    counts: tuple[Literal["hallucinated", "unverified"], ...] = Field(
-        default=("hallucinated", "unverified"), min_length=1
-    )
+    counts: tuple[Literal["hallucinated", "unverified"], ...] = Field(("hallucinated", "unverified"), min_length=1)
     """Statuses that count as going wrong."""
-    window_days: float = Field(default=28.0, gt=0)
+    window_days: Positive = 28.0
     """Length of the window."""
-    min_reports: int = Field(default=50, ge=1)
+    min_reports: Count = 50
     """Reports below which nothing is said."""
     when_exhausted: WhenExhausted | None = None
     """What an exhausted budget changes by itself, until it has recovered; unset: nothing."""
-    poll_interval_s: float = Field(default=60.0, gt=0)
-    """Seconds between checks of the budget, off every turn, if it changes anything."""
 
 
 class EmailSettings(Section):
@@ -90,8 +82,6 @@ class EmailSettings(Section):
     """Name to log in with; unset: without."""
     password_env: str | None = None
     """Environment variable with the password."""
-    timeout_s: float = Field(default=10.0, gt=0)
-    """Seconds to wait for the server."""
 
 
 class AlertSettings(Section):
@@ -101,10 +91,8 @@ class AlertSettings(Section):
     """Called for each alert; unset: nobody is."""
     email: EmailSettings | None = None
     """Mailed for each alert; unset: nobody is."""
-    repeat_h: float = Field(default=24.0, gt=0)
+    repeat_h: Positive = 24.0
     """Hours until an alert that stays open is sent again."""
-    gate_window_h: float = Field(default=1.0, gt=0)
-    """Hours for which answers that failed the quality gate keep their alert open; each is reported once."""
 
 
 class MonitoringSettings(Section):
@@ -114,8 +102,6 @@ class MonitoringSettings(Section):
     """Reports in the rolling window."""
     shadow_sample: SampleRates = SampleRates()
     """Share of answers that `activation: shadow` checks, by stakes."""
-    worst: int = Field(default=5, ge=0)
-    """Worst reports named in an alert."""
     cusum: CusumSettings = CusumSettings()
     regression: RegressionSettings = RegressionSettings()
     budget: ErrorBudgetSettings = ErrorBudgetSettings()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import Field, field_validator, model_validator
+from typing import Any
+
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from evidencerails.report import Category, Decision, ErrorType, FindingKind, Label, Origin, Severity, Verified
-from evidencerails.settings.base import Section
+from evidencerails.settings.base import Section, Share
 from evidencerails.settings.problems import nearest
 from evidencerails.settings.violations import all_violations
 
@@ -36,11 +38,11 @@ class When(Section):
     """What exactly was violated, in the words of the check that says so."""
     verification: Verified | tuple[Verified, ...] | None = None
     """What the chain of verification says about the claim behind it."""
-    min_severity: float | None = Field(default=None, ge=0.0, le=1.0)
+    min_severity: Share | None = None
     """Its severity score is at least this."""
-    min_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    min_score: Share | None = None
     """Its score is at least this."""
-    max_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    max_score: Share | None = None
     """Its score is at most this."""
 
     @model_validator(mode="after")
@@ -49,21 +51,14 @@ class When(Section):
             raise ValueError(f"min_score ({self.min_score:g}) is above max_score ({self.max_score:g}): it never holds")
         return self
 
-    @field_validator("check")
+    @field_validator("check", "violation")
     @classmethod
-    def _checks_that_exist(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
-        for name in (value,) if isinstance(value, str) else value or ():
-            if name not in FINDERS:
-                raise ValueError(f"there is no check {name!r}{nearest(name, FINDERS)}; available: {', '.join(FINDERS)}")
-        return value
-
-    @field_validator("violation")
-    @classmethod
-    def _violations_that_exist(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
-        known = all_violations()
+    def _names_that_exist(cls, value: str | tuple[str, ...] | None, info: ValidationInfo) -> Any:
+        known = FINDERS if info.field_name == "check" else all_violations()
         for name in (value,) if isinstance(value, str) else value or ():
             if name not in known:
-                raise ValueError(f"no check reports {name!r}{nearest(name, known)}; available: {', '.join(known)}")
+                hint = nearest(name, known)
+                raise ValueError(f"there is no {info.field_name} {name!r}{hint}; available: {', '.join(known)}")
         return value
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field
 
-from evidencerails.settings.base import Section
+from evidencerails.settings.base import Section, Share, Weight, ascending
 
 MeasureName = Literal[
     "nli",
@@ -35,45 +35,34 @@ DEFAULT_MEASURE_WEIGHTS: Mapping[MeasureName, float] = {
 """How far each is above chance on WikiBio: (AUC-PR NonFact - 72.96) / 27.04 of SelfCheckGPT's table 2. Its QA is
 another method than ours; self-consistency stands as NLI, on which it rests; the paper has no row for semantic
 entropy (put beside BERTScore) and embedding (below it: one vector carries less than its tokens)."""
+SEVERITY_WEIGHTS: Mapping[str, float] = {"low": 0.3, "medium": 0.6, "high": 0.8, "critical": 1.0}
+"""How much a claim of each severity counts: the upper bounds of the severity bands."""
 
 
 class RiskSettings(Section):
     """Thresholds of the risk levels: below `low` is low, `high` and above is high."""
 
-    low: float = Field(default=0.3, ge=0.0, le=1.0)
-    high: float = Field(default=0.7, ge=0.0, le=1.0)
+    low: Share = 0.3
+    high: Share = 0.7
 
-    @model_validator(mode="after")
-    def _in_order(self) -> RiskSettings:
-        if self.low > self.high:
-            raise ValueError(f"low ({self.low:g}) must not be above high ({self.high:g})")
-        return self
+    _in_order = ascending("low", "high")
 
 
 class CascadeSettings(RiskSettings):
     """Which claims go to a judge: those whose local score is from `low` to `high`, is missing, or means `absent`."""
 
-    low: float = Field(default=0.2, ge=0.0, le=1.0)
-    high: float = Field(default=0.8, ge=0.0, le=1.0)
+    low: Share = 0.2
+    high: Share = 0.8
     judge: Literal["judge", "qa"] = "judge"
-
-
-class SeverityWeights(Section):
-    """How much a claim of each severity counts: the upper bounds of the severity bands."""
-
-    low: float = Field(default=0.3, ge=0.0, le=1.0)
-    medium: float = Field(default=0.6, ge=0.0, le=1.0)
-    high: float = Field(default=0.8, ge=0.0, le=1.0)
-    critical: float = Field(default=1.0, ge=0.0, le=1.0)
 
 
 class CompositeWeights(Section):
     """Weights of the composite score; they are made to sum to 1 over what was measured."""
 
-    faithfulness: float = Field(default=0.25, ge=0.0)
-    attribution_precision: float = Field(default=0.25, ge=0.0)
-    groundedness: float = Field(default=0.25, ge=0.0)
-    self_consistency: float = Field(default=0.25, ge=0.0)
+    faithfulness: Weight = 0.25
+    attribution_precision: Weight = 0.25
+    groundedness: Weight = 0.25
+    self_consistency: Weight = 0.25
 
 
 class ScoringSettings(Section):
@@ -81,27 +70,16 @@ class ScoringSettings(Section):
 
     measures: tuple[MeasureName, ...] = ()
     """Measures to run beside the checks' own verdicts; their scores stand in the report's metrics, for people."""
-    weights: dict[MeasureName, float] = Field(default_factory=dict)
+    weights: dict[MeasureName, Share] = Field(default_factory=dict)
     """Of the measures in a claim's score; those not named keep their default. Only measures that ran count."""
     aggregation: Literal["worst", "weighted"] = "worst"
     """Claims to response: the worst claim's score, however many right ones stand beside it. `weighted`, a mean, lets
     one false claim among many true ones look harmless."""
-    severity: SeverityWeights = SeverityWeights()
     risk: RiskSettings = RiskSettings()
     cascade: CascadeSettings = CascadeSettings()
     composite: CompositeWeights = CompositeWeights()
 
-    @field_validator("weights")
-    @classmethod
-    def _not_negative(cls, value: dict[MeasureName, float]) -> dict[MeasureName, float]:
-        for name, weight in value.items():
-            if not 0.0 <= weight <= 1.0:
-                raise ValueError(f"the weight of {name} is {weight:g}; expected 0 to 1")
-        return value
-
     @property
     def all_weights(self) -> dict[str, float]:
         """The weight of every measure, defaults included."""
-        weights: dict[str, float] = {str(name): weight for name, weight in DEFAULT_MEASURE_WEIGHTS.items()}
-        weights.update((str(name), weight) for name, weight in self.weights.items())
-        return weights
+        return {**DEFAULT_MEASURE_WEIGHTS, **self.weights}

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from evidencerails.settings.base import Section
+from evidencerails.settings.base import Count, Positive, Section
 
 Role = Literal["check", "read", "review", "admin"]
 DEFAULT_PORT = 8484
@@ -42,23 +42,19 @@ class ServiceSettings(Section):
     """Who may do what."""
     keys_file: str | None = None
     """YAML file with further keys: a list like `keys`."""
-    session_secret_env: str = "EVIDENCERAILS_SESSION_SECRET"
-    """Environment variable with the secret that signs dashboard sessions; unset: a new one at each start."""
     max_body_bytes: int = Field(default=2 * 1024 * 1024, ge=1024)
     """Longest request body."""
-    max_items: int = Field(default=100, ge=1)
+    max_items: Count = 100
     """Items of one batch, and passages, samples or messages of one check."""
-    max_concurrency: int = Field(default=32, ge=1)
+    max_concurrency: Count = 32
     """Checks at work at once; the model merges their pairs into batches."""
     max_waiting: int = Field(default=96, ge=0)
     """Requests that wait for a place; beyond that the answer is 429 with Retry-After."""
-    requests_per_minute: int = Field(default=1200, ge=1)
+    requests_per_minute: Count = 1200
     """Requests of one key, or of one address where there are no keys; an item of a batch counts as one."""
-    header_timeout_s: float = Field(default=10.0, gt=0)
-    """Seconds a client may take to send the head of a request."""
-    body_timeout_s: float = Field(default=20.0, gt=0)
-    """Seconds a client may take to send the body."""
-    check_timeout_s: float = Field(default=120.0, gt=0)
+    client_timeout_s: Positive = 15.0
+    """Seconds a client may take to send the head of a request, and again its body."""
+    check_timeout_s: Positive = 120.0
     """Seconds one check may take, waiting included; then the answer is 504."""
     drain_s: float = Field(default=30.0, ge=0)
     """Seconds that requests under way may take to end when the service stops."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from evidencerails.settings.base import Section, regular_expression
+from evidencerails.settings.base import Pattern, Positive, Section, Share
 
 JsonType = Literal["string", "number", "integer", "boolean", "object", "array", "null"]
 
@@ -16,7 +16,7 @@ class ValueRule(Section):
 
     enum: tuple[Any, ...] | None = None
     """The values allowed."""
-    pattern: str | None = None
+    pattern: Pattern | None = None
     """Regular expression that must be found in the text; `^` and `$` for all of it."""
     minimum: float | None = None
     """Smallest number allowed."""
@@ -26,8 +26,6 @@ class ValueRule(Section):
     """Fewest characters allowed."""
     max_length: int | None = Field(default=None, ge=0)
     """Most characters allowed."""
-
-    _compiles = field_validator("pattern")(regular_expression)
 
     @model_validator(mode="after")
     def _in_order(self) -> ValueRule:
@@ -74,11 +72,9 @@ class StructureSettings(Section):
     """Whether text or a code fence around the JSON is allowed."""
     constrain: Literal["off", "response_format", "structured_outputs", "guided_json", "nvext", "ollama"] = "off"
     """Send the schema to the model that writes the response, in this parameter of its provider."""
-    min_agreement: float | None = Field(default=None, ge=0.0, le=1.0)
+    min_agreement: Share | None = None
     """Agreement of the samples on a field below which it is a finding; unset: it is only reported."""
-    pattern_timeout_s: float = Field(default=0.5, gt=0)
-    """Seconds for one match of a pattern; beyond, the response is unverified."""
-    timeout_s: float = Field(default=10.0, gt=0)
+    timeout_s: Positive = 10.0
     """Seconds for the whole check; beyond, the response is unverified."""
 
     @field_validator("model")

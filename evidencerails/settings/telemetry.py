@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
 from evidencerails.settings.base import Section
 
 
@@ -16,8 +14,6 @@ class TelemetrySettings(Section):
     """Spans for each check, claim and LLM call, as soon as the process has an OpenTelemetry tracer provider."""
     content: bool = False
     """Put the words of claims, prompts and replies into spans."""
-    max_claim_spans: int = Field(default=50, ge=0)
-    """Claim spans of one report; the check's span counts those left out."""
     otlp_endpoint: str | None = None
     """Base URL of an OTLP/HTTP collector for `serve` and `batch`; unset: `OTEL_EXPORTER_OTLP_ENDPOINT`, else none."""
     service_name: str = "evidencerails"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from evidencerails.settings.base import Section
-from evidencerails.settings.knowledge import Function, SourceSettings, checked_function
+from evidencerails.settings.base import Count, Positive, Section
+from evidencerails.settings.knowledge import Function, SourceSettings
 
 
 class ResolverSettings(Section):
@@ -21,11 +21,6 @@ class ResolverSettings(Section):
     """Import path `package.module:function`; it gets the value and returns True, False, a record or None."""
     match: Literal["exact", "folded"] = "exact"
     """Compare as written, or without case, accents and punctuation."""
-
-    @field_validator("function")
-    @classmethod
-    def _can_be_called(cls, value: Any) -> Any:
-        return checked_function(value)
 
     @model_validator(mode="after")
     def _one_place(self) -> ResolverSettings:
@@ -48,7 +43,7 @@ class ToolsSettings(Section):
     """Sources by a name of your own."""
     resolvers: dict[str, ResolverSettings] = Field(default_factory=dict)
     """By argument: `user_id`, `address.country` for a nested one, `delete_user.user_id` for one tool only."""
-    budget_s: float = Field(default=5.0, gt=0)
+    budget_s: Positive = 5.0
     """Seconds for the calls of one turn; what was not checked by then is unverified."""
-    max_calls: int = Field(default=1_000, ge=1)
+    max_calls: Count = 1_000
     """Calls of one turn that are looked at; more make the turn unverified."""

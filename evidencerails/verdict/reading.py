@@ -173,8 +173,6 @@ def _selected(
 ) -> tuple[EvidenceIndex, Selection]:
     """Evidence is cut for claims of ordinary length; beside a very long claim the model reads a window in parts."""
     room = max(64, nli.max_tokens - SPECIAL_TOKENS - 60)
-    if settings.window_tokens:
-        room = min(room, settings.window_tokens)
     index = nli.once(
         ("evidence", tuple(map(id, passages)), room), lambda: EvidenceIndex(passages, nli.token_offsets, room)
     )

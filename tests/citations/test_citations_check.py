@@ -280,7 +280,7 @@ def test_answers_in_json(
         assert violations(report) == expected
 
 
-@pytest.mark.parametrize("settings", [{"level": "hard"}, {"levle": "strict"}, {"min_quote_words": 0}])
+@pytest.mark.parametrize("settings", [{"level": "hard"}, {"levle": "strict"}, {"scope": "word"}])
 def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match=r"citations\."):
         Guard({"checks": ["citations"], "citations": settings})

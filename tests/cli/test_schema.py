@@ -42,7 +42,7 @@ def test_each_packaged_config_fits_the_schema_that_it_names(file: Path) -> None:
     [
         {"activaton": "always"},
         {"activation": "sometimes"},
-        {"grounding": {"max_windows": 0}},
+        {"grounding": {"max_false_blocks": 2}},
         {"policies": [{"then": "stop"}]},
     ],
 )

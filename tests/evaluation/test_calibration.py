@@ -151,7 +151,7 @@ def test_a_staircase_by_hand() -> None:
         ({"methods": {"nli": {"method": "isotonic"}}}, "isotonic needs"),
         ({"methods": {"nli": {"method": "isotonic", "scores": [0.5, 0.1], "probabilities": [0, 1]}}}, "must rise"),
         ({"methods": {"nli": {"method": "plat"}}}, "did you mean 'platt'"),
-        ({"ensemble": {"weights": {"nli": 1.0}}}, "at least 2 checks"),
+        ({"ensemble": {"weights": {"nli": 1.0}}}, "at least 2 items"),
     ],
 )
 def test_bad_settings_are_told_at_load(settings: dict[str, Any], told: str) -> None:

@@ -193,10 +193,12 @@ async def test_only_claims_above_the_severity_are_asked_about(server: ReplayServ
     assert (report.verification, server.requests) == ((), [])
 
 
-async def test_the_most_severe_come_first(server: ReplayServer, guard: MakeGuard) -> None:
+async def test_the_most_severe_come_first(
+    server: ReplayServer, guard: MakeGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evidencerails.mitigation.chain_of_verification.MAX_CLAIMS", 1)
     script(server, questions(OPEN_QUESTION), answers((OPENED, OPENED)))
-    settings = {"min_severity": 0.0, "max_claims": 1}
-    report = await verify(guard, verification=settings)
+    report = await verify(guard, verification={"min_severity": 0.0})
     assert [one.claim for one in report.verification] == [WRONG]
 
 

@@ -30,3 +30,8 @@ def store(url: str, passing: list[float]) -> Iterator[Store]:
     clock = SteadyClock(wall=lambda: passing[0], monotonic=lambda: passing[0])
     with Store(StoreSettings(url=url), clock=clock) as opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evidencerails.operations.monitoring.tightening.POLL_S", 0.05)

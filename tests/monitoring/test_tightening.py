@@ -24,7 +24,7 @@ UNSAID = "Rhenium was named by a chemist from Breslau in a letter to his sister.
 
 
 def settings(url: str, when: dict[str, Any], **rest: Any) -> dict[str, Any]:
-    budget = {"max_share": 0.2, "min_reports": 20, "when_exhausted": when, "poll_interval_s": 0.05}
+    budget = {"max_share": 0.2, "min_reports": 20, "when_exhausted": when}
     return {"store": {"url": url}, "checks": ["grounding"], "monitoring": {"budget": budget}, **rest}
 
 
@@ -51,8 +51,8 @@ def eventually(holds: Callable[[], bool]) -> bool:
          lambda c: c.grounding.max_unsupported_score, 0.2),
         ({"quality_gate": {"max_hallucination_score": 0.8}}, {"max_hallucination_score": 0.4},
          lambda c: c.quality_gate.max_hallucination_score, 0.4),
-        ({"abstention": {"answer_from": 0.8}}, {"answer_from": 0.9, "partial_from": 0.5},
-         lambda c: (c.abstention.enabled, c.abstention.answer_from, c.abstention.partial_from), (True, 0.9, 0.5)),
+        ({"abstention": {"answer_from": 0.8}}, {"answer_from": 0.9},
+         lambda c: (c.abstention.enabled, c.abstention.answer_from), (True, 0.9)),
         ({"escalation": {}}, {"tiers": {"asynchronous": 0.1, "synchronous": 0.2, "blocking": 0.9}},
          lambda c: tuple(c.escalation.tiers.model_dump().values()), (0.1, 0.2, 0.7)),
         ({"on_unverified": "block"}, {"on_unverified": "warn"}, lambda c: c.on_unverified, "block"),

@@ -23,7 +23,7 @@ custom_data:
     activation: always
     severity: {{stakes: {stakes}}}
     store: {{url: "{url}"}}
-    escalation: {{poll_s: 0.02, deadlines_s: {{blocking: {within_s}}}}}
+    escalation: {{deadlines_s: {{blocking: {within_s}}}}}
     policies: [{{when: {{kind: unsupported_claim}}, then: escalate}}]
 """
 COLANG_2 = 'colang_version: "2.x"\n'

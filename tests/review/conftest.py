@@ -27,3 +27,8 @@ def store(url: str) -> Iterator[Store]:
 def queue(store: Store) -> ReviewQueue:
     """Its review queue."""
     return ReviewQueue(store)
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evidencerails.operations.review.desk.POLL_S", 0.02)

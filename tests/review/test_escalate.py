@@ -21,7 +21,6 @@ from evidencerails.settings.store import StoreSettings
 
 
 def config(url: str = "", **escalation: Any) -> GuardConfig:
-    escalation.setdefault("poll_s", 0.02)
     return GuardConfig.load({"store": {"url": url or "sqlite:///store.db"}, "escalation": escalation})
 
 
@@ -210,7 +209,7 @@ def unverifiable(settings: dict[str, Any]) -> Guard:
 
 
 async def test_an_unverified_answer_goes_to_a_person_if_on_unverified_says_so(sqlite_url: str) -> None:
-    escalation = {"by_risk": False, "deadlines_s": {"blocking": 5}, "poll_s": 0.02}
+    escalation = {"by_risk": False, "deadlines_s": {"blocking": 5}}
     guard = unverifiable({"store": {"url": sqlite_url}, "escalation": escalation})
     made = await guard.check("Paris is in France.")  # there is no evidence
     assert (made.status, made.decision) == ("unverified", "escalate")
@@ -249,7 +248,7 @@ async def test_the_whole_way_through_a_guard(sqlite_url: str) -> None:
     guard = Guard(
         {
             "store": {"url": sqlite_url},
-            "escalation": {"poll_s": 0.02},
+            "escalation": {},
             "severity": {"stakes": "high"},
             "policies": [{"when": {"label": "contradicted"}, "then": "escalate"}],
         }

@@ -133,8 +133,9 @@ def test_a_receiver_that_never_answers_well_is_given_up(
     steady_store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, passing: list[float]
 ) -> None:
     receiver.answers = [500]
+    monkeypatch.setattr("evidencerails.operations.review.webhook.MAX_ATTEMPTS", 3)
     submit(steady_store)
-    sender = notifier(steady_store, receiver.url, monkeypatch, max_attempts=3)
+    sender = notifier(steady_store, receiver.url, monkeypatch)
     outcomes = []
     for _ in range(4):
         outcomes.append(sender.send_due())

@@ -133,7 +133,7 @@ def connect(service: Service) -> socket.socket:
 
 
 def test_slow_clients_are_cut_off_and_hold_nobody_up(serve: Callable[..., Service]) -> None:
-    running = serve({"service": {"header_timeout_s": 1, "body_timeout_s": 1}})
+    running = serve({"service": {"client_timeout_s": 1}})
     silent = [connect(running) for _ in range(100)]
     heads = [connect(running) for _ in range(100)]
     for each in heads:
@@ -169,7 +169,7 @@ def answers_to(service: Service, *parts: bytes) -> bytes:
 
 
 def test_heads_that_ask_for_another_protocol_come_in_pieces_or_never_end(serve: Callable[..., Service]) -> None:
-    running = serve({"service": {"header_timeout_s": 5}})
+    running = serve({"service": {"client_timeout_s": 5}})
     body = json.dumps(GOOD).encode()
     head = (
         b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"

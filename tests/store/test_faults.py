@@ -22,7 +22,7 @@ from evidencerails.operations.store.records import record_of
 from evidencerails.operations.store.spool import Spool
 from evidencerails.settings.store import StoreSettings
 
-QUICK = {"lock_timeout_s": 0.1, "retry_s": 0.1}
+QUICK = {"lock_timeout_s": 0.1}
 
 
 def settings(url: str, **more: object) -> StoreSettings:
@@ -171,7 +171,7 @@ def test_a_full_disk_keeps_the_newest_in_memory_and_writes_them_when_there_is_ro
     blocked = tmp_path / "no"
     blocked.write_text("")  # neither the database's folder nor the spool's can be made
     url = f"sqlite:///{blocked}/x.db"
-    with Store(settings(url, spool=str(blocked / "spool"), queue_size=3, retry_s=0.1)) as store:
+    with Store(settings(url, spool=str(blocked / "spool"), queue_size=3)) as store:
         for number in range(10):
             store.put(report(id=f"r{number}"), exchange())
             store.flush(10)

@@ -76,10 +76,11 @@ def test_no_word_of_answer_or_evidence_unless_asked_for(spans: InMemorySpanExpor
     assert "Rhenium" in all_text(spans)
 
 
-def test_spans_can_be_turned_off_and_bounded(spans: InMemorySpanExporter) -> None:
+def test_spans_can_be_turned_off_and_bounded(spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch) -> None:
     Guard({"telemetry": {"spans": "off"}}).check_sync(BAD, evidence=FACT)
     assert spans.get_finished_spans() == ()
-    Guard({"checks": ["claims"], "telemetry": {"max_claim_spans": 1}}).check_sync(BAD, evidence=FACT)
+    monkeypatch.setattr("evidencerails.operations.telemetry.emit.MAX_CLAIM_SPANS", 1)
+    Guard({"checks": ["claims"]}).check_sync(BAD, evidence=FACT)
     assert len(named(spans, "evidencerails.claim")) == 1
     (check,) = named(spans, "evidencerails.check claims")
     assert check.attributes["evidencerails.claims_without_span"] == 1  # type: ignore[index]

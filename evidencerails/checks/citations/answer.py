@@ -17,6 +17,8 @@ from evidencerails.settings.citations import CitationSettings
 from evidencerails.text.claimable import claim_sentences
 from evidencerails.text.sentences import Splitter, blocks
 
+MIN_QUOTE_WORDS = 4
+"""Words from which text in quotation marks is held against the sources; fewer are a title or a term."""
 MAX_TITLE_WORDS = 14
 """Words of the longest title that a list of references may have without anything to look up."""
 _INLINE_CODE = re.compile(r"`[^`\n]{1,500}`")
@@ -84,7 +86,7 @@ def _read_text(response: str, sources: Sources, settings: CitationSettings, spli
     hidden = [*references.offsets, *_code(response)]
     marks = [mark for mark in find_marks(response, sources.knows) if not _inside(mark, hidden)]
     citations = {mark.start: _citation(mark, response, sources, references) for mark in marks if mark.refs}
-    quotations = find_quotations(response, settings.min_quote_words)
+    quotations = find_quotations(response, MIN_QUOTE_WORDS)
     left_out = [gap for quotation in quotations for gap in gaps(quotation)]  # "..." in a quotation ends no sentence
     found = statements_of(
         response, marks, [*hidden, *left_out], paragraphs=settings.scope == "paragraph", splitter=splitter

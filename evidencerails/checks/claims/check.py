@@ -70,7 +70,7 @@ class ClaimsCheck:
             score=None if status == "unverified" else classified.score,
             claims=claims,
             findings=findings,
-            metrics=claim_metrics(claims, context),
+            metrics=claim_metrics(claims),
             details={**_details(claims, extraction, exchange, plan), **classified.details},
             version=version,
         )

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
+from evidencerails.config import SEVERITY_WEIGHTS
 from evidencerails.exchange import Exchange
 from evidencerails.report import Claim, Label, Severity
 from evidencerails.text.claims import ExtractedClaim
 
 if TYPE_CHECKING:
-    from evidencerails.checks.base import CheckContext
+    pass
 
 LABELS: tuple[Label, ...] = get_args(Label)
 UNSUPPORTED: tuple[Label, ...] = ("partially_supported", "contradicted", "absent")
@@ -22,7 +23,7 @@ MOST_CONTRADICTED = 20
 """Sentences of the evidence that are listed with the claims against them."""
 
 
-def claim_metrics(claims: Sequence[Claim], context: CheckContext) -> dict[str, float]:
+def claim_metrics(claims: Sequence[Claim]) -> dict[str, float]:
     """Scores over all claims of a response. People read them; the decision looks at the claims themselves.
 
     `unsupported_claim_rate` is HalluMeasure's: the share of claims with another label than `supported`, those that
@@ -32,8 +33,7 @@ def claim_metrics(claims: Sequence[Claim], context: CheckContext) -> dict[str, f
     """
     counts = Counter(claim.label for claim in claims)
     total, known = len(claims), len(claims) - counts["unevaluatable"]
-    weights = context.config.scoring.severity
-    lost = sum(getattr(weights, SEVERITIES[label]) * counts[label] for label in UNSUPPORTED)
+    lost = sum(SEVERITY_WEIGHTS[SEVERITIES[label]] * counts[label] for label in UNSUPPORTED)
     metrics = {
         "claims": float(total),
         "unsupported_claims": float(total - counts["supported"]),

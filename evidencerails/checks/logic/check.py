@@ -37,6 +37,8 @@ RULE_LANGUAGES = ("en",)
 MAX_CHARACTERS = 100_000
 """Of a longer text only the beginning is computed, and the check says so."""
 MAX_FINDINGS = 100
+MAX_STEPS = 40
+"""Steps of a response that are audited; the rest is reported as not audited."""
 CERTAINTY = 0.97
 """Probability that a statement which was computed to be wrong is meant as it was read. The computing is exact; in the
 reading `benchmarks/logic.py` finds no false alarm among its hundreds, and real answers are less tidy than those."""
@@ -63,11 +65,11 @@ class LogicCheck:
         statements = await context.nli.run(computed_statements, exchange.response, settings)
         steps = await context.nli.run(_steps, exchange.response) if settings.audit != "off" else []
         language = await context.nli.run(unknown_language, exchange.response, RULE_LANGUAGES)
-        audit = await _audit(steps[: settings.max_steps], exchange, context)
+        audit = await _audit(steps[:MAX_STEPS], exchange, context)
         findings = [*_of_statements(statements, exchange.response), *_of_audit(audit, statements)]
         findings.sort(key=lambda finding: finding.span.start if finding.span else 0)
         findings = findings[:MAX_FINDINGS]
-        gaps = _gaps(exchange, statements, steps, audit, language, settings.max_steps)
+        gaps = _gaps(exchange, statements, steps, audit, language)
         status, reason = _status(findings, gaps, statements, audit)
         return CheckResult(
             name=self.name,
@@ -173,7 +175,6 @@ def _gaps(
     steps: Sequence[Step],
     audit: Audit,
     language: str,
-    max_steps: int,
 ) -> list[str]:
     """Why the answer was not checked in full."""
     gaps = [audit.stopped_by] if audit.stopped_by else []
@@ -182,8 +183,8 @@ def _gaps(
         gaps.append(not_computed)
     if len(exchange.response) > MAX_CHARACTERS:
         gaps.append(f"too_long: only the first {MAX_CHARACTERS} characters were read")
-    if sum(step.is_conclusion for step in steps[max_steps:]):
-        gaps.append(f"too_many_steps: {max_steps} of {len(steps)} were audited (logic.max_steps)")
+    if sum(step.is_conclusion for step in steps[MAX_STEPS:]):
+        gaps.append(f"too_many_steps: {MAX_STEPS} of {len(steps)} were audited")
     if language and not audit.stopped_by:
         gaps.append(f"{language}: only its formulas were read")
     return gaps

@@ -136,6 +136,8 @@ def with_form_faults(audit: Audit, steps: Sequence[Step], faults: Mapping[int, F
 # ---- offline
 
 ENTAILED_FROM = 0.5
+CONTRADICTED_FROM = 0.9
+"""Probability of contradiction from which a step is an error."""
 MAX_PREMISE_WORDS = 160
 """Of the steps before a conclusion the latest are read, as many as fit the NLI model beside it."""
 
@@ -150,15 +152,14 @@ async def audit_with_nli(steps: Sequence[Step], context: CheckContext) -> Audit:
     audited = [place for place in places if not _computes(steps, place)]
     rows = await context.nli.scores([(_premise(steps, place), steps[place].text) for place in audited])
     scores = {place: dict(zip(LABELS, map(float, row), strict=True)) for place, row in zip(audited, rows, strict=True)}
-    threshold = context.config.logic.contradiction_threshold
-    verdicts = [_nli_verdict(steps[place], scores.get(place), threshold) for place in places]
+    verdicts = [_nli_verdict(steps[place], scores.get(place)) for place in places]
     return Audit(tuple(verdicts), "", f"{context.nli.name}@{context.nli.version}")
 
 
-def _nli_verdict(step: Step, scores: dict[str, float] | None, threshold: float) -> Verdict:
+def _nli_verdict(step: Step, scores: dict[str, float] | None) -> Verdict:
     if scores is None:
         return Verdict(step, "not_audited", "its numbers are not in the steps before it")
-    if scores["contradiction"] >= threshold:
+    if scores["contradiction"] >= CONTRADICTED_FROM:
         return Verdict(step, "contradicted", "the steps before it say otherwise", scores["contradiction"])
     if scores["entailment"] >= ENTAILED_FROM:
         return Verdict(step, "follows", "the steps before it entail it", 1.0 - scores["entailment"])

@@ -93,7 +93,7 @@ def _judge(response: str, rules: Rules, settings: StructureSettings) -> _Outcome
         return _Outcome([Violation("too_long", f"{len(response)} characters; the limit is {MAX_CHARACTERS}")])
     violations: list[Violation] = []
     try:
-        with time_limit(settings.timeout_s, settings.pattern_timeout_s):
+        with time_limit(settings.timeout_s):
             return _judge_in_time(response, rules, settings, violations)
     except SchemaProblem as problem:
         return _Outcome(violations, str(problem))

@@ -26,6 +26,8 @@ from urllib.parse import urlsplit
 
 import regex
 
+PATTERN_TIMEOUT_S = 0.5
+"""Of one match; beyond it the response is unverified."""
 DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _DATA_KEYWORDS = frozenset({"enum", "const", "default", "examples"})
 """Keywords whose value is data: what looks like a keyword inside is none."""
@@ -144,7 +146,6 @@ def _without_dialects(node: Any) -> Any:
 
 class _Limit(NamedTuple):
     ends_at: float
-    pattern_timeout_s: float
 
     def left_s(self) -> float:
         left = self.ends_at - time.monotonic()
@@ -157,9 +158,9 @@ _limit: ContextVar[_Limit] = ContextVar("evidencerails_structure_limit")
 
 
 @contextmanager
-def time_limit(timeout_s: float, pattern_timeout_s: float) -> Iterator[None]:
+def time_limit(timeout_s: float) -> Iterator[None]:
     """How long all validation inside may take, and one match of a pattern; beyond, `SchemaProblem` is raised there."""
-    token = _limit.set(_Limit(time.monotonic() + timeout_s, pattern_timeout_s))
+    token = _limit.set(_Limit(time.monotonic() + timeout_s))
     try:
         yield
     finally:
@@ -173,12 +174,12 @@ def pattern_found(pattern: str, text: str) -> bool:
         SchemaProblem: the time is up.
     """
     limit = _limit.get()
-    seconds = min(limit.pattern_timeout_s, limit.left_s())
+    seconds = min(PATTERN_TIMEOUT_S, limit.left_s())
     try:
         return _pattern(pattern).search(text, timeout=seconds, concurrent=True) is not None
     except TimeoutError:
         raise SchemaProblem(
-            f"pattern_timeout: the pattern {pattern[:80]!r} took longer than structure.pattern_timeout_s on a text "
+            f"pattern_timeout: the pattern {pattern[:80]!r} took longer than {PATTERN_TIMEOUT_S} s on a text "
             f"of {len(text)} characters; it may backtrack without end"
         ) from None
 

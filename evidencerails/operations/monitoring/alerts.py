@@ -15,7 +15,7 @@ from sqlalchemy import insert, select, update
 
 from evidencerails.errors import SettingsError
 from evidencerails.operations.monitoring.changes import Regression
-from evidencerails.operations.monitoring.monitor import CONSEQUENCES, HOUR_S, GateFailures, View
+from evidencerails.operations.monitoring.monitor import CONSEQUENCES, GATE_WINDOW_H, HOUR_S, GateFailures, View
 from evidencerails.operations.review.webhook import add_notice
 from evidencerails.operations.store.clock import iso
 from evidencerails.operations.store.engine import ALERTS, one_at_a_time, writing
@@ -33,6 +33,8 @@ log = logging.getLogger("evidencerails")
 
 ELSEWHERE = frozenset({"redteam"})
 """Alerts that another command than the monitor opens and closes."""
+TIMEOUT_S = 10.0
+"""To wait for the mail server."""
 SUBJECT = "alert:"
 """How the subject of an alert's notices begins."""
 RECOMMENDED = (
@@ -85,14 +87,14 @@ def conditions_of(view: View, settings: MonitoringSettings) -> list[Condition]:
         message = f"the error budget of {settings.budget.window_days:g} days is spent: {spent:.0%}"
         found.append(Condition("budget", message, {"worst": worst, "recommended": list(CONSEQUENCES)}))
     if view.gate.answers:
-        found.append(_failed_gate(view.gate, settings))
+        found.append(_failed_gate(view.gate))
     return found
 
 
-def _failed_gate(failures: GateFailures, settings: MonitoringSettings) -> Condition:
+def _failed_gate(failures: GateFailures) -> Condition:
     """One message for all that failed lately; each answer is in one."""
     count = "an answer" if failures.answers == 1 else f"{failures.answers} answers"
-    message = f"{count} failed the quality gate in the last {settings.alerts.gate_window_h:g} h"
+    message = f"{count} failed the quality gate in the last {GATE_WINDOW_H:g} h"
     if failures.worst:
         named = ", ".join(f"{row.id} (score {row.hallucination_score:.2f})" for row in failures.worst)
         message = f"{message}; the worst: {named}"
@@ -175,7 +177,7 @@ def _mail(sent: Notification, settings: EmailSettings) -> None:
     message["From"], message["To"] = settings.sender, ", ".join(settings.to)
     message.set_content(sent.message)
     try:
-        with smtplib.SMTP(settings.host, settings.port, timeout=settings.timeout_s) as server:
+        with smtplib.SMTP(settings.host, settings.port, timeout=TIMEOUT_S) as server:
             if settings.starttls:
                 server.starttls(context=ssl.create_default_context())
             if settings.user is not None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_DESCRIPTION = 1000
 Z_95 = 1.96
+MIN_REPORTS = 30
+"""On each side of a change; with fewer nothing is said, and changes closer than that are judged together."""
 
 
 class Change(NamedTuple):
@@ -113,7 +115,7 @@ def regressions(
     """
     scores = [float(row.hallucination_score or 0.0) for row in scored]
     seqs = [row.seq for row in scored]
-    groups = _groups(seqs, known, settings.min_reports)
+    groups = _groups(seqs, known)
     found = []
     for number, group in enumerate(groups):
         begin = _place(seqs, groups[number - 1][-1]) if number else 0
@@ -121,7 +123,7 @@ def regressions(
         end = _place(seqs, groups[number + 1][0]) if number + 1 < len(groups) else len(scores)
         before = scores[begin : _place(seqs, group[0])][-settings.window :]
         after = scores[since:end][: settings.window]
-        if min(len(before), len(after)) < settings.min_reports:
+        if min(len(before), len(after)) < MIN_REPORTS:
             continue
         low, high = statistics.fmean(before), statistics.fmean(after)
         if high - low > settings.min_increase and least_increase(before, after) > 0.0:
@@ -136,11 +138,11 @@ def least_increase(before: Sequence[float], after: Sequence[float]) -> float:
     return statistics.fmean(after) - statistics.fmean(before) - Z_95 * error
 
 
-def _groups(seqs: Sequence[int], known: Sequence[Change], min_reports: int) -> list[list[Change]]:
+def _groups(seqs: Sequence[int], known: Sequence[Change]) -> list[list[Change]]:
     """Changes with at least so many reports between them; others stand together."""
     groups: list[list[Change]] = []
     for change in sorted(known, key=lambda one: (one.after_seq, one.at)):
-        if groups and _place(seqs, change) - _place(seqs, groups[-1][-1]) < min_reports:
+        if groups and _place(seqs, change) - _place(seqs, groups[-1][-1]) < MIN_REPORTS:
             groups[-1].append(change)
         else:
             groups.append([change])

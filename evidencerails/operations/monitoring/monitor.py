@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from evidencerails.operations.store.store import Store
 
 HOUR_S = 3600.0
+GATE_WINDOW_H = 1.0
+"""For which answers that failed the quality gate keep their alert open; each is sent once."""
+WORST = 5
+"""Reports named in an alert."""
 MAX_REPORTS = 50_000
 """Newest reports that charts and windows are of: any store can be read in a second or two and some 50 MB."""
 MIN_PAIRS = 20
@@ -109,8 +113,8 @@ def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MA
         changes=tuple(known),
         regressions=regressions(scored, known, settings.regression),
         budget=budget_now(store, settings),
-        gate=gate_failures(store, settings),
-        worst=tuple(queries.worst(engine, recent, limit=settings.worst)) if settings.worst else (),
+        gate=gate_failures(store),
+        worst=tuple(queries.worst(engine, recent, limit=WORST)),
     )
 
 
@@ -144,17 +148,17 @@ def budget_of(reports: Iterable[tuple[str, float, int]], settings: ErrorBudgetSe
     return Budget(state, answers, allowed, spent, unverified)
 
 
-def gate_failures(store: Store, settings: MonitoringSettings) -> GateFailures:
-    """What failed the quality gate in the last `alerts.gate_window_h` hours.
+def gate_failures(store: Store) -> GateFailures:
+    """What failed the quality gate in the last hour.
 
     Raises:
         StoreError: the store cannot be read.
     """
-    failed = Filter(since=store.clock.now() - settings.alerts.gate_window_h * HOUR_S, gate_passed=False)
+    failed = Filter(since=store.clock.now() - GATE_WINDOW_H * HOUR_S, gate_passed=False)
     return GateFailures(
         queries.count(store.engine, failed),
         queries.newest_seq(store.engine, failed),
-        tuple(queries.worst(store.engine, failed, limit=settings.worst)) if settings.worst else (),
+        tuple(queries.worst(store.engine, failed, limit=WORST)),
     )
 
 

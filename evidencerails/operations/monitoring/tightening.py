@@ -22,6 +22,8 @@ log = logging.getLogger("evidencerails")
 
 S = TypeVar("S", bound=Section)
 
+POLL_S = 60.0
+"""Between looks at the budget, off every turn."""
 UNVERIFIED_STRICTNESS = ("allow", "warn", "escalate", "block", "raise")
 
 
@@ -48,10 +50,8 @@ def tightened(config: GuardConfig) -> GuardConfig:
         usual = config.quality_gate.max_hallucination_score
         score = min(then.max_hallucination_score, 1.0 if usual is None else usual)
         changed["quality_gate"] = config.quality_gate.model_copy(update={"max_hallucination_score": score})
-    if then.answer_from is not None or then.partial_from is not None:
-        partial = max(config.abstention.partial_from, then.partial_from or 0.0)
-        answer = max(config.abstention.answer_from, then.answer_from or 0.0, partial)
-        abstention = {"enabled": True, "answer_from": answer, "partial_from": partial}
+    if then.answer_from is not None:
+        abstention = {"enabled": True, "answer_from": max(config.abstention.answer_from, then.answer_from)}
         changed["abstention"] = config.abstention.model_copy(update=abstention)
     return config.model_copy(update=changed)
 
@@ -116,4 +116,4 @@ class BudgetWatch:
                 self.look()
             except StoreError as error:
                 log.warning("evidencerails: the error budget cannot be read: %s", error)
-            self._ends.wait(self._settings.budget.poll_interval_s)
+            self._ends.wait(POLL_S)

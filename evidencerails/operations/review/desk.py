@@ -20,6 +20,8 @@ from evidencerails.settings.store import StoreSettings
 log = logging.getLogger("evidencerails")
 
 TIDY_EVERY_S = 3600.0
+POLL_S = 0.5
+"""Between queries for a decision while a turn is held."""
 TEXT_DAYS = 1.0
 """Where texts are redacted, a reviewer still has to read one, and an app to fetch it after a crash."""
 
@@ -91,7 +93,7 @@ class ReviewDesk:
         """The item once a person has decided; None if nobody does in time. A cancelled wait leaves it in the queue."""
         end = time.monotonic() + self.settings.deadlines_s.blocking
         while (left := end - time.monotonic()) > 0:
-            await asyncio.sleep(min(self.settings.poll_s, left))
+            await asyncio.sleep(min(POLL_S, left))
             try:
                 item = await asyncio.to_thread(self.queue.item, review_id)
             except StoreError as error:

@@ -38,6 +38,9 @@ log = logging.getLogger("evidencerails")
 FIRST_PAUSE_S = 1.0
 MAX_PAUSE_S = 120.0
 LEASE_S = 60.0
+TIMEOUT_S = 5.0
+MAX_ATTEMPTS = 8
+"""Until a call is given up: with their pauses some 2 minutes."""
 SECRET = re.compile(r"(?:whsec_)?(?:[A-Za-z0-9+/]{4}){6,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 """At least 18 bytes in base64."""
 
@@ -85,7 +88,7 @@ class Notifier:
         self._is_closed = True
         self._wake.set()
         if self._thread is not None:
-            self._thread.join(self._settings.timeout_s + 5)
+            self._thread.join(TIMEOUT_S + 5)
 
     def send_due(self) -> list[str]:
         """Send every notice whose time has come, once each. Returns their states: `sent`, `waiting` or `given_up`.
@@ -96,7 +99,7 @@ class Notifier:
         outcomes: list[str] = []
         while (notice := self._take()) is not None:
             error = self._call(notice)
-            is_last = notice.attempts >= self._settings.max_attempts
+            is_last = notice.attempts >= MAX_ATTEMPTS
             outcomes.append("sent" if error is None else "given_up" if is_last else "waiting")
             if error is not None:
                 level = logging.ERROR if is_last else logging.WARNING
@@ -142,7 +145,7 @@ class Notifier:
             ).first()
             if row is None:
                 return None
-            taken = {"attempts": row.attempts + 1, "next_at": now + LEASE_S + self._settings.timeout_s}
+            taken = {"attempts": row.attempts + 1, "next_at": now + LEASE_S + TIMEOUT_S}
             connection.execute(update(NoticeRow).where(NoticeRow.id == row.id).values(**taken))
         return _Notice(row.id, row.body, row.attempts + 1)
 
@@ -159,7 +162,7 @@ class Notifier:
         try:
             target = checked_target(self._settings.url, allow_private=self._settings.allow_private)
             # No proxy and no redirect: both would take the call to an address that nobody has checked.
-            with httpx.Client(timeout=self._settings.timeout_s, follow_redirects=False, trust_env=False) as client:
+            with httpx.Client(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False) as client:
                 answer = client.post(
                     target.url,
                     content=notice.body,

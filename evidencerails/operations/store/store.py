@@ -73,7 +73,6 @@ class Store:
             self._write_and_tidy,
             self.spool,
             queue_size=self.settings.queue_size,
-            retry_s=self.settings.retry_s,
         )
         self._purged_at = time.monotonic()
         _OPEN.add(self)

@@ -20,6 +20,8 @@ from evidencerails.operations.store.spool import Spool
 log = logging.getLogger("evidencerails")
 
 BATCH = 100
+RETRY_S = 5.0
+"""Between tries to write again once the database has failed."""
 CLOSE_TIMEOUT_S = 10.0
 
 
@@ -43,14 +45,11 @@ class Writer:
 
     Args:
         write: puts records into the database; raises `StoreError`.
-        retry_s: between tries once it has failed.
     """
 
-    def __init__(
-        self, write: Callable[[Sequence[Record]], None], spool: Spool, *, queue_size: int, retry_s: float
-    ) -> None:
+    def __init__(self, write: Callable[[Sequence[Record]], None], spool: Spool, *, queue_size: int) -> None:
         self._write, self._spool = write, spool
-        self._queue_size, self._retry_s = queue_size, retry_s
+        self._queue_size = queue_size
         self._queue: deque[Entry] = deque()
         self._in_hand = 0
         self._work = threading.Condition()
@@ -136,7 +135,7 @@ class Writer:
             if self._status.error is None:
                 log.error("evidencerails: reports are spooled until the store works again: %s", error)
             self._status.error, self._replay_due = str(error), True
-            self._next_try = time.monotonic() + self._retry_s
+            self._next_try = time.monotonic() + RETRY_S
             return False
         if self._status.error is not None:
             log.warning("evidencerails: the store works again")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("evidencerails.operations.telemetry")
 
 SCOPE = "evidencerails"
+MAX_CLAIM_SPANS = 50
+"""Of one check; its span counts those left out."""
 CALL = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai"}
 NO_PROVIDER = ("ProxyTracerProvider", "NoOpTracerProvider", "DefaultTracerProvider")
 
@@ -105,7 +107,7 @@ def _check_attributes(record: CheckRecord, trace: Trace) -> dict[str, Any]:
             "reason": reason_code(result.reason),
             "score": result.score,
             "claims": len(result.claims),
-            "claims_without_span": max(0, len(result.claims) - trace.settings.max_claim_spans),
+            "claims_without_span": max(0, len(result.claims) - MAX_CLAIM_SPANS),
             "findings": len(result.findings),
             "finding_kinds": sorted({finding.kind for finding in result.findings}),
             "check_version": result.version,
@@ -115,7 +117,7 @@ def _check_attributes(record: CheckRecord, trace: Trace) -> dict[str, Any]:
 
 def _emit_claims(tracer: Any, record: CheckRecord, parent: Context, trace: Trace) -> None:
     """A span for each claim. It lasts as long as its check: the claims of a check are scored in shared batches."""
-    for place, claim in enumerate(record.result.claims[: trace.settings.max_claim_spans], start=1):
+    for place, claim in enumerate(record.result.claims[:MAX_CLAIM_SPANS], start=1):
         attributes = {
             "claim": place,
             "claim_hash": text_hash(claim.text),
