@@ -109,7 +109,7 @@ def test_fitted_thresholds_worked_out_by_hand() -> None:
 
 
 def test_thresholds_out_of_order_are_refused() -> None:
-    with pytest.raises(SettingsError, match="expected partial_from <= answer_from, got 0.9, 0.75"):
+    with pytest.raises(SettingsError, match="expected partial_from <= answer_from"):
         GuardConfig.load({"abstention": {"partial_from": 0.9}})
 
 
