@@ -159,9 +159,12 @@ def _words_of_label(text: str, block: Block) -> Span:
 def _states(label: str) -> bool:
     """True for a label that states something by its form: it has a verb, or a value among several words."""
     words = clean(label).strip("#*_|: \t")
-    has_verb = _FINITE.search(words.lower()) or _PAST_TENSE.search(words) or _PRESENT.search(words)
     has_value = len(words.split()) >= 4 and re.search(r"\d", words) and not _counts_what_follows(words)
-    return len(words.split()) >= 3 and not _ASKS_OR_INSTRUCTS.match(words) and bool(has_verb or has_value)
+    return len(words.split()) >= 3 and not _ASKS_OR_INSTRUCTS.match(words) and bool(_has_verb(words) or has_value)
+
+
+def _has_verb(words: str) -> bool:
+    return any(verb.search(text) for verb, text in ((_FINITE, words.lower()), (_PAST_TENSE, words), (_PRESENT, words)))
 
 
 def _counts_what_follows(label: str) -> bool:
@@ -172,12 +175,15 @@ def _counts_what_follows(label: str) -> bool:
     return len(label[: values.quantities[0].start].split()) <= 1
 
 
+_CAPITALISED = re.compile(r"\s*(?:[-*] )?(?:[A-Z]|[A-Z][a-z]+) ")
 _CODE_SIGNS = re.compile(r"[={}<>;\\]|\w\(|^\s*(?:#|//|/\*|\*|--|\$|>>>)")
 
 
 def _reads_as_prose(line: str) -> bool:
     """True for a sentence that stands in a code block: a fence hides no claim."""
-    return len(line.split()) >= 4 and line.rstrip()[-1:] in ".!?" and not _CODE_SIGNS.search(line)
+    if len(line.split()) < 4 or _CODE_SIGNS.search(line):
+        return False
+    return line.rstrip()[-1:] in ".!?" or (bool(_CAPITALISED.match(line)) and _has_verb(line))
 
 
 def _is_title(text: str, block: Block, following: Block | None) -> bool:

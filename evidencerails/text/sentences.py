@@ -31,7 +31,9 @@ class Block(NamedTuple):
     end: int
 
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*(?P<language>\w*)")
+_PROSE_LANGUAGES = frozenset("markdown md mdx text txt plain plaintext quote".split())
+"""Of a fence: what stands in it is no code."""
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦▪●–—]\s+(?:\[[ xX]\]\s+)?|\(?(?:\d{1,3}|[a-zA-Z])[.)]\s+(?=\S))")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
@@ -144,7 +146,7 @@ def block_sentences(text: str, block: Block) -> list[Span]:
 
 def blocks(text: str) -> Iterator[Block]:
     """Headings, list items, table rows, lines of code and paragraphs of a text, in order."""
-    fence = ""
+    fence, is_code = "", False
     open_block: Block | None = None
     for start, end in _lines(text):
         line = text[start:end]
@@ -153,8 +155,9 @@ def blocks(text: str) -> Iterator[Block]:
             if open_block:
                 yield open_block
             open_block, fence = None, "" if fence else mark[1]
+            is_code = bool(fence) and mark["language"].lower() not in _PROSE_LANGUAGES
             continue
-        if fence:
+        if is_code:
             yield Block("code", start, end)
             continue
         new = _line_block(line, start, end)

@@ -181,6 +181,9 @@ def test_makes_a_claim(sentence: str) -> None:
         ("A is b.<reasoning>C is d.</reasoning> E is f.", ["A is b.", "E is f."]),
         ("```python\nprint(1)\n# The tower is tall.\n```", []),
         ("```\nThe tower is in Berlin.\n```", ["The tower is in Berlin."]),  # a fence hides no claim
+        ("```\nThe tower opened in 1920\nFor i To 10 Step 2\nCREATE TABLE towers IN halls\n```", ["The tower opened in 1920"]),
+        ("~~~Markdown\n# Lyon\n\nit opened in 1920\n~~~\nx", ["it opened in 1920", "x"]),
+        ("```text\n| City | People |\n|---|---|\n| Lyon | 522,000 |\n```", ["| Lyon | 522,000 |"]),
         ("**Early life**\nHe was born in Paris and grew up there with two sisters.", None),
         ("Early life\nHe was born in Paris and grew up there with two sisters.", None),
         ("| City | People |\n|---|---|\n| Lyon | 522,000 |", ["| Lyon | 522,000 |"]),
