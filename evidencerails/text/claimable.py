@@ -35,7 +35,8 @@ def without_reasoning(text: str) -> list[Span]:
     """What is left of a response without its reasoning traces (`<think>…</think>` and the like), in order.
 
     Text before a closing tag that was never opened is reasoning too: some chat templates put the opening tag into the
-    prompt. An opening tag that is never closed cuts nothing: the reader sees that text, so it is checked.
+    prompt. An opening tag that is never closed cuts nothing, and nothing is cut where no text would be left: that is
+    what the reader sees, so it is checked.
     """
     kept: list[tuple[int, int]] = []
     opened: tuple[int, str] | None = None
@@ -51,7 +52,8 @@ def without_reasoning(text: str) -> list[Span]:
             kept.append((last, opened[0]))
             last, opened = match.end(), None
     kept.append((last, len(text)))
-    return [Span.of(text, start, end) for start, end in kept if text[start:end].strip()]
+    outside = [Span.of(text, start, end) for start, end in kept if text[start:end].strip()]
+    return outside or ([Span.of(text, 0, len(text))] if text.strip() else [])
 
 
 def claim_sentences(text: str, splitter: Splitter | None = None) -> list[Span]:
@@ -243,6 +245,8 @@ def makes_claim(sentence: str) -> bool:
     bare = line.rstrip(_CLOSERS).lstrip(_CLOSERS).lower().replace("’", "'")
     if not bare or _NUMBERING.fullmatch(bare):
         return False
+    if _BY_THE_WAY.search(line):
+        return True
     if bare[-1:] in "?？":
         is_loaded = bool(_LOADED_QUESTION.search(bare)) or _ends_with_a_tag(bare)
         return is_loaded or _told_before_question(bare) is not None
@@ -256,6 +260,9 @@ def makes_claim(sentence: str) -> bool:
 _NUMBERING = re.compile(r"\(?(?:step |part |section )?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.):]")
 _LOADED_QUESTION = re.compile(
     r"^(?:did|do) you know (?:that|the|it|he|she|they|there)\b"
+    r"|^(?:do you realise|do you realize|can you believe|would you believe|have you heard|are you aware"
+    r"|who (?:would|could) have (?:thought|guessed|known)|who knew) (?:that|the|it|he|she|they|there)(?: \S+){3}"
+    r"|^(?:is|was)n't it [\w ]{1,30} that\b"
     r"|^(?:is|are|was|were|do|does|did|has|have|had)n't (?!(?:you|that|this|it|we|i|there)\b)"
 )
 """Questions that state what they ask: "Isn't the tower in Lyon?"."""
@@ -312,7 +319,7 @@ def without_question(sentence: str) -> str:
 
 _CLAUSE_SPLIT = re.compile(
     r",\s+(?=(?:i|we) (?:just |only |do |also )*(?:know|think|believe|heard|read|guess)\b)"
-    r"|\s+(?:other than|except)(?: that)?\s+(?=(?:it|he|she|they|the|that|there)\b)"
+    r"|\s+(?:(?:other than|except)(?: that)?|more than that)\s+(?=(?:it|he|she|they|the|that|there)\b)"
     r"|,?\s+(?:but|however|although|though|because|since|yet|whereas|and(?=\s+(?:the|it|he|she|they|there|this)\b))"
     r"(?:,\s*|\s+)|[;；]\s*|\s+[–—-]\s+|[,:]\s+(?=(?:the|it|he|she|they|there)\b)"
 )
@@ -320,6 +327,12 @@ _CLAUSE_SPLIT = re.compile(
 
 def _clauses(bare: str) -> list[str]:
     return [clause.strip(" ,") for clause in _CLAUSE_SPLIT.split(bare) if clause.strip(" ,")]
+
+
+_BY_THE_WAY = re.compile(
+    r",\s+(?:which|who|whose \w+) (?:is|are|was|were|has|have|had|can|will|\w{3,}(?:ed|s))\b(?![^,]*,? or )(?=.*\d)"
+)
+"""A figure that an offer, a refusal or a question states by the way: "Do you mean Lyon, which was founded in 43?\""""
 
 
 def _clause_claims(clause: str) -> bool:

@@ -94,6 +94,10 @@ In order to get a new transfer code:
 Sure, here is the answer:
 ---
 :)
+I don't know who drew it, who was there in 1920, or why.
+I can't tell you more than that.
+Have you heard the news?
+Shall I check the order, which is late?
 """
 
 CLAIM = """
@@ -157,6 +161,12 @@ I've never heard of a fee of 500 euros.
 I have never been charged by the bank.
 I can help you. The fee was waived in 2020, which plan do you have?
 Not until 1990 did he win.
+Let me know if you want more on the tower, which opened in 1920.
+Shall I tell you more about Lyon, which was founded in 43?
+I can't say anything about Anna, who was born in 1920.
+I cannot say more than that the tower opened in 1920.
+Who would have thought the tower opened in 1920?
+Isn't it amazing that the tower opened in 1920?
 """
 
 
@@ -177,11 +187,12 @@ def test_makes_a_claim(sentence: str) -> None:
         ("I'm sorry, I don't know. Let me know if you need more!", []),
         ("<think>Lyon, I guess. </think>The tower is in Paris.", ["The tower is in Paris."]),
         ("I guess Lyon.</think>\nThe tower is in Paris.", ["The tower is in Paris."]),
+        ("The tower is in Lyon.</think>\n", ["The tower is in Lyon.</think>"]),  # nothing else is there to be seen
         ("<think>The tower is in Lyon.", ["<think>The tower is in Lyon."]),  # never closed: the user sees it
         ("A is b.<reasoning>C is d.</reasoning> E is f.", ["A is b.", "E is f."]),
         ("```python\nprint(1)\n# The tower is tall.\n```", []),
         ("```\nThe tower is in Berlin.\n```", ["The tower is in Berlin."]),  # a fence hides no claim
-        ("```\nThe tower opened in 1920\nFor i To 10 Step 2\nCREATE TABLE towers IN halls\n```", ["The tower opened in 1920"]),
+        ("```\nThe tower opened in 1920\nFor i To 10 Step 2\nCREATE TABLE t\n```", ["The tower opened in 1920"]),
         ("~~~Markdown\n# Lyon\n\nit opened in 1920\n~~~\nx", ["it opened in 1920", "x"]),
         ("```text\n| City | People |\n|---|---|\n| Lyon | 522,000 |\n```", ["| Lyon | 522,000 |"]),
         ("**Early life**\nHe was born in Paris and grew up there with two sisters.", None),
