@@ -55,7 +55,9 @@ class ErrorBudgetSettings(Section):
 
     max_share: float = Field(default=0.2, gt=0.0, le=1.0)
     """Highest acceptable share of answers that go wrong; above 0.1, since one in ten right answers may be flagged."""
-    counts: tuple[Literal["hallucinated", "unverified"], ...] = Field(("hallucinated", "unverified"), min_length=1)
+    counts: tuple[Literal["hallucinated", "unverified"], ...] = Field(
+        default=("hallucinated", "unverified"), min_length=1
+    )
     """Statuses that count as going wrong."""
     window_days: Positive = 28.0
     """Length of the window."""

@@ -82,4 +82,4 @@ class ScoringSettings(Section):
     @property
     def all_weights(self) -> dict[str, float]:
         """The weight of every measure, defaults included."""
-        return {**DEFAULT_MEASURE_WEIGHTS, **self.weights}
+        return dict([*DEFAULT_MEASURE_WEIGHTS.items(), *self.weights.items()])

@@ -268,7 +268,7 @@ async def test_the_whole_way_through_a_guard(sqlite_url: str) -> None:
     [
         ({"tiers": {"asynchronous": 0.9}}, "expected asynchronous <= synchronous <= blocking, got 0.9, 0.5, 0.7"),
         ({"fallbak": "block"}, "did you mean 'fallback'"),
-        ({"webhook": {"url": "ftp://x", "secret_env": "S"}}, "expected an https URL"),
+        ({"webhook": {"url": "ftp://x", "secret_env": "S"}}, "expected a URL"),
         ({"webhook": {"url": "http://x", "secret_env": "S"}}, "needs allow_private: true"),
     ],
 )
