@@ -3,9 +3,9 @@
     python -m training.train --data DIR --encoder DIR [--work-dir .training] [--minutes 90] [--layers 9]
 
 The stream of data is made in chunks; passages that are written meanwhile are used from the next chunk on. Where the
-processor has bf16, MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ of 20000000000 make it a third faster. The rate
-warms up, stays, and decays to zero over the last part of the time. Checkpoints hold weights and counts; `--start` goes
-on from one."""
+processor has bf16, or with `--int8`, MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ of 20000000000 make it a third
+faster. The rate warms up, stays, and decays to zero over the last part of the time. Checkpoints hold weights and
+counts; `--start` goes on from one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from training import public
 from training.balance import balanced_rows
 from training.common import LABELS, NOT_ENTAILED
-from training.encoder import PackedReader, pretrained
+from training.encoder import Layer, PackedReader, pretrained
 from training.sequences import Batch, PackedSequence, Packer, as_passages, batches, rows_of, written
 
 OLD_WRITTEN = Path(__file__).with_name("written.jsonl")
@@ -135,11 +135,12 @@ def train(arguments: argparse.Namespace) -> None:
     if arguments.start:
         model.load_state_dict(torch.load(arguments.start, weights_only=True)["model"])
     model.freeze(arguments.frozen)
+    Layer.in_int8 = arguments.int8
     model.to(arguments.device).train()
     packer = Packer(arguments.encoder / "tokenizer.json")
     mix = Mix(arguments.public, arguments.old, arguments.new)
     stream = Stream(arguments.data, arguments.passages, packer, arguments.tokens, mix, arguments.seed)
-    has_bf16 = arguments.device == "cuda" or torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    has_bf16 = not arguments.int8 and (arguments.device == "cuda" or torch.ops.mkldnn._is_mkldnn_bf16_supported())
     steps = optimiser(model, arguments.rate, arguments.head_rate)
     rates = [group["lr"] for group in steps.param_groups]
     began = saved = time.monotonic()
@@ -211,6 +212,7 @@ def main() -> None:
     parser.add_argument("--new", type=int, default=Mix.new_rows)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--int8", action="store_true", help="matrix products in int8: for VNNI without bf16 units")
     parser.add_argument("--seed", type=int, default=7)
     train(parser.parse_args())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from shutil import which
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ needs("onnx")
 
 pytestmark = pytest.mark.slow
 
+from training import int8  # noqa: E402
 from training.balance import balanced_rows, shortcuts, statements_of  # noqa: E402
 from training.common import LABELS, NOT_ENTAILED  # noqa: E402
 from training.encoder import PackedReader, bucket  # noqa: E402
@@ -58,6 +60,21 @@ def test_padding_changes_nothing(reader: PackedReader) -> None:
     with torch.no_grad():
         logits = reader(*(torch.from_numpy(array) for array in arrays)).numpy()
     np.testing.assert_allclose(logits[:1], _logits(reader, [100, 101, 102], [[200, 201]]), atol=1e-5)
+
+
+@pytest.mark.skipif(not (which("c++") and which("ninja")), reason="kernels are compiled by c++ and ninja")
+def test_products_in_int8_have_the_gradients_of_floats(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    torch.manual_seed(3)
+    inputs, weight, bias = torch.randn(6, 50, 768), torch.randn(3072, 768), torch.randn(3072)
+    found = []
+    for linear in (torch.nn.functional.linear, int8.linear):
+        leaves = [part.clone().requires_grad_() for part in (inputs, weight, bias)]
+        output = linear(*leaves)
+        output.square().sum().backward()
+        found.append([output.detach(), *(leaf.grad for leaf in leaves)])
+    for one, other in zip(*found, strict=True):
+        assert torch.nn.functional.cosine_similarity(one.flatten(), other.flatten(), dim=0) > 0.999
 
 
 def test_buckets_are_those_of_mpnet() -> None:
