@@ -98,14 +98,17 @@ async def nli_votes(
 
 
 def _nli_rows(sentences: Sequence[Span], samples: Sequence[Sample], columns: Sequence[Readings]) -> list[list[Vote]]:
-    """A row for each sentence. Blocks."""
-    return [
-        [
-            _nli_vote(sentence.text, column.claims[at], sample.text)
-            for column, sample in zip(columns, samples, strict=True)
-        ]
-        for at, sentence in enumerate(sentences)
-    ]
+    """A row for each sentence. A sample that has the very sentence does not contradict it. Blocks."""
+    said = [{clean(one.text) for one in claim_sentences(sample.text)} for sample in samples]
+    rows = []
+    for at, sentence in enumerate(sentences):
+        votes = [_nli_vote(sentence.text, c.claims[at], s.text) for c, s in zip(columns, samples, strict=True)]
+        same = [clean(sentence.text) in own for own in said]
+        rows.append(
+            [Vote(0.0, 0.0) if is_same and vote.contradiction >= CONTRADICTS_FROM else vote
+             for vote, is_same in zip(votes, same, strict=True)]
+        )  # fmt: skip
+    return rows
 
 
 def _nli_vote(sentence: str, reading: ClaimEvidence, sample: str) -> Vote:

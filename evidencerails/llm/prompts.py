@@ -11,13 +11,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import yaml
 from jinja2 import StrictUndefined, TemplateError, meta
 from jinja2.sandbox import SandboxedEnvironment
 
 from evidencerails.errors import PromptError
 from evidencerails.exchange import Message, as_messages
 from evidencerails.settings.paths import data_folder
+from evidencerails.settings.reading import YamlError, read_yaml
 
 VERSION_CHARS = 12
 MISSPELT_FROM = 0.85
@@ -132,8 +132,8 @@ def _disarmed(value: str, tags: Iterable[str]) -> str:
 
 def _read(file: Path) -> list[TaskPrompt]:
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        data = read_yaml(file)
+    except YamlError as error:
         raise PromptError(f"cannot read prompts from {file.name}: {error}") from error
     entries = data.get("prompts") if isinstance(data, Mapping) else None
     if not isinstance(entries, list):

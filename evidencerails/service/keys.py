@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from evidencerails.errors import SettingsError
+from evidencerails.settings.reading import YamlError, read_yaml
 from evidencerails.settings.service import ApiKey, Role, ServiceSettings
 
 Permission = Literal["check", "read", "review", "admin"]
@@ -75,10 +75,9 @@ class KeyRing:
 
 def _read_keys(file: Path) -> tuple[ApiKey, ...]:
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))
-        return TypeAdapter(tuple[ApiKey, ...]).validate_python(data or ())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SettingsError(f"cannot read API keys from {str(file)!r}: {type(error).__name__}") from None
+        return TypeAdapter(tuple[ApiKey, ...]).validate_python(read_yaml(file) or ())
+    except YamlError as error:  # without its words, which may quote the file
+        raise SettingsError(f"cannot read API keys from {str(file)!r}: {type(error.__cause__).__name__}") from None
     except ValidationError as error:
         place = ".".join(str(part + 1) if isinstance(part, int) else part for part in error.errors()[0]["loc"])
         raise SettingsError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -15,7 +15,7 @@ MAX_SAMPLES = 100
 class ConsistencySettings(Section):
     """Self-consistency: how many samples, how drawn, how compared (SelfCheckGPT, arXiv 2303.08896)."""
 
-    samples: int | Literal["by_risk"] = 2
+    samples: Annotated[int, Field(strict=True)] | Literal["by_risk"] = 2
     """Number of samples, or `by_risk`: 1, 3 or 5 by how little the evidence entails the answer and how unsure its own
     tokens were (log probabilities), at the thresholds of `scoring.risk`; 3 without either."""
     temperature: Weight = 1.0
@@ -34,11 +34,9 @@ class ConsistencySettings(Section):
             raise ValueError("samples: by_risk needs the answer first, which sampling: piggyback cannot wait for")
         return self
 
-    @field_validator("samples", mode="before")
+    @field_validator("samples")
     @classmethod
-    def _a_number_that_can_be_paid(cls, value: Any) -> Any:
-        if isinstance(value, bool):
-            raise ValueError("expected a number or 'by_risk'")
+    def _a_number_that_can_be_paid(cls, value: int | str) -> int | str:
         if isinstance(value, int) and not 1 <= value <= MAX_SAMPLES:
             raise ValueError(f"needs 1 to {MAX_SAMPLES} samples")
         return value

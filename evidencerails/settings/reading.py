@@ -26,15 +26,41 @@ def read_settings(path: Path) -> dict[str, Any]:
         raise SettingsError(f"no YAML file in the folder {str(path)!r}; expected a config.yml")
     merged: dict[str, Any] = {}
     for file in files:
-        merged.update(evidencerails_part(_read_yaml(file), whole=not path.is_dir()))
+        merged.update(evidencerails_part(_settings_in(file), whole=not path.is_dir()))
     return merged
 
 
-def _read_yaml(file: Path) -> Any:
+def _settings_in(file: Path) -> Any:
     try:
-        return yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        return read_yaml(file) or {}
+    except YamlError as error:
         raise SettingsError(f"cannot read settings from {str(file)!r}: {error}") from error
+
+
+class YamlError(ValueError):
+    """A file is not there, is no YAML, or holds a value that YAML cannot give; the message says which."""
+
+
+class _OneValueAKey(yaml.SafeLoader):
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        written = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.value != "<<"]
+        if twice := next((key for key in written if written.count(key) > 1), None):
+            raise yaml.MarkedYAMLError(problem=f"the key {twice!r} stands twice", problem_mark=node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(file: Path) -> Any:
+    """What a YAML or JSON file holds.
+
+    Raises:
+        YamlError: it cannot be read.
+    """
+    try:
+        return yaml.load(file.read_text(encoding="utf-8"), _OneValueAKey)  # noqa: S506 - it is a SafeLoader
+    except RecursionError:
+        raise YamlError("nested too deep") from None
+    except (OSError, ValueError, yaml.YAMLError) as error:  # a date of the 45th is a ValueError
+        raise YamlError(str(error)) from error
 
 
 def evidencerails_part(data: Any, *, whole: bool) -> dict[str, Any]:

@@ -42,7 +42,11 @@ _WRAPPED_LINE_CHARS = 55
 """A line at least this long without a full stop is taken as wrapped: its sentence goes on in the next line."""
 
 _UNSEEN = "\u0000\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
-_END = re.compile(rf"[.!?…]+[\"'”’»)\]*_{_UNSEEN}]*(?=\s|$)|[。！？｡][」』”’）】]*")
+_END = re.compile(
+    rf"[.!?…]+[\"'”’»)\]*_{_UNSEEN}]*(?=\s|$)|[。！？｡][」』”’）】]*"
+    r"|(?<=[a-z0-9][a-z0-9])[.!?](?=(?:The|It|He|She|They|This|These|There|In|On|We|You|Its|His|Her|Their)\s)"
+)
+"""Where a sentence may end: before white space, or glued to a word that begins one."""
 _TAIL_WORD = re.compile(r"[^\s(\[\"“‘]*$")
 _OPENERS = "\"'“”‘’«([*_`-–— \t\r\n\v\f\u00a0"
 

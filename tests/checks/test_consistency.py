@@ -55,6 +55,12 @@ async def test_agreement_by_nli(guard: MakeGuard, samples: list[str], status: st
     assert 0.0 <= report.metrics["pairwise_contradiction_rate"] <= 1.0
 
 
+async def test_a_sample_in_the_same_words_agrees_however_the_model_reads_them(guard: MakeGuard) -> None:
+    answer = "The Eiffel Tower opened in 1889."  # the shipped weights read its own copy as a contradiction
+    report = await Guard({"checks": ["consistency"]}).check(answer, samples=[answer, f"Sure! {answer} It is tall."])
+    assert report.status == "grounded" and report.metrics["sample_disagreement"] < 0.5
+
+
 async def test_a_finding_names_the_sentence_that_drifts_and_quotes_the_samples(guard: MakeGuard) -> None:
     response = f"It stands near the river. {SAME}"
     sample = f"It stands near the river. {OTHER}"

@@ -45,6 +45,11 @@ BORDERS = {
         ["# Title", "Text.", "| a | b |", "| c | 5 |"],
     ),
     "quoted block": ("> One.\n> Two.", ["One.", "Two."]),
+    "glued": (
+        "It opened in 1920.The tower is tall!It is red.",
+        ["It opened in 1920.", "The tower is tall!", "It is red."],
+    ),
+    "dots within names": ("Dr.He met Node.Js at v2.Beta there.", ["Dr.He met Node.Js at v2.Beta there."]),
     "code, a line each": ("Run:\n```py\nx = 1. y\nz\n```\nDone.", ["Run:", "x = 1. y", "z", "Done."]),
     "wrapped line": (
         "This line is wrapped after some sixty characters or so and\ngoes on here. End.",

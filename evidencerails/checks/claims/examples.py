@@ -8,12 +8,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from evidencerails.errors import EvidencerailsError, SettingsError
 from evidencerails.exchange import Value
 from evidencerails.report import ErrorType, Label
+from evidencerails.settings.reading import YamlError, read_yaml
 
 SHIPPED = Path(__file__).with_name("examples.yml")
 MAX_EXAMPLES = 8
@@ -59,9 +59,9 @@ def load_examples(path: str | None) -> tuple[Example, ...]:
 @lru_cache(maxsize=8)
 def _read(file: Path, changed: int) -> tuple[Example, ...]:
     try:
-        data = yaml.safe_load(file.read_text(encoding="utf-8"))  # JSON is YAML too
+        data = read_yaml(file)
         examples = TypeAdapter(tuple[Example, ...]).validate_python(data)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except YamlError as error:
         raise SettingsError(f"claims.examples: cannot read {str(file)!r}: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]

@@ -9,8 +9,6 @@ from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
-import yaml
-
 from evidencerails.checks.structure.schema import Compiled, SchemaProblem, compiled
 from evidencerails.checks.structure.violations import (
     Violation,
@@ -20,6 +18,7 @@ from evidencerails.checks.structure.violations import (
     violations_of_error,
 )
 from evidencerails.errors import SettingsError
+from evidencerails.settings.reading import YamlError, read_yaml
 from evidencerails.settings.structure import FieldRule, StructureSettings, ValueRule
 from evidencerails.text.json_places import Path
 
@@ -99,8 +98,8 @@ def load_rules(settings: StructureSettings) -> Rules | None:
 
 def _read_file(name: str) -> Any:
     try:
-        return yaml.safe_load(FilePath(name).read_text(encoding="utf-8"))  # JSON is YAML
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        return read_yaml(FilePath(name))
+    except YamlError as error:
         raise SchemaProblem(f"bad_schema: cannot read structure.schema_file {name!r}: {error}") from None
 
 
