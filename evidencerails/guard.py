@@ -64,6 +64,8 @@ log = logging.getLogger("evidencerails")
 
 LANGCHAIN_STEP = "evidencerails.adapters.langchain_guard:GuardRunnable"
 """By name: adapters know the guard, not the other way round."""
+SHORT_CHARACTERS = 2_000
+"""Response and evidence that take no more than some 2 ms to be reported on: less than it costs to leave the loop."""
 READS_ARGUMENTS = ("grounding", "claims")
 """Checks for which the arguments of tool calls are claims, as the fields of an answer in JSON are."""
 
@@ -452,6 +454,8 @@ async def _checked(
     report = partial(
         build_report, found, context.config, exchange, cap=cap, verification=verified, retrieval_quality=quality
     )
+    if len(exchange.response) + sum(len(passage.text) for passage in exchange.evidence) < SHORT_CHARACTERS:
+        return report()
     return await context.nli.run(report)  # a long answer has a thousand claims: the event loop must not stand still
 
 

@@ -68,7 +68,7 @@ async def response_score(row: dict[str, Any], nli: NliService, model: VerdictMod
     prompt = row.get("prompt") or ""
     spans = claim_sentences(row["response"])
     passages = [Passage(id=str(n), text=text) for n, text in enumerate(row["evidence"], 1)]
-    read = (await read_claims(hypotheses(spans, prompt), passages, nli, GroundingSettings())).claims
+    read = (await read_claims(hypotheses(spans, prompt), passages, nli)).claims
     return model.response([model.claim(one.features) for one in read])
 
 

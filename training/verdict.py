@@ -68,7 +68,7 @@ async def items_of(rows: Sequence[dict[str, Any]], nli: NliService) -> list[Item
         answer = [(label == "e", clean(text)) for label, _, text in (row.get("answer") or {}).get("sentences", ())
                   if label != "-" and claim_sentences(text)]  # fmt: skip
         claims = [text for _, _, text in texts] + [text for _, text in answer]
-        read = (await read_claims(claims, passages, nli, GroundingSettings())).claims
+        read = (await read_claims(claims, passages, nli)).claims
         for (is_right, kind, _), one in zip(texts, read, strict=False):
             found.append(Item(number, is_right, kind, (one,), (is_right,)))
         if answer:

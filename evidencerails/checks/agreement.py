@@ -88,10 +88,7 @@ async def nli_votes(
     question = await context.nli.run(question_of, exchange.user_input)
     texts = await context.nli.run(hypotheses, sentences, exchange.user_input)
     columns = await asyncio.gather(
-        *(
-            read_claims(texts, [passage], context.nli, context.config.grounding, question=question)
-            for passage in sample_passages(samples)
-        )
+        *(read_claims(texts, [passage], context.nli, question=question) for passage in sample_passages(samples))
     )
     rows = await context.nli.run(_nli_rows, sentences, samples, columns)
     return Votes(rows, f"nli {context.nli.name}@{context.nli.version}")

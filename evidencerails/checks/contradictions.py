@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.exchange import Span
 from evidencerails.measures.lexical import word_weights
+from evidencerails.nli.base import CONTRADICTION
 from evidencerails.text.claimable import clean, makes_claim
 from evidencerails.text.claims import first_verb
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of
-from evidencerails.verdict.reading import nli_scores
 
 if TYPE_CHECKING:
-    from evidencerails.nli.base import Scores
-    from evidencerails.nli.exchange_nli import ExchangeNli
+    from evidencerails.nli.exchange_nli import Steps
 
 MAX_PAIRS = 60
 """Pairs of sentences that are compared, those that share most words first."""
@@ -46,20 +45,17 @@ class Contradiction(NamedTuple):
     """P(contradiction): of the less certain direction where both were read."""
 
 
-async def self_contradictions(
-    sentences: Sequence[Span], nli: ExchangeNli, *, supported: Set[Span] = frozenset()
-) -> list[Contradiction]:
+def self_contradictions(sentences: Sequence[Span], supported: Set[Span] = frozenset()) -> Steps[list[Contradiction]]:
     """Pairs of sentences of one answer that contradict each other, but for pairs of two that are supported.
 
     Each has to contradict the other, one of them surely; the second direction is read where the first one does.
-
-    Raises:
-        NliError: the NLI backend failed.
     """
-    pairs = await nli.run(_pairs_about_the_same, list(sentences[:MAX_SENTENCES]), supported)
-    there = _contradictions(await nli.scores([(clean(a.text), clean(b.text)) for a, b in pairs]))
-    likely = [(pair, score) for pair, score in zip(pairs, there, strict=True) if score >= CONFIRMED_FROM]
-    back = _contradictions(await nli.scores([(clean(b.text), clean(a.text)) for (a, b), _ in likely]))
+    pairs = _pairs_about_the_same(list(sentences[:MAX_SENTENCES]), supported)
+    there = yield [(clean(a.text), clean(b.text)) for a, b in pairs]
+    firsts = [(pair, float(row[CONTRADICTION])) for pair, row in zip(pairs, there, strict=True)]
+    likely = [(pair, score) for pair, score in firsts if score >= CONFIRMED_FROM]
+    rows = yield [(clean(b.text), clean(a.text)) for (a, b), _ in likely]
+    back = [float(row[CONTRADICTION]) for row in rows]
     return [
         Contradiction(a, b, min(score, other))
         for ((a, b), score), other in zip(likely, back, strict=True)
@@ -67,28 +63,21 @@ async def self_contradictions(
     ]
 
 
-async def contradictions_with_prompt(
-    sentences: Sequence[Span], user_input: str, nli: ExchangeNli, *, supported: Set[Span] = frozenset()
-) -> list[Contradiction]:
+def contradictions_with_prompt(
+    sentences: Sequence[Span], user_input: str, supported: Set[Span] = frozenset()
+) -> Steps[list[Contradiction]]:
     """Sentences of the answer, but for those that are supported, that contradict what the user stated.
 
     Questions and requests state nothing. An answer that sets the user right ("No, ...", "Actually ...") is no
     divergence. `I` in the prompt and `you` in the answer are the same person.
-
-    Raises:
-        NliError: the NLI backend failed.
     """
     if not sentences or _SETS_RIGHT.match(sentences[0].text):
         return []
     doubtful = [sentence for sentence in sentences[:MAX_SENTENCES] if sentence not in supported]
-    pairs = await nli.run(_pairs_with_prompt, doubtful, user_input)
-    scores = await nli.scores([(_as_second_person(clean(said.text)), clean(s.text)) for said, s in pairs])
-    found = (Contradiction(said, s, score) for (said, s), score in zip(pairs, _contradictions(scores), strict=True))
+    pairs = _pairs_with_prompt(doubtful, user_input)
+    rows = yield [(_as_second_person(clean(said.text)), clean(s.text)) for said, s in pairs]
+    found = (Contradiction(said, s, float(row[CONTRADICTION])) for (said, s), row in zip(pairs, rows, strict=True))
     return [one for one in found if one.score >= THRESHOLD]
-
-
-def _contradictions(scores: Scores) -> list[float]:
-    return [nli_scores(row).contradiction for row in scores]
 
 
 def _pairs_about_the_same(sentences: list[Span], supported: Set[Span]) -> list[tuple[Span, Span]]:

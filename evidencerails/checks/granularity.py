@@ -146,11 +146,10 @@ def _premises(passages: Sequence[Passage], level: EntailmentLevel) -> list[list[
 async def _read(
     units: Sequence[Unit], premises: list[list[Passage]], context: CheckContext
 ) -> list[tuple[Unit, Scores]]:
-    settings = context.config.grounding
     texts = [text for unit in units for text in unit.texts]
     readings: list[list[ClaimEvidence]] = []
     for passages in premises:
-        readings.append((await read_claims(texts, passages, context.nli, settings)).claims)
+        readings.append((await read_claims(texts, passages, context.nli)).claims)
     found, at = [], 0
     for unit in units:
         own = [one for claims in readings for one in claims[at : at + len(unit.texts)]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.contradictions import Contradiction, contradictions_with_prompt, self_contradictions
@@ -11,11 +11,12 @@ from evidencerails.checks.error_types import error_types
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.measures.languages import unknown_language
+from evidencerails.nli.exchange_nli import Steps
 from evidencerails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label, Quote, Severity
 from evidencerails.text.claimable import bare_labels, claim_sentences, clean
-from evidencerails.verdict.hypotheses import Hypothesis, hypotheses, lacks_its_question
+from evidencerails.verdict.hypotheses import hypotheses, lacks_its_question
 from evidencerails.verdict.model import VerdictModel
-from evidencerails.verdict.reading import ClaimEvidence, Judged, Readings, judged_reading, read_claims
+from evidencerails.verdict.reading import ClaimEvidence, Judged, judged_reading, reading
 
 SUPPORTED_LABELS = ("supported", "unevaluatable")
 _SEVERITY: dict[str, Severity] = {"contradicted": "high", "absent": "medium", "partially_supported": "low"}
@@ -41,87 +42,100 @@ class GroundingCheck:
         Raises:
             NliError: the NLI backend failed.
         """
-        found = await context.nli.run(claim_sentences, exchange.response, context.splitter)
+        return await context.nli.follow(self._steps(exchange, context))
+
+    def _steps(self, exchange: Exchange, context: CheckContext) -> Steps[CheckResult]:
+        found = claim_sentences(exchange.response, context.splitter)
         if not found:
             return CheckResult(name=self.name, status="grounded", reason="no_claims", score=0.0, version=self.version)
-        sentences = await context.nli.run(_that_say_something, found, exchange.user_input)
+        sentences = [sentence for sentence in found if not lacks_its_question(sentence.text, exchange.user_input)]
         if not sentences:
             reason = "no_question: a bare yes or no says nothing without its question"
             return CheckResult(name=self.name, status="unverified", reason=reason, version=self.version)
-        readable = await context.nli.run(readable_evidence, exchange, sentences, context.nli.languages)
+        readable = readable_evidence(exchange, sentences, context.nli.languages)
         if readable.reason:
             return CheckResult(name=self.name, status="unverified", reason=readable.reason, version=self.version)
-        if not readable.passages:
-            result = await self._without_evidence(exchange, sentences, context)
-        else:
-            result = await self._with_evidence(exchange, sentences, readable, context)
-        return result.model_copy(update={"details": {**result.details, "evidence_from": exchange.evidence_from}})
-
-    async def _without_evidence(self, exchange: Exchange, sentences: list[Span], context: CheckContext) -> CheckResult:
-        contradictions = await _contradictions_of(exchange, sentences, context, supported=frozenset())
-        findings = self._contradiction_findings(contradictions, _method_version(self, context))
+        if readable.passages:
+            return (yield from self._with_evidence(exchange, sentences, readable, context))
+        findings = yield from self._contradictions(exchange, sentences, context, frozenset())
         return CheckResult(
             name=self.name,
             status="hallucinated" if findings else "unverified",
             reason=_shown_reason(findings) if findings else "no_evidence: nothing to check the answer against",
             score=max((f.score or 0.0 for f in findings), default=None),
             findings=tuple(findings),
-            details={"sentences": len(sentences)},
-            version=_method_version(self, context),
+            details={"sentences": len(sentences), "evidence_from": exchange.evidence_from},
+            version=self._version(context),
         )
 
-    async def _with_evidence(
+    def _with_evidence(
         self, exchange: Exchange, sentences: list[Span], readable: Readable, context: CheckContext
-    ) -> CheckResult:
+    ) -> Steps[CheckResult]:
         settings = context.config.grounding
-        texts = await context.nli.run(hypotheses, sentences, exchange.user_input)
-        labels = await context.nli.run(bare_labels, exchange.response, sentences)
-        wordings: list[Hypothesis | str] = [*texts, *(clean(label.text) for label in labels)]
-        readings = await read_claims(wordings, readable.passages, context.nli, settings)
-        version = _method_version(self, context)
-        claims = await context.nli.run(_claims_of, [*sentences, *labels], readings.claims, settings, version)
-        kept = [n for n, claim in enumerate(claims) if n < len(sentences) or claim.label == "contradicted"]
-        kept.sort(key=lambda n: claims[n].span.start)
-        claims, readings = [claims[n] for n in kept], readings._replace(claims=[readings.claims[n] for n in kept])
+        labels = bare_labels(exchange.response, sentences)
+        wordings = [*hypotheses(sentences, exchange.user_input), *(clean(label.text) for label in labels)]
+        read = yield from reading(wordings, readable.passages, context.nli)
+        version = self._version(context)
+        judged = [
+            (_claim(span, one, settings, version), one)
+            for span, one in zip([*sentences, *labels], read.claims, strict=True)
+        ]
+        # The evidence need not have a label, but does not contradict a right one.
+        judged = [pair for n, pair in enumerate(judged) if n < len(sentences) or pair[0].label == "contradicted"]
+        judged.sort(key=lambda pair: pair[0].span.start)
+        claims = [claim for claim, _ in judged]
         supported = frozenset(claim.span for claim in claims if claim.label in SUPPORTED_LABELS)
-        contradictions = await _contradictions_of(exchange, sentences, context, supported=supported)
-        return await context.nli.run(self._result, claims, readings, contradictions, exchange, readable, version)
-
-    def _result(
-        self,
-        claims: list[Claim],
-        readings: Readings,
-        contradictions: _Contradictions,
-        exchange: Exchange,
-        readable: Readable,
-        version: str,
-    ) -> CheckResult:
-        findings = [_finding(c, r, self.name) for c, r in zip(claims, readings.claims, strict=True)]
-        found = [f for f in findings if f is not None] + self._contradiction_findings(contradictions, version)
-        status, reason = _status(found, readable)
-        scores = [claim.score or 0.0 for claim in claims] + [finding.score or 0.0 for finding in found]
+        contradictions = yield from self._contradictions(exchange, sentences, context, supported)
+        wrong = [pair for pair in judged if pair[0].label not in SUPPORTED_LABELS]
+        findings = [finding_of(claim, self.name, is_made_up=bool(one.missing)) for claim, one in wrong]
+        findings += contradictions
+        status, reason = _status(findings, readable)
+        scores = [found.score or 0.0 for found in (*claims, *findings)]
+        unsupported = len(wrong) / len(claims)
         return CheckResult(
             name=self.name,
             status=status,
             reason=reason,
             score=None if status == "unverified" else max(scores, default=0.0),
             claims=tuple(claims),
-            findings=tuple(found),
-            metrics=_metrics(claims, readings.claims),
-            details=_details(exchange, readings, readable),
+            findings=tuple(findings),
+            metrics={
+                "claims": float(len(claims)),
+                "unsupported_claims": float(len(wrong)),
+                "unsupported_claim_rate": unsupported,
+                "groundedness": 1.0 - unsupported,
+                "faithfulness": sum(one.entailment for _, one in judged) / len(judged),
+            },
+            details={
+                "windows": read.coverage.windows,
+                "windows_read": read.coverage.read_windows,
+                "evidence_characters": sum(len(passage.text) for passage in exchange.evidence),
+                "evidence_characters_read": read.coverage.read_characters,
+                "coverage": round(read.coverage.share, 4),
+                "pairs": read.pairs,
+                "passages_unread": list(readable.unread),
+                "verdict_version": VerdictModel.load().version,
+                "evidence_from": exchange.evidence_from,
+            },
             version=version,
         )
 
-    def _contradiction_findings(self, contradictions: _Contradictions, version: str) -> list[Finding]:
-        return [
-            _contradiction_finding(one, self.name, version, with_prompt=with_prompt)
-            for with_prompt, found in ((False, contradictions.inside), (True, contradictions.with_prompt))
-            for one in found
-        ]
+    def _contradictions(
+        self, exchange: Exchange, sentences: list[Span], context: CheckContext, supported: frozenset[Span]
+    ) -> Steps[list[Finding]]:
+        """What contradicts what, of the sentences that the evidence does not support."""
+        settings = context.config.grounding
+        found: list[Finding] = []
+        if settings.self_contradiction and len(sentences) > 1:
+            inside = yield from self_contradictions(sentences, supported)
+            found += [_contradiction_finding(one, self.name, self._version(context), "response") for one in inside]
+        if settings.prompt_divergence and exchange.user_input.strip():
+            other = yield from contradictions_with_prompt(sentences, exchange.user_input, supported)
+            found += [_contradiction_finding(one, self.name, self._version(context), "prompt") for one in other]
+        return found
 
-
-def _that_say_something(sentences: list[Span], user_input: str) -> list[Span]:
-    return [sentence for sentence in sentences if not lacks_its_question(sentence.text, user_input)]
+    def _version(self, context: CheckContext) -> str:
+        return f"{self.version}+verdict-{VerdictModel.load().version}+{context.nli.name}@{context.nli.version}"
 
 
 class Readable(NamedTuple):
@@ -145,34 +159,11 @@ def readable_evidence(exchange: Exchange, sentences: Sequence[Span], languages: 
     return Readable(kept, unread, f"{unread[0]} (evidence)" if unread and not kept else "")
 
 
-class _Contradictions(NamedTuple):
-    inside: list[Contradiction]
-    with_prompt: list[Contradiction]
-
-
-async def _contradictions_of(
-    exchange: Exchange, sentences: list[Span], context: CheckContext, *, supported: frozenset[Span]
-) -> _Contradictions:
-    """What contradicts what, of the sentences that the evidence does not support."""
-    settings = context.config.grounding
-    inside: list[Contradiction] = []
-    with_prompt: list[Contradiction] = []
-    if settings.self_contradiction and len(sentences) > 1:
-        inside = await self_contradictions(sentences, context.nli, supported=supported)
-    if settings.prompt_divergence and exchange.user_input.strip():
-        with_prompt = await contradictions_with_prompt(sentences, exchange.user_input, context.nli, supported=supported)
-    return _Contradictions(inside, with_prompt)
-
-
-def _claims_of(
-    sentences: list[Span], readings: list[ClaimEvidence], settings: GroundingSettings, version: str
-) -> list[Claim]:
-    model = VerdictModel.load()
-    judged = [judged_reading(reading, model, settings) for reading in readings]
-    return [
-        claim_of(sentence, reading, one, version, types=_error_types(reading, one.label))
-        for sentence, reading, one in zip(sentences, readings, judged, strict=True)
-    ]
+def _claim(sentence: Span, reading: ClaimEvidence, settings: GroundingSettings, version: str) -> Claim:
+    judged = judged_reading(reading, VerdictModel.load(), settings)
+    near = dict.fromkeys(seen.window.text for seen in (reading.support, reading.against) if seen)
+    types = error_types(reading.hypothesis, "\n\n".join(near), judged.label)
+    return claim_of(sentence, reading, judged, version, types=types)
 
 
 def claim_of(
@@ -206,12 +197,6 @@ def _quotes(reading: ClaimEvidence, label: Label) -> tuple[Quote, ...]:
     return (quote,) if quote else ()
 
 
-def _error_types(reading: ClaimEvidence, label: Label) -> tuple[ErrorType, ...]:
-    """What a comparison with the deciding windows shows. Blocks."""
-    near = dict.fromkeys(seen.window.text for seen in (reading.support, reading.against) if seen)
-    return error_types(reading.hypothesis, "\n\n".join(near), label)
-
-
 def _reason(reading: ClaimEvidence, label: Label, quotes: Sequence[Quote]) -> str:
     lacks = f"; the evidence lacks its {', '.join(reading.missing)}" if reading.missing else ""
     passage = quotes[0].passage_id if quotes else ""
@@ -222,12 +207,6 @@ def _reason(reading: ClaimEvidence, label: Label, quotes: Sequence[Quote]) -> st
     if label == "partially_supported" and passage:
         return f"passage {passage} supports it only in part{lacks}"
     return f"nothing in the evidence supports it{lacks}"
-
-
-def _finding(claim: Claim, reading: ClaimEvidence, check: str) -> Finding | None:
-    if claim.label in SUPPORTED_LABELS:
-        return None
-    return finding_of(claim, check, is_made_up=bool(reading.missing))
 
 
 def finding_of(claim: Claim, check: str, *, is_made_up: bool) -> Finding:
@@ -249,17 +228,16 @@ def finding_of(claim: Claim, check: str, *, is_made_up: bool) -> Finding:
     )
 
 
-def _contradiction_finding(contradiction: Contradiction, check: str, version: str, *, with_prompt: bool) -> Finding:
+def _contradiction_finding(contradiction: Contradiction, check: str, version: str, source: str) -> Finding:
     first = contradiction.first
-    source = "prompt" if with_prompt else "response"
     inside = f"contradicts another sentence of the answer, at {first.start}:{first.end}"
     return Finding(
-        kind="prompt_output_divergence" if with_prompt else "intrinsic_contradiction",
-        category="contextual" if with_prompt else "logical",
+        kind="prompt_output_divergence" if source == "prompt" else "intrinsic_contradiction",
+        category="contextual" if source == "prompt" else "logical",
         severity="medium",
         origin="intrinsic",
         span=contradiction.second,
-        reason="contradicts what the user said" if with_prompt else inside,
+        reason="contradicts what the user said" if source == "prompt" else inside,
         evidence=(Quote(passage_id=source, source=source, span=first, score=contradiction.score),),
         score=contradiction.score,
         check=check,
@@ -282,33 +260,3 @@ def _shown_reason(findings: Sequence[Finding]) -> str:
         name = finding.label or finding.kind
         counts[name] = counts.get(name, 0) + 1
     return ", ".join(f"{count} {name}" for name, count in counts.items())
-
-
-def _metrics(claims: Sequence[Claim], readings: Sequence[ClaimEvidence]) -> dict[str, float]:
-    """`groundedness`: share of supported claims; `faithfulness`: mean support probability."""
-    unsupported = sum(claim.label not in SUPPORTED_LABELS for claim in claims)
-    return {
-        "claims": float(len(claims)),
-        "unsupported_claims": float(unsupported),
-        "unsupported_claim_rate": unsupported / len(claims),
-        "groundedness": 1.0 - unsupported / len(claims),
-        "faithfulness": sum(reading.entailment for reading in readings) / len(readings),
-    }
-
-
-def _details(exchange: Exchange, readings: Readings, readable: Readable) -> dict[str, Any]:
-    seen = readings.coverage
-    return {
-        "windows": seen.windows,
-        "windows_read": seen.read_windows,
-        "evidence_characters": sum(len(passage.text) for passage in exchange.evidence),
-        "evidence_characters_read": seen.read_characters,
-        "coverage": round(seen.share, 4),
-        "pairs": readings.pairs,
-        "passages_unread": list(readable.unread),
-        "verdict_version": VerdictModel.load().version,
-    }
-
-
-def _method_version(check: GroundingCheck, context: CheckContext) -> str:
-    return f"{check.version}+verdict-{VerdictModel.load().version}+{context.nli.name}@{context.nli.version}"

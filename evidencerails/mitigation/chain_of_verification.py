@@ -168,7 +168,7 @@ async def _compared(
         return _unanswered(candidate, "quote_does_not_say_so: the quoted words do not entail the answer", question)
     settings, model = context.config.grounding, VerdictModel.load()
     passage = Passage(id="answer", text=f"{question} {text}")
-    readings = await read_claims([candidate.claim.text], [passage], context.nli, settings)
+    readings = await read_claims([candidate.claim.text], [passage], context.nli)
     verdict = await context.nli.run(judged_reading, readings.claims[0], model, settings)
     reason = f"the independent answer leaves the claim {verdict.label}, score {verdict.verdict.score:.2f}"
     outcome = _outcome(verdict.label, verdict.verdict.score)

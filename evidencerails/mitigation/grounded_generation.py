@@ -166,7 +166,7 @@ async def _standing(
         return "unknown_source", None
     cited = [by_id[ref] for ref in claim.source_refs]
     model, settings = VerdictModel.load(), context.config.grounding
-    readings = await read_claims([claim.statement], cited, context.nli, settings)
+    readings = await read_claims([claim.statement], cited, context.nli)
     label = (await context.nli.run(judged_reading, readings.claims[0], model, settings)).label
     return ("grounded" if label == "supported" else "not_borne_out"), label
 

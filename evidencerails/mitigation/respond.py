@@ -27,7 +27,8 @@ async def respond(report: Report, exchange: Exchange, context: CheckContext, rec
     config = context.config
     if exchange.is_chunk or config.activation == "shadow":  # a chunk is not rewritten, and shadow never costs a repair
         return report
-    await context.nli.run(record_low, report, exchange, config.severity)
+    if any(finding.severity == "low" for finding in report.findings):
+        await context.nli.run(record_low, report, exchange, config.severity)
     if report.decision == "regenerate":
         report = await _repaired(report, exchange, context, recheck)
     return with_abstention(report)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from evidencerails.nli.base import Pair
+from evidencerails import executor
+from evidencerails.nli.base import LABELS, Pair
 from evidencerails.nli.windows import Window, build_windows
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+
+Steps: TypeAlias = "Generator[Sequence[Pair], Scores, T]"
+"""Work that blocks: it yields the pairs that it wants read, is sent their scores, and returns its result."""
 
 
 class ExchangeNli:
@@ -28,8 +32,6 @@ class ExchangeNli:
         self._service = service
         self._asked: dict[Hashable, dict[Any, tuple[asyncio.Future[Sequence[Any]], int]]] = {}
         self._made: dict[Hashable, Any] = {}
-        self.pairs_asked = 0
-        """Pairs that checks have asked for, those asked for twice included."""
 
     @classmethod
     def of(cls, nli: NliService | ExchangeNli) -> ExchangeNli:
@@ -60,18 +62,26 @@ class ExchangeNli:
         """Windows of the passages that fit the model beside a claim of `claim_tokens`. Blocks: see `run`."""
         return build_windows(passages, claim_tokens, self.token_offsets, max_tokens=self.max_tokens)
 
-    @property
-    def pairs_scored(self) -> int:
-        """Different pairs that were given to the model."""
-        return len(self._asked.get("scores", ()))
-
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
         """See `NliService.token_offsets`."""
         return self._service.token_offsets(text)
 
-    async def run(self, fn: Callable[..., T], *args: object) -> T:
-        """See `NliService.run`."""
-        return await self._service.run(fn, *args)
+    run = staticmethod(executor.run)
+
+    async def follow(self, steps: Steps[T]) -> T:
+        """The result of some steps, each done off the event loop.
+
+        Raises:
+            NliError: the backend failed; the steps end there.
+        """
+        import numpy as np
+
+        scores: Scores | None = None
+        while True:
+            pairs, result = await executor.run(_step, steps, scores, np.zeros((0, len(LABELS)), dtype=np.float32))
+            if not pairs:
+                return cast("T", result)
+            scores = await self.scores(pairs)
 
     async def scores(self, pairs: Sequence[Pair]) -> Scores:
         """See `NliService.scores`."""
@@ -79,7 +89,6 @@ class ExchangeNli:
 
         if not pairs:
             return await self._service.scores(pairs)
-        self.pairs_asked += len(pairs)
         rows: list[Any] = await self.each("scores", pairs, self._rows)
         return np.stack(rows)
 
@@ -112,3 +121,14 @@ class ExchangeNli:
 
 def _has_failed(future: asyncio.Future[Any]) -> bool:
     return future.done() and (future.cancelled() or future.exception() is not None)
+
+
+def _step(steps: Steps[T], scores: Scores | None, nothing: Scores) -> tuple[Sequence[Pair], T | None]:
+    """The pairs that are wanted next, or none and the result."""
+    try:
+        pairs = steps.send(scores)  # type: ignore[arg-type] - a generator begins with None
+        while not pairs:
+            pairs = steps.send(nothing)
+    except StopIteration as end:
+        return (), end.value
+    return pairs, None

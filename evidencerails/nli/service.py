@@ -9,11 +9,11 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
+from evidencerails import executor
 from evidencerails.config import NliSettings
 from evidencerails.errors import EvidencerailsError, NliError, traceback_summary, with_cause
 from evidencerails.nli.base import LABELS, NliModel, Pair
@@ -23,22 +23,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evidencerails.nli")
 
-T = TypeVar("T")
-
 MAX_STEP_PAIRS = 64
 """Pairs of one call of the model. Between two calls cancelled work is dropped and newcomers join."""
 GATHER_S = 0.001
 """How long an idle worker waits for the other callers of the same moment before it starts."""
 IDLE_S = 10.0
 """An idle worker thread ends after so long; the next request starts another."""
-CPU_THREADS = 1
-"""Threads of `run`. They hold the interpreter lock, so more of them would only keep the event loop waiting longer."""
-LET_IN_EVERY_S = 0.003
-"""Work in a row that goes on without a pause: less than `switchinterval`, and long enough for many short pieces."""
-LET_IN_S = 0.0002
-"""Pause before a piece of work while more of them wait. A thread that wants the interpreter lock waits `switchinterval`
-(5 ms) before it is given up, and begins to wait anew whenever the lock is let go of for a moment in between: many
-pieces of 4 ms one after the other kept the event loop out for all of them together."""
 
 
 class _Request:
@@ -77,7 +67,7 @@ class NliService:
     def from_settings(cls, settings: NliSettings) -> NliService:
         """The service of this process for these settings; the model is loaded when it is first used."""
         key = settings.model_dump_json()
-        with _locks.registry:
+        with _registry_lock:
             service = _shared.get(key)
             if service is None:
                 service = cls.__new__(cls)
@@ -147,10 +137,7 @@ class NliService:
             return np.zeros((0, len(LABELS)), dtype=np.float32)
         return await asyncio.wrap_future(self._submit(pairs))
 
-    async def run(self, fn: Callable[..., T], *args: object) -> T:
-        """Result of `fn(*args)`, run in a thread: for work that would hold up the event loop."""
-        with _locks.waiting():
-            return await asyncio.get_running_loop().run_in_executor(_cpu_pool(), _considerately, fn, *args)
+    run = staticmethod(executor.run)
 
     async def load(self) -> None:
         """Load the model now instead of at its first use.
@@ -162,7 +149,13 @@ class NliService:
 
     def load_soon(self) -> None:
         """Begin to load the model, beside whatever else is going on. A failure is logged, and met again at its use."""
-        _cpu_pool().submit(self._loaded).add_done_callback(_log_failure)
+        threading.Thread(target=self._load_or_log, name="evidencerails-load", daemon=True).start()
+
+    def _load_or_log(self) -> None:
+        try:
+            self._loaded()
+        except Exception as error:  # boundary to the model; who uses it meets the error again
+            log.warning("evidencerails: the NLI model cannot be loaded: %s", error)
 
     def close(self) -> None:
         """End the worker thread of a model that was passed in; its waiting callers get an `NliError`.
@@ -315,60 +308,15 @@ def _as_ours(error: BaseException) -> EvidencerailsError:
     return ours
 
 
-class _Locks:
-    """Locks of this module, renewed in a forked child: the parent may have held them."""
-
-    def __init__(self) -> None:
-        self.renew()
-
-    def renew(self) -> None:
-        self.registry = threading.Lock()
-        self.pool: ThreadPoolExecutor | None = None
-        self.let_in_at = 0.0
-        """When the last pause ended, on the monotonic clock."""
-        self.work = 0
-        """Pieces of work that are waiting or running."""
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Counts one piece of work."""
-        with self.registry:
-            self.work += 1
-        try:
-            yield
-        finally:
-            with self.registry:
-                self.work -= 1
-
-
-_locks = _Locks()
+_registry_lock = threading.Lock()
 _shared: dict[str, NliService] = {}
 _services: weakref.WeakSet[NliService] = weakref.WeakSet()
 
 
-def _considerately(fn: Callable[..., T], *args: object) -> T:
-    """`fn(*args)`, after a moment for the event loop if there is other work before or behind it."""
-    if _locks.work > 1 and time.monotonic() - _locks.let_in_at >= LET_IN_EVERY_S:
-        time.sleep(LET_IN_S)
-        _locks.let_in_at = time.monotonic()
-    return fn(*args)
-
-
-def _log_failure(loading: Future[NliModel]) -> None:
-    if not loading.cancelled() and (error := loading.exception()) is not None:
-        log.warning("evidencerails: the NLI model cannot be loaded: %s", error)
-
-
-def _cpu_pool() -> ThreadPoolExecutor:
-    with _locks.registry:
-        if _locks.pool is None:
-            _locks.pool = ThreadPoolExecutor(CPU_THREADS, thread_name_prefix="evidencerails-cpu")
-        return _locks.pool
-
-
 def _after_fork() -> None:
-    """In the child: forget threads and locks of the parent. The models see to themselves."""
-    _locks.renew()
+    """In the child: forget threads and locks of the parent, which may have held them. Models see to themselves."""
+    global _registry_lock
+    _registry_lock = threading.Lock()
     for service in list(_services):
         service._reset_threads()
 

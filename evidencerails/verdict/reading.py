@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage, Span
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL
-from evidencerails.nli.exchange_nli import ExchangeNli
-from evidencerails.nli.windows import Coverage, content_terms, coverage
+from evidencerails.nli.exchange_nli import ExchangeNli, Steps
+from evidencerails.nli.windows import Coverage, content_terms
 from evidencerails.report import Label, NliScores, Quote
 from evidencerails.text.claimable import clean, is_short_answer
 from evidencerails.text.same_values import in_units_of
 from evidencerails.verdict.hypotheses import Hypothesis
 from evidencerails.verdict.model import MAX_LOGIT, ClaimVerdict, VerdictModel, logit
 from evidencerails.verdict.values import KINDS, missing_values
-from evidencerails.verdict.windows import EvidenceIndex, EvidenceWindow, Selection
+from evidencerails.verdict.windows import EvidenceIndex, EvidenceWindow
 
 if TYPE_CHECKING:
     from evidencerails.nli.base import Scores
@@ -106,36 +106,67 @@ async def read_claims(
     hypotheses: Sequence[Hypothesis | str],
     passages: Sequence[Passage],
     nli: NliService | ExchangeNli,
-    settings: GroundingSettings,
     *,
     question: str = "",
 ) -> Readings:
-    """Read the evidence for each claim; one that no window entails is read again beside its best parts together.
-
-    Args:
-        question: put before a passage that is a mere answer to it ("Lyon."), as samples of a short answer are.
+    """See `reading`, for callers in an event loop.
 
     Raises:
         NliError: the NLI backend failed.
     """
     nli = ExchangeNli.of(nli)
-    texts = [h if isinstance(h, str) else h.text for h in hypotheses]
-    own = [h if isinstance(h, str) else h.own for h in hypotheses]
-    index, selection = await nli.run(_selected, texts, tuple(passages), nli, settings, question)
-    given = texts
-    texts, own = await nli.run(_in_units_of_evidence, texts, own, selection)
+    return await nli.follow(reading(hypotheses, passages, nli, question=question))
+
+
+def reading(
+    hypotheses: Sequence[Hypothesis | str],
+    passages: Sequence[Passage],
+    nli: ExchangeNli,
+    *,
+    question: str = "",
+) -> Steps[Readings]:
+    """Read the evidence for each claim; one that no window entails is read again beside its best parts together.
+
+    Args:
+        question: put before a passage that is a mere answer to it ("Lyon."), as samples of a short answer are.
+    """
+    given = [h if isinstance(h, str) else h.text for h in hypotheses]
+    # Evidence is cut for claims of ordinary length; beside a very long claim the model reads a window in parts.
+    room = max(64, nli.max_tokens - SPECIAL_TOKENS - 60)
+    key = ("evidence", tuple(map(id, passages)), room)
+    index = nli.once(key, lambda: EvidenceIndex(passages, nli.token_offsets, room))
+    selection = index.select(given, question)
+    texts, own = [], []
+    for text, hypothesis, places in zip(given, hypotheses, selection.places, strict=True):
+        said = hypothesis if isinstance(hypothesis, str) else hypothesis.own
+        # The model reads, it does not convert: "1,500 m" is read as the "1.5 km" of the evidence.
+        changed = in_units_of(said, [selection.windows[place].text for place in places])
+        texts.append(text.removesuffix(said) + changed if text.endswith(said) else text)
+        own.append(changed)
     pairs = [
         (_premise(selection.windows[place], question), text)
         for text, places in zip(texts, selection.places, strict=True)
         for place in places
     ]
-    scores = await nli.scores(pairs)
-    read, joined = await nli.run(_scored, texts, selection, scores, index, question)
+    rows = iter((yield pairs))
+    read = [
+        [_scored(selection.windows[place], next(rows), text) for place in places]
+        for text, places in zip(texts, selection.places, strict=True)
+    ]
+    joined = [
+        (place, index.joined(texts[place], question))
+        for place, windows in enumerate(read)
+        if len(windows) > 1 and all(one.nli.entailment < LIKELIER for one in windows)
+    ]
     more = [(place, window) for place, window in joined if window is not None]
-    extra = await nli.scores([(_premise(window, question), texts[place]) for place, window in more])
-    found = await nli.run(_claim_evidence, texts, own, read, more, extra)
-    claims = [one._replace(hypothesis=text) for one, text in zip(found, given, strict=True)]
-    return Readings(claims, await nli.run(_coverage, selection), len(pairs) + len(more))
+    extra = yield [(_premise(window, question), texts[place]) for place, window in more]
+    for (place, window), row in zip(more, extra, strict=True):
+        read[place].append(_scored(window, row, texts[place]))
+    claims = [
+        _of_one(text, said, tuple(windows))._replace(hypothesis=whole)
+        for whole, text, said, windows in zip(given, texts, own, read, strict=True)
+    ]
+    return Readings(claims, selection.coverage(), len(pairs) + len(more))
 
 
 def judged_reading(evidence: ClaimEvidence, model: VerdictModel, settings: GroundingSettings) -> Judged:
@@ -168,64 +199,15 @@ def nli_scores(row: Scores) -> NliScores:
     return NliScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
 
 
-def _selected(
-    texts: list[str], passages: tuple[Passage, ...], nli: ExchangeNli, settings: GroundingSettings, question: str
-) -> tuple[EvidenceIndex, Selection]:
-    """Evidence is cut for claims of ordinary length; beside a very long claim the model reads a window in parts."""
-    room = max(64, nli.max_tokens - SPECIAL_TOKENS - 60)
-    index = nli.once(
-        ("evidence", tuple(map(id, passages)), room), lambda: EvidenceIndex(passages, nli.token_offsets, room)
-    )
-    return index, index.select(texts, question)
-
-
-def _in_units_of_evidence(texts: list[str], own: list[str], selection: Selection) -> tuple[list[str], list[str]]:
-    """The claims with the evidence's words for equal values: "1,500 m" as "1.5 km", where the evidence has that.
-
-    The model reads, it does not convert.
-    """
-    windows = [[selection.windows[place].text for place in places] for places in selection.places]
-    changed = [in_units_of(said, read) for said, read in zip(own, windows, strict=True)]
-    wholes = [
-        text.removesuffix(said) + new if text.endswith(said) else text
-        for text, said, new in zip(texts, own, changed, strict=True)
-    ]
-    return wholes, changed
-
-
 def _premise(window: EvidenceWindow, question: str) -> str:
     text = window.text
     return f"{question} {text}" if question and is_short_answer(clean(text)) else text
 
 
-def _scored(
-    texts: list[str], selection: Selection, scores: Scores, index: EvidenceIndex, question: str
-) -> tuple[list[list[ScoredWindow]], list[tuple[int, EvidenceWindow | None]]]:
-    """Each claim's windows with their scores, and the joined windows of claims that none of them entails."""
-    rows = iter(scores)
-    read = [
-        [ScoredWindow(selection.windows[place], nli_scores(next(rows)), _overlap(text, selection.windows[place].text))
-         for place in places]
-        for text, places in zip(texts, selection.places, strict=True)
-    ]  # fmt: skip
-    joined = [
-        (place, index.joined(texts[place], question))
-        for place, windows in enumerate(read)
-        if len(windows) > 1 and all(one.nli.entailment < LIKELIER for one in windows)
-    ]
-    return read, joined
-
-
-def _claim_evidence(
-    texts: list[str],
-    own: list[str],
-    read: list[list[ScoredWindow]],
-    more: list[tuple[int, EvidenceWindow]],
-    extra: Scores,
-) -> list[ClaimEvidence]:
-    for (place, window), row in zip(more, extra, strict=True):
-        read[place].append(ScoredWindow(window, nli_scores(row), _overlap(texts[place], window.text)))
-    return [_of_one(text, said, tuple(windows)) for text, said, windows in zip(texts, own, read, strict=True)]
+def _scored(window: EvidenceWindow, row: Scores, claim: str) -> ScoredWindow:
+    terms = {term for term in content_terms(claim) if not term.endswith("*")}
+    overlap = len(terms & content_terms(window.text)) / len(terms) if terms else 0.0
+    return ScoredWindow(window, nli_scores(row), overlap)
 
 
 def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvidence:
@@ -251,20 +233,3 @@ def _weighted(window: ScoredWindow, same_subject: Sequence[ScoredWindow]) -> flo
     """P(entailment) as far as the window is about the claim's subject."""
     is_same = any(window is one for one in same_subject)
     return window.nli.entailment * (1.0 if is_same else OTHER_SUBJECT_WEIGHT)
-
-
-def _overlap(claim: str, text: str) -> float:
-    terms = {term for term in content_terms(claim) if not term.endswith("*")}
-    return len(terms & content_terms(text)) / len(terms) if terms else 0.0
-
-
-def _coverage(selection: Selection) -> Coverage:
-    used = {place for places in selection.places for place in places}
-    read = [part for place in used for part in selection.windows[place].parts]
-    # Neighbours were joined, so the parts that were read are those that lie in what was read.
-    covered = [
-        part
-        for part in selection.parts
-        if any(part.passage is own.passage and own.start <= part.start and part.end <= own.end for own in read)
-    ]
-    return coverage(selection.parts, covered)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evidencerails.exchange import Passage, Span
-from evidencerails.nli.windows import Window, WindowIndex, build_windows, content_terms
+from evidencerails.nli.windows import Coverage, Window, WindowIndex, build_windows, content_terms, coverage
 from evidencerails.text.sentences import split_sentences
 
 PART_TOKENS = 160
@@ -28,8 +28,6 @@ MAX_HEADING_WORDS = 14
 SEPARATOR = "\n\n"
 _DIGIT = re.compile(r"\d")
 _HEADING = re.compile(r"^#{1,6} .+$", re.MULTILINE)
-
-TokenCount = Callable[[str], int]
 
 
 @dataclass(frozen=True)
@@ -108,6 +106,11 @@ class Selection:
     places: tuple[tuple[int, ...], ...]
     parts: tuple[Window, ...]
     """Everything that could have been read."""
+
+    def coverage(self) -> Coverage:
+        """How much of the evidence is read for the claims."""
+        used = {place for places in self.places for place in places}
+        return coverage(self.parts, [part for place in used for part in self.windows[place].parts])
 
 
 class EvidenceIndex:

@@ -53,7 +53,7 @@ async def test_only_the_same_subject_with_the_same_qualifiers_is_compared(
     # Sixty sentences alike but for their numbers were contradictions of each other.
     service = NliService(AlwaysContradicts())
     try:
-        found = await self_contradictions(spans(first, second), ExchangeNli.of(service))
+        found = await ExchangeNli(service).follow(self_contradictions(spans(first, second)))
     finally:
         service.close()
     assert bool(found) == is_compared

@@ -42,7 +42,7 @@ async def read(model: Scripted, claims: list[str], *texts: str) -> list[ClaimEvi
     passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts, 1)]
     service = NliService(model)
     try:
-        return (await read_claims(claims, passages, service, GroundingSettings())).claims
+        return (await read_claims(claims, passages, service)).claims
     finally:
         service.close()
 

@@ -112,7 +112,7 @@ async def _judged(
 ) -> list[Verification]:
     """The verdict on each text by these sources."""
     model, settings = VerdictModel.load(), context.config.grounding
-    readings = await read_claims(texts, sources.passages(places), context.nli, settings)
+    readings = await read_claims(texts, sources.passages(places), context.nli)
     return [Verification(judged_reading(reading, model, settings), reading) for reading in readings.claims]
 
 

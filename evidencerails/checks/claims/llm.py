@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from pydantic import model_validator
 
 from evidencerails.checks.claims.examples import examples_for
-from evidencerails.checks.claims.plan import ClassifiedClaims, Plan
+from evidencerails.checks.claims.plan import LABELS, UNSUPPORTED, ClassifiedClaims, Plan
 from evidencerails.checks.claims.proof import (
     MAX_COMPARED_CHARACTERS,
     SAYS_OTHERWISE,
@@ -24,7 +24,6 @@ from evidencerails.checks.claims.proof import (
     objections_to,
     sentence_of,
 )
-from evidencerails.checks.claims.summary import LABELS, UNSUPPORTED
 from evidencerails.checks.error_types import error_types
 from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Passage
@@ -279,26 +278,28 @@ async def classify_by_model(
 
 
 async def second_opinion(
-    claims: Sequence[Claim], plan: Plan, context: CheckContext, judge: LlmSession
-) -> tuple[list[Claim], int]:
-    """The claims, those that NLI leaves unsure as the model sees them; and how many were asked about.
+    classified: ClassifiedClaims, plan: Plan, context: CheckContext, judge: LlmSession
+) -> ClassifiedClaims:
+    """The claims, those that NLI leaves unsure as the model sees them.
 
     A verdict that cannot be trusted changes nothing about a claim that is bad already, and takes away the rest's.
     """
-    settings = context.config.scoring.cascade
+    settings, claims = context.config.scoring.cascade, classified.claims
     places = [n for n, claim in enumerate(claims) if is_unsure(claim.score, claim.label, settings)]
     size = _claims_a_call(context.config.claims)
     judge.note_saved(planned_calls(len(claims), size) - planned_calls(len(places), size))
-    changed = list(claims)
+    details = {**classified.details, "judged": len(places)}
     if not places:
-        return changed, 0
+        return classified._replace(details=details)
+    changed = list(claims)
     asked = [ExtractedClaim(one.text, one.span, one.span, spans=one.spans) for one in map(claims.__getitem__, places)]
     judged = await _classified(asked, plan, context, judge)
     found = await context.nli.run(_claims, asked, judged, plan.passages, judge.client.model)
     for place, one, claim in zip(places, judged, found, strict=True):
         if one.is_trusted or claims[place].label not in UNSUPPORTED:
             changed[place] = claim
-    return changed, len(places)
+    scores = [claim.score for claim in changed if claim.score is not None]
+    return classified._replace(claims=changed, score=max(scores, default=0.0), details=details)
 
 
 def _claims(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.grounding import readable_evidence
 from evidencerails.exchange import Exchange, Passage
-from evidencerails.report import CheckResult, Claim
+from evidencerails.report import CheckResult, Claim, Label
 from evidencerails.text.claims import ExtractedClaim, extract_claims
 from evidencerails.verdict.hypotheses import lacks_its_question, question_of
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from evidencerails.llm.session import LlmSession
 
 
+LABELS: tuple[Label, ...] = get_args(Label)
+UNSUPPORTED: tuple[Label, ...] = ("partially_supported", "contradicted", "absent")
 MAX_ANSWER_CHARACTERS = 8_000
 """Of a longer answer only so much is shown to a judge beside its claims."""
 
@@ -50,51 +52,42 @@ class ClassifiedClaims(NamedTuple):
     """For the details of the check's result."""
 
 
-def _stop(reason: str, extracted: list[ExtractedClaim]) -> Plan:
-    return Plan(extracted, result=CheckResult(name="claims", status="unverified", reason=reason))
-
-
-async def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
-    """Who reads what, by the settings, the language and the models at hand."""
+def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
+    """Who reads what, by the settings, the language and the models at hand. Blocks."""
     settings = context.config.claims
     model = context.judge or context.llm
-    named = model if _is_named(context) else None
+    names_one = bool(context.config.llm.model or context.config.llm.base_url)
+    has_own_judge = context.judge is not None and context.judge is not context.llm
+    named = model if has_own_judge or names_one else None  # the app's own model is not asked unbidden
     extractor = model if settings.extractor == "llm" else None
     classifier = model if settings.classifier == "llm" else None
     if model is None and "llm" in (settings.extractor, settings.classifier):
         return _stop("no_model: claims.extractor or claims.classifier is 'llm', and there is no model", [])
-    found = await context.nli.run(extract_claims, exchange.response, context.splitter)
-    extracted = await context.nli.run(_that_say_something, found, exchange.user_input)
+    found = extract_claims(exchange.response, context.splitter)
+    extracted = [claim for claim in found if not lacks_its_question(claim.sentence.text, exchange.user_input)]
     if not extracted:
         return _stop("no_question: a bare yes or no says nothing without its question", found) if found else Plan([])
     if not exchange.evidence:
         return _stop("no_evidence: nothing to check the claims against", extracted)
     spans = list(dict.fromkeys(claim.sentence for claim in extracted))
-    readable = await context.nli.run(readable_evidence, exchange, spans, context.nli.languages)
+    readable = readable_evidence(exchange, spans, context.nli.languages)
     if readable.reason and classifier is None:  # a language that the NLI model does not know
         if named is None or settings.classifier == "offline":
             return _stop(readable.reason, extracted)
         classifier = named
         extractor = extractor or (named if settings.extractor == "auto" else None)
-    answer = _question_and_answer(exchange)
     if classifier is not None:
-        return Plan(extracted, exchange.evidence, (), extractor, classifier, answer=answer)
+        return Plan(extracted, exchange.evidence, (), extractor, classifier, answer=_question_and_answer(exchange))
     judge = named if settings.classifier == "auto" else None
+    answer = _question_and_answer(exchange) if judge else ""
     return Plan(extracted, readable.passages, readable.unread, extractor, None, judge, answer=answer)
+
+
+def _stop(reason: str, extracted: list[ExtractedClaim]) -> Plan:
+    return Plan(extracted, result=CheckResult(name="claims", status="unverified", reason=reason))
 
 
 def _question_and_answer(exchange: Exchange) -> str:
     question = question_of(exchange.user_input)
     answer = exchange.response.strip()[:MAX_ANSWER_CHARACTERS]
     return f"Question: {question}\nAnswer: {answer}" if question else f"Answer: {answer}"
-
-
-def _that_say_something(extracted: list[ExtractedClaim], user_input: str) -> list[ExtractedClaim]:
-    return [claim for claim in extracted if not lacks_its_question(claim.sentence.text, user_input)]
-
-
-def _is_named(context: CheckContext) -> bool:
-    """True if the settings (or the caller) name a model for judging: the app's own model is not asked unbidden."""
-    llm = context.config.llm
-    has_own_judge = context.judge is not None and context.judge is not context.llm
-    return has_own_judge or bool(llm.model or llm.base_url)

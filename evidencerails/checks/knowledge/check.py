@@ -185,7 +185,7 @@ async def _entailed(sentences: set[Span], exchange: Exchange, context: CheckCont
         if readable.reason or not readable.passages:
             return set()
         wordings = hypotheses(ordered, exchange.user_input)
-        readings = await read_claims(wordings, readable.passages, context.nli, settings)
+        readings = await read_claims(wordings, readable.passages, context.nli)
     except EvidencerailsError:  # evidence that cannot be read settles nothing
         return set()
     judged = [judged_reading(reading, model, settings).label for reading in readings.claims]
