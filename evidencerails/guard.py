@@ -12,12 +12,11 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.checks.base import Check, CheckContext
+from evidencerails.checks.base import Check, CheckContext, get_check
 from evidencerails.checks.claims.examples import load_examples
 from evidencerails.checks.duplicates import deduplicate
 from evidencerails.checks.granularity import with_levels
 from evidencerails.checks.knowledge.sources import Sources
-from evidencerails.checks.registry import get_check
 from evidencerails.config import GuardConfig, NliSettings
 from evidencerails.errors import EvidencerailsError, InputError, SettingsError, reason_of, traceback_summary
 from evidencerails.exchange import (
@@ -42,8 +41,7 @@ from evidencerails.mitigation.chain_of_verification import verify_claims
 from evidencerails.mitigation.escalate import escalate
 from evidencerails.mitigation.respond import respond, without_repair_of_calls
 from evidencerails.nli.base import NliModel
-from evidencerails.nli.exchange_nli import ExchangeNli
-from evidencerails.nli.service import NliService
+from evidencerails.nli.service import ExchangeNli, NliService
 from evidencerails.operations.telemetry.emit import emit
 from evidencerails.report import Abstention, CheckResult, Decision, LlmUsage, Report, reason_code
 from evidencerails.reporting import build_report

@@ -31,8 +31,7 @@ from evidencerails.exchange import Exchange, Sample, Span
 from evidencerails.llm.prompts import PromptLibrary
 from evidencerails.measures.drift import DriftCurve
 from evidencerails.nli.embedded import EmbeddedModel
-from evidencerails.nli.exchange_nli import ExchangeNli
-from evidencerails.nli.service import NliService
+from evidencerails.nli.service import ExchangeNli, NliService
 from training.common import read_rows
 
 COUNTS = (1, 2, 3, 5)

@@ -27,9 +27,8 @@ from evidencerails.exchange import Passage
 from evidencerails.nli.embedded import EmbeddedModel
 from evidencerails.nli.service import NliService
 from evidencerails.text.claimable import claim_sentences
-from evidencerails.verdict.hypotheses import hypotheses
 from evidencerails.verdict.model import VerdictModel
-from evidencerails.verdict.reading import read_claims
+from evidencerails.verdict.reading import hypotheses, read_claims
 from training.common import read_pairs
 from training.sequences import lexical_overlap, rows_of
 from training.verdict import Item, items_of

@@ -226,7 +226,7 @@ def in_context(row: dict[str, Any], rng: random.Random) -> Iterator[Reading]:
 
 
 def in_brackets(before: Sequence[str], text: str) -> str:
-    """A sentence behind its context, as `evidencerails.verdict.hypotheses` writes it."""
+    """A sentence behind its context, as `evidencerails.verdict.reading` writes it."""
     return f"[{' '.join(dict.fromkeys(before))}] {text}"
 
 

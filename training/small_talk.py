@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from evidencerails.text.small_talk import is_candidate, terms_of
+from evidencerails.text.phrases import is_candidate, terms_of
 from training.sequences import as_passages, rows_of
 
 HERE = Path(__file__).parent

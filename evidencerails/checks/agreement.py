@@ -14,13 +14,12 @@ from evidencerails.llm.parsing import AGREEMENT_REPAIR, ask, parse_agreement
 from evidencerails.llm.session import LlmSession
 from evidencerails.measures.bertscore import sample_drifts
 from evidencerails.measures.encoder import default_encoder
-from evidencerails.measures.languages import unknown_language
 from evidencerails.measures.lexical import stem_of
 from evidencerails.measures.ngram import UnigramModel, words
 from evidencerails.report import Quote
 from evidencerails.text.claimable import claim_sentences, clean, is_short_answer
-from evidencerails.verdict.hypotheses import hypotheses, question_of
-from evidencerails.verdict.reading import ClaimEvidence, Readings, read_claims
+from evidencerails.text.language import unknown_language
+from evidencerails.verdict.reading import ClaimEvidence, Readings, hypotheses, question_of, read_claims
 
 NEUTRAL_WEIGHT = 0.5
 """What a sample that neither supports nor contradicts a sentence adds to drift: long answers pick other facts."""

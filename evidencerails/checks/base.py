@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from evidencerails.errors import SettingsError
 from evidencerails.exchange import Exchange
 from evidencerails.measures.base import MeasureContext
 from evidencerails.report import CheckResult
@@ -30,3 +32,28 @@ class Check(Protocol):
     async def run(self, exchange: Exchange, context: CheckContext) -> CheckResult:
         """Check one exchange. Returns a result with status `skipped` if there is nothing to do."""
         ...
+
+
+_HOMES = {
+    "citations": "evidencerails.checks.citations.check:CitationsCheck",
+    "claims": "evidencerails.checks.claims.check:ClaimsCheck",
+    "consistency": "evidencerails.checks.consistency:ConsistencyCheck",
+    "grounding": "evidencerails.checks.grounding:GroundingCheck",
+    "knowledge": "evidencerails.checks.knowledge.check:KnowledgeCheck",
+    "logic": "evidencerails.checks.logic.check:LogicCheck",
+    "structure": "evidencerails.checks.structure.check:StructureCheck",
+    "tools": "evidencerails.checks.tools:ToolsCheck",
+}
+
+
+def get_check(name: str) -> Check:
+    """The check of that name.
+
+    Raises:
+        SettingsError: there is no such check.
+    """
+    if name not in _HOMES:
+        raise SettingsError(f"unknown check {name!r}; available: {', '.join(sorted(_HOMES))}")
+    module, attribute = _HOMES[name].split(":")
+    check: Check = getattr(importlib.import_module(module), attribute)()
+    return check

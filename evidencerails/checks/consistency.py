@@ -23,10 +23,10 @@ from evidencerails.exchange import Exchange, Sample, Span
 from evidencerails.llm.sampling import Sampler
 from evidencerails.measures.consensus import Consensus, consensus_of
 from evidencerails.measures.drift import DriftModel
-from evidencerails.measures.languages import unknown_language
 from evidencerails.measures.samples import WantedSamples, wanted_samples
 from evidencerails.report import CheckResult, Finding
 from evidencerails.text.claimable import claim_sentences, clean
+from evidencerails.text.language import unknown_language
 from evidencerails.text.values import values_of
 
 DRIFT_THRESHOLD = 0.5

@@ -19,7 +19,7 @@ from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of
 
 if TYPE_CHECKING:
-    from evidencerails.nli.exchange_nli import Steps
+    from evidencerails.nli.service import Steps
 
 MAX_PAIRS = 60
 """Pairs of sentences that are compared, those that share most words first."""

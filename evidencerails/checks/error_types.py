@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
 from typing import TypeVar
 
-from evidencerails.checks.comparison import WORD, Evidence, Sentence, read_evidence, stems_of
-from evidencerails.checks.wording import worded_errors
+from evidencerails.checks.wording import WORD, Evidence, Sentence, read_evidence, stems_of, worded_errors
 from evidencerails.measures.lexical import stem_of
 from evidencerails.report import ErrorType, Label
 from evidencerails.text.same_values import in_units_of, names_another

@@ -10,13 +10,12 @@ from evidencerails.checks.contradictions import Contradiction, contradictions_wi
 from evidencerails.checks.error_types import error_types
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Exchange, Passage, Span
-from evidencerails.measures.languages import unknown_language
-from evidencerails.nli.exchange_nli import Steps
+from evidencerails.nli.service import Steps
 from evidencerails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label, Quote, Severity
 from evidencerails.text.claimable import bare_labels, claim_sentences, clean
-from evidencerails.verdict.hypotheses import hypotheses, lacks_its_question
+from evidencerails.text.language import unknown_language
 from evidencerails.verdict.model import VerdictModel
-from evidencerails.verdict.reading import ClaimEvidence, Judged, judged_reading, reading
+from evidencerails.verdict.reading import ClaimEvidence, Judged, hypotheses, judged_reading, lacks_its_question, reading
 
 SUPPORTED_LABELS = ("supported", "unevaluatable")
 _SEVERITY: dict[str, Severity] = {"contradicted": "high", "absent": "medium", "partially_supported": "low"}

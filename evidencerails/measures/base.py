@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evidencerails.llm.prompts import PromptLibrary
     from evidencerails.llm.sampling import Sampler
     from evidencerails.llm.session import LlmSession
-    from evidencerails.nli.exchange_nli import ExchangeNli
+    from evidencerails.nli.service import ExchangeNli
     from evidencerails.text.sentences import Splitter
 
 log = logging.getLogger("evidencerails.measures")

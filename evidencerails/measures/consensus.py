@@ -16,15 +16,15 @@ from pydantic import Field as ModelField
 from evidencerails.exchange import Span, Value
 from evidencerails.measures.base import MeasureContext
 from evidencerails.measures.json_fields import Field, json_fields, same_value
-from evidencerails.measures.languages import unknown_language
 from evidencerails.measures.relations import DECIDES_FROM
 from evidencerails.measures.self_consistency import Verdict, verdict_of
 from evidencerails.measures.semantic_entropy import clusters_of
 from evidencerails.nli.base import ENTAILMENT
 from evidencerails.nli.windows import content_terms
 from evidencerails.text.claims import ExtractedClaim, extract_claims
+from evidencerails.text.language import unknown_language
 from evidencerails.text.sentences import Splitter
-from evidencerails.verdict.hypotheses import hypotheses
+from evidencerails.verdict.reading import hypotheses
 
 MAX_CLAIMS = 30
 """Different claims of all answers together: what they cost grows with the square."""

@@ -12,7 +12,7 @@ from evidencerails.exchange import Exchange
 from evidencerails.measures.lexical import content_of, lexical_overlap
 from evidencerails.text.claimable import clean
 from evidencerails.text.values import values_of
-from evidencerails.verdict.values import missing_values
+from evidencerails.verdict.model import missing_values
 
 CHARACTERS_PER_TOKEN = 4.0
 """English text; good enough to distinguish the middle of a context from its ends."""

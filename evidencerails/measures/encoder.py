@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evidencerails.errors import ModelFileError, NliError, with_cause
 from evidencerails.nli.model_file import ONNX, REMEDY, TOKENIZER, read_description, verify_file
-from evidencerails.nli.parts import encodable
+from evidencerails.nli.windows import encodable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -182,8 +182,7 @@ def _load_tokenizer(path: Path) -> Any:
 
 
 def _open(path: Path, threads: int | None) -> Any:
-    from evidencerails.nli.onnx_session import open_session
-    from evidencerails.nli.processors import usable_processors
+    from evidencerails.nli.onnx_session import open_session, usable_processors
 
     try:
         session = open_session(path, threads or usable_processors())

@@ -13,7 +13,7 @@ from evidencerails.nli.windows import Coverage, Window, WindowIndex, build_windo
 from evidencerails.report import Quote
 
 if TYPE_CHECKING:
-    from evidencerails.nli.exchange_nli import ExchangeNli
+    from evidencerails.nli.service import ExchangeNli
 
 MAX_PROMPT_CHARACTERS = 24_000
 """Evidence that goes into one prompt, some 6,000 tokens; what is left out is chosen by shared words and reported."""

@@ -1,7 +1,7 @@
 """The content words of a text, and how many of them another text shares.
 
 In: English text. Out: stems of its words without stop words, numbers, units and months, in which a contradiction often
-lies; they are compared as typed values instead (`evidencerails.verdict.values`).
+lies; they are compared as typed values instead (`evidencerails.verdict.model`).
 """
 
 from __future__ import annotations

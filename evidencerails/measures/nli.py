@@ -16,10 +16,10 @@ from evidencerails.measures.base import (
     unmeasured,
 )
 from evidencerails.measures.evidence import windows_for
-from evidencerails.measures.languages import unknown_language
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, LABELS
 from evidencerails.nli.windows import Window
 from evidencerails.report import Label, NliScores, Quote
+from evidencerails.text.language import unknown_language
 
 if TYPE_CHECKING:
     from evidencerails.nli.base import Scores

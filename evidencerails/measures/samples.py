@@ -18,11 +18,11 @@ from evidencerails.measures.base import (
     unmeasured,
 )
 from evidencerails.measures.encoder import TextEncoder, default_encoder
-from evidencerails.measures.languages import unknown_language
 from evidencerails.measures.logprobs import LogprobsMeasure
 from evidencerails.measures.nli import NliMeasure
 from evidencerails.report import RiskLevel
 from evidencerails.text.claims import extract_claims
+from evidencerails.text.language import unknown_language
 from evidencerails.text.sentences import split_sentences
 
 SAMPLES_BY_RISK: dict[RiskLevel, int] = {"low": 1, "medium": 3, "high": 5}

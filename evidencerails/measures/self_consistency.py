@@ -17,9 +17,9 @@ from evidencerails.measures.base import (
     unmeasured,
 )
 from evidencerails.measures.json_fields import Field, json_fields, same_value
-from evidencerails.measures.languages import unknown_language
 from evidencerails.measures.relations import Relation, relations
 from evidencerails.measures.samples import samples_for
+from evidencerails.text.language import unknown_language
 
 Verdict = Literal["consistent", "uncertain", "inconsistent"]
 

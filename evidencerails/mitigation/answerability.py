@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.exchange import Exchange, Message, Passage
 from evidencerails.measures.encoder import default_encoder
-from evidencerails.measures.languages import unknown_language
 from evidencerails.mitigation.abstain import message_for
 from evidencerails.nli.base import NEUTRAL
 from evidencerails.nli.windows import Window, build_windows, content_terms, plain_words, select_windows
 from evidencerails.report import Abstention
 from evidencerails.settings.mitigation import AnswerabilitySettings
-from evidencerails.text.language import detect_language
+from evidencerails.text.language import detect_language, unknown_language
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of
 

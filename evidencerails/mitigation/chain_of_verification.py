@@ -28,9 +28,8 @@ from evidencerails.nli.base import LABELS
 from evidencerails.report import CheckResult, Claim, Finding, Label, Quote, Verified, VerifiedClaim
 from evidencerails.text.claimable import clean
 from evidencerails.text.values import values_of
-from evidencerails.verdict.hypotheses import hypotheses
 from evidencerails.verdict.model import VerdictModel
-from evidencerails.verdict.reading import judged_reading, read_claims
+from evidencerails.verdict.reading import hypotheses, judged_reading, read_claims
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext

@@ -25,7 +25,7 @@ from evidencerails.report import Claim, Finding
 from evidencerails.text.claimable import makes_claim
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of
-from evidencerails.verdict.hypotheses import question_of
+from evidencerails.verdict.reading import question_of
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext

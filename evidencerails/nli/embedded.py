@@ -4,7 +4,7 @@ In: pairs of evidence and claim. Out: probabilities of entailment, neutral and c
 are read together: the evidence once, `<s> evidence </s>`, then each claim, `<s> claim </s>`, beside the evidence's keys
 and values. A claim attends to the evidence and to itself, never to another claim, so its score does not depend on what
 else is asked, and each further claim costs its own tokens only. What was computed for a premise is kept
-(`evidence_states`).
+(`EvidenceStates`).
 
 A pair is never cut. Evidence reaches the model in windows that fit (`evidencerails.nli.windows`); a pair that is still
 too long is read in parts: overlapping parts of the premise, of which the one that says most about the hypothesis
@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 import os
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -23,12 +25,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.errors import ModelFileError, NliError, with_cause
 from evidencerails.nli.base import LABELS, Pair
-from evidencerails.nli.evidence_states import EvidenceStates
 from evidencerails.nli.model_file import MODEL_FOLDER, ONNX, REMEDY, TOKENIZER, read_description, verify_file
-from evidencerails.nli.onnx_session import open_session
-from evidencerails.nli.parts import combined, encodable, token_ranges
-from evidencerails.nli.processors import usable_processors
-from evidencerails.nli.windows import premise_room
+from evidencerails.nli.onnx_session import open_session, usable_processors
+from evidencerails.nli.windows import combined, encodable, premise_room, token_ranges
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float32]
     Integers = npt.NDArray[np.int64]
+    States = npt.NDArray[Any]
 
 RUN_TOKENS = 512
 """Tokens of one call of the model; more are no faster on a processor and take more memory."""
@@ -369,3 +369,41 @@ def _pieces(text: str) -> tuple[list[int], list[str]]:
             break
         starts.append(end.start())
     return starts, [text[first:last] for first, last in pairwise([*starts, len(text)])]
+
+
+MAX_BYTES = 128 * 1024 * 1024
+"""Some 4,800 tokens of evidence with nine layers: 27.6 kB a token."""
+
+
+class EvidenceStates:
+    """A store of states by token ids, bounded in bytes. Safe to use from several threads."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._states: OrderedDict[tuple[int, ...], States] = OrderedDict()
+        self._bytes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that are kept at present."""
+        return self._bytes
+
+    def get(self, ids: tuple[int, ...]) -> States | None:
+        """States of these tokens, shape (layers, 2, tokens, width); None if they are not known."""
+        with self._lock:
+            if ids not in self._states:
+                return None
+            self._states.move_to_end(ids)
+            return self._states[ids]
+
+    def put(self, ids: tuple[int, ...], states: States) -> None:
+        """Keep states; what is larger than the whole room is not kept."""
+        with self._lock:
+            if states.nbytes > self._max_bytes or ids in self._states:
+                return
+            self._states[ids] = states
+            self._bytes += states.nbytes
+            while self._bytes > self._max_bytes:
+                _, dropped = self._states.popitem(last=False)
+                self._bytes -= dropped.nbytes

@@ -9,9 +9,8 @@ from itertools import zip_longest
 
 from evidencerails.exchange import Span
 from evidencerails.text.json_answers import fields_of, json_parts
-from evidencerails.text.phrases import COURTESY, NO_CLAIM
+from evidencerails.text.phrases import COURTESY, NO_CLAIM, is_small_talk
 from evidencerails.text.sentences import Block, Splitter, block_sentences, blocks, sentences_by
-from evidencerails.text.small_talk import is_small_talk
 from evidencerails.text.values import values_of
 
 MAX_SHORT_ANSWER_WORDS = 6

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -133,3 +134,11 @@ def _load_identifier() -> Any:
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     identifier.set_languages([code for code in LANGUAGES if code in identifier.labels])
     return identifier
+
+
+def unknown_language(text: str, languages: Sequence[str]) -> str:
+    """The reason `language: xx` if the text is in a language that the model does not know; empty if it can be read."""
+    if "*" in languages:
+        return ""
+    found = detect_language(text)
+    return "" if found is None or found in languages else f"language: {found}"

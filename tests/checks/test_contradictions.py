@@ -10,8 +10,7 @@ import pytest
 from evidencerails.checks.contradictions import self_contradictions
 from evidencerails.exchange import Span
 from evidencerails.nli.base import Pair
-from evidencerails.nli.exchange_nli import ExchangeNli
-from evidencerails.nli.service import NliService
+from evidencerails.nli.service import ExchangeNli, NliService
 
 
 class AlwaysContradicts:

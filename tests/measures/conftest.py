@@ -15,8 +15,7 @@ from evidencerails.llm.cache import cache_from_settings
 from evidencerails.llm.prompts import PromptLibrary
 from evidencerails.llm.sampling import Sampler
 from evidencerails.llm.session import LlmSession, client_from_settings
-from evidencerails.nli.exchange_nli import ExchangeNli
-from evidencerails.nli.service import NliService
+from evidencerails.nli.service import ExchangeNli, NliService
 from evidencerails.testing import ReplayServer
 
 

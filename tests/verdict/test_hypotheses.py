@@ -7,7 +7,7 @@ import pytest
 from evidencerails import Guard
 from evidencerails.exchange import Passage, Span
 from evidencerails.nli.windows import Window
-from evidencerails.verdict.hypotheses import Hypothesis, hypotheses, question_of
+from evidencerails.verdict.reading import Hypothesis, hypotheses, question_of
 from evidencerails.verdict.windows import EvidenceWindow
 
 BRIDGE = (

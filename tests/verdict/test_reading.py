@@ -15,9 +15,8 @@ from evidencerails.nli.base import Pair
 from evidencerails.nli.service import NliService
 from evidencerails.nli.windows import Window
 from evidencerails.report import NliScores
-from evidencerails.verdict.model import CLAIM_FEATURES, VerdictModel, logit, sigmoid
+from evidencerails.verdict.model import CLAIM_FEATURES, VerdictModel, logit, missing_values, sigmoid
 from evidencerails.verdict.reading import ClaimEvidence, ScoredWindow, _of_one, judged_reading, read_claims
-from evidencerails.verdict.values import missing_values
 from evidencerails.verdict.windows import EvidenceWindow
 
 

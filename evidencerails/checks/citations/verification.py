@@ -11,9 +11,8 @@ from evidencerails.checks.citations.sources import Sources
 from evidencerails.checks.citations.statements import Statement
 from evidencerails.exchange import Span
 from evidencerails.nli.base import ENTAILMENT
-from evidencerails.verdict.hypotheses import Hypothesis, hypotheses
 from evidencerails.verdict.model import VerdictModel
-from evidencerails.verdict.reading import ClaimEvidence, Judged, judged_reading, read_claims
+from evidencerails.verdict.reading import ClaimEvidence, Hypothesis, Judged, hypotheses, judged_reading, read_claims
 
 MAX_SINGLES = 20
 """Sources of one statement that are also read one by one, to find those that add nothing; more leave it unverified."""

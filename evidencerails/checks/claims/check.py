@@ -19,7 +19,7 @@ from evidencerails.checks.claims.plan import LABELS, UNSUPPORTED, ClassifiedClai
 from evidencerails.checks.grounding import finding_of
 from evidencerails.config import SEVERITY_WEIGHTS
 from evidencerails.exchange import Exchange
-from evidencerails.nli.exchange_nli import Steps
+from evidencerails.nli.service import Steps
 from evidencerails.report import CheckResult, CheckStatus, Claim, Finding, Label, Severity
 from evidencerails.text.claims import ExtractedClaim
 

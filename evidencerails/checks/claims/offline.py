@@ -11,14 +11,13 @@ from evidencerails.checks.claims.proof import MAX_COMPARED_CHARACTERS
 from evidencerails.checks.error_types import error_types
 from evidencerails.checks.grounding import claim_of
 from evidencerails.exchange import Exchange, Passage
-from evidencerails.nli.exchange_nli import Steps
+from evidencerails.nli.service import Steps
 from evidencerails.report import Claim, Label
 from evidencerails.text.claimable import bare_labels, clean
 from evidencerails.text.claims import ExtractedClaim
 from evidencerails.text.subjective import subject_of
-from evidencerails.verdict.hypotheses import hypotheses
 from evidencerails.verdict.model import ClaimVerdict, VerdictModel, sigmoid
-from evidencerails.verdict.reading import LIKELIER, ClaimEvidence, Judged, judged_reading, reading
+from evidencerails.verdict.reading import LIKELIER, ClaimEvidence, Judged, hypotheses, judged_reading, reading
 
 
 class _Read(NamedTuple):

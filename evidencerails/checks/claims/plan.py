@@ -9,7 +9,7 @@ from evidencerails.checks.grounding import readable_evidence
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.report import CheckResult, Claim, Label
 from evidencerails.text.claims import ExtractedClaim, extract_claims
-from evidencerails.verdict.hypotheses import lacks_its_question, question_of
+from evidencerails.verdict.reading import lacks_its_question, question_of
 
 if TYPE_CHECKING:
     from evidencerails.llm.session import LlmSession

@@ -15,11 +15,11 @@ from evidencerails.checks.error_types import error_types
 from evidencerails.errors import EvidencerailsError
 from evidencerails.exchange import Passage
 from evidencerails.measures.base import Statement
-from evidencerails.measures.languages import unknown_language
 from evidencerails.measures.lexical import content_of
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT
 from evidencerails.report import ErrorType, Quote
 from evidencerails.text.claimable import clean
+from evidencerails.text.language import unknown_language
 from evidencerails.text.sentences import split_sentences
 
 if TYPE_CHECKING:

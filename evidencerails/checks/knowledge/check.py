@@ -174,9 +174,8 @@ def _names(text: str, entity: Entity) -> bool:
 async def _entailed(sentences: set[Span], exchange: Exchange, context: CheckContext) -> set[Span]:
     """The sentences that the evidence supports; none if it cannot be read, which leaves all of them open."""
     from evidencerails.checks.grounding import readable_evidence
-    from evidencerails.verdict.hypotheses import hypotheses
     from evidencerails.verdict.model import VerdictModel
-    from evidencerails.verdict.reading import judged_reading, read_claims
+    from evidencerails.verdict.reading import hypotheses, judged_reading, read_claims
 
     ordered = sorted(sentences, key=lambda span: span.start)
     settings, model = context.config.grounding, VerdictModel.load()

@@ -28,9 +28,9 @@ from evidencerails.checks.logic.statements import Statement, masked
 from evidencerails.checks.logic.sums import sums_in_words
 from evidencerails.checks.logic.syllogisms import form_faults
 from evidencerails.exchange import Exchange, Span
-from evidencerails.measures.languages import unknown_language
 from evidencerails.report import CheckResult, CheckStatus, Finding
 from evidencerails.settings.logic import LogicSettings
+from evidencerails.text.language import unknown_language
 
 RULE_LANGUAGES = ("en",)
 """Languages whose words the rules know; formulas are read in any."""
