@@ -237,7 +237,8 @@ class _Structured:
 
     value: Any
     text: str
-    """The object as JSON."""
+    """The object as JSON, or the text of the message that could not be parsed."""
+    message: AIMessage | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,10 +261,11 @@ class _Subject:
 
     def rest(self) -> dict[str, Any]:
         """What `Guard.check` gets besides text and evidence."""
-        if not isinstance(self.answer, AIMessage):
+        message = self.answer.message if isinstance(self.answer, _Structured) else self.answer
+        if not isinstance(message, AIMessage):
             return {"prompt": self.prompt}
-        calls = as_tool_calls(self.answer)
-        return {"prompt": self.prompt, "tool_calls": calls, "tools": self.tools, "logprobs": _logprobs(self.answer)}
+        calls = as_tool_calls(message)
+        return {"prompt": self.prompt, "tool_calls": calls, "tools": self.tools, "logprobs": _logprobs(message)}
 
 
 def _refuse(kwargs: Mapping[str, Any]) -> None:
@@ -297,7 +299,8 @@ def _answer(value: Any) -> str | AIMessage | _Structured:
         return _answer(_as_list([value])[0])
     if isinstance(value, Mapping) and set(RAW_KEYS) <= value.keys():
         read = _answer(value["raw"] if value["parsed"] is None else value["parsed"])
-        return _Structured(value=value, text=_Subject(whole=value, answer=read).text)
+        message = read if isinstance(read, AIMessage) else None
+        return _Structured(value=value, text=_Subject(whole=value, answer=read).text, message=message)
     if _is_structured(value) or (isinstance(value, list) and value and all(map(_is_structured, value))):
         try:
             return _Structured(value=value, text=to_json(value, fallback=str).decode())

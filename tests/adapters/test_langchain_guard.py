@@ -284,6 +284,12 @@ def test_what_could_not_be_parsed_is_checked_as_the_raw_message(guard: Guard) ->
     assert (output["raw"].content, output["parsed"], output["parsing_error"]) == (UNKNOWN, None, 7)
 
 
+def test_calls_of_a_message_that_could_not_be_parsed_are_checked_under_a_key_too(guard: Guard) -> None:
+    raw = AIMessage("", tool_calls=[{"name": "Bridge", "args": {"fact": WRONG}, "id": "1"}])
+    with pytest.raises(ResponseBlockedError):
+        guard.as_runnable(evidence=DOCUMENTS).invoke({"answer": {"raw": raw, "parsed": None, "parsing_error": 7}})
+
+
 @pytest.mark.parametrize("include_raw", [False, True])
 @pytest.mark.parametrize("schema", [Bridge, Bridge.model_json_schema()], ids=["pydantic", "dict"])
 async def test_structured_output_of_a_real_model(
