@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -333,7 +333,7 @@ def content_text(content: Any) -> str:
 
 def as_samples(samples: Sequence[str | Sample] | None) -> tuple[Sample, ...]:
     """Strings or samples as samples; a blank one stays: it was given, and nothing can be compared with it."""
-    if isinstance(samples, (str, Mapping)):
+    if samples is not None and (isinstance(samples, (str, Mapping)) or not isinstance(samples, Iterable)):
         raise InputError(f"samples must be a list of strings, got {type(samples).__name__}: {_shown(samples)}")
     out = []
     for place, item in enumerate(samples or (), start=1):

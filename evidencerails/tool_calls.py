@@ -32,7 +32,7 @@ def with_arguments(exchange: Exchange) -> Exchange:
     stated = [said for call in exchange.tool_calls if (said := _stated(call, exchange))]
     if not stated:
         return exchange
-    data = json.dumps(stated[0] if len(stated) == 1 else stated, ensure_ascii=False)
+    data = json.dumps(stated[0] if len(stated) == 1 else stated, ensure_ascii=False, default=str)
     text = exchange.response
     return exchange.model_copy(update={"response": f"{text}\n\n```json\n{data}\n```" if text.strip() else text + data})
 
@@ -59,7 +59,7 @@ def _stated(call: ToolCall, exchange: Exchange) -> dict[str, Any]:
             return TOO_DEEP
         if isinstance(value, Mapping):
             members = ((key, kept(item, depth + 1)) for key, item in value.items() if key not in REQUESTS)
-            return {key: left for key, left in members if left is not None} or None
+            return {str(key): left for key, left in members if left is not None} or None
         if isinstance(value, (list, tuple)):
             items = (kept(item, depth + 1) for item in value)
             return [left for left in items if left is not None] or None

@@ -87,7 +87,7 @@ def test_unknown_role_is_named() -> None:
         as_messages([{"role": "user", "content": "U"}, {"role": "wizard", "content": "W"}])
 
 
-@pytest.mark.parametrize("given", ["one string", {"text": "A"}, [5], [None]])
+@pytest.mark.parametrize("given", ["one string", {"text": "A"}, [5], [None], 5, object()])
 def test_samples_that_cannot_be_read(given: Any) -> None:
     with pytest.raises(InputError, match="sample"):
         as_samples(given)

@@ -135,6 +135,7 @@ async def test_a_cap_holds() -> None:
         ({"tools": [5]}, "tools[1]: got 5: "),
         ({"tool_calls": [{"arguments": {}}]}, "tool_calls[1].name: got {'arguments': {}}: Field required"),
         ({"samples": "one"}, "samples must be a list of strings"),
+        ({"samples": 3}, "samples must be a list of strings, got int"),
         ({"prompt": [{"role": "x", "content": "y"}]}, "prompt message 1 has role 'x'"),
     ],
 )
@@ -333,6 +334,7 @@ GIVEN = [
     ({"tool_calls": [{"name": "delete_all", "arguments": {}}], "tools": [LOOK_UP]}, "tools", "hallucinated", "1 unkn"),
     ({"tool_calls": [{"name": "look_up", "args": {"city": "Paris"}}], "tools": [LOOK_UP]}, "tools", "grounded", ""),
     ({"tool_calls": [{"name": "delete_all"}]}, "tools", "unverified", "unchecked_tool_calls: no_tools"),
+    ({"tool_calls": [{"name": "x", "arguments": {("a", 1): object()}}]}, "tools", "hallucinated", "1 invalid"),
     ({"schema": CITY}, "structure", "hallucinated", "1 no_json"),
     ({"schema": {"type": 7}}, "structure", "unverified", "unchecked_schema: "),
     ({"samples": [TEXT, TEXT]}, "consistency", "grounded", ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
 import os
@@ -19,6 +20,8 @@ from extras import needs
 from evidencerails import Guard
 from evidencerails.cli.terminal import progress_line
 from evidencerails.operations.batch.output import Output, Result
+from evidencerails.operations.batch.rows import Row
+from evidencerails.operations.batch.runner import checked
 
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 GOOD = {"response": "Rhenium melts at 3186 degrees Celsius.", "evidence": FACT}
@@ -98,6 +101,7 @@ BAD_ROWS = [
     (b'{"response": "x", "evidence": ' + b"[" * 100_000, "nested too deep"),
     (rb'{"response": "\ud800"}', "half a character"),
     (b'{"response": "x", "stakes": "extreme"}', "stakes"),
+    (b'{"response": "x", "samples": 3}', "samples must be a list of strings"),
 ]
 
 
@@ -113,6 +117,17 @@ def test_rows_that_cannot_be_read_stand_aside_with_their_reasons() -> None:
     for line, (_, words) in zip(rejected, BAD_ROWS, strict=True):
         assert words in line["reason"]
     assert b"out.rejected.jsonl" in done.stderr
+
+
+def test_a_bug_in_the_engine_costs_its_own_row_alone() -> None:
+    class Broken:
+        config = Guard().config
+
+        async def check_exchange(self, exchange: Any) -> Any:
+            raise TypeError("a bug")
+
+    result = asyncio.run(checked(Broken(), Row(number=1, fields=GOOD), {}))
+    assert result.report is None and "TypeError" in result.reason
 
 
 def test_bad_cells_spoil_their_own_row_alone() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evidencerails import __version__
-from evidencerails.errors import EvidencerailsError, InputError, reason_of
+from evidencerails.errors import EvidencerailsError, InputError, reason_of, traceback_summary
 from evidencerails.exchange import Exchange, Labels
 from evidencerails.operations.batch.output import Output, Result
 from evidencerails.operations.batch.rows import Row
@@ -20,6 +21,8 @@ from evidencerails.settings.problems import nearest
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
     from evidencerails.report import Report
+
+log = logging.getLogger("evidencerails")
 
 ANY_SIZE = 2**62
 DEFAULT_CONCURRENCY = 16
@@ -127,8 +130,10 @@ async def checked(guard: RowChecker, row: Row, names: Mapping[str, str]) -> Resu
             report = plain(guard.config, await guard.check_exchange(exchange_of(fields)))
         except InputError as error:
             reason = str(error)
-        except EvidencerailsError as error:
+        except Exception as error:  # boundary to the engine: what one row brings about costs no other
             reason = reason_of(error)
+            if not isinstance(error, EvidencerailsError):
+                log.error("evidencerails: row %d failed: %s", row.number, traceback_summary(error))
     return Result(row.number, row.digest, fields.get("id"), report, reason)
 
 
