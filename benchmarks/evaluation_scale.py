@@ -24,11 +24,10 @@ import numpy as np
 from tables import publish
 
 from evidencerails import Guard
-from evidencerails.evaluation.columns import columns_of
 from evidencerails.evaluation.datasets import Dataset
 from evidencerails.evaluation.methods import for_evaluation
 from evidencerails.evaluation.outcomes import Outcome
-from evidencerails.evaluation.results import results_of
+from evidencerails.evaluation.results import columns_of, results_of
 from evidencerails.evaluation.runs import RunFile, header_of, outcomes_in
 from evidencerails.evaluation.session import run
 

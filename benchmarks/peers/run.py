@@ -184,8 +184,8 @@ def quality(scores: list[Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
     values = [float(not label) if score is None else score for (_, score), label in zip(scores, labels, strict=True)]
     flags = [float(flag) for flag, _ in scores]
     return {
-        "f1": metrics.bootstrap_interval(labels, flags, "f1", groups=groups).as_dict(),
-        "auroc": metrics.bootstrap_interval(labels, values, "auroc", groups=groups).as_dict(),
+        "f1": metrics.bootstrap_interval(labels, flags, metrics.f1, groups=groups).as_dict(),
+        "auroc": metrics.bootstrap_interval(labels, values, metrics.auroc, groups=groups).as_dict(),
     }
 
 

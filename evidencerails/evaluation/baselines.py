@@ -16,21 +16,16 @@ from evidencerails.evaluation.rows import Row
 from evidencerails.measures.lexical import content_of
 
 FEATURES = ("length", "unseen_words")
-NAMES = ("everything_flagged", *FEATURES)
 
 
 def features(row: Row) -> dict[str, float]:
-    """What the baselines see of a row."""
+    """What the baselines see of a row; without evidence no word can be unseen."""
     found = {"length": float(len(row.response.split()))}
     if row.evidence:
-        found["unseen_words"] = _unseen(row)
+        words = set(content_of(row.response))
+        known = {word for text in row.evidence for word in content_of(text)}
+        found["unseen_words"] = len(words - known) / max(1, len(words))
     return found
-
-
-def _unseen(row: Row) -> float:
-    words = set(content_of(row.response))
-    known = {word for text in row.evidence for word in content_of(text)}
-    return len(words - known) / len(words) if words else 0.0
 
 
 def best_direction(labels: ArrayLike, values: ArrayLike) -> Floats:
@@ -46,8 +41,6 @@ def best_flags(labels: ArrayLike, values: ArrayLike) -> Bools:
     truth, seen = np.asarray(labels, dtype=np.bool_), np.asarray(values, dtype=np.float64)
     order = np.argsort(-seen, kind="stable")
     last = np.flatnonzero(np.r_[seen[order][1:] != seen[order][:-1], True])
-    hits = np.cumsum(truth[order])[last]
-    scores = 2 * hits / np.maximum(truth.sum() + last + 1, 1)
-    best = int(np.flatnonzero(scores == scores.max())[-1])
-    flags: Bools = seen >= seen[order][last[best]]
+    scores = 2 * np.cumsum(truth[order])[last] / np.maximum(truth.sum() + last + 1, 1)
+    flags: Bools = seen >= seen[order][last[np.flatnonzero(scores == scores.max())[-1]]]
     return flags

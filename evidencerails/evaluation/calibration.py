@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from evidencerails.errors import InputError
 from evidencerails.evaluation import metrics
-from evidencerails.evaluation.bootstrap import interval, intervals, of_metric, of_ratio
-from evidencerails.evaluation.metrics import Bools, Floats
+from evidencerails.evaluation.metrics import Bools, Floats, intervals, of_ratio
 from evidencerails.measures.calibrated import CLIP, calibrated, ensemble_score
 from evidencerails.settings.calibration import CalibratorName, EnsembleCalibration, MethodCalibration
 
@@ -60,19 +59,20 @@ class Fitted(NamedTuple):
     conclusion: str
     """Why it was taken or refused, in words."""
     before: dict[str, Any]
-    """Held-out log loss, Brier score and ECE of what it is compared with: the raw score, or the best single method."""
+    """Held-out log loss, Brier score, ECE and AUROC of what it is compared with: the raw score, or the best method."""
     after: dict[str, Any]
     bins_before: list[dict[str, float]]
     bins_after: list[dict[str, float]]
 
 
 def split(rows: Rows, held_out: float, seed: int, *, least_wrong: int = LEAST_PER_CLASS) -> Bools:
-    """True for rows of held-out documents.
+    """True for rows of held-out documents. A document keeps its side whatever others there are: methods share a split.
 
     Raises:
         InputError: a side would have fewer than `LEAST_PER_CLASS` clean or `least_wrong` hallucinated rows.
     """
-    outside = np.array([_share(group, seed) < held_out for group in rows.groups], dtype=np.bool_)
+    digests = (hashlib.blake2b(f"{seed}:{group!r}".encode(), digest_size=6).digest() for group in rows.groups)
+    outside = np.array([int.from_bytes(digest, "big") / 2**48 < held_out for digest in digests], dtype=np.bool_)
     for side, inside in (("training", ~outside), ("held-out", outside)):
         bad, good = int(rows.labels[inside].sum()), int((~rows.labels[inside]).sum())
         if bad < least_wrong or good < LEAST_PER_CLASS:
@@ -84,16 +84,10 @@ def split(rows: Rows, held_out: float, seed: int, *, least_wrong: int = LEAST_PE
     return outside
 
 
-def _share(group: float, seed: int) -> float:
-    """A number in [0, 1) that a document keeps whatever other documents there are: methods share their split."""
-    digest = hashlib.blake2b(f"{seed}:{group!r}".encode(), digest_size=6).digest()
-    return int.from_bytes(digest, "big") / 2**48
-
-
 def row_losses(labels: Bools, probabilities: Floats) -> Floats:
     """The log loss of each row; probabilities are kept `CLIP` away from 0 and 1."""
     bounded = np.clip(probabilities, CLIP, 1 - CLIP)
-    losses: Floats = -np.where(labels, np.log(bounded), np.log(1 - bounded))
+    losses: Floats = -np.log(np.where(labels, bounded, 1 - bounded))
     return losses
 
 
@@ -104,45 +98,9 @@ def odds(scores: Floats) -> Floats:
     return found
 
 
-def applied(how: MethodCalibration, scores: Floats) -> Floats:
-    """Calibrated scores, by the very function that the engine uses."""
-    return np.array([calibrated(float(score), how) for score in scores])
-
-
-def _temperature(labels: Bools, scores: Floats) -> MethodCalibration:
-    from scipy.optimize import minimize_scalar
-
-    raw = odds(scores)
-
-    def loss(log_temperature: float) -> float:
-        return float(row_losses(labels, 1 / (1 + np.exp(-raw / np.exp(log_temperature)))).mean())
-
-    found = minimize_scalar(loss, bounds=(np.log(0.05), np.log(20.0)), method="bounded")
-    return MethodCalibration(method="temperature", temperature=round(float(np.exp(found.x)), 6))
-
-
-def _platt(labels: Bools, scores: Floats) -> MethodCalibration:
-    from sklearn.linear_model import LogisticRegression
-
-    model = LogisticRegression(C=100.0).fit(odds(scores)[:, None], labels)
-    slope = float(model.coef_[0, 0])
-    if slope <= 0:
-        raise InputError(f"higher scores do not mean more hallucinations here (slope {slope:.3f})")
-    return MethodCalibration(method="platt", slope=round(slope, 6), intercept=round(float(model.intercept_[0]), 6))
-
-
-def _isotonic(labels: Bools, scores: Floats) -> MethodCalibration:
-    from sklearn.isotonic import IsotonicRegression
-
-    model = IsotonicRegression(y_min=ISOTONIC_FLOOR, y_max=1 - ISOTONIC_FLOOR, out_of_bounds="clip")
-    model.fit(scores, labels.astype(np.float64))
-    steps = [
-        (round(float(x), 6), round(float(y), 6)) for x, y in zip(model.X_thresholds_, model.y_thresholds_, strict=True)
-    ]
-    distinct = dict(steps)
-    if len(distinct) < 2:
-        raise InputError("all scores are equal")
-    return MethodCalibration(method="isotonic", scores=tuple(distinct), probabilities=tuple(distinct.values()))
+def applied(how: MethodCalibration | None, scores: Floats) -> Floats:
+    """Calibrated scores, by the very function that the engine uses; the raw ones without a calibration."""
+    return scores if how is None else np.array([calibrated(float(score), how) for score in scores])
 
 
 def fit_one(kind: CalibratorName, labels: Bools, scores: Floats) -> MethodCalibration:
@@ -151,7 +109,29 @@ def fit_one(kind: CalibratorName, labels: Bools, scores: Floats) -> MethodCalibr
     Raises:
         InputError: the scores fall as hallucinations get more, or they are all equal.
     """
-    return {"temperature": _temperature, "platt": _platt, "isotonic": _isotonic}[kind](labels, scores)
+    if kind == "temperature":
+        from scipy.optimize import minimize_scalar
+
+        raw = odds(scores)
+        loss = lambda log_t: row_losses(labels, 1 / (1 + np.exp(-raw / np.exp(log_t)))).mean()  # noqa: E731
+        found = minimize_scalar(loss, bounds=(np.log(0.05), np.log(20.0)), method="bounded")
+        return MethodCalibration(method=kind, temperature=round(float(np.exp(found.x)), 6))
+    if kind == "platt":
+        from sklearn.linear_model import LogisticRegression
+
+        model = LogisticRegression(C=100.0).fit(odds(scores)[:, None], labels)
+        slope = float(model.coef_[0, 0])
+        if slope <= 0:
+            raise InputError(f"higher scores do not mean more hallucinations here (slope {slope:.3f})")
+        return MethodCalibration(method=kind, slope=round(slope, 6), intercept=round(float(model.intercept_[0]), 6))
+    from sklearn.isotonic import IsotonicRegression
+
+    model = IsotonicRegression(y_min=ISOTONIC_FLOOR, y_max=1 - ISOTONIC_FLOOR, out_of_bounds="clip")
+    model.fit(scores, labels.astype(np.float64))
+    steps = dict(zip(model.X_thresholds_.round(6).tolist(), model.y_thresholds_.round(6).tolist(), strict=True))
+    if len(steps) < 2:
+        raise InputError("all scores are equal")
+    return MethodCalibration(method=kind, scores=tuple(steps), probabilities=tuple(steps.values()))
 
 
 def cross_validated(fit: Callable[[Rows], Predict], rows: Rows) -> float:
@@ -174,16 +154,13 @@ def fit_method(name: str, rows: Rows, outside: Bools, kind: CalibratorName | Non
     train, held = rows.at(~outside), rows.at(outside)
 
     def predictor(part: Rows, one: CalibratorName) -> Predict:
-        how = fit_one(one, part.labels, part.scores)
-        return lambda scores: applied(how, scores)
+        return partial(applied, fit_one(one, part.labels, part.scores))
 
-    kinds = (kind,) if kind else CALIBRATORS
-    losses = {one: cross_validated(partial(predictor, one=one), train) for one in kinds}
+    losses = {one: cross_validated(partial(predictor, one=one), train) for one in ((kind,) if kind else CALIBRATORS)}
     best = min(losses, key=lambda one: losses[one])
     if not np.isfinite(losses[best]):
-        return _fitted(
-            name, None, "refused: its scores do not rise with hallucinations", held, held.scores, held.scores
-        )
+        conclusion = "refused: its scores do not rise with hallucinations"
+        return _fitted(name, None, conclusion, held, held.scores, held.scores)
     how = fit_one(best, train.labels, train.scores)
     found = _fitted(name, how, f"{best}, chosen on training documents", held, held.scores, applied(how, held.scores))
     if any(found.after[metric]["value"] > found.before[metric]["value"] for metric in ("log_loss", "brier")):
@@ -194,18 +171,23 @@ def fit_method(name: str, rows: Rows, outside: Bools, kind: CalibratorName | Non
 
 def fit_ensemble(names: Sequence[str], rows: Rows, outside: Bools, seed: int) -> Fitted:
     """Weights over calibrated scores, a column a method; compared with the best method on held-out documents."""
+    from sklearn.linear_model import LogisticRegression
+
     train, held = rows.at(~outside), rows.at(outside)
-    best = min(range(len(names)), key=lambda place: row_losses(train.labels, train.scores[:, place]).mean())
+
+    def fit(part: Rows, strength: float) -> EnsembleCalibration:
+        model = LogisticRegression(C=strength).fit(odds(part.scores), part.labels)
+        weights = dict(zip(names, model.coef_[0].round(6).tolist(), strict=True))
+        return EnsembleCalibration(weights=weights, intercept=round(float(model.intercept_[0]), 6))
 
     def predictor(part: Rows, strength: float) -> Predict:
-        how = _ensemble(names, part, strength)
-        return lambda scores: ensemble_scores(how, names, scores)
+        return partial(ensemble_scores, fit(part, strength), names)
 
-    strength = min(STRENGTHS, key=lambda one: cross_validated(partial(predictor, strength=one), train))
-    how = _ensemble(names, train, strength)
+    how = fit(train, min(STRENGTHS, key=lambda one: cross_validated(partial(predictor, strength=one), train)))
+    best = min(range(len(names)), key=lambda place: row_losses(train.labels, train.scores[:, place]).mean())
     together, single = ensemble_scores(how, names, held.scores), held.scores[:, best]
     gain = row_losses(held.labels, together) - row_losses(held.labels, single)
-    change = interval(of_ratio(gain, np.ones(gain.size)), groups=held.groups, seed=seed)
+    change = intervals({"": of_ratio(gain, np.ones(gain.size))}, held.groups, seed=seed)[""]
     is_better = change.value is not None and change.value < 0
     conclusion = (
         f"{'taken' if is_better else 'refused'}: log loss {change.value:+.4f} [{change.low:+.4f}, {change.high:+.4f}] "
@@ -214,42 +196,22 @@ def fit_ensemble(names: Sequence[str], rows: Rows, outside: Bools, seed: int) ->
     return _fitted("ensemble", how if is_better else None, conclusion, held, single, together)
 
 
-def _ensemble(names: Sequence[str], rows: Rows, strength: float) -> EnsembleCalibration:
-    from sklearn.linear_model import LogisticRegression
-
-    model = LogisticRegression(C=strength).fit(odds(rows.scores), rows.labels)
-    weights = {name: round(float(weight), 6) for name, weight in zip(names, model.coef_[0], strict=True)}
-    return EnsembleCalibration(weights=weights, intercept=round(float(model.intercept_[0]), 6))
-
-
 def ensemble_scores(how: EnsembleCalibration, names: Sequence[str], scores: Floats) -> Floats:
     """The ensemble's probability for each row of calibrated scores, a column a name."""
     found = [ensemble_score(dict(zip(names, map(float, row), strict=True)), how) for row in scores]
     return np.array([float("nan") if one is None else one for one in found])
 
 
-def _fitted(
-    name: str,
-    settings: MethodCalibration | EnsembleCalibration | None,
-    conclusion: str,
-    held: Rows,
-    before: Floats,
-    after: Floats,
-) -> Fitted:
-    first, second = (quality(held.labels, scores, held.groups) for scores in (before, after))
-    bins = [[one._asdict() for one in metrics.reliability(held.labels, scores)] for scores in (before, after)]
-    return Fitted(name, settings, conclusion, first, second, bins[0], bins[1])
+def _fitted(name: str, settings: Any, conclusion: str, held: Rows, before: Floats, after: Floats) -> Fitted:
+    qualities = (_quality(held.labels, scores, held.groups) for scores in (before, after))
+    bins = (metrics.reliability(held.labels, scores) for scores in (before, after))
+    return Fitted(name, settings, conclusion, *qualities, *bins)
 
 
-def quality(labels: Bools, probabilities: Floats, groups: Floats) -> dict[str, Any]:
-    """Log loss, Brier score, ECE and AUROC with their intervals."""
-    estimates = {
-        "log_loss": of_ratio(row_losses(labels, probabilities), np.ones(labels.size)),
-        "brier": of_metric(metrics.brier, labels, probabilities),
-        "ece": of_metric(metrics.ece_by_width, labels, probabilities),
-        "auroc": of_metric(metrics.auroc, labels, probabilities),
-    }
-    return {name: one.as_dict() for name, one in intervals(estimates, groups=groups).items()}
+def _quality(labels: Bools, probabilities: Floats, groups: Floats) -> dict[str, Any]:
+    kept = {name: metrics.SCORE_METRICS[name].estimate(labels, probabilities) for name in ("brier", "ece", "auroc")}
+    log_loss = of_ratio(row_losses(labels, probabilities), np.ones(labels.size))
+    return metrics.measured({"log_loss": log_loss, **kept}, groups)
 
 
 class Threshold(NamedTuple):
@@ -266,11 +228,11 @@ class Threshold(NamedTuple):
 def at(labels: Bools, scores: Floats, value: float) -> Threshold:
     """What a threshold does to these rows."""
     flagged = scores >= value
-    hit = int((flagged & labels).sum())
+    hit, wrong = int((flagged & labels).sum()), int(labels.sum())
     return Threshold(
         float(value),
-        float((flagged & ~labels).sum() / max(1, (~labels).sum())),
-        float((~flagged & labels).sum() / labels.sum()) if labels.any() else None,
+        float((flagged & ~labels).sum() / max(1, labels.size - wrong)),
+        1 - hit / wrong if wrong else None,
         hit / int(flagged.sum()) if flagged.any() else None,
     )
 
@@ -310,10 +272,10 @@ def for_precision(labels: Bools, scores: Floats, wanted: float) -> Threshold:
     Raises:
         InputError: no threshold reaches it.
     """
-    each = [one for one in thresholds(labels, scores) if one.precision is not None]
-    found = next((one for one in each if (one.precision or 0.0) >= wanted), None)
+    each = [(one.precision or 0.0, one) for one in thresholds(labels, scores) if one.precision is not None]
+    found = next((one for precision, one in each if precision >= wanted), None)
     if found is None:
-        best = max((one.precision or 0.0 for one in each), default=0.0)
+        best = max((precision for precision, _ in each), default=0.0)
         raise InputError(f"no threshold has a precision of {wanted:g} on the training rows; the best is {best:.3f}")
     return found
 

@@ -52,19 +52,14 @@ def for_evaluation(config: GuardConfig) -> GuardConfig:
     return for_trial(config.model_copy(update={"scoring": config.scoring.model_copy(update={"measures": ()})}))
 
 
-def exchange_of(row: Row) -> Exchange:
-    """What is checked of a row."""
-    return Exchange.of(row.response, evidence=list(row.evidence), prompt=row.prompt, samples=list(row.samples))
-
-
 async def verdict_of(guard: Guard, method: str, row: Row) -> Verdict:
     """What a method says about a row; latency is from the call to the answer, waiting included."""
+    exchange = Exchange.of(row.response, evidence=list(row.evidence), prompt=row.prompt, samples=list(row.samples))
     started = time.perf_counter()
     if method in CHECKS:
-        report = await guard.check_exchange(exchange_of(row), checks=[method], mitigate=False)
-        verdict = _of_check(report, method)
+        verdict = _of_check(await guard.check_exchange(exchange, checks=[method], mitigate=False), method)
     else:
-        verdict = await _measured(guard, method, exchange_of(row))
+        verdict = await _measured(guard, method, exchange)
     return verdict._replace(latency_ms=(time.perf_counter() - started) * 1000)
 
 
@@ -72,15 +67,9 @@ def _of_check(report: Report, method: str) -> Verdict:
     """A check that had nothing to do has no verdict on the row: it counts as unverified here."""
     result = report.checks[method]
     status = "unverified" if result.status == "skipped" else result.status
-    return Verdict(
-        status=status,
-        score=None if status == "unverified" else result.score,
-        reason=result.reason,
-        parts=tuple(_parts_of(result)),
-        llm_calls=report.llm.calls,
-        tokens=report.llm.prompt_tokens + report.llm.completion_tokens,
-        latency_ms=0.0,
-    )
+    tokens = report.llm.prompt_tokens + report.llm.completion_tokens
+    score = None if status == "unverified" else result.score
+    return Verdict(status, score, result.reason, tuple(_parts_of(result)), report.llm.calls, tokens)
 
 
 def _parts_of(result: CheckResult) -> list[Part]:
@@ -101,11 +90,9 @@ async def _measured(guard: Guard, name: str, exchange: Exchange) -> Verdict:
     claims = await context.nli.run(extract_claims, exchange.response, context.splitter)
     (result,) = await run_measures([get_measure(name)], exchange, claims, context)
     usages = [session.usage() for session in sessions]
+    tokens = sum(usage.prompt_tokens + usage.completion_tokens for usage in usages)
     verdict = _of_measure(result, [(claim.span.start, claim.span.end) for claim in claims])
-    return verdict._replace(
-        llm_calls=sum(usage.calls for usage in usages),
-        tokens=sum(usage.prompt_tokens + usage.completion_tokens for usage in usages),
-    )
+    return verdict._replace(llm_calls=sum(usage.calls for usage in usages), tokens=tokens)
 
 
 def _of_measure(result: MeasureResult, spans: list[tuple[int, int]]) -> Verdict:
@@ -116,11 +103,10 @@ def _of_measure(result: MeasureResult, spans: list[tuple[int, int]]) -> Verdict:
         for span, claim in zip(spans, result.claims, strict=False)
     )
     if not spans and result.score is None:
-        return Verdict("grounded", 0.0, "no_claims", (), 0, 0, 0.0, makes_claims=False)
+        return Verdict("grounded", 0.0, "no_claims")
     if result.score is not None and result.score >= MEASURE_THRESHOLD:
-        return Verdict("hallucinated", result.score, result.reason, parts, 0, 0, 0.0)
-    speaks_of_claims = any(claim.score is not None for claim in result.claims)
-    missing = speaks_of_claims and any(claim.score is None for claim in result.claims)
-    if result.score is None or missing:
-        return Verdict("unverified", None, result.reason or "not_measured", (), 0, 0, 0.0)
-    return Verdict("grounded", result.score, result.reason, parts, 0, 0, 0.0)
+        return Verdict("hallucinated", result.score, result.reason, parts)
+    measured = [claim.score is not None for claim in result.claims]
+    if result.score is None or (any(measured) and not all(measured)):
+        return Verdict("unverified", None, result.reason or "not_measured")
+    return Verdict("grounded", result.score, result.reason, parts)

@@ -1,17 +1,15 @@
-"""Metrics of a detector: labels are true for hallucinated, scores are higher the more speaks for a hallucination.
+"""Metrics of a detector with bootstrap intervals. Labels are true for hallucinated; scores rise with the suspicion.
 
 Each metric has one definition, over weighted rows and for many weightings at once: with a weight of 1 each it is the
-metric, with the weights of resamples it gives its bootstrap interval (`bootstrap_interval`). scikit-learn takes one
-weighting at a time, which is too slow for that; the tests compare with it.
-
-A metric without a value for the rows at hand (AUROC of one class) raises `UndefinedMetricError`; a `NaN` among the
-scores is a mistake of the caller and raises `ValueError`. Neither ever becomes a number.
+metric, with how often each row was drawn it gives its percentile interval (Efron and Tibshirani 1993, chapter 13, whole
+documents drawn). scikit-learn takes one weighting at a time and scipy.stats.bootstrap draws single rows; the tests
+compare with them. A metric without a value for the rows at hand says why; it never becomes a number.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,9 +22,11 @@ Bools = NDArray[np.bool_]
 Binning = Literal["width", "mass"]
 Weighted: TypeAlias = "Callable[[Floats], Floats]"
 """Weights (block, rows) to a value for each weighting; NaN where the metric is undefined."""
-DEFAULT_BINS = 10
-DEFAULT_RESAMPLES = 1000
-DEFAULT_CONFIDENCE = 0.95
+BINS = 10
+RESAMPLES, SLOW_RESAMPLES = 1000, 200
+"""Slow: for statistics that have no form for many resamples at once."""
+BLOCK_CELLS = 250_000
+"""Weights held at once: 2 MB, which stays in a processor's cache; one resample at least."""
 
 
 class UndefinedMetricError(EvidencerailsError, ValueError):
@@ -34,7 +34,7 @@ class UndefinedMetricError(EvidencerailsError, ValueError):
 
 
 class Interval(NamedTuple):
-    """A value with the ends of its interval; `value` is None where it is undefined, and `reason` says why."""
+    """A value with the ends of its 95 % interval; `value` is None where it is undefined, and `reason` says why."""
 
     value: float | None
     low: float | None = None
@@ -47,23 +47,14 @@ class Interval(NamedTuple):
         return {**data, "reason": self.reason} if self.reason else data
 
 
-class Bin(NamedTuple):
-    """One bin of a reliability diagram."""
+class Estimate:
+    """A value over some rows, and how to compute it for resamples of them; None where it has none, with the reason."""
 
-    low: float
-    high: float
-    rows: int
-    mean_probability: float
-    share_hallucinated: float
-
-
-class Confusion(NamedTuple):
-    """Counts at one threshold."""
-
-    tp: int
-    fp: int
-    fn: int
-    tn: int
+    def __init__(self, of_weights: Weighted, rows: int, reason: str = "nothing to divide by", *, slow: bool = False):
+        self.of_weights, self.rows, self.slow = of_weights, rows, slow
+        value = float(of_weights(np.ones((1, rows)))[0]) if rows else float("nan")
+        self.value = round(value, 12) if np.isfinite(value) else None
+        self.reason = reason if rows else "no rows: no metric has a value"
 
 
 def library(name: str) -> Any:
@@ -93,12 +84,13 @@ def checked(labels: ArrayLike, scores: ArrayLike, *, probabilities: bool = False
         raise UndefinedMetricError("no rows: no metric has a value")
     if given.dtype != np.bool_ and not np.isin(given, (0, 1)).all():
         raise ValueError(f"labels must be true or false (1 or 0), got {sorted(set(given.tolist()), key=repr)[:5]}")
-    if not np.isfinite(values).all():
-        place = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(f"score {place} is {values[place]}; leave unscored rows out, or count them as unverified")
-    if probabilities and ((values < 0).any() or (values > 1).any()):
-        place = int(np.flatnonzero((values < 0) | (values > 1))[0])
-        raise ValueError(f"probability {place} is {values[place]:g}; expected 0 to 1")
+    for bad, what in (
+        (~np.isfinite(values), "a score"),
+        (probabilities & ((values < 0) | (values > 1)), "from 0 to 1"),
+    ):
+        if bad.any():
+            place = int(np.flatnonzero(bad)[0])
+            raise ValueError(f"score {place} is {values[place]:g}; expected {what}; leave unscored rows out")
     return given.astype(np.bool_), values
 
 
@@ -115,20 +107,21 @@ class Metric:
         UndefinedMetricError: it has no value for these rows.
     """
 
-    def __init__(
-        self, title: str, weighted: Callable[[Bools, Floats], Weighted], *, probabilities: bool = False
-    ) -> None:
-        self.title, self.weighted, self._probabilities = title, weighted, probabilities
+    def __init__(self, title: str, weighted: Callable[[Bools, Floats], Weighted], *, probabilities: bool = False):
+        self.title, self._weighted, self._probabilities = title, weighted, probabilities
 
     def __call__(self, labels: ArrayLike, scores: ArrayLike) -> float:
-        truth, values = checked(labels, np.asarray(scores, dtype=np.float64), probabilities=self._probabilities)
-        value = float(self.weighted(truth, values)(np.ones((1, truth.size)))[0])
-        if np.isfinite(value):
-            return value
-        if self.title == "precision":
-            raise UndefinedMetricError("precision is undefined: no row was flagged")
-        only = "hallucinated" if truth.all() else "clean"
-        raise UndefinedMetricError(f"{self.title} is undefined: all {truth.size} rows are {only}")
+        found = self.estimate(*checked(labels, scores, probabilities=self._probabilities))
+        if found.value is None:
+            raise UndefinedMetricError(found.reason)
+        return found.value
+
+    def estimate(self, labels: Bools, scores: Floats) -> Estimate:
+        """Its value over these rows and their resamples."""
+        reason = f"all {labels.size} rows are {'hallucinated' if labels.all() else 'clean'}"
+        reason = "no row was flagged" if self.title == "precision" else reason
+        weighted = self._weighted(labels, scores) if labels.size else lambda weights: np.full(len(weights), np.nan)
+        return Estimate(weighted, labels.size, f"{self.title} is undefined: {reason}")
 
 
 def ratio(above: Floats, below: Floats) -> Floats:
@@ -144,6 +137,20 @@ def of_sums(formula: Callable[..., Floats], *columns: ArrayLike) -> Weighted:
     return lambda weights: formula(*(weights @ table).T)
 
 
+def of_ratio(above: ArrayLike, below: ArrayLike, reason: str = "nothing to divide by") -> Estimate:
+    """A sum over the rows divided by another one."""
+    return Estimate(of_sums(ratio, above, below), len(np.asarray(above)), reason)
+
+
+def of_rows(statistic: Callable[[NDArray[Any]], float], table: NDArray[Any], reason: str = "") -> Estimate:
+    """Any statistic of the rows of a table, NaN where it is undefined; slow, as each resample is drawn out."""
+
+    def values(weights: Floats) -> Floats:
+        return np.array([statistic(np.repeat(table, drawn, axis=0)) for drawn in weights.astype(np.int64)])
+
+    return Estimate(values, len(table), reason, slow=True)
+
+
 def _cells(labels: Bools, scores: Floats) -> tuple[Bools, ...]:
     """Which rows are true and false positives, false and true negatives."""
     flagged = scores >= 0.5
@@ -155,63 +162,53 @@ def _of_counts(formula: Callable[[Floats, Floats, Floats, Floats], Floats]) -> C
     return lambda labels, flags: of_sums(formula, *_cells(labels, flags))
 
 
-def _ranked(labels: Bools, scores: Floats) -> Callable[[Floats], tuple[Floats, Floats]]:
-    """From weights to those of hallucinated rows and of all rows at or above each distinct score, (block, scores).
+def _ranking(formula: Callable[[Floats, Floats], Floats]) -> Callable[[Bools, Floats], Weighted]:
+    """A formula of the weights of hallucinated rows and of all rows at or above each distinct score, (block, scores).
 
     Rows are sorted once for all weightings.
     """
-    order = np.argsort(-scores, kind="stable")
-    truth, ranked = labels[order].astype(np.float64), scores[order]
-    last = np.flatnonzero(np.r_[ranked[1:] != ranked[:-1], True])
 
-    def sums(weights: Floats) -> tuple[Floats, Floats]:
-        drawn = np.take(weights, order, axis=1)
-        hits, seen = np.cumsum(drawn * truth, axis=1), np.cumsum(drawn, axis=1)
-        return (hits, seen) if last.size == ranked.size else (hits[:, last], seen[:, last])
+    def weighted(labels: Bools, scores: Floats) -> Weighted:
+        order = np.argsort(-scores, kind="stable")
+        truth, ranked = labels[order].astype(np.float64), scores[order]
+        last = np.flatnonzero(np.r_[ranked[1:] != ranked[:-1], True])
 
-    return sums
+        def values(weights: Floats) -> Floats:
+            drawn = np.take(weights, order, axis=1)
+            return formula(np.cumsum(drawn * truth, axis=1)[:, last], np.cumsum(drawn, axis=1)[:, last])
 
+        return values
 
-def _auroc(labels: Bools, scores: Floats) -> Weighted:
-    sums = _ranked(labels, scores)
-
-    def values(weights: Floats) -> Floats:
-        hits, seen = sums(weights)
-        bad, all_bad = np.diff(hits, axis=1, prepend=0.0), hits[:, -1]
-        good = np.diff(seen, axis=1, prepend=0.0) - bad
-        above = np.einsum("ij,ij->i", hits - bad / 2, good)
-        return ratio(above, all_bad * (seen[:, -1] - all_bad))
-
-    return values
+    return weighted
 
 
-def _auprc(labels: Bools, scores: Floats) -> Weighted:
-    sums = _ranked(labels, scores)
+def _area(hits: Floats, seen: Floats) -> Floats:
+    bad = np.diff(hits, axis=1, prepend=0.0)
+    good = np.diff(seen, axis=1, prepend=0.0) - bad
+    return ratio(np.einsum("ij,ij->i", hits - bad / 2, good), hits[:, -1] * (seen[:, -1] - hits[:, -1]))
 
-    def values(weights: Floats) -> Floats:
-        hits, seen = sums(weights)
-        precisions = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
-        found = ratio(np.einsum("ij,ij->i", np.diff(hits, axis=1, prepend=0.0), precisions), hits[:, -1])
-        found[seen[:, -1] == hits[:, -1]] = np.nan
-        return found
 
-    return values
+def _average_precision(hits: Floats, seen: Floats) -> Floats:
+    precisions = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
+    found = ratio(np.einsum("ij,ij->i", np.diff(hits, axis=1, prepend=0.0), precisions), hits[:, -1])
+    found[seen[:, -1] == hits[:, -1]] = np.nan
+    return found
 
 
 def _ece(binning: Binning) -> Callable[[Bools, Floats], Weighted]:
-    """The calibration error over the bins of all rows."""
+    """Mean distance of stated probability and observed share over bins (Naeini et al. 2015; scikit-learn has none)."""
 
     def weighted(labels: Bools, scores: Floats) -> Weighted:
-        places = bin_of(scores, DEFAULT_BINS, binning)
-        gaps = (np.where(places == number, scores - labels, 0.0) for number in range(DEFAULT_BINS))
+        places = bin_of(scores, binning)
+        gaps = (np.where(places == number, scores - labels, 0.0) for number in range(BINS))
         return of_sums(lambda *sums: ratio(np.abs(sums[:-1]).sum(axis=0), sums[-1]), *gaps, np.ones(labels.size))
 
     return weighted
 
 
-auroc = Metric("AUROC", _auroc)
+auroc = Metric("AUROC", _ranking(_area))
 """Probability that a hallucinated row scores above a clean one, ties counting half; constant scores give 0.5."""
-auprc = Metric("AUPRC", _auprc)
+auprc = Metric("AUPRC", _ranking(_average_precision))
 """Average precision: precision at each distinct score weighted by the recall it adds; chance is the base rate."""
 brier = Metric("Brier score", lambda labels, scores: of_sums(ratio, (scores - labels) ** 2, np.ones(labels.size)),
                probabilities=True)  # fmt: skip
@@ -226,92 +223,88 @@ balanced_accuracy = Metric(
     "balanced accuracy", _of_counts(lambda tp, fp, fn, tn: (ratio(tp, tp + fn) + ratio(tn, tn + fp)) / 2)
 )
 """Mean of the shares of both classes that are judged rightly; 0.5 is chance."""
-ece_by_width = Metric("ECE", _ece("width"), probabilities=True)
-ece_by_mass = Metric("ECE", _ece("mass"), probabilities=True)
-"""`ece` over bins of equal widths, and of equal numbers of rows."""
-INTERVAL_METRICS = {"auroc": auroc, "auprc": auprc, "brier": brier, "ece": ece_by_width, "precision": precision,
-                    "recall": recall, "f1": f1, "balanced_accuracy": balanced_accuracy}  # fmt: skip
-"""Metrics that `bootstrap_interval` knows by name."""
+ece, ece_mass = (Metric("ECE", _ece(binning), probabilities=True) for binning in ("width", "mass"))
+"""Expected calibration error over ten bins of equal widths, or of equal numbers of rows."""
+FLAG_METRICS = {"precision": precision, "recall": recall, "f1": f1, "balanced_accuracy": balanced_accuracy}
+SCORE_METRICS = {"auroc": auroc, "auprc": auprc, "brier": brier, "ece": ece, "ece_mass": ece_mass}
 
 
-def confusion(labels: ArrayLike, flagged: ArrayLike) -> Confusion:
-    """Counts of flagged and passed rows by their label."""
-    cells = _cells(*checked(labels, np.asarray(flagged, dtype=np.float64)))
-    return Confusion(*(int(cell.sum()) for cell in cells))
+def bin_of(values: Floats, binning: Binning = "width") -> NDArray[np.intp]:
+    """The bin of each value, from 0. By mass, equal values share a bin: that of the first of them by rank."""
+    if binning == "mass":
+        return np.searchsorted(np.sort(values), values, side="left") * BINS // values.size
+    return np.searchsorted(np.arange(1, BINS) / BINS, values, side="right")
 
 
-def ece(labels: ArrayLike, probabilities: ArrayLike, bins: int = DEFAULT_BINS, *, binning: Binning = "width") -> float:
-    """Expected calibration error, in [0, 1]: mean distance of stated probability and observed share over bins.
-
-    Every probability falls into a bin: `width` takes equal widths, each closed below and the last one above as well
-    (1.0 counts); `mass` takes equal numbers of rows. Naeini et al. 2015; scikit-learn has none.
-    """
-    found = reliability(labels, probabilities, bins, binning=binning)
-    total = sum(one.rows for one in found)
-    return float(sum(one.rows * abs(one.mean_probability - one.share_hallucinated) for one in found) / total)
-
-
-def reliability(
-    labels: ArrayLike, probabilities: ArrayLike, bins: int = DEFAULT_BINS, *, binning: Binning = "width"
-) -> list[Bin]:
+def reliability(labels: Bools, values: Floats) -> list[dict[str, float]]:
     """The bins of a reliability diagram in order, empty ones left out."""
-    truth, values = checked(labels, probabilities, probabilities=True)
-    places = bin_of(values, bins, binning)
-    found = []
-    for number in np.unique(places):
-        inside = values[places == number]
-        ends = (number / bins, (number + 1) / bins) if binning == "width" else (inside.min(), inside.max())
-        share = float(truth[places == number].mean())
-        found.append(Bin(float(ends[0]), float(ends[1]), inside.size, float(inside.mean()), share))
+    places = bin_of(values)
+    bins = ((number / BINS, places == number) for number in np.unique(places))
+    return [
+        {"low": float(low), "high": float(low + 1 / BINS), "rows": int(inside.sum()),
+         "mean_probability": float(values[inside].mean()), "share_hallucinated": float(labels[inside].mean())}
+        for low, inside in bins
+    ]  # fmt: skip
+
+
+def intervals(
+    wanted: Mapping[str, Estimate], groups: Sequence[Any] | NDArray[Any] | None = None, *, seed: int = 0
+) -> dict[str, Interval]:
+    """The interval of each estimate, all over the same resamples of the same rows.
+
+    Up to 20,000 rows there are 1000 resamples, of more rows fewer, at least 200: the more rows, the steadier it is.
+    """
+    found = {name: Interval(None, reason=one.reason) for name, one in wanted.items()}
+    for slow in (False, True):
+        usable = {name: one for name, one in wanted.items() if one.value is not None and one.slow is slow}
+        rows = max((one.rows for one in usable.values()), default=0)
+        count = SLOW_RESAMPLES if slow else int(min(RESAMPLES, max(SLOW_RESAMPLES, RESAMPLES * 20_000 // max(rows, 1))))
+        drawn: dict[str, list[Floats]] = {name: [] for name in usable}
+        for block in weight_blocks(rows, groups, count, seed) if rows else ():
+            for name, one in usable.items():
+                drawn[name].append(one.of_weights(block))
+        found |= {name: _ends(one.value or 0.0, np.concatenate(drawn[name])) for name, one in usable.items()}
     return found
 
 
-def bin_of(values: Floats, bins: int, binning: Binning) -> NDArray[np.intp]:
-    """The bin of each value, from 0. By mass, equal values share a bin: the one of the first of them by rank.
+def measured(wanted: Mapping[str, Estimate], groups: Any = None, seed: int = 0) -> dict[str, dict[str, Any]]:
+    """The estimates with their intervals, ready for JSON."""
+    return {name: one.as_dict() for name, one in intervals(wanted, groups, seed=seed).items()}
 
-    Raises:
-        ValueError: there would be no bin.
-    """
-    if bins < 1:
-        raise ValueError(f"bins must be at least 1, got {bins}")
-    if binning == "mass":
-        first_rank = np.searchsorted(np.sort(values), values, side="left")
-        return first_rank * bins // values.size
-    inner = np.arange(1, bins) / bins  # a product such as .29 * 100 falls short of its bin
-    return np.searchsorted(inner, values, side="right")
+
+def weight_blocks(rows: int, groups: Any, resamples: int, seed: int) -> Iterator[Floats]:
+    """Blocks of weights, shape (block, rows), of `resamples` resamples in all; groups are drawn whole."""
+    generator = np.random.default_rng(seed)
+    index = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    units = rows if index is None else int(index.max()) + 1
+    per_block = max(1, BLOCK_CELLS // max(rows, units))
+    for start in range(0, resamples, per_block):
+        counts = np.empty((min(per_block, resamples - start), units))
+        for row in counts:
+            row[:] = np.bincount(generator.integers(0, units, size=units, dtype=np.int32), minlength=units)
+        yield counts if index is None else np.take(counts, index, axis=1)
+
+
+def _ends(value: float, drawn: Floats) -> Interval:
+    """The interval from the metric's values over the resamples; undefined ones are left out."""
+    usable = drawn[np.isfinite(drawn)]
+    if usable.size < drawn.size / 2:
+        reason = f"no interval: undefined in {drawn.size - usable.size} of {drawn.size} resamples"
+        return Interval(value, reason=reason)
+    # Weighted sums end a rounding error beside the value they equal: the interval would leave its value out.
+    low, high = np.quantile(np.round(usable, 12), [0.025, 0.975])
+    return Interval(value, float(low), float(high))
 
 
 def bootstrap_interval(
-    labels: ArrayLike,
-    scores: ArrayLike,
-    metric: str | Callable[[Any, Any], float] = auroc,
-    *,
-    groups: Sequence[Any] | None = None,
-    resamples: int = DEFAULT_RESAMPLES,
-    confidence: float = DEFAULT_CONFIDENCE,
-    seed: int = 0,
+    labels: ArrayLike, scores: ArrayLike, metric: Metric = auroc, *, groups: Sequence[Any] | None = None, seed: int = 0
 ) -> Interval:
-    """The metric with its percentile bootstrap interval (Efron and Tibshirani 1993, chapter 13).
+    """A metric with its interval; its value is None, with the reason, where it is undefined.
 
     Args:
-        metric: a function of this module, its name, or any function of labels and scores.
         groups: a document for each row; whole documents are drawn, because rows of one are not independent.
-        confidence: of the interval, in (0, 1).
-
-    Returns:
-        An interval whose value is None, with the reason, where the metric is undefined. Resamples in which it is
-        undefined are left out; with fewer than half left, the ends are None and the reason says so.
     """
-    from evidencerails.evaluation import bootstrap
-
-    if isinstance(metric, str) and metric not in INTERVAL_METRICS:
-        raise ValueError(f"unknown metric {metric!r}; available: {', '.join(INTERVAL_METRICS)}")
-    function: Callable[[Any, Any], float] = INTERVAL_METRICS[metric] if isinstance(metric, str) else metric
-    try:
-        truth, values = checked(labels, scores)
-    except UndefinedMetricError as error:
-        return Interval(None, reason=str(error))
+    truth, values = checked(labels, scores)
     if groups is not None and len(groups) != truth.size:
         raise ValueError(f"groups must have one entry a row, got {len(groups)} for {truth.size} rows")
-    estimate = bootstrap.of_metric(function, truth, values)
-    return bootstrap.interval(estimate, groups=groups, resamples=resamples, confidence=confidence, seed=seed)
+    return intervals({"": metric.estimate(truth, values)}, groups, seed=seed)[""]

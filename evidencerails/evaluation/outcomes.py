@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -13,6 +13,8 @@ from evidencerails.evaluation.datasets.reading import location
 from evidencerails.evaluation.rows import Row
 from evidencerails.exchange import Value
 from evidencerails.report import Status
+
+Offsets = Sequence[tuple[int, int]]
 
 
 class Part(NamedTuple):
@@ -28,13 +30,12 @@ class Verdict(NamedTuple):
     """The verdict of a method on a response."""
 
     status: Status
-    score: float | None
-    reason: str
-    parts: tuple[Part, ...]
-    llm_calls: int
-    tokens: int
-    latency_ms: float
-    makes_claims: bool = True
+    score: float | None = None
+    reason: str = ""
+    parts: tuple[Part, ...] = ()
+    llm_calls: int = 0
+    tokens: int = 0
+    latency_ms: float = 0.0
 
 
 class Overlap(NamedTuple):
@@ -83,35 +84,24 @@ class Outcome(Value):
 
 def outcome_of(row: Row, method: str, verdict: Verdict, baselines: dict[str, float]) -> Outcome:
     """The outcome of a verdict on a labelled row."""
-    sentences, lost = _sentences(row, verdict)
-    flagged = [(part.start, part.end) for part in verdict.parts if part.flagged]
-    has_spans = row.spans is not None and verdict.status != "unverified"
-    return Outcome(
-        id=row.id,
-        document=row.document,
-        method=method,
-        hallucinated=bool(row.hallucinated),
-        grade=row.grade,
-        status=verdict.status,
-        score=verdict.score,
-        reason=verdict.reason,
-        latency_ms=round(verdict.latency_ms, 3),
-        llm_calls=verdict.llm_calls,
-        tokens=verdict.tokens,
-        parts=verdict.parts,
-        gold_parts=tuple(_touches(p.start, p.end, row.spans or ()) for p in verdict.parts) if has_spans else None,
-        sentences=sentences,
-        lost_sentences=lost,
-        characters=character_overlap(flagged, row.spans or ()) if has_spans else None,
-        words=word_overlap(row.response, flagged, row.spans or ()) if has_spans else None,
-        baselines=baselines,
-    )
+    gold: dict[str, object] = {}
+    if verdict.status != "unverified":
+        sentences, lost = _sentences(row, verdict.parts)
+        gold = {"sentences": sentences, "lost_sentences": lost}
+        if row.spans is not None:
+            flagged = [(part.start, part.end) for part in verdict.parts if part.flagged]
+            gold |= {
+                "gold_parts": tuple(_touches(part.start, part.end, row.spans) for part in verdict.parts),
+                "characters": character_overlap(flagged, row.spans),
+                "words": word_overlap(row.response, flagged, row.spans),
+            }
+    about = {"id": row.id, "document": row.document, "hallucinated": bool(row.hallucinated), "grade": row.grade}
+    measured = verdict._replace(latency_ms=round(verdict.latency_ms, 3))._asdict()
+    return Outcome(method=method, baselines=baselines, **about, **measured, **gold)  # type: ignore[arg-type]
 
 
-def _sentences(row: Row, verdict: Verdict) -> tuple[tuple[tuple[bool, float | None, bool], ...], int]:
+def _sentences(row: Row, parts: Sequence[Part]) -> tuple[tuple[tuple[bool, float | None, bool], ...], int]:
     """Each judged sentence with the worst of the parts in it; without any part it makes no claim: 0.0."""
-    if verdict.status == "unverified":
-        return (), 0
     found: list[tuple[bool, float | None, bool]] = []
     lost, begin = 0, 0
     for sentence in row.sentences:
@@ -122,7 +112,7 @@ def _sentences(row: Row, verdict: Verdict) -> tuple[tuple[tuple[bool, float | No
             lost += 1
             continue
         begin = place[1]
-        inside = [part for part in verdict.parts if _shared(part.start, part.end, *place) * 2 > part.end - part.start]
+        inside = [part for part in parts if _shared(part.start, part.end, *place) * 2 > part.end - part.start]
         scores = [part.score for part in inside if part.score is not None]
         score = max(scores) if scores else (None if inside else 0.0)
         found.append((sentence.hallucinated, score, any(part.flagged for part in inside)))
@@ -133,16 +123,16 @@ def _shared(start: int, end: int, other_start: int, other_end: int) -> int:
     return max(0, min(end, other_end) - max(start, other_start))
 
 
-def _touches(start: int, end: int, spans: Sequence[tuple[int, int]]) -> bool:
+def _touches(start: int, end: int, spans: Offsets) -> bool:
     return any(_shared(start, end, *span) > 0 for span in spans)
 
 
-def character_overlap(marked: Sequence[tuple[int, int]], gold: Sequence[tuple[int, int]]) -> Overlap:
+def character_overlap(marked: Offsets, gold: Offsets) -> Overlap:
     """Characters in both, only in the marked spans, and only in the gold ones; overlapping spans count once."""
     return _overlap(*({place for span in spans for place in range(*span)} for spans in (marked, gold)))
 
 
-def word_overlap(response: str, marked: Sequence[tuple[int, int]], gold: Sequence[tuple[int, int]]) -> Overlap:
+def word_overlap(response: str, marked: Offsets, gold: Offsets) -> Overlap:
     """The same by words (runs without white space); a word belongs to a span that covers any of its characters."""
     words = [word.span() for word in re.finditer(r"\S+", response)]
     return _overlap(*({n for n, word in enumerate(words) if _touches(*word, spans)} for spans in (marked, gold)))
@@ -150,13 +140,3 @@ def word_overlap(response: str, marked: Sequence[tuple[int, int]], gold: Sequenc
 
 def _overlap(marked: set[int], gold: set[int]) -> Overlap:
     return Overlap(len(marked & gold), len(marked - gold), len(gold - marked))
-
-
-def read_outcome(line: str) -> Outcome:
-    """The outcome of a line.
-
-    Raises:
-        ValueError: the line is not one (pydantic's ValidationError is a ValueError).
-    """
-    data: Any = json.loads(line)
-    return Outcome.model_validate(data)

@@ -1,38 +1,87 @@
 """The metrics of a run with their intervals, ready for JSON.
 
-A metric is `{value, low, high}`, a 95 % bootstrap interval over documents; where it is undefined the value is null and
-`reason` says why. The values count the rows that the method has a verdict on. `conservative`, where it is given,
-counts every unverified row as wrong: as passed if hallucinated, as flagged with certainty if clean.
+In: outcomes. Out: `methods`, `baselines` and the `details` that the report draws. A metric is `{value, low, high}`, a
+95 % bootstrap interval over documents; where it is undefined the value is null and `reason` says why. The values count
+the rows that the method has a verdict on. `conservative`, where it is given, counts every unverified row as wrong: as
+passed if hallucinated, as flagged with certainty if clean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from heapq import heappush, heappushpop
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evidencerails.evaluation import baselines, metrics
-from evidencerails.evaluation.bootstrap import SLOW_RESAMPLES, Estimate, interval, of_metric, of_ratio, of_rows
-from evidencerails.evaluation.columns import Columns
-from evidencerails.evaluation.levels import (
-    CORRELATIONS,
-    Metrics,
-    claim_metrics,
-    count,
-    flag_estimates,
-    measured,
-    risk_coverage_area,
-    sentence_metrics,
-    span_metrics,
-)
-from evidencerails.evaluation.metrics import Bools, Floats, Interval
+from evidencerails.evaluation import metrics
+from evidencerails.evaluation.baselines import FEATURES, best_direction, best_flags
+from evidencerails.evaluation.metrics import Bools, Estimate, Floats, measured, of_ratio, of_rows
+from evidencerails.evaluation.outcomes import Outcome
 
+Metrics = dict[str, dict[str, Any]]
 MOST_POINTS = 200
 """Of a curve in the results."""
-SCORE_BINS, LATENCY_BINS = 20, 30
-_SCORE_METRICS = {"auroc": metrics.auroc, "auprc": metrics.auprc, "brier": metrics.brier, "ece": metrics.ece_by_width,
-                  "ece_mass": metrics.ece_by_mass}  # fmt: skip
+SCORE_BINS, LATENCY_BINS, WORST_KEPT = 20, 30, 20
+_STATUS = {"hallucinated": 1.0, "grounded": 0.0}
+"""Any other status is unverified: -1."""
+_RESPONSE = ("label", "status", "score", "grade", "latency_ms", "llm_calls", "tokens", "group", *FEATURES)
+_UNIT = ("label", "score", "flag", "group")
+_OVERLAP = ("found", "wrong", "missed", "group")
+
+
+class Columns:
+    """All that the metrics read of one method, as numbers, so that a hundred thousand rows take a few megabytes."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[tuple[Any, ...]]] = {
+            name: [] for name in ("responses", "claims", "gold_claims", "sentences", "characters", "words")
+        }
+        self.lost_sentences = 0
+        self.reasons: Counter[str] = Counter()
+        """Why rows are unverified, by the code of the reason."""
+        self.worst: list[tuple[float, str]] = []
+        """Rows judged wrongly, with how wrong (1 is certain and wrong)."""
+
+    def add(self, one: Outcome, group: int) -> None:
+        """Add one outcome; `group` is the number of its document."""
+        label, status = one.hallucinated, _STATUS.get(one.status, -1.0)
+        grade = float(label) if one.grade is None else one.grade
+        features = (one.baselines.get(name) for name in FEATURES)
+        row = (label, status, one.score, grade, one.latency_ms, one.llm_calls, one.tokens, group, *features)
+        self._rows["responses"].append(row)
+        if status < 0:
+            self.reasons[one.reason.split(":")[0] or "no reason given"] += 1
+            return
+        self._rows["claims"] += [(label, score, flag, group) for _, _, score, flag in one.parts]
+        gold = zip(one.gold_parts or (), one.parts, strict=False)
+        self._rows["gold_claims"] += [(is_gold, score, flag, group) for is_gold, (_, _, score, flag) in gold]
+        self._rows["sentences"] += [(*sentence, group) for sentence in one.sentences]
+        self.lost_sentences += one.lost_sentences
+        for name, overlap in (("characters", one.characters), ("words", one.words)):
+            self._rows[name] += [(*overlap, group)] if overlap is not None else []
+        if one.flagged != label:
+            score = 0.5 if one.score is None else one.score
+            item = (1.0 - score if label else score, one.id)
+            (heappush if len(self.worst) < WORST_KEPT else heappushpop)(self.worst, item)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """A table of numbers with named columns; a missing value is NaN."""
+        names = {"responses": _RESPONSE, "characters": _OVERLAP, "words": _OVERLAP}.get(name, _UNIT)
+        return np.array(self._rows[name], dtype=[(column, np.float64) for column in names])
+
+
+def columns_of(outcomes: Iterable[Outcome]) -> dict[str, Columns]:
+    """The columns of each method, in the order in which the methods appear."""
+    found: dict[str, Columns] = {}
+    documents: dict[str, int] = {}
+    for outcome in outcomes:
+        group = documents.setdefault(outcome.document, len(documents))
+        found.setdefault(outcome.method, Columns()).add(outcome, group)
+    return found
 
 
 def results_of(columns: Mapping[str, Columns], *, seed: int = 0) -> dict[str, Any]:
@@ -40,151 +89,219 @@ def results_of(columns: Mapping[str, Columns], *, seed: int = 0) -> dict[str, An
     first = next(iter(columns.values()), None)
     return {
         "methods": {name: method_metrics(column, seed=seed) for name, column in columns.items()},
-        "baselines": baseline_metrics(first, seed=seed) if first is not None else {},
-        "details": {name: details_of(column) for name, column in columns.items()},
+        "baselines": _baselines(first, seed) if first is not None else {},
+        "details": {name: _details(column) for name, column in columns.items()},
     }
 
 
 def method_metrics(columns: Columns, *, seed: int = 0) -> Metrics:
     """All metrics of one method."""
-    return {
-        "n": count(columns.responses.rows),
-        "unverified": count(int((~columns.verified).sum())),
-        **_response_level(columns, seed),
-        **_cost(columns, seed),
-        **_abstention(columns, seed),
-        **_correlations(columns, seed),
-        **claim_metrics(columns, seed),
-        **sentence_metrics(columns, seed),
-        **span_metrics(columns, seed),
-    }
-
-
-def _response_level(columns: Columns, seed: int) -> Metrics:
-    truth, verified, flagged = columns.truth, columns.verified, columns.flagged
-    scores, groups = columns.responses["score"], columns.responses["group"]
-    found = measured(_estimates(truth[verified], flagged[verified], scores[verified]), groups[verified], seed)
+    rows = columns["responses"]
+    verified = rows["status"] >= 0
+    found = {"n": _count(len(rows)), "unverified": _count(int((~verified).sum()))}
+    found |= measured(_of_scores(rows[verified]), rows["group"][verified], seed)
     if not verified.all():
-        wrong_flags = np.where(verified, flagged, ~truth)
-        wrong_scores = np.where(verified, scores, np.where(truth, 0.0, 1.0))
-        for name, one in measured(_estimates(truth, wrong_flags, wrong_scores), groups, seed).items():
+        wrong = rows.copy()
+        wrong["status"][~verified] = wrong["score"][~verified] = 1 - wrong["label"][~verified]
+        for name, one in measured(_of_scores(wrong), rows["group"], seed).items():
             found[name]["conservative"] = one
+    found |= measured(_of_rows(rows), rows["group"], seed)
+    scored = rows[verified & np.isfinite(rows["score"])]
+    found |= measured(_of_certainty(scored), scored["group"], seed)
+    return {**found, **_of_claims(columns, seed), **_of_sentences(columns, seed), **_of_spans(columns, seed)}
+
+
+def _count(value: int) -> dict[str, Any]:
+    return {"value": value, "low": value, "high": value}
+
+
+def _of_flags(labels: Bools, flags: Bools, prefix: str = "") -> dict[str, Estimate]:
+    return {prefix + name: one.estimate(labels, flags.astype(float)) for name, one in metrics.FLAG_METRICS.items()}
+
+
+def _of_scores(rows: NDArray[Any]) -> dict[str, Estimate]:
+    truth, scores = rows["label"] == 1, rows["score"]
+    found, missing = _of_flags(truth, rows["status"] == 1), int((~np.isfinite(scores)).sum())
+    for name, metric in metrics.SCORE_METRICS.items():
+        unscored = of_ratio(truth, np.zeros(truth.size), f"{missing} verified rows have no score")
+        found[name] = unscored if missing else metric.estimate(truth, scores)
     return found
 
 
-def _estimates(truth: Bools, flagged: Bools, scores: Floats) -> dict[str, Estimate]:
-    found = flag_estimates(truth, flagged)
-    missing = int((~np.isfinite(scores)).sum())
-    for name, metric in _SCORE_METRICS.items():
-        if missing:
-            found[name] = of_ratio(truth, np.zeros(truth.size), f"{missing} verified rows have no score")
-        else:
-            found[name] = of_metric(metric, truth, scores)
-    return found
-
-
-def _cost(columns: Columns, seed: int) -> Metrics:
-    responses = columns.responses
-    latencies = responses["latency_ms"][:, None]
-    found = {}
-    for share in (50, 95):
-        estimate = of_rows(lambda table, share=share: float(np.percentile(table[:, 0], share)), latencies)  # type: ignore[misc]
-        found[f"latency_ms_p{share}"] = interval(estimate, resamples=SLOW_RESAMPLES, seed=seed).as_dict()
-    ones = np.ones(responses.rows)
-    means = {name: of_ratio(responses[name], ones, "no rows") for name in ("llm_calls", "tokens")}
-    return {**found, **measured(means, responses["group"], seed)}
-
-
-def _abstention(columns: Columns, seed: int) -> Metrics:
-    """Coverage, the risk of what is covered, and what showing only grounded answers costs.
+def _of_rows(rows: NDArray[Any]) -> dict[str, Estimate]:
+    """Cost, coverage, the risk of what is covered, and what showing only grounded answers costs.
 
     `false_abstention_rate`: clean responses that would not be shown (flagged or unverified). `leak_rate`: hallucinated
     ones that would be. `abstention_precision`: unverified rows that are hallucinated, so that abstaining was right.
     """
-    truth, verified, flagged = columns.truth, columns.verified, columns.flagged
-    scores, groups = columns.responses["score"], columns.responses["group"]
-    passed = verified & ~flagged
-    ratios = {
-        "coverage": of_ratio(verified, np.ones(truth.size), "no rows"),
+    truth, verified, flagged = rows["label"] == 1, rows["status"] >= 0, rows["status"] == 1
+    passed, every = verified & ~flagged, np.ones(len(rows))
+    percentiles = {
+        f"latency_ms_p{share}": of_rows(partial(np.percentile, q=share), rows["latency_ms"]) for share in (50, 95)
+    }
+    return percentiles | {
+        "llm_calls": of_ratio(rows["llm_calls"], every),
+        "tokens": of_ratio(rows["tokens"], every),
+        "coverage": of_ratio(verified, every),
         "selective_risk": of_ratio(verified & (flagged != truth), verified, "no verified row"),
         "false_abstention_rate": of_ratio(~truth & ~passed, ~truth, "no clean row"),
         "leak_rate": of_ratio(truth & passed, truth, "no hallucinated row"),
         "abstention_precision": of_ratio(truth & ~verified, ~verified, "no unverified row"),
     }
-    scored = verified & np.isfinite(scores)
-    area = of_rows(risk_coverage_area, np.stack([truth[scored], flagged[scored], scores[scored]], axis=1))
-    slow = measured({"risk_coverage_area": area}, groups[scored], seed, resamples=SLOW_RESAMPLES)
-    return {**measured(ratios, groups, seed), **slow}
 
 
-def _correlations(columns: Columns, seed: int) -> Metrics:
-    """Of the score with the data set's grade, or with the label where there is none."""
-    responses = columns.responses
-    scored = columns.verified & np.isfinite(responses["score"])
-    table = np.stack([responses["score"][scored], responses["grade"][scored]], axis=1)
-    estimates = {name: of_rows(statistic, table) for name, statistic in CORRELATIONS.items()}
-    return measured(estimates, responses["group"][scored], seed, resamples=SLOW_RESAMPLES)
-
-
-def baseline_metrics(columns: Columns, *, seed: int = 0) -> dict[str, Metrics]:
-    """Metrics of the baselines over all rows of a run."""
-    truth, groups = columns.truth, columns.responses["group"]
-    found: dict[str, Metrics] = {}
-    for name in baselines.NAMES:
-        if name == "everything_flagged":
-            values, flags = np.ones(truth.size), np.ones(truth.size, dtype=np.bool_)
-        else:
-            seen = columns.baselines[name]
-            if not seen.size or not np.isfinite(seen).all():
-                reason = Interval(None, reason="rows without evidence").as_dict()
-                found[name] = dict.fromkeys(("f1", "balanced_accuracy", "auroc", "auprc"), reason)
-                continue
-            values = baselines.best_direction(truth, seen) if name == "length" else seen
-            flags = baselines.best_flags(truth, values)
-        estimates = flag_estimates(truth, flags)
-        estimates |= {kind: of_metric(_SCORE_METRICS[kind], truth, values) for kind in ("auroc", "auprc")}
-        found[name] = {"n": count(truth.size), **measured(estimates, groups, seed)}
+def _of_certainty(rows: NDArray[Any]) -> dict[str, Estimate]:
+    """The area under risk and coverage; correlations of the score with the grade, or the label where there is none."""
+    found = {"risk_coverage_area": of_rows(risk_coverage_area, rows, "no scored row")}
+    for name, function in (("pearson", "pearsonr"), ("spearman", "spearmanr"), ("kendall", "kendalltau")):
+        reason = f"{name} is undefined: scores or grades are all equal"
+        found[name] = of_rows(_correlation(getattr(metrics.library("scipy.stats"), function)), rows, reason)
     return found
 
 
-def details_of(columns: Columns) -> dict[str, Any]:
-    """What the report draws: curves, counts, reasons, and the rows judged wrongly with most certainty."""
-    truth, verified = columns.truth, columns.verified
-    counts: dict[str, Any] = {"unverified": dict(columns.reasons.most_common())}
-    if verified.any():
-        counts["confusion"] = metrics.confusion(truth[verified], columns.flagged[verified])._asdict()
-    latencies = columns.responses["latency_ms"]
-    highest = float(np.percentile(latencies, 99)) if latencies.size else 0.0
-    latency_counts, edges = np.histogram(latencies, bins=LATENCY_BINS, range=(0.0, highest or 1.0))
+def _correlation(function: Callable[..., Any]) -> Callable[[NDArray[Any]], float]:
+    def statistic(rows: NDArray[Any]) -> float:
+        pair = rows["score"], rows["grade"]
+        return float("nan") if any(len(one) < 2 or np.ptp(one) == 0 for one in pair) else float(function(*pair)[0])
+
+    return statistic
+
+
+def risk_coverage_area(rows: NDArray[Any]) -> float:
+    """Mean error rate over all coverages, the least certain rows left out first (AURC, Geifman 2017); 0 is best.
+
+    Certainty is the distance of the score from a half; rows of equal certainty share their mean risk.
+    """
+    certain = np.abs(rows["score"] - 0.5)
+    order = np.argsort(-certain, kind="stable")
+    wrong, certain = (rows["label"] != rows["status"])[order].astype(np.float64), certain[order]
+    starts = np.flatnonzero(np.r_[True, certain[1:] != certain[:-1]])
+    sizes = np.diff(np.r_[starts, len(wrong)])
+    spread = np.repeat(np.add.reduceat(wrong, starts) / sizes, sizes)
+    return float((np.cumsum(spread) / np.arange(1, len(wrong) + 1)).mean())
+
+
+def _of_claims(columns: Columns, seed: int) -> Metrics:
+    """Flagging rates of claims by their response's label, which needs nobody to label claims (ChainCheck's proxy).
+
+    `factual_accuracy_rate` is the share of claims that the method calls correct; `claim_auroc` ranks claims by the
+    response's label. With spans, `claim_f1` and its parts count a claim as hallucinated where it touches one.
+    """
+    claims, gold = columns["claims"], columns["gold_claims"]
+    if not len(claims):
+        return {}
+    labels, flags = claims["label"] == 1, claims["flag"] == 1
+    both = metrics.of_sums(
+        lambda a, b, c, d: metrics.ratio(metrics.ratio(a, b), metrics.ratio(c, d)),
+        flags & labels, labels, flags & ~labels, ~labels,
+    )  # fmt: skip
+    rates = {
+        "claim_clean_flagging_rate": of_ratio(flags & ~labels, ~labels, "no claim of a clean response"),
+        "claim_hallucinated_flagging_rate": of_ratio(flags & labels, labels, "no claim of a hallucinated response"),
+        "factual_accuracy_rate": of_ratio(~flags, np.ones(len(claims))),
+        "claim_discrimination_ratio": Estimate(both, len(claims)),
+    }
+    found = {"claims": _count(len(claims)), **measured(rates, claims["group"], seed)}
+    found |= _ranked(claims, {"claim_auroc": (metrics.auroc, 1)}, seed)
+    if len(gold):
+        estimates = _of_flags(gold["label"] == 1, gold["flag"] == 1, "claim_")
+        estimates["factual_accuracy_rate_gold"] = of_ratio(gold["label"] == 0, np.ones(len(gold)))
+        found |= measured(estimates, gold["group"], seed)
+    return found
+
+
+def _of_sentences(columns: Columns, seed: int) -> Metrics:
+    """Metrics over judged sentences; `sentence_auprc_factual` finds the clean ones (SelfCheckGPT's Factual)."""
+    rows = columns["sentences"]
+    if not len(rows):
+        return {}
+    ranked = {"sentence_auroc": (metrics.auroc, 1), "sentence_auprc": (metrics.auprc, 1),
+              "sentence_auprc_factual": (metrics.auprc, -1)}  # fmt: skip
+    flags = _of_flags(rows["label"] == 1, rows["flag"] == 1, "sentence_")
     return {
-        **counts,
-        **_curves(truth[verified], columns.responses["score"][verified]),
-        "latency": {"edges": edges.round(3).tolist(), "counts": latency_counts.tolist()},
+        **measured(flags, rows["group"], seed),
+        **_ranked(rows, ranked, seed),
+        "sentences": _count(len(rows)),
+    }
+
+
+def _ranked(units: NDArray[Any], wanted: Mapping[str, tuple[metrics.Metric, int]], seed: int) -> Metrics:
+    """Metrics of the scored units; with the sign -1 the clean ones are to be found, by low scores."""
+    rows = units[np.isfinite(units["score"])]
+    estimates = {
+        name: metric.estimate(rows["label"] == (sign > 0), sign * rows["score"])
+        for name, (metric, sign) in wanted.items()
+    }
+    return measured(estimates, rows["group"], seed)
+
+
+def _of_spans(columns: Columns, seed: int) -> Metrics:
+    """Precision, recall and F1 of hallucinated characters and words, pooled over the responses that have spans."""
+    found: Metrics = {}
+    for unit in ("characters", "words"):
+        rows = columns[unit]
+        hit, wrong, missed = (rows[name] for name in _OVERLAP[:3])
+        ratios = {
+            f"span_{unit}_precision": of_ratio(hit, hit + wrong, "no span was marked"),
+            f"span_{unit}_recall": of_ratio(hit, hit + missed, "no response has a hallucinated span"),
+            f"span_{unit}_f1": of_ratio(2 * hit, 2 * hit + wrong + missed, "no span anywhere"),
+        }
+        found |= measured(ratios, rows["group"], seed) if len(rows) else {}
+    return found
+
+
+def _baselines(columns: Columns, seed: int) -> dict[str, Metrics]:
+    """Metrics of the baselines over all rows of a run."""
+    rows = columns["responses"]
+    truth = rows["label"] == 1
+    every = {"everything_flagged": np.ones(truth.size), "length": best_direction(truth, rows["length"]),
+             "unseen_words": rows["unseen_words"]}  # fmt: skip
+    found: dict[str, Metrics] = {}
+    for name, values in every.items():
+        if not np.isfinite(values).all():
+            reason = metrics.Interval(None, reason="rows without evidence").as_dict()
+            found[name] = dict.fromkeys(("f1", "balanced_accuracy", "auroc", "auprc"), reason)
+            continue
+        estimates = _of_flags(truth, best_flags(truth, values))
+        estimates |= {kind: metrics.SCORE_METRICS[kind].estimate(truth, values) for kind in ("auroc", "auprc")}
+        found[name] = {"n": _count(truth.size), **measured(estimates, rows["group"], seed)}
+    return found
+
+
+def _details(columns: Columns) -> dict[str, Any]:
+    """What the report draws: curves, counts, reasons, and the rows judged wrongly with most certainty."""
+    rows = columns["responses"]
+    known, latencies = rows[rows["status"] >= 0], rows["latency_ms"]
+    labels, flags = known["label"] == 1, known["status"] == 1
+    cells = {"tp": labels & flags, "fp": ~labels & flags, "fn": labels & ~flags, "tn": ~labels & ~flags}
+    highest = float(np.percentile(latencies, 99)) if latencies.size else 0.0
+    counts, edges = np.histogram(latencies, bins=LATENCY_BINS, range=(0.0, highest or 1.0))
+    return {
+        "unverified": dict(columns.reasons.most_common()),
+        **({"confusion": {name: int(cell.sum()) for name, cell in cells.items()}} if known.size else {}),
+        **_curves(known[np.isfinite(known["score"])]),
+        "latency": {"edges": edges.round(3).tolist(), "counts": counts.tolist()},
         "lost_sentences": columns.lost_sentences,
         "worst": [{"id": row, "certainty": round(how, 4)} for how, row in sorted(columns.worst, reverse=True)],
     }
 
 
-def _curves(labels: Bools, scores: Floats) -> dict[str, Any]:
+def _curves(rows: NDArray[Any]) -> dict[str, Any]:
     """ROC, precision-recall, reliability and histograms of scores by label; empty where there is nothing to draw."""
-    scored = np.isfinite(scores)
-    truth, values = labels[scored], scores[scored]
-    if not truth.size:
-        return {"roc": [], "pr": [], "reliability": [], "histogram": {}}
-    curves: dict[str, Any] = {"roc": [], "pr": []}
+    truth, values = rows["label"] == 1, rows["score"]
+    curves: dict[str, Any] = {"roc": [], "pr": [], "reliability": [], "histogram": {}}
     if truth.any() and not truth.all():
-        false_rate, true_rate, _ = metrics.library("sklearn.metrics").roc_curve(truth, values)
-        precision, recall, _ = metrics.library("sklearn.metrics").precision_recall_curve(truth, values)
-        curves = {"roc": _thinned(false_rate, true_rate), "pr": _thinned(recall[::-1], precision[::-1])}
-    edges = np.linspace(0.0, 1.0, SCORE_BINS + 1)
-    return {
-        **curves,
-        "reliability": [one._asdict() for one in metrics.reliability(truth, values)],
-        "histogram": {
-            "hallucinated": np.histogram(values[truth], bins=edges)[0].tolist(),
-            "clean": np.histogram(values[~truth], bins=edges)[0].tolist(),
-        },
-    }
+        library = metrics.library("sklearn.metrics")
+        false_rate, true_rate, _ = library.roc_curve(truth, values)
+        precision, recall, _ = library.precision_recall_curve(truth, values)
+        curves |= {"roc": _thinned(false_rate, true_rate), "pr": _thinned(recall[::-1], precision[::-1])}
+    if truth.size:
+        sides = {"hallucinated": values[truth], "clean": values[~truth]}
+        histogram = {
+            name: np.histogram(side, bins=SCORE_BINS, range=(0.0, 1.0))[0].tolist() for name, side in sides.items()
+        }
+        curves |= {"reliability": metrics.reliability(truth, values), "histogram": histogram}
+    return curves
 
 
 def _thinned(xs: Floats, ys: Floats) -> list[tuple[float, float]]:

@@ -1,18 +1,21 @@
-"""The file of a run: a header and one line for each outcome, so that a run that was killed goes on where it stopped."""
+"""The file of a run: a header and one line for each outcome, so that a run that was killed goes on where it stopped.
+
+`outcomes_of` also reads an app's own traffic: the reports of `evidencerails store export`, marked by a person.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from evidencerails import __version__
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError
-from evidencerails.evaluation.outcomes import Outcome, read_outcome
+from evidencerails.evaluation.outcomes import Outcome, Part
 
 SCHEMA = "evidencerails-run-1"
 
@@ -49,30 +52,21 @@ class RunFile:
     """
 
     def __init__(self, path: Path, header: dict[str, Any], *, fresh: bool = False) -> None:
-        self.path = path
-        self.done: set[int] = set()
-        """Keys of the outcomes that are there already."""
+        self.done: set[tuple[str, str]] = set()
+        """Row and method of the outcomes that are there already."""
         if fresh or not path.exists() or path.stat().st_size == 0:
             path.write_text(json.dumps(header) + "\n", encoding="utf-8")
         else:
-            self._resume(header)
+            found = read_header(path)
+            changed = [name for name in header if found.get(name) != header[name]]
+            if changed:
+                values = ", ".join(f"{name} {found.get(name)!r} there, {header[name]!r} here" for name in changed)
+                remedy = "give another file, or --fresh to start over"
+                raise RunFileError(f"{str(path)!r} is the file of another run ({values}); {remedy}")
+            # A killed run may have been writing: what is behind the last line end is half an outcome.
+            os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+            self.done = {(outcome.id, outcome.method) for outcome in outcomes_in(path)}
         self._handle: IO[str] = path.open("a", encoding="utf-8")
-
-    def _resume(self, header: dict[str, Any]) -> None:
-        found = read_header(self.path)
-        changed = [name for name in header if found.get(name) != header[name]]
-        if changed:
-            values = ", ".join(f"{name} {found.get(name)!r} there, {header[name]!r} here" for name in changed)
-            remedy = "give another file, or --fresh to start over"
-            raise RunFileError(f"{str(self.path)!r} is the file of another run ({values}); {remedy}")
-        whole = self.path.read_bytes()  # a killed run may have been writing: what is behind the last line end is half
-        os.truncate(self.path, whole.rfind(b"\n") + 1)
-        for outcome in outcomes_in(self.path):
-            self.done.add(key_of(outcome.id, outcome.method))
-
-    def has(self, row_id: str, method: str) -> bool:
-        """True if the outcome is there already."""
-        return key_of(row_id, method) in self.done
 
     def add(self, outcome: Outcome) -> None:
         """Write one outcome; it survives whatever ends the process after that."""
@@ -86,12 +80,6 @@ class RunFile:
         self._handle.close()
 
 
-def key_of(row_id: str, method: str) -> int:
-    """A short key of an outcome, equal in every process."""
-    digest = hashlib.blake2b(f"{method}\x00{row_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big")
-
-
 def read_header(path: Path) -> dict[str, Any]:
     """The header of a run's file.
 
@@ -100,11 +88,10 @@ def read_header(path: Path) -> dict[str, Any]:
     """
     remedy = "give a file that `eval --run` wrote"
     try:
-        with path.open(encoding="utf-8") as lines:
-            header = json.loads(lines.readline())
+        header = _first_line(path)
     except (OSError, ValueError) as error:
         raise RunFileError(f"cannot read the run {str(path)!r}: {error}; {remedy}") from None
-    if not isinstance(header, dict) or header.get("schema") != SCHEMA:
+    if header.get("schema") != SCHEMA:
         raise RunFileError(f"{str(path)!r} is not the file of a run (schema {SCHEMA}); {remedy}")
     return header
 
@@ -115,10 +102,56 @@ def outcomes_in(path: Path) -> Iterator[Outcome]:
     Raises:
         RunFileError: a line is not an outcome.
     """
+    return _read(path, lambda row: iter([Outcome.model_validate(row)]), "an outcome", skipped=1)
+
+
+def outcomes_of(path: Path) -> tuple[dict[str, Any], Iterator[Outcome]]:
+    """Header and outcomes of a run's file, or of exported reports to which a person added `hallucinated: true` where an
+    answer is wrong. One without a mark counts as right, so that nobody has to read all of them.
+
+    Raises:
+        RunFileError: it is neither, or a line of it is not.
+    """
+    try:
+        is_traffic = isinstance(_first_line(path).get("report"), dict)
+    except (OSError, ValueError):
+        is_traffic = False
+    if not is_traffic:
+        return read_header(path), outcomes_in(path)
+    remedy = "; give the lines that `evidencerails store export` wrote, with hallucinated: true or false"
+    return {"dataset": path.name}, _read(path, _outcomes_of_report, "an exported report", remedy)
+
+
+def _first_line(path: Path) -> dict[str, Any]:
     with path.open(encoding="utf-8") as lines:
-        next(lines, None)
-        for number, line in enumerate(lines, start=2):
+        first = json.loads(lines.readline())
+    return first if isinstance(first, dict) else {}
+
+
+def _read(
+    path: Path, outcomes: Callable[[Any], Iterator[Outcome]], what: str, remedy: str = "", *, skipped: int = 0
+) -> Iterator[Outcome]:
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
             try:
-                yield read_outcome(line)
-            except ValueError as error:
-                raise RunFileError(f"{path.name}:{number}: not an outcome: {str(error).splitlines()[0]}") from None
+                yield from outcomes(json.loads(line)) if number > skipped else ()
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                problem = str(error).splitlines()[0] if skipped else repr(error)
+                raise RunFileError(f"{path.name}:{number}: not {what} ({problem}){remedy}") from None
+
+
+def _outcomes_of_report(row: dict[str, Any]) -> Iterator[Outcome]:
+    is_wrong, report = row.get("hallucinated", False), row["report"]
+    if not isinstance(is_wrong, bool):
+        raise TypeError(f"hallucinated: {is_wrong!r}")
+    parts = tuple(
+        Part(one["span"]["start"], one["span"]["end"], one["score"], one["label"] not in ("supported", "unevaluatable"))
+        for one in report["claims"]
+    )
+    for name, check in report["checks"].items():
+        if "raw_score" in check.get("details", {}):
+            raise ValueError("its scores are calibrated already")
+        if check["status"] != "skipped":
+            about = {"id": row["id"], "document": str(row.get("question") or row["id"]), "method": name}
+            kept = {"status": check["status"], "score": check["score"], "reason": check.get("reason", "")}
+            yield Outcome(**about, **kept, hallucinated=is_wrong, parts=parts)

@@ -14,12 +14,11 @@ from typing import Any, TypeAlias
 from evidencerails import __version__
 from evidencerails.errors import InputError
 from evidencerails.evaluation import baselines
-from evidencerails.evaluation.columns import columns_of
 from evidencerails.evaluation.compare import comparison, verdicts_of
 from evidencerails.evaluation.datasets import Dataset
 from evidencerails.evaluation.methods import for_evaluation, known, verdict_of
 from evidencerails.evaluation.outcomes import Outcome, Verdict, outcome_of
-from evidencerails.evaluation.results import results_of
+from evidencerails.evaluation.results import columns_of, results_of
 from evidencerails.evaluation.rows import Row
 from evidencerails.evaluation.runs import RunFile, header_of, outcomes_in, read_header
 from evidencerails.guard import Guard
@@ -46,14 +45,18 @@ async def run(
     under_way: set[asyncio.Task[None]] = set()
 
     async def one(row: Row, method: str) -> None:
-        outcome = await evaluated(guard, row, method)
+        try:
+            verdict = await verdict_of(guard, method, row)
+        except Exception as error:  # boundary to inputs and providers: one bad row must not end the run
+            verdict = Verdict("unverified", reason=f"failed: {type(error).__name__}: {error}"[:300])
+        outcome = outcome_of(row, method, verdict, baselines.features(row))
         into.add(outcome)
         on_outcome(outcome)
 
     try:
         for row in rows:
             for method in methods:
-                if into.has(row.id, method):
+                if (row.id, method) in into.done:
                     on_outcome(None)
                     continue
                 if len(under_way) >= concurrency:
@@ -66,15 +69,6 @@ async def run(
         for task in under_way:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
-
-
-async def evaluated(guard: Guard, row: Row, method: str) -> Outcome:
-    """The outcome of one method on one row."""
-    try:
-        verdict = await verdict_of(guard, method, row)
-    except Exception as error:  # boundary to inputs and providers: one bad row must not end the run
-        verdict = Verdict("unverified", None, f"failed: {type(error).__name__}: {error}"[:300], (), 0, 0, 0.0)
-    return outcome_of(row, method, verdict, baselines.features(row))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,17 +113,11 @@ def evaluate(
         on_start(total * len(methods), len(into.done))
         rows = plan.dataset.rows(sample=plan.sample, seed=plan.seed)
         asyncio.run(run(guard, methods, rows, into, concurrency=plan.concurrency, on_outcome=on_outcome))
-    return results_in(plan, methods, total)
-
-
-def results_in(plan: Plan, methods: Sequence[str], rows: int) -> dict[str, Any]:
-    """The results of a finished run, of the methods asked for."""
-    outcomes = (one for one in outcomes_in(plan.run_file) if one.method in methods)
-    columns = columns_of(outcomes)
+    columns = columns_of(one for one in outcomes_in(plan.run_file) if one.method in methods)
     problems = plan.dataset.problems
     about = {
         "dataset": plan.dataset.name,
-        "rows": rows,
+        "rows": total,
         "sample": plan.sample,
         "seed": plan.seed,
         "problems": problems.described(),

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from evidencerails.evaluation import baselines, levels
-from evidencerails.evaluation.columns import columns_of
+from evidencerails.evaluation import baselines
 from evidencerails.evaluation.compare import comparison, verdicts_of
 from evidencerails.evaluation.outcomes import (
     Outcome,
@@ -18,10 +14,9 @@ from evidencerails.evaluation.outcomes import (
     Verdict,
     character_overlap,
     outcome_of,
-    read_outcome,
     word_overlap,
 )
-from evidencerails.evaluation.results import method_metrics
+from evidencerails.evaluation.results import columns_of, method_metrics, risk_coverage_area
 from evidencerails.evaluation.rows import GoldSentence, Row
 
 ANSWER = "It opened in 1978. It is long.  It costs nothing."
@@ -33,7 +28,7 @@ def row(**fields: object) -> Row:
 
 
 def verdict(*parts: Part) -> Verdict:
-    return Verdict("hallucinated", 0.9, "", parts, 0, 0, 1.0)
+    return Verdict("hallucinated", 0.9, parts=parts)
 
 
 def test_a_sentence_has_the_worst_score_of_the_parts_in_it() -> None:
@@ -60,16 +55,13 @@ def test_spans_by_characters_and_words() -> None:
 def test_claims_touch_spans_where_the_data_set_has_them() -> None:
     assert outcome_of(row(spans=((25, 28),)), "m", verdict(*PARTS), {}).gold_parts == (False, True)
     assert outcome_of(row(), "m", verdict(*PARTS), {}).gold_parts is None
-    unverified = outcome_of(row(spans=((25, 28),)), "m", Verdict("unverified", None, "x", (), 0, 0, 1.0), {})
+    unverified = outcome_of(row(spans=((25, 28),)), "m", Verdict("unverified", reason="x"), {})
     assert unverified.characters is None
 
 
 def test_an_outcome_survives_its_line() -> None:
     found = outcome_of(row(spans=((25, 28),), grade=0.5), "m", verdict(*PARTS), {"length": 9.0})
-    assert read_outcome(found.line()) == found
-    assert "\n" not in found.line()
-    with pytest.raises(ValueError):
-        read_outcome('{"id": "1"}')
+    assert Outcome.model_validate_json(found.line()) == found and "\n" not in found.line()
 
 
 def outcomes(statuses: str, labels: str, method: str = "m") -> list[Outcome]:
@@ -111,11 +103,13 @@ def test_claim_rates_by_hand() -> None:
 
 
 def test_risk_coverage_area_by_hand() -> None:
+    def area(*rows: tuple[float, float, float]) -> float:
+        return risk_coverage_area(np.array(list(rows), dtype=[(name, float) for name in ("label", "status", "score")]))
+
     # most certain first: right, wrong, right -> risks 0, 1/2, 1/3
-    table = np.array([[1, 1, 0.95], [0, 1, 0.9], [0, 0, 0.3]])
-    assert levels.risk_coverage_area(table) == pytest.approx((0 + 1 / 2 + 1 / 3) / 3)
-    tied = np.array([[1, 1, 0.9], [0, 1, 0.9]])  # nobody can say which comes first: both orders count
-    assert levels.risk_coverage_area(tied) == pytest.approx((0.5 + 0.5) / 2)
+    assert area((1, 1, 0.95), (0, 1, 0.9), (0, 0, 0.3)) == pytest.approx((0 + 1 / 2 + 1 / 3) / 3)
+    # nobody can say which of two equal ones comes first: both orders count
+    assert area((1, 1, 0.9), (0, 1, 0.9)) == pytest.approx((0.5 + 0.5) / 2)
 
 
 def test_correlations_of_equal_scores_are_undefined() -> None:
@@ -147,17 +141,3 @@ def test_a_run_against_itself_has_no_p_value() -> None:
     found = comparison(same, same, ("a", "a"))
     assert found["p_mcnemar"] is None and found["differences"]["f1"]["value"] == 0.0
     assert found["p_delong"] is None  # one clean row
-
-
-def test_the_300_rows_are_balanced_and_no_word_list_or_length_tells_them_apart(repository: Path) -> None:
-    rows = [json.loads(line) for line in (repository / "tests/evaluation/rows.jsonl").read_text().splitlines()]
-    assert len(rows) == len({row["id"] for row in rows}) == len({row["response"] for row in rows}) == 300
-    by_document: dict[str, list[bool]] = {}
-    for one in rows:
-        by_document.setdefault(one["document"], []).append(one["hallucinated"])
-    assert len(by_document) == 30 and all(sorted(found) == [False] * 5 + [True] * 5 for found in by_document.values())
-    lengths = {
-        label: np.mean([len(r["response"].split()) for r in rows if r["hallucinated"] is label])
-        for label in (True, False)
-    }
-    assert abs(lengths[True] - lengths[False]) < 1.0

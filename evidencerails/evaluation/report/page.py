@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from markupsafe import Markup
 
@@ -30,28 +30,11 @@ FOLDER = Path(__file__).resolve().parent
 STYLE = FOLDER / "page.css"
 QUALITY = ("log_loss", "brier", "ece", "auroc")
 """Metrics of a calibration that are shown."""
-
-
 SHOWN_PER_METHOD = 10
 MOST_EVIDENCE_CHARS = 1500
 
 
-class Item(NamedTuple):
-    """One row judged wrongly."""
-
-    method: str
-    id: str
-    status: str
-    label: str
-    score: float | None
-    reason: str
-    prompt: str
-    pieces: list[tuple[str, str]]
-    """Parts of the response and what they are: `flagged`, `read`, or nothing."""
-    evidence: list[str]
-
-
-def page(results: Mapping[str, Any], worst: Sequence[Item] = ()) -> str:
+def page(results: Mapping[str, Any], worst: Sequence[Mapping[str, Any]] = ()) -> str:
     """The page of an evaluation, with the rows judged wrongly with most certainty."""
     return standalone_page(
         FOLDER / "page.html.j2",
@@ -88,41 +71,27 @@ def _plots(results: Mapping[str, Any]) -> list[tuple[str, Markup]]:
     return plots
 
 
-def worst_items(details: Mapping[str, Any], outcomes: Iterable[Outcome], rows: Iterable[Row]) -> list[Item]:
+def worst_items(details: Mapping[str, Any], outcomes: Iterable[Outcome], rows: Iterable[Row]) -> list[dict[str, Any]]:
     """The worst rows of each method, worst first; one pass over the outcomes and one over the rows."""
-    wanted = {
-        (method, one["id"]): place
-        for method, found in details.items()
-        for place, one in enumerate(found["worst"][:SHOWN_PER_METHOD])
-    }
+    wanted = [(method, one["id"]) for method, found in details.items() for one in found["worst"][:SHOWN_PER_METHOD]]
     judged = {(one.method, one.id): one for one in outcomes if (one.method, one.id) in wanted}
-    ids = {row_id for _, row_id in wanted}
-    texts = {row.id: row for row in rows if row.id in ids}
-    keys = [key for key in wanted if key in judged and key[1] in texts]
-    return [
-        _item(judged[key], texts[key[1]])
-        for key in sorted(keys, key=lambda key: (list(details).index(key[0]), wanted[key]))
-    ]
+    texts = {row.id: row for row in rows if row.id in {row_id for _, row_id in wanted}}
+    return [_item(judged[key], texts[key[1]]) for key in wanted if key in judged and key[1] in texts]
 
 
-def _item(outcome: Outcome, row: Row) -> Item:
-    left = MOST_EVIDENCE_CHARS
-    shown = []
+def _item(outcome: Outcome, row: Row) -> dict[str, Any]:
+    left, shown = MOST_EVIDENCE_CHARS, []
     for passage in row.evidence:
         if left > 0:
             shown.append(passage if len(passage) <= left else passage[:left] + " …")
             left -= len(passage)
-    return Item(
-        method=outcome.method,
-        id=row.id,
-        status=outcome.status,
-        label="hallucinated" if row.hallucinated else "clean",
-        score=outcome.score,
-        reason=outcome.reason,
-        prompt=row.prompt[:MOST_EVIDENCE_CHARS],
-        pieces=pieces_of(row.response, outcome),
-        evidence=shown,
-    )
+    return {
+        **{name: getattr(outcome, name) for name in ("method", "id", "status", "score", "reason")},
+        "label": "hallucinated" if row.hallucinated else "clean",
+        "prompt": row.prompt[:MOST_EVIDENCE_CHARS],
+        "pieces": pieces_of(row.response, outcome),
+        "evidence": shown,
+    }
 
 
 def pieces_of(response: str, outcome: Outcome) -> list[tuple[str, str]]:
