@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from evidencerails.report import Report
 
 EXIT_FOUND = 1
+_ROWS = "JSON lines: response or prompt, evidence, optionally hallucinated."
+_CONFIGS = "Settings or config folders, oldest first. Default: those of the change log."
+_MAX_SCORE = "Bad above it. Default: halfway between the first and the last."
+_MIN_RISE = "Rise from first to last below which nothing is looked for."
 
 
 class State(NamedTuple):
@@ -42,20 +46,12 @@ class State(NamedTuple):
 
 
 def bisect(
-    rows: Path = typer.Argument(
-        ..., metavar="ROWS", help="JSON lines: response or prompt, evidence, optionally hallucinated."
-    ),
-    configs: list[Path] = typer.Argument(
-        None, metavar="[CONFIG]...", help="Settings or config folders, oldest first. Default: those of the change log."
-    ),
-    since: str = typer.Option("4w", "--since", metavar="TIME", help="How far back the change log is read."),
-    max_score: float | None = typer.Option(
-        None, "--max-score", min=0.0, max=1.0, help="Bad above it. Default: halfway between the first and the last."
-    ),
-    min_rise: float = typer.Option(
-        0.05, "--min-rise", min=0.0, max=1.0, help="Rise from first to last below which nothing is looked for."
-    ),
-    concurrency: int = typer.Option(8, "--concurrency", min=1, help="Rows with a response under way at once."),
+    rows: Path = typer.Argument(..., metavar="ROWS", help=_ROWS),
+    configs: list[Path] = typer.Argument(None, metavar="[CONFIG]...", help=_CONFIGS),
+    since: str = typer.Option("4w", metavar="TIME", help="How far back the change log is read."),
+    max_score: float | None = typer.Option(None, min=0.0, max=1.0, help=_MAX_SCORE),
+    min_rise: float = typer.Option(0.05, min=0.0, max=1.0, help=_MIN_RISE),
+    concurrency: int = typer.Option(8, min=1, help="Rows with a response under way at once."),
     as_json: bool = JSON,
     config: Path | None = CONFIG,
     store: str | None = STORE,
@@ -89,7 +85,7 @@ def bisect(
     except InputError as error:
         say(str(error))
         return EXIT_UNVERIFIED if "could not be verified" in str(error) else 2
-    _report(found, states, as_json)
+    _print(found, states, as_json)
     return 0 if found.first_bad is None else EXIT_FOUND
 
 
@@ -100,9 +96,9 @@ def _cases(file: Path) -> list[Case]:
 
     cases = []
     for row in rows_of(str(file), format_of(str(file))):
-        if row.problem:
-            raise CliError(f"{file}, row {row.number}: {row.problem}")
         try:
+            if row.problem:
+                raise InputError(row.problem)
             cases.append(case_of(dict(row.fields)))
         except InputError as error:
             raise CliError(f"{file}, row {row.number}: {error}") from None
@@ -118,8 +114,8 @@ def _states(config: Path | None, store: str | None, span_s: float) -> list[State
     with opened(settings_for(config, store)) as kept:
         known = [change for change in changes(kept) if change.state]
         begin = kept.clock.now() - span_s
-    before, inside = [c for c in known if c.at < begin], [c for c in known if c.at >= begin]
-    chosen = [*before[-1:], *inside]
+    inside = [change for change in known if change.at >= begin]
+    chosen = [*[change for change in known if change.at < begin][-1:], *inside]
     if len(chosen) < 2:
         raise CliError(
             f"the change log names {len(chosen)} configurations; give them as arguments, or write them down with "
@@ -181,10 +177,10 @@ class _App:
         return await guard.check_exchange(question.model_copy(update={"response": answer}), mitigate=False)
 
 
-def _report(found: Found, states: Sequence[State], as_json: bool) -> None:
+def _print(found: Found, states: Sequence[State], as_json: bool) -> None:
     bad = None if found.first_bad is None else states[found.first_bad]
     if as_json:
-        data: dict[str, Any] = {
+        data = {
             "first_bad": None if bad is None else {"config": str(bad.path), "change": bad.change or None},
             "max_score": found.max_score,
             "scores": {str(states[place].path): one._asdict() for place, one in sorted(found.scores.items())},

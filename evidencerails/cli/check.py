@@ -1,15 +1,18 @@
-"""`evidencerails check`: one answer, checked against its evidence."""
+"""`evidencerails check`: one answer, checked against its evidence.
+
+Settings are what an option says, else the file, else the environment, else the defaults.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from evidencerails.cli.check_input import exchange_of
-from evidencerails.cli.check_settings import settings_of
 from evidencerails.cli.common import (
     CONFIG,
     EXIT_BY_STATUS,
@@ -20,6 +23,7 @@ from evidencerails.cli.common import (
     write_text,
 )
 from evidencerails.cli.terminal import console, say
+from evidencerails.settings.environment import CHECK_VARIABLES, JUDGE_MODEL, variable
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
@@ -27,78 +31,49 @@ if TYPE_CHECKING:
     from evidencerails.report import Report
 
 ANY_SIZE = 2**62
-RESPONSE = typer.Option(None, "--response", "-r", help="The answer to check.")
-RESPONSE_FILE = typer.Option(
-    None, "--response-file", "-f", metavar="FILE", help="Read the answer from a file; - is standard input."
+ENVIRONMENT = "From the environment, where --config does not set it: " + "; ".join(
+    f"{name} ({key})" for name, key in CHECK_VARIABLES.items()
 )
-CHAT = typer.Option(
-    None,
-    "--chat",
-    metavar="FILE",
-    help="A chat log as OpenAI's API has it, a JSON list of messages or an object with one: the last assistant "
-    "message, tool calls included, is the answer, the messages before it the question; system and tool messages are "
-    "evidence. Or the JSON of a response of NeMo with its log (`llm_calls`, `internal_events`).",
+DECIDERS = {("nli",): "offline", ("judge",): "llm", ("judge", "nli"): "auto"}
+"""Methods that decide on claims -> `claims.classifier`."""
+_CHAT = (
+    "A chat log as OpenAI's API has it, a JSON list of messages or an object with one: the last assistant message, "
+    "tool calls included, is the answer, the messages before it the question; system and tool messages are evidence. "
+    "Or the JSON of a response of NeMo with its log (`llm_calls`, `internal_events`)."
 )
-EVIDENCE = typer.Option([], "--evidence", "-e", metavar="FILE", help="A file the answer must agree with. Repeatable.")
-EVIDENCE_TEXT = typer.Option(
-    [], "--evidence-text", "-t", metavar="TEXT", help="Text the answer must agree with. Repeatable."
+_METHODS = (
+    "Checks (citations, claims, consistency, grounding, knowledge, logic, structure, tools) and measures, separated by "
+    "commas. nli, judge: who decides on the claims; any other measure puts a number beside the verdict. Repeatable. "
+    "Default: what the settings say; without settings, what is given allows."
 )
-PROMPT = typer.Option(None, "--prompt", "-p", help="The question that was answered.")
-SAMPLE = typer.Option(
-    [], "--sample", "-s", metavar="TEXT", help="Another answer of the same model to the same question. Repeatable."
-)
-SAMPLES_FILE = typer.Option(
-    None, "--samples-file", metavar="FILE", help="A JSON list of samples, or one sample a line."
-)
-SCHEMA = typer.Option(
-    None, "--schema", metavar="FILE", help="The JSON Schema that the answer must fit (check structure)."
-)
-TOOL_CALLS = typer.Option(
-    None, "--tool-calls", metavar="FILE", help="A JSON list of calls to check; the answer may be left out then."
-)
-TOOLS = typer.Option(None, "--tools", metavar="FILE", help="A JSON list of the tools with their names and parameters.")
-METHODS = typer.Option(
-    [],
-    "--method",
-    "-m",
-    "--check",
-    metavar="NAMES",
-    help="Checks (citations, claims, consistency, grounding, knowledge, logic, structure, tools) and measures, "
-    "separated by commas. nli, judge: who decides on the claims; any other measure puts a number beside the verdict. "
-    "Repeatable. Default: what the settings say; without settings, what is given allows.",
-)
-CASCADE = typer.Option(
-    False, "--cascade", help="A judge decides on the claims that NLI leaves unsure; the same as --method nli,judge."
-)
-MODEL = typer.Option(None, "--model", metavar="NAME", help="The model that judges.")
-JSON = typer.Option(False, "--json", help="Print the report as JSON.")
-HTML = typer.Option(
-    None, "--html", metavar="FILE", help="Write the report as one HTML page, too: no scripts, nothing loaded."
-)
-DEBUG_CLAIMS = typer.Option(
-    False, "--debug-claims", help="First show what was extracted as a claim, and what was not and why."
-)
+_EVIDENCE, _TEXT = "A file the answer must agree with. Repeatable.", "Text the answer must agree with. Repeatable."
+_TOOL_CALLS = "A JSON list of calls to check; the answer may be left out then."
+_CASCADE = "A judge decides on the claims that NLI leaves unsure; the same as --method nli,judge."
+_DEBUG = "First show what was extracted as a claim, and what was not and why."
+_FILE = "Read the answer from a file; - is standard input."
+_SAMPLE = "Another answer of the same model to the same question. Repeatable."
+_HTML = "Write the report as one HTML page, too: no scripts, nothing loaded."
 
 
 def check(
-    response: str | None = RESPONSE,
-    response_file: str | None = RESPONSE_FILE,
-    chat: Path | None = CHAT,
-    evidence: list[Path] = EVIDENCE,
-    evidence_text: list[str] = EVIDENCE_TEXT,
-    prompt: str | None = PROMPT,
-    sample: list[str] = SAMPLE,
-    samples_file: Path | None = SAMPLES_FILE,
-    schema: Path | None = SCHEMA,
-    tool_calls: Path | None = TOOL_CALLS,
-    tools: Path | None = TOOLS,
+    response: str | None = typer.Option(None, "--response", "-r", help="The answer to check."),
+    response_file: str | None = typer.Option(None, "--response-file", "-f", metavar="FILE", help=_FILE),
+    chat: Path | None = typer.Option(None, metavar="FILE", help=_CHAT),
+    evidence: list[Path] = typer.Option([], "--evidence", "-e", metavar="FILE", help=_EVIDENCE),
+    evidence_text: list[str] = typer.Option([], "--evidence-text", "-t", metavar="TEXT", help=_TEXT),
+    prompt: str | None = typer.Option(None, "--prompt", "-p", help="The question that was answered."),
+    sample: list[str] = typer.Option([], "--sample", "-s", metavar="TEXT", help=_SAMPLE),
+    samples_file: Path | None = typer.Option(None, metavar="FILE", help="A JSON list of samples, or one a line."),
+    schema: Path | None = typer.Option(None, metavar="FILE", help="The JSON Schema that the answer must fit."),
+    tool_calls: Path | None = typer.Option(None, metavar="FILE", help=_TOOL_CALLS),
+    tools: Path | None = typer.Option(None, metavar="FILE", help="A JSON list of the tools: names and parameters."),
     config: Path | None = CONFIG,
-    methods: list[str] = METHODS,
-    cascade: bool = CASCADE,
-    model: str | None = MODEL,
-    as_json: bool = JSON,
-    html: Path | None = HTML,
-    debug_claims: bool = DEBUG_CLAIMS,
+    methods: list[str] = typer.Option([], "--method", "-m", "--check", metavar="NAMES", help=_METHODS),
+    cascade: bool = typer.Option(False, "--cascade", help=_CASCADE),
+    model: str | None = typer.Option(None, metavar="NAME", help="The model that judges."),
+    as_json: bool = typer.Option(False, "--json", help="Print the report as JSON."),
+    html: Path | None = typer.Option(None, metavar="FILE", help=_HTML),
+    debug_claims: bool = typer.Option(False, "--debug-claims", help=_DEBUG),
 ) -> int:
     """Check one answer: which of its claims do its sources support?
 
@@ -107,55 +82,38 @@ def check(
     Exit code: 0 grounded, 1 hallucinated, 3 could not be verified, 2 wrong usage. The report goes to standard output,
     the reason to standard error.
     """
+    import asyncio
+
+    from evidencerails.adapters.nemo_watch import quiet
     from evidencerails.config import CHECKS
+    from evidencerails.guard import Guard
 
     exchange = exchange_of(response, response_file, chat=chat, evidence_files=evidence, evidence_texts=evidence_text,
                            prompt=prompt, samples=sample, samples_file=samples_file, schema=schema,
                            tool_calls=tool_calls, tools=tools)  # fmt: skip
     refuse_unwritable(html)
-    settings = settings_of(config, methods, exchange, cascade=cascade, model=model)
+    settings = _settings_of(config, methods, exchange, cascade=cascade, model=model)
     if debug_claims and "claims" not in settings.checks:
-        raise CliError(
-            "--debug-claims shows what the check 'claims' does, which is not among the checks: --method claims"
-        )
-    report = _checked(settings, folder_of(config), exchange)
+        raise CliError("--debug-claims shows what the check 'claims' does, which is not among them: --method claims")
+    with quiet():  # what fails inside a check is the reason of the report
+        report = asyncio.run(Guard(settings, folder=folder_of(config)).check_exchange(exchange))
     by_method = cascade or bool(settings.scoring.measures) or not {*CHECKS}.issuperset(names_in(methods))
     _show(report, exchange, settings, as_json=as_json, html=html, debug_claims=debug_claims, by_method=by_method)
     return EXIT_BY_STATUS[report.status]
 
 
-def _checked(settings: GuardConfig, folder: Path | None, exchange: Exchange) -> Report:
-    import asyncio
-
-    from evidencerails.adapters.nemo_watch import quiet
-    from evidencerails.guard import Guard
-
-    guard = Guard(settings, folder=folder)
-    with quiet():  # what fails inside a check is the reason of the report
-        return asyncio.run(guard.check_exchange(exchange))
-
-
-def _show(
-    report: Report,
-    exchange: Exchange,
-    settings: GuardConfig,
-    *,
-    as_json: bool,
-    html: Path | None,
-    debug_claims: bool,
-    by_method: bool,
-) -> None:
+def _show(report: Report, exchange: Exchange, settings: GuardConfig, **how: Any) -> None:
     """The report to standard output and the page, the reason to standard error."""
     from evidencerails.cli.render import extraction_of, print_extraction, print_methods, print_report
     from evidencerails.report_page import page
     from evidencerails.tool_calls import with_arguments
 
     answer, redaction = with_arguments(exchange).response, settings.redaction
-    extraction = extraction_of(report, answer, redaction) if debug_claims else None
-    if html is not None:
+    extraction = extraction_of(report, answer, redaction) if how["debug_claims"] else None
+    if (html := how["html"]) is not None:
         hides = "evidence" in settings.expose.model_fields_set and not settings.expose.evidence
         write_text(html, page(report, answer, redaction=redaction, expose_evidence=not hides, extraction=extraction))
-    if as_json:
+    if how["as_json"]:
         data = report.plain(max_bytes=ANY_SIZE, redaction=redaction)
         print(json.dumps(data, indent=2))  # ASCII only: nothing in it can reach the terminal as a control sequence
     else:
@@ -163,7 +121,85 @@ def _show(
         if extraction is not None:
             print_extraction(extraction, out)
         print_report(report, answer, redaction=redaction, to=out)
-        if by_method:
+        if how["by_method"]:
             print_methods(report, out)
     if report.status != "grounded":
         say(f"{report.status}: {report.reason}" if redaction == "off" else report.status)
+
+
+def _settings_of(
+    config: Path | None, methods: Sequence[str], exchange: Exchange, *, cascade: bool, model: str | None
+) -> GuardConfig:
+    """The settings of one check. Without a file, checks and evidence, what else is given decides which checks run.
+
+    Raises:
+        CliError: a judge is asked for, and no model is named.
+        SettingsError: a method does not exist, or a setting is not valid.
+    """
+    from evidencerails.config import CHECKS
+    from evidencerails.evaluation.methods import known
+    from evidencerails.measures.registry import JUDGES
+
+    if methods and not names_in(methods):
+        raise CliError("--method names no method; give checks or measures, as in --method claims,ngram")
+    names = (*known(names_in(methods)), *(("nli", "judge") if cascade else ()))
+    settings = _with_model(_loaded(config), model, asks_judge=not {*names}.isdisjoint(JUDGES))
+    checks = [name for name in names if name in CHECKS]
+    if not names and config is None and not exchange.evidence:
+        given = {"consistency": exchange.samples, "structure": exchange.response_schema, "tools": exchange.tool_calls}
+        checks = [name for name, one in given.items() if one not in (None, ())]
+    checks, claims = checks or [*settings.checks], settings.claims
+    if deciders := tuple(sorted({*names} & {"nli", "judge"})):
+        checks.append("claims")
+        claims = claims.model_copy(update={"classifier": DECIDERS[deciders]})
+    beside = [name for name in names if name not in (*CHECKS, *deciders)] or settings.scoring.measures
+    scoring = settings.scoring.model_copy(update={"measures": tuple(dict.fromkeys(beside))})
+    return settings.model_copy(update={"checks": tuple(dict.fromkeys(checks)), "claims": claims, "scoring": scoring})
+
+
+def _loaded(config: Path | None) -> GuardConfig:
+    """The settings of the file, with numbers of the environment where it has none."""
+    from evidencerails.config import GuardConfig
+    from evidencerails.errors import SettingsError
+    from evidencerails.settings.reading import read_settings
+
+    GuardConfig.load(config)  # what is wrong with the file is said in its own words
+    settings = read_settings(config) if config else {}
+    used = [name for name, key in CHECK_VARIABLES.items() if name != JUDGE_MODEL and _filled(settings, name, key)]
+    try:
+        found = GuardConfig.load(settings)
+    except SettingsError as error:
+        raise SettingsError(f"{error}; from the environment: {', '.join(used)}") from None
+    if used:
+        say(f"settings from the environment: {', '.join(used)}")
+    return found
+
+
+def _filled(settings: dict[str, Any], name: str, key: str) -> bool:
+    """Put a variable's value into the settings, unless they have one; True if it is used."""
+    value, place = variable(name), settings
+    *sections, last = key.split(".")
+    for section in sections:
+        place[section] = place = dict(place.get(section) or {})
+    if not value or last in place:
+        return False
+    place[last] = value
+    return True
+
+
+def _with_model(settings: GuardConfig, model: str | None, *, asks_judge: bool) -> GuardConfig:
+    """The settings with the judge's model; the environment's only where a judge is asked for, since a judge is sent the
+    answer and its evidence."""
+    from evidencerails.config import LlmEndpoint
+
+    llm = settings.llm
+    judge = llm.judge or LlmEndpoint(**{name: getattr(llm, name) for name in LlmEndpoint.model_fields})
+    if model is None and asks_judge and not judge.model:
+        model = variable(JUDGE_MODEL)
+        if not model:
+            wanted = f"give --model NAME, the environment variable {JUDGE_MODEL}, or llm.judge in the settings"
+            raise CliError(f"a judge needs a model: {wanted}")
+    if model is None:
+        return settings
+    named = llm.model_copy(update={"judge": judge.model_copy(update={"model": model})})
+    return settings.model_copy(update={"llm": named})

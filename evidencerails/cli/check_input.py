@@ -39,41 +39,38 @@ def exchange_of(
     """
     from evidencerails.exchange import Exchange
 
-    log = _chat_in(chat) if chat is not None else None
+    log = _chat_in(chat) if chat is not None else Chat()
     given = sum(one is not None for one in (response, response_file, chat))
     if given != 1 and not (given == 0 and tool_calls):
         raise CliError(GIVE_ONCE)
-    answer = log.answer if log else _typed(response) if response is not None else ""
-    if response_file is not None:
-        is_stdin = response_file == "-"
-        answer = _decoded(sys.stdin.buffer.read(), "standard input") if is_stdin else text_of(Path(response_file))
-    texts = [(passage.text, passage.source) for passage in (log.evidence if log else ())]
+    answer = text_in(response_file) if response_file is not None else log.answer or _typed(response or "")
+    texts = [(passage.text, passage.source) for passage in log.evidence]
     texts += [(text_of(file), str(file)) for file in evidence_files]
     texts += [(_typed(text), None) for text in evidence_texts]
     form = {
         "response_schema": _json_in(schema, dict, "a JSON Schema, which is an object"),
-        "tool_calls": _json_in(tool_calls, list, "a JSON list of calls") or (log.tool_calls if log else None),
-        "tools": _json_in(tools, list, "a JSON list of tools") or (log.tools if log else None),
+        "tool_calls": _json_in(tool_calls, list, "a JSON list of calls") or log.tool_calls,
+        "tools": _json_in(tools, list, "a JSON list of tools") or log.tools,
     }
     return Exchange.of(
         answer,
         evidence=[{"text": text, "source": source} for text, source in texts if text.strip()],
-        prompt=_typed(prompt) if prompt is not None else log.before if log else None,
+        prompt=_typed(prompt) if prompt is not None else log.before,  # type: ignore[arg-type]
         samples=(*map(_typed, samples), *(_samples_in(samples_file) if samples_file else ())),
-        **{name: value for name, value in form.items() if value is not None},
+        **{name: value for name, value in form.items() if value not in (None, ())},
     )
 
 
 class Chat(NamedTuple):
     """A chat log up to its last answer."""
 
-    answer: str
-    before: list[Any]
+    answer: str = ""
+    before: Sequence[Any] | None = None
     """The messages that the answer was written to."""
-    evidence: tuple[Passage, ...]
-    tool_calls: tuple[ToolCall, ...]
+    evidence: tuple[Passage, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
     """Those of the answer's message."""
-    tools: list[Any] | None
+    tools: list[Any] | None = None
     """What the model was offered, where the log is a request with its `tools`."""
 
 
@@ -86,11 +83,12 @@ def _chat_in(file: Path) -> Chat:
     log = _json_in(file, (list, dict), MESSAGES)
     if is_nemo(log):
         turn = logged_turn(log)
-        return Chat(turn.answer, list(turn.before), turn.evidence, turn.tool_calls, None)
-    messages = log.get("messages") if isinstance(log, dict) else log
-    if not isinstance(messages, list) or not all(_has_role(message) for message in messages):
+        return Chat(turn.answer, list(turn.before), turn.evidence, turn.tool_calls)
+    messages, tools = (log.get("messages"), log.get("tools")) if isinstance(log, dict) else (log, None)
+    if not isinstance(messages, list) or not all(
+        isinstance(m, dict) and isinstance(m.get("role"), str) for m in messages
+    ):
         raise CliError(f"{str(file)!r} is no chat log; expected {MESSAGES}")
-    tools = log.get("tools") if isinstance(log, dict) else None
     for place in reversed(range(len(messages))):
         message, before = messages[place], messages[:place]
         answer = content_text(message.get("content"))
@@ -98,10 +96,6 @@ def _chat_in(file: Path) -> Chat:
         if message["role"] == "assistant" and (answer.strip() or calls):
             return Chat(answer, before, evidence_in(before), calls, tools)
     raise CliError(f"{str(file)!r} has no assistant message with a text or tool calls; expected {MESSAGES}")
-
-
-def _has_role(message: Any) -> bool:
-    return isinstance(message, dict) and isinstance(message.get("role"), str)
 
 
 def _typed(argument: str) -> str:
@@ -134,6 +128,11 @@ def _json_in(file: Path | None, kind: type | tuple[type, ...], wanted: str) -> A
     if not isinstance(value, kind):
         raise CliError(f"{str(file)!r} holds a {type(value).__name__}; expected {wanted}")
     return value
+
+
+def text_in(name: str) -> str:
+    """The text of a file; of standard input for `-`."""
+    return _decoded(sys.stdin.buffer.read(), "standard input") if name == "-" else text_of(Path(name))
 
 
 def text_of(file: Path) -> str:

@@ -6,13 +6,12 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
-from evidencerails.cli.common import CliError
+from evidencerails.cli.common import CliError, plain_table
 from evidencerails.cli.terminal import console, say
 from evidencerails.text.visible import visible
 
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
     from evidencerails.cli.doctor_probe import Row
     from evidencerails.cli.doctor_problems import Problem
     from evidencerails.config import GuardConfig
-
-EXIT_FIRES = 0
-EXIT_DOES_NOT_FIRE = 1
 
 
 def doctor(
@@ -53,11 +49,12 @@ def doctor(
     with quiet(level=logging.NOTSET if verbose else logging.CRITICAL):
         rows, problems = examine(folder, live=live, flags_in_app=flags_in_app)
     if as_json:
-        print(json.dumps(_plain(rows, problems), indent=2))
+        effects = [{"planted": row.planted.effect, "clean": row.clean.effect, "fires": row.fires} for row in rows]
+        rails = [{**row._asdict(), **effect} for row, effect in zip(rows, effects, strict=True)]
+        print(json.dumps({"rails": rails, "problems": [one._asdict() for one in problems]}, indent=2))
     else:
         _print(rows, problems)
-    fires = all(row.fires for row in rows) and not any(problem.level == "error" for problem in problems)
-    return EXIT_FIRES if fires else EXIT_DOES_NOT_FIRE
+    return 0 if all(row.fires for row in rows) and not any(one.level == "error" for one in problems) else 1
 
 
 def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row], list[Problem]]:
@@ -66,60 +63,35 @@ def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row],
     Raises:
         CliError: NeMo cannot load the config.
     """
+    from evidencerails.adapters.nemo_install import import_path_problem
     from evidencerails.adapters.nemo_source import Source, copied
-    from evidencerails.cli.doctor_problems import Problem, langchain_limits, static_problems
-    from evidencerails.cli.installation import load_config
+    from evidencerails.cli.doctor_problems import langchain_limits, problem, static_problems
+    from evidencerails.cli.installation import load_config, make_plugin_visible, stale_files
     from evidencerails.config import GuardConfig
     from evidencerails.errors import SettingsError
 
-    problems = _installation_problems()
+    line, half, stale = make_plugin_visible(), import_path_problem(), stale_files()
+    problems = [problem("plugin_not_found", line)] if line else []
+    problems += [problem("half_a_plugin", half)] if half else []
+    problems += [problem("stale_plugin", ", ".join(stale[:3]))] if stale else []
     with copied(folder) as copy:
         source = Source.read(copy, load_config(copy))
         try:
             settings = GuardConfig.load(source.config.custom_data.get("evidencerails") or {})
         except SettingsError as error:
-            refused = Problem("error", "settings", str(error), "the app refuses to start with these settings")
-            return [], [*problems, refused]
-        problems += langchain_limits(folder)
-        problems += static_problems(source, settings, flags_in_app=flags_in_app)
+            return [], [*problems, problem("settings", error)]
+        problems += [*langchain_limits(folder), *static_problems(source, settings, flags_in_app=flags_in_app)]
         rows, found = asyncio.run(_probe(source, settings, live=live))
-    return rows, [*problems, *found, *_let_through(rows, settings)]
-
-
-def _installation_problems() -> list[Problem]:
-    from evidencerails.adapters.nemo_install import import_path_problem
-    from evidencerails.cli.doctor_problems import Problem
-    from evidencerails.cli.installation import make_plugin_visible, stale_files
-
-    problems = []
-    if line := make_plugin_visible():
-        message = "NeMo does not find `evidencerails/plugin`"
-        problems.append(Problem("error", "plugin_not_found", message, f"run: {line}"))
-    if half := import_path_problem():
-        problems.append(Problem("error", "half_a_plugin", half, "run the app from a folder of its own"))
-    if stale := stale_files():
-        message = f"the installed plugin is older than this package: {', '.join(stale[:3])}"
-        problems.append(Problem("error", "stale_plugin", message, "install again"))
-    return problems
-
-
-def _let_through(rows: Sequence[Row], settings: GuardConfig) -> list[Problem]:
-    """What a rail finds and the settings let pass: as configured, and yet worth saying."""
-    from evidencerails.cli.doctor_problems import Problem
-
-    flows = ", ".join(dict.fromkeys(row.flow for row in rows if row.fires and row.planted.effect == "passed"))
-    if not flows:
-        return []
-    if settings.activation == "shadow":
-        return [Problem("note", "shadow", f"{flows}: what is found is only recorded (activation: shadow)")]
-    message = f"{flows}: the planted hallucination was found, and your policies let it pass"
-    return [Problem("warning", "found_but_allowed", message, "see `policies:` under custom_data.evidencerails")]
+    allowed = ", ".join(dict.fromkeys(row.flow for row in rows if row.fires and row.planted.effect == "passed"))
+    if allowed:  # as configured, and yet worth saying
+        found.append(problem("shadow" if settings.activation == "shadow" else "found_but_allowed", allowed))
+    return rows, [*problems, *found]
 
 
 async def _probe(source: Source, settings: GuardConfig, *, live: bool) -> tuple[list[Row], list[Problem]]:
     from evidencerails.cli import doctor_plants as plants
     from evidencerails.cli.doctor_probe import Prober
-    from evidencerails.cli.doctor_problems import Problem, action_problems
+    from evidencerails.cli.doctor_problems import action_problems, problem
     from evidencerails.testing import ReplayServer
 
     try:
@@ -128,16 +100,14 @@ async def _probe(source: Source, settings: GuardConfig, *, live: bool) -> tuple[
                 prober = Prober(source, settings, None, (plants.LIVE_HALLUCINATION, plants.LIVE_CLEAN))
             else:
                 plants.stand_in_for_models(source.config, server.base_url)
-                stand_in = plants.StandIn(server)
-                prober = Prober(source, settings, stand_in, (plants.HALLUCINATION, plants.CLEAN))
-            problems = action_problems(source)
-            if source.is_colang_2:
-                return await prober.rows_of_colang_2(server.base_url), problems
-            return await prober.rows(source.config), problems
+                prober = Prober(source, settings, plants.StandIn(server), (plants.HALLUCINATION, plants.CLEAN))
+            problems = list(action_problems(source))
+            rows = prober.rows_of_colang_2(server.base_url) if source.is_colang_2 else prober.rows(source.config)
+            return await rows, problems
     except CliError:
         raise
     except Exception as error:  # boundary: NeMo, the plugin's own checks at the start, and the user's config.py
-        return [], [Problem("error", "does_not_start", f"the app does not start: {_causes(error)}")]
+        return [], [problem("does_not_start", _causes(error))]
 
 
 def _causes(error: BaseException) -> str:
@@ -150,31 +120,19 @@ def _causes(error: BaseException) -> str:
     return " <- ".join(re.sub(r"\s+", " ", part) for part in parts)
 
 
-def _plain(rows: Sequence[Row], problems: Sequence[Problem]) -> dict[str, Any]:
-    effects = ({"planted": row.planted.effect, "clean": row.clean.effect, "fires": row.fires} for row in rows)
-    return {
-        "rails": [{**row._asdict(), **effect} for row, effect in zip(rows, effects, strict=True)],
-        "problems": [problem._asdict() for problem in problems],
-    }
-
-
-def _print(rows: Sequence[Row], problems: Sequence[Problem]) -> None:
-    from rich.table import Table
+def _print(rows: list[Row], problems: list[Problem]) -> None:
     from rich.text import Text
 
-    out = console()
+    table = plain_table("flow", "flag", "mode", "planted", "clean", "fires")
+    for column in table.columns:
+        column.no_wrap, column.overflow = False, "fold"
+    for row in rows:
+        verdict = Text("yes", style="green") if row.fires else Text("NO", style="bold red")
+        table.add_row(*map(visible, (row.flow, row.flag, row.mode, row.planted.effect, row.clean.effect)), verdict)
     if rows:
-        table = Table(show_edge=False, pad_edge=False)
-        for name in ("flow", "flag", "mode", "planted", "clean", "fires"):
-            table.add_column(name, overflow="fold")
-        for row in rows:
-            verdict = Text("yes", style="green") if row.fires else Text("NO", style="bold red")
-            cells = (row.flow, row.flag, row.mode, row.planted.effect, row.clean.effect)
-            table.add_row(*map(visible, cells), verdict)
-        out.print(table)
+        console().print(table)
     for row in rows:
         if row.why:
             say(f"{row.flow}, {row.mode}: {row.why}")
-    for problem in problems:
-        remedy = f"; {problem.remedy}" if problem.remedy else ""
-        say(f"{problem.level} [{problem.code}] {problem.message}{remedy}")
+    for one in problems:
+        say(f"{one.level} [{one.code}] {one.message}" + (f"; {one.remedy}" if one.remedy else ""))

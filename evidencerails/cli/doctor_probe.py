@@ -25,6 +25,7 @@ from evidencerails.report import Report
 
 TURN_TIMEOUT_S = 60.0
 _EFFECTS = {"allow": "passed", "annotate": "warned", "warn": "warned", "block": "blocked", "raise": "raised"}
+_NO_FLAG = "no context message, so no flag, in passthrough: set `activation: always`"
 _COLANG_2_FILE = "evidencerails_doctor.co"
 _OWN_ENTRY = re.compile(r"^flow (main|input rails|output rails)\b", re.MULTILINE)
 _COLANG_2_MAIN = """
@@ -72,33 +73,15 @@ class Row(NamedTuple):
         return not self.why
 
 
-class Turn(NamedTuple):
-    """What a mode is asked to carry: an answer, and the context that the program sends."""
-
-    plant: Plant
-    context: dict[str, Any]
-
-    @property
-    def user(self) -> dict[str, str]:
-        """The user's message."""
-        return {"role": "user", "content": self.plant.question}
-
-    @property
-    def asked(self) -> list[dict[str, Any]]:
-        """Context and question."""
-        return [{"role": "context", "content": self.context}, self.user]
-
-    @property
-    def ready(self) -> list[dict[str, Any]]:
-        """Context, question and a ready answer."""
-        return [*self.asked, {"role": "assistant", "content": self.plant.answer}]
+Run = Callable[[Any, Plant, dict[str, Any]], Awaitable[Any]]
+"""From the app, the plant and the context that the program sends to what the user saw."""
 
 
 class Mode(NamedTuple):
-    """One way in which an app can be called; `run` gives what the user saw."""
+    """One way in which an app can be called."""
 
     name: str
-    run: Callable[[Any, Turn], Awaitable[Any]]
+    run: Run
     writes_answer: bool = True
     """True if the model writes the answer in this mode."""
 
@@ -112,117 +95,91 @@ class Prober:
     """
 
     def __init__(self, source: Source, settings: GuardConfig, stand_in: StandIn | None, plants: tuple[Plant, Plant]):
-        self.source = source
-        self.settings = settings
-        self.stand_in = stand_in
-        self.plants = plants
+        self.source, self.settings, self.stand_in, self.plants = source, settings, stand_in, plants
 
     async def rows(self, config: Any) -> list[Row]:
         """One row for each flow and mode of a Colang 1.0 config; `config` is the copy that may be changed."""
         rows = []
-        own_flows = custom_callers(self.source)
+        # Input flows of the app that set one of our flags, which a passthrough app has to do that way.
+        flags = "|".join(rail.flag for rail in RAILS.values())
+        setters = {name for name, body in self.source.flows if re.search(rf"\$({flags})\s*=\s*True", body)}
         for flow in self.source.config.rails.output.flows:
             name = flow_name(flow)
-            if name not in RAILS and flow not in own_flows:
-                continue
-            own = config.model_copy(deep=True)
-            stand_in_for_settings(own, name)
-            own.rails.output.flows = [flow]
-            own.rails.input.flows = [flow for flow in own.rails.input.flows if flow in self._flag_setters]
-            own.rails.retrieval.flows = []
-            app = started(own)
-            rows += [await self._row(app, name, mode) for mode in _modes_of(own, live=self.stand_in is None)]
-        return [*rows, *await self._tool_rows(config)]
+            if name in RAILS or flow in custom_callers(self.source):
+                own = config.model_copy(deep=True)
+                stand_in_for_settings(own, name)
+                own.rails.output.flows, own.rails.retrieval.flows = [flow], []
+                own.rails.input.flows = [flow for flow in own.rails.input.flows if flow in setters]
+                app = started(own)
+                rows += [await self._row(app, name, mode) for mode in _modes_of(own, live=self.stand_in is None)]
+        for flow in config.rails.tool_output.flows:
+            if flow_name(flow) == TOOL_FLOW:
+                own = config.model_copy(deep=True)
+                own.rails.tool_output.flows, own.rails.output.flows, own.rails.input.flows = [flow], [], []
+                app = started(own)
+                pair = [await _tool_call(app, name) for name in ("evidencerails_no_such_tool", TOOL["name"])]
+                rows.append(self._judged(TOOL_FLOW, "tool call of a message", *pair))
+        return rows
 
     async def rows_of_colang_2(self, base_url: str) -> list[Row]:
         """One row for each flow of a Colang 2.x config, in the one mode that it has."""
         rows = []
-        own_flows = custom_callers(self.source)
         for flow in called_in_output_rails(self.source):
-            if flow not in RAILS and flow not in own_flows:
-                continue
-            flags, plants = _flags_of(flow), SPECIAL_PLANTS.get(flow, self.plants)
-            _write_colang_2_probe(self.source, flow, plants, flags)
-            own = load_config(self.source.folder)
-            stand_in_for_settings(own, flow)
-            if self.stand_in is not None:
-                stand_in_for_models(own, base_url)
-            app = started(own)
-            planted, clean = [
-                await self._seen(app, _colang_2_mode(number), plant, flags)
-                for number, plant in enumerate(plants, start=1)
-            ]
-            rows.append(self._judged(flow, "Colang 2.x", planted, clean))
+            if flow in RAILS or flow in custom_callers(self.source):
+                flags, plants = _flags_of(flow), SPECIAL_PLANTS.get(flow, self.plants)
+                _write_colang_2_probe(self.source, flow, plants, flags)
+                own = load_config(self.source.folder)
+                stand_in_for_settings(own, flow)
+                if self.stand_in is not None:
+                    stand_in_for_models(own, base_url)
+                app, modes = started(own), (_colang_2_mode(1), _colang_2_mode(2))
+                pair = [await self._seen(app, mode, plant, flags) for mode, plant in zip(modes, plants, strict=True)]
+                rows.append(self._judged(flow, "Colang 2.x", *pair))
         return rows
-
-    @property
-    def _flag_setters(self) -> set[str]:
-        """Input flows of the app that set one of our flags, which a passthrough app has to do that way."""
-        flags = "|".join(rail.flag for rail in RAILS.values())
-        return {name for name, body in self.source.flows if re.search(rf"\$({flags})\s*=\s*True", body)}
 
     async def _row(self, app: Any, flow: str, mode: Mode) -> Row:
         """Plant both answers in one mode."""
         cannot_flag = self.settings.activation == "per_response" and not app.config.rails.input.flows and flow in RAILS
         if mode.name == "passthrough" and cannot_flag:
-            why = "no context message, so no flag, in passthrough: set `activation: always`"
-            seen = Seen("impossible", detail=why)
-            return Row(flow, _flag_shown(flow), mode.name, seen, seen, why)
+            seen = Seen("impossible", detail=_NO_FLAG)
+            return self._judged(flow, mode.name, seen, seen)._replace(why=_NO_FLAG)
         plants = SPECIAL_PLANTS.get(flow, self.plants)
-        planted, clean = [await self._seen(app, mode, plant, _flags_of(flow)) for plant in plants]
-        return self._judged(flow, mode.name, planted, clean)
+        pair = [await self._seen(app, mode, plant, _flags_of(flow)) for plant in plants]
+        return self._judged(flow, mode.name, *pair)
 
     def _judged(self, flow: str, mode: str, planted: Seen, clean: Seen) -> Row:
-        return Row(flow, _flag_shown(flow), mode, planted, clean, _problem_with(planted, clean, self.settings))
+        shown = f"${RAILS[flow].flag}" if flow in RAILS else "(none)" if flow == TOOL_FLOW else "(its own)"
+        return Row(flow, shown, mode, planted, clean, _problem_with(planted, clean, self.settings))
 
     async def _seen(self, app: Any, mode: Mode, plant: Plant, flags: list[str]) -> Seen:
         intent, bot, sets_flag = self._dialog_turn(flags)
         if self.stand_in is not None:
             self.stand_in.plant(plant, writes_answer=mode.writes_answer, intent=intent, bot=bot)
-        places = self.settings.evidence.places
-        variable = self.settings.evidence.variable if "variable" in places else "relevant_chunks"
+        evidence = self.settings.evidence
+        variable = evidence.variable if "variable" in evidence.places else "relevant_chunks"
         context: dict[str, Any] = {variable: plant.evidence}
         if not (sets_flag and mode.name.startswith("dialog")):
             context |= dict.fromkeys(flags, True)
         with recorded(app) as reports:
             try:
-                shown = await asyncio.wait_for(mode.run(app, Turn(plant, context)), TURN_TIMEOUT_S)
+                shown = await asyncio.wait_for(mode.run(app, plant, context), TURN_TIMEOUT_S)
             except Exception as error:  # boundary to NeMo and to the user's own actions
                 return Seen("failed", tuple(reports), f"{type(error).__name__}: {error}")
         return Seen(effect_on(plant.answer, shown), tuple(reports))
 
     def _dialog_turn(self, flags: list[str]) -> tuple[str, str, bool]:
         """User intent and bot message of the dialog flow that sets one of the flags, and whether there is one."""
-        for text in self.source.colang.values():
-            for block in re.split(r"^(?=define )", text, flags=re.MULTILINE):
-                if block.startswith("define flow") and re.search(rf"\$({'|'.join(flags)})\s*=\s*True", block):
-                    user = re.search(r"^\s+user (.+)$", block, re.MULTILINE)
-                    bot = re.search(r"^\s+bot (.+)$", block, re.MULTILINE)
-                    if user:
-                        return user.group(1).strip(), bot.group(1).strip() if bot else "provide response", True
+        for block in (b for text in self.source.colang.values() for b in re.split(r"^(?=define )", text, flags=re.M)):
+            if block.startswith("define flow") and re.search(rf"\$({'|'.join(flags)})\s*=\s*True", block):
+                user, bot = (re.search(rf"^\s+{who} (.+)$", block, re.MULTILINE) for who in ("user", "bot"))
+                if user:
+                    return user.group(1).strip(), bot.group(1).strip() if bot else "provide response", True
         return "ask something", "provide response", False
-
-    async def _tool_rows(self, config: Any) -> list[Row]:
-        """One row if the config has the rail: a call of an unknown tool, and one of a known tool."""
-        rows = []
-        for flow in config.rails.tool_output.flows:
-            if flow_name(flow) == TOOL_FLOW:
-                own = config.model_copy(deep=True)
-                own.rails.tool_output.flows, own.rails.output.flows, own.rails.input.flows = [flow], [], []
-                app = started(own)
-                planted, clean = [await _tool_call(app, name) for name in ("evidencerails_no_such_tool", TOOL["name"])]
-                why = _problem_with(planted, clean, self.settings)
-                rows.append(Row(TOOL_FLOW, "(none)", "tool call of a message", planted, clean, why))
-        return rows
 
 
 def _flags_of(flow: str) -> list[str]:
     """The flag of one of our rails; all flags for a flow of the user's, which may ask for any."""
     return [RAILS[flow].flag] if flow in RAILS else [rail.flag for rail in RAILS.values()]
-
-
-def _flag_shown(flow: str) -> str:
-    return f"${RAILS[flow].flag}" if flow in RAILS else "(its own)"
 
 
 def _problem_with(planted: Seen, clean: Seen, settings: GuardConfig) -> str:
@@ -257,34 +214,40 @@ def _modes_of(config: Any, *, live: bool) -> list[Mode]:
         whole = Mode("dialog, single call" if config.rails.dialog.single_call.enabled else "dialog", _whole_turn)
     else:
         whole = Mode("general", _whole_turn)
-    streams = [Mode("stream_async", _stream)] if config.rails.output.streaming.enabled else []
-    return [whole, *streams, *ready]
+    return [whole, *([Mode("stream_async", _stream)] if config.rails.output.streaming.enabled else []), *ready]
 
 
-async def _ready_answer(app: Any, turn: Turn) -> Any:
-    result = await app.generate_async(messages=turn.ready, options={"rails": ["output"]})
+def _messages(plant: Plant, context: dict[str, Any], *, ready: bool = False) -> list[dict[str, Any]]:
+    """Context and question, and the answer where it is ready."""
+    asked = [{"role": "context", "content": context}, {"role": "user", "content": plant.question}]
+    return [*asked, {"role": "assistant", "content": plant.answer}] if ready else asked
+
+
+async def _ready_answer(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
+    result = await app.generate_async(messages=_messages(plant, context, ready=True), options={"rails": ["output"]})
     return result.response[-1] if isinstance(result.response, list) else result.response
 
 
-async def _check_async(app: Any, turn: Turn) -> Any:
+async def _check_async(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
     from nemoguardrails.rails.llm.options import RailType
 
-    return (await app.check_async(messages=turn.ready, rail_types=[RailType.OUTPUT])).content
+    messages = _messages(plant, context, ready=True)
+    return (await app.check_async(messages=messages, rail_types=[RailType.OUTPUT])).content
 
 
-async def _whole_turn(app: Any, turn: Turn) -> Any:
-    return await app.generate_async(messages=turn.asked)
+async def _whole_turn(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
+    return await app.generate_async(messages=_messages(plant, context))
 
 
-async def _passthrough(app: Any, turn: Turn) -> Any:
+async def _passthrough(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
     # A context message dies in passthrough mode ("Unknown role: context"), so the source travels in a system message.
-    system = {"role": "system", "content": f"Answer from this.\n\nContext:\n{turn.plant.evidence}"}
-    return await app.generate_async(messages=[system, turn.user])
+    system = {"role": "system", "content": f"Answer from this.\n\nContext:\n{plant.evidence}"}
+    return await app.generate_async(messages=[system, {"role": "user", "content": plant.question}])
 
 
-async def _stream(app: Any, turn: Turn) -> Any:
+async def _stream(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
     shown = ""
-    async for chunk in app.stream_async(messages=turn.asked):
+    async for chunk in app.stream_async(messages=_messages(plant, context)):
         text = chunk if isinstance(chunk, str) else str(getattr(chunk, "text", chunk))
         if text.startswith('{"error"'):
             return {"role": "assistant", "content": shown, "blocked": json.loads(text)["error"].get("message", "")}
@@ -303,17 +266,12 @@ async def _tool_call(app: Any, name: Any) -> Seen:
             response = await asyncio.wait_for(turn, TURN_TIMEOUT_S)
         except Exception as error:  # boundary to NeMo and to the user's own actions
             return Seen("failed", tuple(reports), f"{type(error).__name__}: {error}")
-    if response.tool_calls:
-        return Seen("passed", tuple(reports))
     is_raised = any(message.get("role") == "exception" for message in response.response)
-    return Seen("raised" if is_raised else "blocked", tuple(reports))
-
-
-# In Colang 2.x an app is a program: a copy of it gets another `main`, which plants the answers.
+    return Seen("passed" if response.tool_calls else "raised" if is_raised else "blocked", tuple(reports))
 
 
 def _write_colang_2_probe(source: Source, flow: str, plants: Sequence[Plant], flags: Sequence[str]) -> None:
-    """Rewrite the copy: the app's `main` and rails step aside, and the planted answers take their place."""
+    """In Colang 2.x an app is a program: in the copy another `main` plants the answers in the place of its own."""
     for file, text in source.colang.items():
         if file.name != _COLANG_2_FILE:
             file.write_text(_OWN_ENTRY.sub(r"flow own \1 of the app", text), encoding="utf-8")
@@ -330,9 +288,8 @@ def _write_colang_2_probe(source: Source, flow: str, plants: Sequence[Plant], fl
 def _colang_2_mode(number: int) -> Mode:
     """The one way of Colang 2.x, for the planted turn of this number; a rail exception comes as an event."""
 
-    async def run(app: Any, turn: Turn) -> Any:
-        question = f"{turn.plant.question} #{number}"
-        reply = await app.generate_async(messages=[{"role": "user", "content": question}])
+    async def run(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
+        reply = await app.generate_async(messages=[{"role": "user", "content": f"{plant.question} #{number}"}])
         for event in reply.get("events") or ():
             if str(event.get("type", "")).endswith("RailException"):
                 return {"role": "exception", "content": event}

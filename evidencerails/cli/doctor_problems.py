@@ -1,22 +1,117 @@
-"""What keeps a rail of a guardrails config silent, as far as it shows without a turn of the app."""
+"""What keeps a rail of a guardrails config silent, as far as it shows without a turn of the app.
+
+A table has the words of each problem; a function a theme yields the codes with what the words name.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import yaml
 
-from evidencerails.adapters.nemo_rails import IMPORT_PATH, IMPORT_STATEMENT, RAILS, TOOL_FLOW, Rail
+from evidencerails.adapters.nemo_rails import IMPORT_PATH, IMPORT_STATEMENT, RAILS, TOOL_FLOW, Rail, tool_flows
 from evidencerails.adapters.nemo_source import Source, configured_rails, custom_callers, flows_in, variables_set
+from evidencerails.adapters.nemo_tools import TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY
 from evidencerails.adapters.nemo_watch import started
 from evidencerails.cli.init_plan import gives_evidence
 from evidencerails.cli.installation import EMBEDDINGS, can_download, missing_embeddings
 from evidencerails.config import GuardConfig
 
+Level = Literal["error", "warning", "note"]
+
+
+class Problem(NamedTuple):
+    """One thing found; an error means that a rail does not fire, or not as written."""
+
+    level: Level
+    code: str
+    message: str
+    remedy: str = ""
+
+
+_EMBEDDINGS = f"add {EMBEDDINGS} to `models:` (in the place of the other one, if there is one): it is inside the wheel"
+WORDS: dict[str, tuple[Level, str, str]] = {
+    "plugin_not_found": ("error", "NeMo does not find `evidencerails/plugin`", "run: {0}"),
+    "half_a_plugin": ("error", "{0}", "run the app from a folder of its own"),
+    "stale_plugin": ("error", "the installed plugin is older than this package: {0}", "install again"),
+    "settings": ("error", "{0}", "the app refuses to start with these settings"),
+    "does_not_start": ("error", "the app does not start: {0}", ""),
+    "shadow": ("note", "{0}: what is found is only recorded (activation: shadow)", ""),
+    "found_but_allowed": (
+        "warning", "{0}: the planted hallucination was found, and your policies let it pass",
+        "see `policies:` under custom_data.evidencerails"),
+    "langchain_limits": ("note", "{0}: {1}", ""),
+    "no_guardrails": ("error", "no output rail runs without `import guardrails`", "add it to main.co"),
+    "no_import": ("error", "the plugin is not imported", "add {0}, or run: evidencerails init"),
+    "no_rail": (
+        "error", "none of the plugin's flows is among the output rails",
+        f"add one of them ({', '.join(RAILS)}), or run: evidencerails init"),
+    "rails_twice": (
+        "warning", "{0} and {1} both have `rails:`; NeMo keeps only the last one it reads",
+        "put all rails into one file"),
+    "dropped_key": ("error", "{0}: NeMo ignores `{1}`", "{2}"),
+    "flow_overridden": (
+        "error", "{0} defines a flow {1!r} of its own, so the plugin's never runs", "rename your flow, or remove it"),
+    "library_imported": (
+        "error", "nemoguardrails.library.hallucination is imported beside the plugin: two flows of one name are an "
+        "error",
+        "remove that import"),
+    "flag_set_nowhere": (
+        "error", "no flow sets ${0}: unless your program does in a context message, {1!r} never fires",
+        "set `activation: always` under custom_data.evidencerails or the flag in a flow; --flags-in-app if your "
+        "program sets it"),
+    "flag_without_rail": (
+        "warning", "flow {0!r} sets ${1}, but {2!r} is not among the output rails: nothing reads it",
+        "add `{2}` to the output rails"),
+    "flag_misspelt": ("warning", "flow {0!r} sets ${1}, which no rail reads", "write ${2}"),
+    "flag_not_global": (
+        "error", "flow {0!r} sets ${1} without declaring it: the rail cannot see it",
+        "add `global ${1}` at the flow's beginning"),
+    "message_skips_rails": (
+        "warning", "`bot {0}` is predefined and carries a variable: predefined messages skip every output rail",
+        "put the text into $bot_message by an action, or drop the definition so that the model writes it"),
+    "colang_2_limits": (
+        "note", "Colang 2.x cannot carry `output_vars`, `check_async` and assistant messages (NeMo raises): the report "
+        "comes as the event HallucinationReport and in the log", ""),
+    "no_tool_rails": ("error", TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY),
+    "stream_first": (
+        "warning", "streaming with `stream_first: true` (NeMo's default): users read each chunk before it is checked",
+        "set `rails.output.streaming.stream_first: false`"),
+    "parallel_streaming": (
+        "warning", "parallel output rails swallow rail exceptions while streaming",
+        "set `rails.output.parallel: false`, or expect a block in place of the exception"),
+    "tool_input": (
+        "warning", "a `rails.tool_input` flow ends the turn with an empty answer (NeMo 0.24.1), so no output rail sees "
+        "one", "remove it; tool results reach the output rail as evidence"),
+    "no_sources": (
+        "error", "'check knowledge' has no source to look in: every answer is unverified",
+        "name sources and entities under custom_data.evidencerails.knowledge, or take the flow out"),
+    "no_schema": (
+        "note", "'check structure' has no schema: only answers of a turn with $response_schema are checked",
+        "give one under custom_data.evidencerails.structure"),
+    "no_evidence": (
+        "note", "nothing in the config gives {0} evidence: an answer without any is unverified",
+        "state the facts under `instructions:`, or let your program send $evidence, documents as tool messages or a "
+        "system message that states them"),
+    "no_model": (
+        "note", "the config names no main model, and {0!r} asks it for further answers",
+        "give one to LLMRails(config, llm=...), or every answer is unverified"),
+    "embeddings_download": (
+        "note", "NeMo downloads its embedding model {0!r} at the first turn; without network that turn fails",
+        _EMBEDDINGS.replace("{", "{{").replace("}", "}}")),
+    "embeddings_unreachable": (
+        "error", "the first turn downloads the embedding model {0!r}, and nothing can be downloaded from here: it ends "
+        "in an internal error, after retries that take most of a minute",
+        _EMBEDDINGS.replace("{", "{{").replace("}", "}}")),
+    "action_overridden": (
+        "error", "the action {0!r} is not the plugin's: {1}", "remove the app's own registration of that name"),
+    "own_action_replaced": ("warning", "{0} of {1} has an action {2!r}; the plugin's takes its place", "rename yours"),
+}  # fmt: skip
+"""Level, message and remedy of each code."""
 MOVED_KEYS = {
     "task_prompts": "rename it to `prompts:`",
     "rails.config.enable_rails_exceptions": "move `enable_rails_exceptions:` to the top level of config.yml",
@@ -43,58 +138,53 @@ LANGCHAIN_LIMITS = {
     ),
 }
 """What NeMo's classes for LangChain cannot carry, by what the user's program writes."""
-COLANG_2_LIMITS = (
-    "Colang 2.x cannot carry `output_vars`, `check_async` and assistant messages (NeMo raises): the report comes as "
-    "the event HallucinationReport and in the log"
-)
 _SIMILAR_FROM = 0.8
 """difflib's ratio from which another variable counts as a misspelt flag."""
 _FLOW_OF = {rail.flag: rail.flow for rail in RAILS.values()}
 
 
-class Problem(NamedTuple):
-    """One thing found; an error means that a rail does not fire, or not as written."""
-
-    level: Literal["error", "warning", "note"]
-    code: str
-    message: str
-    remedy: str = ""
+def problem(code: str, *named: object, level: Level | None = None) -> Problem:
+    """A problem of the table, its words filled in."""
+    usual, message, remedy = WORDS[code]
+    return Problem(level or usual, code, message.format(*named), remedy.format(*named))
 
 
-def static_problems(source: Source, settings: GuardConfig, *, flags_in_app: bool) -> list[Problem]:
+def static_problems(source: Source, settings: GuardConfig, *, flags_in_app: bool) -> Iterator[Problem]:
     """All that can be seen without running the config."""
     rails = configured_rails(source)
-    return [
-        *_missing_parts(source, rails),
-        *_dropped_keys(source),
-        *_replaced_rails(source),
-        *(_flags(source, rails, flags_in_app) if settings.activation == "per_response" else ()),
-        *_skipping_messages(source),
-        *_mode_limits(source),
-        *_unmet_needs(source, rails, settings),
-    ]
+    yield from _missing_parts(source, rails)
+    yield from _dropped_keys(source)
+    for file, text in source.colang.items():
+        yield from (problem("flow_overridden", file.name, name) for name, _ in flows_in(text) if name in RAILS)
+    if source.is_colang_2 and any("import nemoguardrails.library.hallucination" in t for t in source.colang.values()):
+        yield problem("library_imported")
+    if settings.activation == "per_response":
+        yield from _flags(source, rails, "note" if flags_in_app else "error")
+    if not source.is_colang_2:  # in Colang 1.0 a predefined bot message sets `$skip_output_rails` [generation.py]
+        for name, texts in _own_messages(source):
+            if any(re.search(r"\{\{|\{%|\$\w", text) for text in texts):
+                yield problem("message_skips_rails", name)
+    yield from _mode_limits(source)
+    yield from _unmet_needs(source, rails, settings)
 
 
 def langchain_limits(folder: Path) -> Iterator[Problem]:
     """Uses of NeMo's LangChain classes that cannot work, in the Python files of the config and of the folder above."""
-    files = {*folder.rglob("*.py"), *folder.absolute().parent.glob("*.py")}
-    for file in sorted(files):
+    for file in sorted({*folder.rglob("*.py"), *folder.absolute().parent.glob("*.py")}):
         text = file.read_text(encoding="utf-8", errors="replace")
-        for pattern, message in LANGCHAIN_LIMITS.items():
-            if re.search(pattern, text):
-                yield Problem("note", "langchain_limits", f"{file.name}: {message}")
+        limits = (message for pattern, message in LANGCHAIN_LIMITS.items() if re.search(pattern, text))
+        yield from (problem("langchain_limits", file.name, message) for message in limits)
 
 
 def _missing_parts(source: Source, rails: list[Rail]) -> Iterator[Problem]:
     imports = source.config.import_paths or []
     if source.is_colang_2 and not any(re.search(r"^import guardrails\b", t, re.M) for t in source.colang.values()):
-        yield Problem("error", "no_guardrails", "no output rail runs without `import guardrails`", "add it to main.co")
+        yield problem("no_guardrails")
     if IMPORT_PATH not in imports:
-        wanted = f"`{IMPORT_STATEMENT}` in main.co" if source.is_colang_2 else f"`import_paths: [{IMPORT_PATH}]`"
-        yield Problem("error", "no_import", "the plugin is not imported", f"add {wanted}, or run: evidencerails init")
+        line = f"`{IMPORT_STATEMENT}` in main.co" if source.is_colang_2 else f"`import_paths: [{IMPORT_PATH}]`"
+        yield problem("no_import", line)
     elif not rails and not custom_callers(source) and TOOL_FLOW not in source.config.rails.tool_output.flows:
-        remedy = f"add one of them ({', '.join(RAILS)}), or run: evidencerails init"
-        yield Problem("error", "no_rail", "none of the plugin's flows is among the output rails", remedy)
+        yield problem("no_rail")
 
 
 def _dropped_keys(source: Source) -> Iterator[Problem]:
@@ -107,19 +197,14 @@ def _dropped_keys(source: Source) -> Iterator[Problem]:
         if not isinstance(data, dict):
             continue
         if "rails" in data and last_rails is not None:
-            message = f"{file.name} and {last_rails.name} both have `rails:`; NeMo keeps only the last one it reads"
-            yield Problem("warning", "rails_twice", message, "put all rails into one file")
+            yield problem("rails_twice", file.name, last_rails.name)
         last_rails = file if "rails" in data else last_rails
         for key, valid in _unknown_keys(data, RailsConfig, ""):
-            yield _dropped(file, key, valid)
-
-
-def _dropped(file: Path, key: str, valid: list[str]) -> Problem:
-    near = difflib.get_close_matches(key.rpartition(".")[2], valid, n=1)
-    remedy = MOVED_KEYS.get(key) or (f"did you mean `{near[0]}`?" if near else "remove it")
-    # An unknown key at the top lands in `custom_data`, where the user's own code may read it.
-    is_certain = key in MOVED_KEYS or "." in key or bool(near)
-    return Problem("error" if is_certain else "note", "dropped_key", f"{file.name}: NeMo ignores `{key}`", remedy)
+            near = difflib.get_close_matches(key.rpartition(".")[2], valid, n=1)
+            remedy = MOVED_KEYS.get(key) or (f"did you mean `{near[0]}`?" if near else "remove it")
+            # An unknown key at the top lands in `custom_data`, where the user's own code may read it.
+            is_certain = key in MOVED_KEYS or "." in key or bool(near)
+            yield problem("dropped_key", file.name, key, remedy, level="error" if is_certain else "note")
 
 
 def _unknown_keys(data: dict[str, Any], model: Any, path: str) -> Iterator[tuple[str, list[str]]]:
@@ -141,183 +226,86 @@ def _unknown_keys(data: dict[str, Any], model: Any, path: str) -> Iterator[tuple
 
 def _model_of(annotation: Any) -> Any:
     """The pydantic model inside an annotation such as `Optional[Rails]`; None if there is none."""
-    if hasattr(annotation, "model_fields"):
-        return annotation
-    if get_origin(annotation) in (list, dict):
-        return None
+    if hasattr(annotation, "model_fields") or get_origin(annotation) in (list, dict):
+        return annotation if hasattr(annotation, "model_fields") else None
     return next((found for arg in get_args(annotation) if (found := _model_of(arg)) is not None), None)
 
 
-def _replaced_rails(source: Source) -> Iterator[Problem]:
-    """Flows of the user's that bear our names."""
-    for file, text in source.colang.items():
-        for name in (name for name, _ in flows_in(text) if name in RAILS):
-            message = f"{file.name} defines a flow {name!r} of its own, so the plugin's never runs"
-            yield Problem("error", "flow_overridden", message, "rename your flow, or remove it")
-    if source.is_colang_2 and any("import nemoguardrails.library.hallucination" in t for t in source.colang.values()):
-        message = (
-            "nemoguardrails.library.hallucination is imported beside the plugin: two flows of one name are an error"
-        )
-        yield Problem("error", "library_imported", message, "remove that import")
-
-
-def _flags(source: Source, rails: list[Rail], flags_in_app: bool) -> Iterator[Problem]:
+def _flags(source: Source, rails: list[Rail], level: Level) -> Iterator[Problem]:
     """What keeps a flag from reaching its rail."""
     set_in = {name: flow for flow, body in source.flows for name in variables_set([body])}
-    for rail in (rail for rail in rails if rail.flag not in set_in):
-        yield Problem(
-            "note" if flags_in_app else "error",
-            "flag_set_nowhere",
-            f"no flow sets ${rail.flag}: unless your program does in a context message, {rail.flow!r} never fires",
-            "set `activation: always` under custom_data.evidencerails or the flag in a flow; --flags-in-app if your "
-            "program sets it",
-        )
-    listed = {rail.flag for rail in rails}
+    listed = {rail.flag: rail.flow for rail in rails}
+    for flag, flow in listed.items():
+        if flag not in set_in:
+            yield problem("flag_set_nowhere", flag, flow, level=level)
     for name, flow in set_in.items():
         if name in _FLOW_OF and name not in listed and not custom_callers(source):
-            message = (
-                f"flow {flow!r} sets ${name}, but {_FLOW_OF[name]!r} is not among the output rails: nothing reads it"
-            )
-            yield Problem("warning", "flag_without_rail", message, f"add `{_FLOW_OF[name]}` to the output rails")
-        meant = [] if name in _FLOW_OF else difflib.get_close_matches(name, list(_FLOW_OF), 1, _SIMILAR_FROM)
-        if meant:
-            message = f"flow {flow!r} sets ${name}, which no rail reads"
-            yield Problem("warning", "flag_misspelt", message, f"write ${meant[0]}")
-    if source.is_colang_2:
-        yield from _not_global(source)
-
-
-def _not_global(source: Source) -> Iterator[Problem]:
-    """Colang 2.x: a variable of a flow is its own unless it is declared global there."""
-    for flow, body in source.flows:
+            yield problem("flag_without_rail", flow, name, _FLOW_OF[name])
+        for meant in difflib.get_close_matches(name, list(_FLOW_OF), 1, _SIMILAR_FROM) if name not in _FLOW_OF else ():
+            yield problem("flag_misspelt", flow, name, meant)
+    for flow, body in source.flows if source.is_colang_2 else ():  # a variable of a flow is its own otherwise
         for name in sorted(variables_set([body]) & _FLOW_OF.keys()):
             if not re.search(rf"^[ \t]*global[ \t]+\${name}\b", body, re.MULTILINE):
-                message = f"flow {flow!r} sets ${name} without declaring it: the rail cannot see it"
-                yield Problem("error", "flag_not_global", message, f"add `global ${name}` at the flow's beginning")
-
-
-def _skipping_messages(source: Source) -> Iterator[Problem]:
-    """Colang 1.0: a predefined bot message sets `$skip_output_rails` [generation.py], so nothing in it is checked."""
-    if source.is_colang_2:
-        return
-    for name, texts in _own_messages(source):
-        if any(re.search(r"\{\{|\{%|\$\w", text) for text in texts):
-            yield Problem(
-                "warning",
-                "message_skips_rails",
-                f"`bot {name}` is predefined and carries a variable: predefined messages skip every output rail",
-                "put the text into $bot_message by an action, or drop the definition so that the model writes it",
-            )
+                yield problem("flag_not_global", flow, name)
 
 
 def _own_messages(source: Source) -> Iterator[tuple[str, list[str]]]:
     for text in source.colang.values():
         for match in re.finditer(r"^define bot ([^\n]+)\n((?:[ \t]+[^\n]*\n?|\s*\n)*)", text, re.MULTILINE):
             yield match.group(1).strip(), re.findall(r'"((?:[^"\\]|\\.)*)"', match.group(2))
-    messages: dict[str, list[str]] = source.config.bot_messages or {}
-    own = {name for file, text in source.texts.items() if file.suffix != ".co" for name in _yaml_messages(text)}
-    yield from ((name, messages[name]) for name in sorted(own) if name in messages)
-
-
-def _yaml_messages(text: str) -> Iterable[str]:
-    data = yaml.safe_load(text)
-    messages = data.get("bot_messages") if isinstance(data, dict) else None
-    return messages if isinstance(messages, dict) else ()
+    data = [yaml.safe_load(text) for file, text in source.texts.items() if file.suffix != ".co"]
+    own = {name for one in data if isinstance(one, dict) for name in one.get("bot_messages") or ()}
+    yield from ((name, texts) for name, texts in (source.config.bot_messages or {}).items() if name in own)
 
 
 def _mode_limits(source: Source) -> Iterator[Problem]:
-    from evidencerails.adapters.nemo_rails import tool_flows
-    from evidencerails.adapters.nemo_tools import TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY
-
-    config = source.config
+    config, streaming = source.config, source.config.rails.output.streaming
     if source.is_colang_2:
-        yield Problem("note", "colang_2_limits", COLANG_2_LIMITS)
+        yield problem("colang_2_limits")
         if TOOL_FLOW in tool_flows(config):
-            yield Problem("error", "no_tool_rails", TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY)
-    streaming = config.rails.output.streaming
+            yield problem("no_tool_rails")
     if streaming.enabled and streaming.stream_first:
-        message = "streaming with `stream_first: true` (NeMo's default): users read each chunk before it is checked"
-        yield Problem("warning", "stream_first", message, "set `rails.output.streaming.stream_first: false`")
+        yield problem("stream_first")
     if streaming.enabled and config.rails.output.parallel and config.enable_rails_exceptions:
-        message = "parallel output rails swallow rail exceptions while streaming"
-        remedy = "set `rails.output.parallel: false`, or expect a block in place of the exception"
-        yield Problem("warning", "parallel_streaming", message, remedy)
+        yield problem("parallel_streaming")
     if config.rails.tool_input.flows:
-        message = (
-            "a `rails.tool_input` flow ends the turn with an empty answer (NeMo 0.24.1), so no output rail sees one"
-        )
-        yield Problem("warning", "tool_input", message, "remove it; tool results reach the output rail as evidence")
+        yield problem("tool_input")
 
 
-def _unmet_needs(source: Source, rails: Sequence[Rail], settings: GuardConfig) -> Iterator[Problem]:
-    """Sources, a schema, evidence or a model that a rail of the config will look for in vain; embeddings of the app."""
+def _unmet_needs(source: Source, rails: list[Rail], settings: GuardConfig) -> Iterator[Problem]:
+    """Sources, a schema, evidence or a model that a rail of the config will look for in vain; embeddings of the app,
+    which the probes stand in for, so that a first turn that cannot work would not show in them."""
     checks = {rail.check for rail in rails}
     if "knowledge" in checks and not settings.knowledge.entities:
-        message = "'check knowledge' has no source to look in: every answer is unverified"
-        remedy = "name sources and entities under custom_data.evidencerails.knowledge, or take the flow out"
-        yield Problem("error", "no_sources", message, remedy)
+        yield problem("no_sources")
     if "structure" in checks and not settings.structure.has_rules:
-        message = "'check structure' has no schema: only answers of a turn with $response_schema are checked"
-        yield Problem("note", "no_schema", message, "give one under custom_data.evidencerails.structure")
+        yield problem("no_schema")
     flows = ", ".join(repr(rail.flow) for rail in rails if rail.needs_evidence)
     if flows and not gives_evidence(source.config, source.texts):
-        message = f"nothing in the config gives {flows} evidence: an answer without any is unverified"
-        remedy = (
-            "state the facts under `instructions:`, or let your program send $evidence, documents as tool messages or "
-            "a system message that states them"
-        )
-        yield Problem("note", "no_evidence", message, remedy)
+        yield problem("no_evidence", flows)
     sampling = [rail.flow for rail in rails if rail.check == "consistency"]
     if sampling and not any(model.type == "main" for model in source.config.models):
-        message = f"the config names no main model, and {sampling[0]!r} asks it for further answers"
-        remedy = "give one to LLMRails(config, llm=...), or every answer is unverified"
-        yield Problem("note", "no_model", message, remedy)
-    yield from _embeddings(source)
+        yield problem("no_model", sampling[0])
+    if (model := missing_embeddings(source.config, source.colang.values())) is not None:
+        yield problem("embeddings_download" if can_download() else "embeddings_unreachable", model)
 
 
-def _embeddings(source: Source) -> Iterator[Problem]:
-    """The probes stand in for the embeddings, so that a first turn that cannot work would not show in them."""
-    model = missing_embeddings(source.config, source.colang.values())
-    if model is None:
-        return
-    remedy = f"add {EMBEDDINGS} to `models:` (in the place of the other one, if there is one): it is inside the wheel"
-    if can_download():
-        message = f"NeMo downloads its embedding model {model!r} at the first turn; without network that turn fails"
-        yield Problem("note", "embeddings_download", message, remedy)
-    else:
-        message = (
-            f"the first turn downloads the embedding model {model!r}, and nothing can be downloaded from here: it ends "
-            "in an internal error, after retries that take most of a minute"
-        )
-        yield Problem("error", "embeddings_unreachable", message, remedy)
-
-
-def action_problems(source: Source) -> list[Problem]:
-    """Actions of our names that are not ours, and the user's own that ours replaced; none where the plugin is not
-    imported, which is the problem then."""
+def action_problems(source: Source) -> Iterator[Problem]:
+    """Actions of our names that are not ours, and the user's own that ours replace, since NeMo loads those of import
+    paths last; none where the plugin is not imported, which is the problem then."""
     from evidencerails.adapters.nemo_install import is_our_action
 
     if IMPORT_PATH not in (source.config.import_paths or []):
-        return []
+        return
     names = sorted({rail.action for rail in RAILS.values()})
     dispatcher = started(source.config.model_copy(deep=True)).runtime.action_dispatcher
-    found = []
     for name, action in ((name, dispatcher.get_action(name)) for name in names):
         if not is_our_action(action):
             code = getattr(action, "__code__", None)
-            message = f"the action {name!r} is not the plugin's: {code.co_filename if code else repr(action)}"
-            found.append(
-                Problem("error", "action_overridden", message, "remove the app's own registration of that name")
-            )
-    return [*found, *_replaced_actions(source.folder, names)]
-
-
-def _replaced_actions(folder: Path, names: Sequence[str]) -> Iterator[Problem]:
-    """The user's own actions of our names: NeMo loads those of import paths last, so ours win in silence."""
-    for place, name_of_place in ((folder, "the config"), (Path.cwd(), "the current directory")):
+            yield problem("action_overridden", name, code.co_filename if code else repr(action))
+    for place, name_of_place in ((source.folder, "the config"), (Path.cwd(), "the current directory")):
         for file in [place / "actions.py", *sorted((place / "actions").glob("**/*.py"))]:
             text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
             for name in names:
                 if re.search(rf"^(?:async )?def {name}\b|name\s*=\s*[\"']{name}[\"']", text, re.MULTILINE):
-                    message = f"{file.name} of {name_of_place} has an action {name!r}; the plugin's takes its place"
-                    yield Problem("warning", "own_action_replaced", message, "rename yours")
+                    yield problem("own_action_replaced", file.name, name_of_place, name)

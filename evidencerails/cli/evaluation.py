@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -25,40 +23,37 @@ from evidencerails.cli.common import (
 from evidencerails.cli.terminal import ProgressBar, console, say
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from evidencerails.evaluation.fitting import Calibration
     from evidencerails.evaluation.session import Plan
 
+_DATASET = "A public data set, or a file: JSON lines, CSV, Parquet."
+_RUN = "Outcomes row by row; a run that was interrupted goes on with it. Default: beside --json or --html."
+_CALIBRATED = (
+    "The --run file that `evidencerails eval` wrote, or what `evidencerails store export` did, with "
+    '"hallucinated": true added where an answer is wrong.'
+)
+_FALSE_WARNINGS = "Only the threshold, by this share of right answers that may be flagged; needs no wrong ones."
+_GATE = "Also write quality_gate.max_hallucination_score: answers above are blocked."
 SHOWN = ("n", "unverified", "f1", "balanced_accuracy", "auroc", "ece", "latency_ms_p50")
 
 
 def evaluate(
-    dataset: str = typer.Option(
-        ..., "--dataset", "-d", metavar="NAME|FILE", help="A public data set, or a file: JSON lines, CSV, Parquet."
-    ),
+    dataset: str = typer.Option(..., "--dataset", "-d", metavar="NAME|FILE", help=_DATASET),
     method: list[str] = typer.Option(
         ["grounding"], "--method", "-m", metavar="NAMES", help="Checks and measures, separated by commas. Repeatable."
     ),
-    data: Path = typer.Option(Path("."), "--data", metavar="DIR", help="Folder with the publisher's files."),
+    data: Path = typer.Option(Path("."), metavar="DIR", help="Folder with the publisher's files."),
     origin: str = typer.Option("files", "--from", help="files, or hub: through the library datasets."),
     sample: int | None = typer.Option(None, "--sample", "-n", min=1, help="Rows drawn at random. Default: all."),
-    seed: int = typer.Option(0, "--seed", help="Of the sample and the intervals."),
+    seed: int = typer.Option(0, help="Of the sample and the intervals."),
     config: Path | None = CONFIG,
     json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write all metrics as JSON."),
     html: Path | None = HTML_FILE,
-    markdown: Path | None = typer.Option(None, "--markdown", metavar="FILE", help="Write the tables as Markdown."),
-    run: Path | None = typer.Option(
-        None,
-        "--run",
-        metavar="FILE",
-        help="Outcomes row by row; a run that was interrupted goes on with it. Default: beside --json or --html.",
-    ),
+    markdown: Path | None = typer.Option(None, metavar="FILE", help="Write the tables as Markdown."),
+    run: Path | None = typer.Option(None, metavar="FILE", help=_RUN),
     fresh: bool = typer.Option(False, "--fresh", help="Throw away what --run holds."),
-    compare: Path | None = typer.Option(None, "--compare", metavar="RUN", help="The --run file of an earlier run."),
-    concurrency: int = typer.Option(
-        4, "--concurrency", min=1, help="Rows evaluated at once; latency is under this load."
-    ),
+    compare: Path | None = typer.Option(None, metavar="RUN", help="The --run file of an earlier run."),
+    concurrency: int = typer.Option(4, min=1, help="Rows evaluated at once; latency is under this load."),
 ) -> int:
     """Measure methods on labelled answers, with intervals and beside trivial baselines.
 
@@ -66,18 +61,35 @@ def evaluate(
 
     Exit code: 0 done, 3 a method could verify no row at all, 2 wrong usage.
     """
-    from evidencerails.evaluation.session import comparisons
+    from evidencerails.evaluation.datasets import Dataset
+    from evidencerails.evaluation.methods import known
+    from evidencerails.evaluation.report.wording import markdown as as_markdown
+    from evidencerails.evaluation.session import Plan, comparisons
 
     refuse_unwritable(json_file, html, markdown, run)
     one_of("--from", origin, ("files", "hub"))
-    with _run_file(run, json_file or html or markdown) as run_file:
-        plan = _plan(
-            dataset, data, origin, method, run_file, sample=sample, seed=seed, concurrency=concurrency, fresh=fresh
-        )
+    names = names_in(method)
+    if not names:
+        raise CliError("--method names no method; give checks or measures, as in --method grounding,nli")
+    with tempfile.TemporaryDirectory(prefix="evidencerails-eval-") as folder:
+        beside = json_file or html or markdown
+        run_file = run or (beside.with_suffix(".rows.jsonl") if beside else Path(folder) / "rows.jsonl")
+        opened = Dataset.open(dataset, folder=data, origin=origin)  # type: ignore[arg-type]
+        plan = Plan(dataset=opened, methods=known(names), run_file=run_file, sample=sample, seed=seed,
+                    concurrency=concurrency, fresh=fresh)  # fmt: skip
         results = _evaluated(plan, config)
         if compare is not None:
             results["comparisons"] = comparisons(compare, run_file, list(results["methods"]))
-        _write(results, plan, json_file=json_file, html=html, markdown=markdown)
+        if json_file is not None:
+            write_json(json_file, results)
+        if markdown is not None:
+            write_text(markdown, as_markdown(results))
+        if html is not None:
+            from evidencerails.evaluation.report.page import page, worst_items
+            from evidencerails.evaluation.runs import outcomes_in
+
+            rows = opened.rows(sample=sample, seed=seed)
+            write_text(html, page(results, worst_items(results["details"], outcomes_in(run_file), rows)))
     _print(results)
     if results["run"]["problems"]:
         say(f"left out or changed: {results['run']['problems']} (first: {results['run']['problem_examples'][0]})")
@@ -85,28 +97,6 @@ def evaluate(
     for name in blind:
         say(f"{name} could verify no row: {', '.join(results['details'][name]['unverified'])}")
     return EXIT_UNVERIFIED if blind else 0
-
-
-@contextmanager
-def _run_file(given: Path | None, beside: Path | None) -> Iterator[Path]:
-    """The file of outcomes: the one given, one beside the results, or one that goes when the command ends."""
-    if given is not None or beside is not None:
-        yield given or beside.with_suffix(".rows.jsonl")  # type: ignore[union-attr]
-        return
-    with tempfile.TemporaryDirectory(prefix="evidencerails-eval-") as folder:
-        yield Path(folder) / "rows.jsonl"
-
-
-def _plan(dataset: str, data: Path, origin: str, method: list[str], run_file: Path, **rest: Any) -> Plan:
-    from evidencerails.evaluation.datasets import Dataset
-    from evidencerails.evaluation.methods import known
-    from evidencerails.evaluation.session import Plan
-
-    names = names_in(method)
-    if not names:
-        raise CliError("--method names no method; give checks or measures, as in --method grounding,nli")
-    opened = Dataset.open(dataset, folder=data, origin=origin)  # type: ignore[arg-type]
-    return Plan(dataset=opened, methods=known(names), run_file=run_file, **rest)
 
 
 def _require_libraries() -> None:
@@ -134,47 +124,27 @@ def _evaluated(plan: Plan, config: Path | None) -> dict[str, Any]:
 
     try:
         with quiet():
-            return evaluate(
-                plan, guard, on_start=start, on_outcome=lambda one: progress.step() if one is not None else None
-            )
+            return evaluate(plan, guard, on_start=start, on_outcome=lambda one: progress.step() if one else None)
     finally:
         progress.stop()
-
-
-def _write(
-    results: dict[str, Any], plan: Plan, *, json_file: Path | None, html: Path | None, markdown: Path | None
-) -> None:
-    if json_file is not None:
-        write_json(json_file, results)
-    if markdown is not None:
-        from evidencerails.evaluation.report.wording import markdown as as_markdown
-
-        write_text(markdown, as_markdown(results))
-    if html is not None:
-        from evidencerails.evaluation.report.page import page, worst_items
-        from evidencerails.evaluation.runs import outcomes_in
-
-        rows = plan.dataset.rows(sample=plan.sample, seed=plan.seed)
-        write_text(html, page(results, worst_items(results["details"], outcomes_in(plan.run_file), rows)))
 
 
 def _print(results: dict[str, Any]) -> None:
     from rich.text import Text
 
-    from evidencerails.evaluation.report.wording import BASELINE_NAMES, SHORT, about, compared, conservative
-    from evidencerails.evaluation.report.wording import shown as in_words
+    from evidencerails.evaluation.report.wording import SHORT, about, compared, table_rows
 
     table = plain_table("method", *(SHORT.get(name, name) for name in SHOWN))
     for column in table.columns[1:]:
         column.justify = "right"
-    for method, found in results["methods"].items():
-        table.add_row(Text(method), *(_cell(name, in_words(name, found.get(name))) for name in SHOWN))
-        if any("conservative" in metric for metric in found.values()):
-            second = (_cell(name, conservative(name, found.get(name))) for name in SHOWN)
-            table.add_row(Text("  unverified as wrong", style="dim"), *second)
-    for baseline, found in results["baselines"].items():
-        cells = (_cell(name, in_words(name, found.get(name))) for name in SHOWN)
-        table.add_row(Text(BASELINE_NAMES[baseline], style="dim"), *cells)
+    for kind, name, words in table_rows(results, SHOWN):
+        title = "  unverified as wrong" if kind == "conservative" else name
+        # A value has its interval below it; latency has none.
+        cells = (
+            one.partition(" ")[0] if column.startswith("latency") else one.replace(" ", "\n", 1)
+            for column, one in zip(SHOWN, words, strict=True)
+        )
+        table.add_row(Text(title, style="" if kind == "method" else "dim"), *map(Text, cells))
     out = console()
     out.print(Text(f"{results['run']['dataset']}: {about(results)}"))
     out.print(table)
@@ -182,51 +152,23 @@ def _print(results: dict[str, Any]) -> None:
         out.print(Text(compared(one)))
 
 
-def _cell(name: str, words: str) -> Text:
-    """A value with its interval below it; latency without one."""
-    from rich.text import Text
-
-    value, _, interval = words.partition(" ")
-    return Text(value) if not interval or name.startswith("latency") else Text(f"{value}\n{interval}")
-
-
 def calibrate(
-    run: Path = typer.Option(
-        ...,
-        "--run",
-        metavar="FILE",
-        help="The --run file that `evidencerails eval` wrote, or what `evidencerails store export` did, with "
-        '"hallucinated": true added where an answer is wrong.',
-    ),
+    run: Path = typer.Option(..., metavar="FILE", help=_CALIBRATED),
     method: list[str] = typer.Option([], "--method", "-m", metavar="NAMES", help="Methods of the run. Default: all."),
     out: Path = typer.Option(Path("calibration.yml"), "--out", "-o", metavar="FILE", help="Settings to write."),
-    calibrator: str = typer.Option(
-        "auto", "--calibrator", help="auto (cross-validated), temperature, platt, isotonic."
-    ),
-    lambda1: float = typer.Option(1.0, "--lambda1", min=0, help="Cost of the false abstention rate."),
-    lambda2: float = typer.Option(1.0, "--lambda2", min=0, help="Cost of the leak rate."),
+    calibrator: str = typer.Option("auto", help="auto (cross-validated), temperature, platt, isotonic."),
+    lambda1: float = typer.Option(1.0, min=0, help="Cost of the false abstention rate."),
+    lambda2: float = typer.Option(1.0, min=0, help="Cost of the leak rate."),
     target_precision: float | None = typer.Option(
-        None, "--target-precision", min=0, max=1, help="Threshold by this precision instead of costs."
+        None, min=0, max=1, help="Threshold by this precision, not by costs."
     ),
-    target_recall: float | None = typer.Option(
-        None, "--target-recall", min=0, max=1, help="Threshold by this recall instead of costs."
-    ),
-    max_false_warnings: float | None = typer.Option(
-        None,
-        "--max-false-warnings",
-        min=0,
-        max=1,
-        help="Only the threshold, by this share of right answers that may be flagged; needs no wrong ones.",
-    ),
-    held_out: float = typer.Option(
-        0.3, "--held-out", min=0.1, max=0.9, help="Share of the documents kept for judging."
-    ),
-    seed: int = typer.Option(0, "--seed", help="Of the split."),
-    gate: bool = typer.Option(
-        False, "--gate", help="Also write quality_gate.max_hallucination_score: answers above are blocked."
-    ),
+    target_recall: float | None = typer.Option(None, min=0, max=1, help="Threshold by this recall, not by costs."),
+    max_false_warnings: float | None = typer.Option(None, min=0, max=1, help=_FALSE_WARNINGS),
+    held_out: float = typer.Option(0.3, min=0.1, max=0.9, help="Share of the documents kept for judging."),
+    seed: int = typer.Option(0, help="Of the split."),
+    gate: bool = typer.Option(False, "--gate", help=_GATE),
     json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write what was fitted as JSON."),
-    html: Path | None = typer.Option(None, "--html", metavar="FILE", help="Reliability before and after, as a page."),
+    html: Path | None = typer.Option(None, metavar="FILE", help="Reliability before and after, as a page."),
 ) -> int:
     """Fit calibrators, an ensemble and a threshold on evaluated answers, and write the settings.
 
@@ -251,25 +193,21 @@ def calibrate(
     found = fit(run, names_in(method), wanted)
     write_text(out, as_yaml(found))
     if json_file is not None:
-        write_json(json_file, _plain_calibration(found))
+        fitted = [
+            {**one._asdict(), "settings": None if one.settings is None else one.settings.model_dump(mode="json")}
+            for one in found.fitted
+        ]
+        write_json(json_file, {"settings": found.settings, "fitted": fitted, "thresholds": found.thresholds,
+                               "rows": found.rows, "held_out_rows": found.held_out_rows})  # fmt: skip
     if html is not None:
         write_text(html, calibration_page(found))
     _print_calibration(found)
     if max_false_warnings is not None:
         say(f"{found.rows} answers, {found.hallucinated_rows} of them marked hallucinated; the others count as right")
         say(f"wrote {out}; what is in it goes under custom_data: in the app's config.yml")
-        return 0
-    say(f"wrote {out}; see what it changes with: evidencerails eval --config {out} ...")
+    else:
+        say(f"wrote {out}; see what it changes with: evidencerails eval --config {out} ...")
     return 0
-
-
-def _plain_calibration(found: Calibration) -> dict[str, Any]:
-    fitted = [
-        {**one._asdict(), "settings": one.settings.model_dump(mode="json") if one.settings is not None else None}
-        for one in found.fitted
-    ]
-    return {"settings": found.settings, "fitted": fitted, "thresholds": found.thresholds, "rows": found.rows,
-            "held_out_rows": found.held_out_rows}  # fmt: skip
 
 
 def _print_calibration(found: Calibration) -> None:

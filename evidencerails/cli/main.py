@@ -26,7 +26,7 @@ from evidencerails.cli import (
     serve,
     store,
 )
-from evidencerails.cli.check_settings import ENVIRONMENT
+from evidencerails.cli.check import ENVIRONMENT
 from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_USAGE
 from evidencerails.cli.terminal import say
 from evidencerails.errors import EvidencerailsError, MissingExtraError

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from evidencerails.operations.store import Store
 
 
+SINCE = typer.Option("7d", metavar="TIME", help="How far back: 30m, 12h, 7d, 2w.")
+_EVERY = "Show it again every so many seconds, until Ctrl-C."
 BLOCKS = " ▁▂▃▄▅▆▇█"
 PLAIN_BLOCKS = " .:-=+*#@"
 """For terminals without the others."""
@@ -39,10 +41,8 @@ EXIT_TOO_FEW = 3
 
 
 def monitor(
-    since: str = typer.Option("7d", "--since", metavar="TIME", help="How far back: 30m, 12h, 7d, 2w."),
-    every: float | None = typer.Option(
-        None, "--every", min=1.0, metavar="SECONDS", help="Show it again every so many seconds, until Ctrl-C."
-    ),
+    since: str = SINCE,
+    every: float | None = typer.Option(None, min=1.0, metavar="SECONDS", help=_EVERY),
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
@@ -72,7 +72,9 @@ def summary_lines(found: dict[str, Any], *, blocks: str = BLOCKS) -> Iterator[st
     rates = f"{found['rate']} hallucinated of those verified, {found['unverified']} unverified"
     yield f"{found['reports']} reports, {rates}"
     if found["trend"]:
-        yield f"trend        {sparkline([bar.value or 0.0 for bar in found['trend']], blocks)}"
+        heights = [bar.value or 0.0 for bar in found["trend"]]
+        highest = max(heights) or 1.0
+        yield "trend        " + "".join(blocks[round((len(blocks) - 1) * height / highest)] for height in heights)
     yield from (f"{name.lower():<22} {value}" for name, value in found["cost"])
     yield from _watched(found["view"], found["wanted"])
     for title, rows in found["findings"].items():
@@ -107,17 +109,9 @@ def _watched(view: Any, wanted: int) -> Iterator[str]:
         yield f"shift {shift.direction} began {began}{change}"
 
 
-def sparkline(heights: list[float], blocks: str) -> str:
-    """A line of blocks, scaled to the highest."""
-    highest = max(heights, default=0.0) or 1.0
-    return "".join(blocks[round((len(blocks) - 1) * height / highest)] for height in heights)
-
-
 def report(
-    since: str = typer.Option("7d", "--since", metavar="TIME", help="How far back: 30m, 12h, 7d, 2w."),
-    html: Path | None = typer.Option(
-        None, "--html", metavar="FILE", help="Write one HTML page: no script, nothing loaded."
-    ),
+    since: str = SINCE,
+    html: Path | None = typer.Option(None, metavar="FILE", help="Write one HTML page: no script, nothing loaded."),
     as_json: bool = JSON,
     config: Path | None = CONFIG,
     store: str | None = STORE,
@@ -169,10 +163,8 @@ def _plain(found: dict[str, Any]) -> dict[str, Any]:
 
 def change(
     description: str = typer.Argument(metavar="TEXT", help="What was changed, such as: new prompt v3."),
-    author: str | None = typer.Option(None, "--author", metavar="NAME", help="Default: the name of the user."),
-    state: Path | None = typer.Option(
-        None, "--state", metavar="CONFIG", help="The configuration it led to, for `evidencerails bisect`."
-    ),
+    author: str | None = typer.Option(None, metavar="NAME", help="Default: the name of the user."),
+    state: Path | None = typer.Option(None, metavar="CONFIG", help="The configuration it led to, for bisect."),
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -34,63 +32,48 @@ from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
-    from evidencerails.evaluation.redteam.attacks import Attack, Category
+    from evidencerails.evaluation.redteam.attacks import Category
     from evidencerails.evaluation.redteam.corpus import Document
     from evidencerails.evaluation.redteam.session import Run
     from evidencerails.evaluation.redteam.targets import Target
-
 
 EXIT_BELOW = 1
 SUFFIXES = (".txt", ".md", ".rst", ".markdown", ".text")
 ALERT = "redteam"
 """Key of the alert that a fall of the score opens."""
+_EVIDENCE = "Text files and folders of them that attacks are made from."
+_CONFIG = "Settings of the engine: a YAML file or a guardrails config folder."
+_APP = "Attack a whole guardrails config with its rails instead of the engine."
+_ASK = "Put the questions to the model, too. Default: if one is configured."
+_PROPOSE = "Append new attacks that got through: candidates for your suite."
+_HISTORY = "A line a run; later runs aim at what changed and notice a fall."
+_COVERAGE = "Share of the categories that must get a verdict, or exit code 3."
+_STORE = "Store that keeps alerts and the change log. Default: the settings'."
 
 
 def redteam(
-    evidence: list[Path] = typer.Option(
-        [], "--evidence", "-e", metavar="PATH", help="Text files and folders of them that attacks are made from."
-    ),
-    config: Path | None = typer.Option(
-        None,
-        "--config",
-        "-c",
-        metavar="PATH",
-        help="Settings of the engine: a YAML file or a guardrails config folder.",
-    ),
-    app: Path | None = typer.Option(
-        None, "--app", metavar="DIR", help="Attack a whole guardrails config with its rails instead of the engine."
-    ),
-    ask: bool | None = typer.Option(
-        None, "--ask/--no-ask", help="Put the questions to the model, too. Default: if one is configured."
-    ),
+    evidence: list[Path] = typer.Option([], "--evidence", "-e", metavar="PATH", help=_EVIDENCE),
+    config: Path | None = typer.Option(None, "--config", "-c", metavar="PATH", help=_CONFIG),
+    app: Path | None = typer.Option(None, metavar="DIR", help=_APP),
+    ask: bool | None = typer.Option(None, "--ask/--no-ask", help=_ASK),
     categories: list[str] = typer.Option([], "--category", metavar="NAMES", help="Only these. Default: all."),
     per_category: int = typer.Option(3, "--per-category", "-n", min=1, help="Attacks made a category."),
-    seed: int = typer.Option(0, "--seed", help="Of the attacks."),
-    suite: list[Path] = typer.Option([], "--suite", metavar="FILE", help="Further attacks that stay the same."),
+    seed: int = typer.Option(0, help="Of the attacks."),
+    suite: list[Path] = typer.Option([], metavar="FILE", help="Further attacks that stay the same."),
     static: bool = typer.Option(True, "--static/--no-static", help="Use the suite that ships, too."),
-    save_suite: Path | None = typer.Option(None, "--save-suite", metavar="FILE", help="Write all attacks as a suite."),
-    propose: Path | None = typer.Option(
-        None, "--propose", metavar="FILE", help="Append new attacks that got through: candidates for your suite."
-    ),
-    history: Path | None = typer.Option(
-        None, "--history", metavar="FILE", help="A line a run; later runs aim at what changed and notice a fall."
-    ),
+    save_suite: Path | None = typer.Option(None, metavar="FILE", help="Write all attacks as a suite."),
+    propose: Path | None = typer.Option(None, metavar="FILE", help=_PROPOSE),
+    history: Path | None = typer.Option(None, metavar="FILE", help=_HISTORY),
     only_changes: bool = typer.Option(False, "--only-changes", help="Make attacks only from what changed."),
-    max_drop: float = typer.Option(0.05, "--max-drop", min=0.0, max=1.0, help="A fall beyond this is an alarm."),
-    min_score: float | None = typer.Option(None, "--min-score", min=0.0, max=1.0, help="A lower score is exit code 1."),
-    min_coverage: float = typer.Option(
-        1.0, "--min-coverage", min=0.0, max=1.0, help="Share of the categories that must get a verdict, or exit code 3."
-    ),
-    schedule: str | None = typer.Option(
-        None, "--schedule", metavar="TIME", help="Run again every 30m, 12h, 7d, until Ctrl-C."
-    ),
-    runs: int | None = typer.Option(None, "--runs", min=1, help="With --schedule: end after so many runs."),
-    store: str | None = typer.Option(
-        None, "--store", metavar="URL", help="Store that keeps alerts and the change log. Default: the settings'."
-    ),
+    max_drop: float = typer.Option(0.05, min=0.0, max=1.0, help="A fall beyond this is an alarm."),
+    min_score: float | None = typer.Option(None, min=0.0, max=1.0, help="A lower score is exit code 1."),
+    min_coverage: float = typer.Option(1.0, min=0.0, max=1.0, help=_COVERAGE),
+    schedule: str | None = typer.Option(None, metavar="TIME", help="Run again every 30m, 12h, 7d, until Ctrl-C."),
+    runs: int | None = typer.Option(None, min=1, help="With --schedule: end after so many runs."),
+    store: str | None = typer.Option(None, metavar="URL", help=_STORE),
     json_file: Path | None = JSON_FILE,
     html: Path | None = HTML_FILE,
-    markdown: Path | None = typer.Option(None, "--markdown", metavar="FILE", help="Write the report as Markdown."),
+    markdown: Path | None = typer.Option(None, metavar="FILE", help="Write the report as Markdown."),
 ) -> int:
     """Attack the guard with answers and questions made from your own evidence, and score what it does.
 
@@ -99,40 +82,33 @@ def redteam(
     Exit code: 0 done, 1 below --min-score or fallen since the last run, 3 fewer categories got a verdict than
     --min-coverage asks for, 2 wrong usage.
     """
-    from evidencerails.evaluation.redteam.suite import write_suite
+    from evidencerails.evaluation.redteam.suite import SHIPPED, read_suite, together, write_suite
 
     refuse_unwritable(json_file, html, markdown, save_suite, propose, history)
     if config is not None and app is not None:
         raise CliError("give --config for the engine or --app for a whole app, not both")
     if schedule is None and runs is not None:
         raise CliError("--runs needs --schedule, as in --schedule 12h --runs 10")
-    every_s = None if schedule is None else seconds_of(schedule)
-    options = {"categories": _categories(categories), "per_category": per_category, "seed": seed, "history": history,
-               "only_changes": only_changes, "max_drop": max_drop, "static": _static(suite, static)}  # fmt: skip
-
-    def once() -> int:
-        attacked = opened(config, app, ask=ask, store=store)  # anew: settings may have changed
+    every_s, chosen = None if schedule is None else seconds_of(schedule), _categories(categories)
+    files = [*([SHIPPED] if static else []), *suite]
+    options = {"categories": chosen, "per_category": per_category, "seed": seed, "history": history,
+               "only_changes": only_changes, "max_drop": max_drop,
+               "static": together(*map(read_suite, files))}  # fmt: skip
+    worst, done = 0, 0
+    while True:
+        attacked = _app(app, ask) if app is not None else _engine(config, ask)  # anew: settings may have changed
+        if store is not None:
+            attacked = attacked._replace(settings=with_store(attacked.settings, store))
         found = _run(attacked, documents=documents_in(evidence, app), **options)
         if save_suite is not None:
             write_suite(save_suite, [one.attack for one in found.results])
         _write(found, json_file, html, markdown)
-        _print(found)
         _propose(found, propose)
-        attacked.alert(found)
-        return _exit_code(found, min_score, min_coverage)
-
-    return _repeated(once, every_s, runs)
-
-
-def _repeated(once: Callable[[], int], every_s: float | None, runs: int | None) -> int:
-    """The exit code of one run, or the worst of a schedule's; a schedule without an end runs until Ctrl-C."""
-    worst = once()
-    if every_s is None:
-        return worst
-    for _ in range(1, runs) if runs is not None else itertools.count():
+        _alert(found, attacked)
+        worst, done = max(worst, _exit_code(found, min_score, min_coverage)), done + 1
+        if every_s is None or done == runs:
+            return worst
         time.sleep(every_s)
-        worst = max(worst, once())
-    return worst
 
 
 def _categories(given: Sequence[str]) -> Sequence[Category]:
@@ -146,128 +122,6 @@ def _categories(given: Sequence[str]) -> Sequence[Category]:
     return tuple(name for name in CATEGORIES if name in names) if names else CATEGORIES
 
 
-def _static(files: Sequence[Path], shipped: bool) -> list[Attack]:
-    from evidencerails.evaluation.redteam.suite import SHIPPED, read_suite, together
-
-    return together(*([read_suite(SHIPPED)] if shipped else []), *(read_suite(file) for file in files))
-
-
-def _run(attacked: Attacked, **options: Any) -> Run:
-    from evidencerails.adapters.nemo_watch import quiet
-    from evidencerails.evaluation.redteam.session import Plan, run
-
-    progress, changed = ProgressBar("attacking"), attacked.changes_since_last_run(options["history"])
-    plan = Plan(target=attacked.target, name=attacked.name, config=attacked.config, change_log=changed, **options)
-    if attacked.target.can_be_asked:
-        say("questions go to the configured model, too; --no-ask leaves them out")
-    try:
-        with quiet():
-            return asyncio.run(run(plan, on_start=progress.start, on_shot=progress.step))
-    finally:
-        progress.stop()
-
-
-def _exit_code(run: Run, min_score: float | None, min_coverage: float) -> int:
-    score = run.data["score"]["value"]
-    if score is None:
-        say("no attack got a verdict")
-        return EXIT_UNVERIFIED
-    if run.fall is not None:
-        say(run.fall.described())
-        return EXIT_BELOW
-    if min_score is not None and score < min_score:
-        say(f"the robustness score {score:.3f} is below {min_score:g}")
-        return EXIT_BELOW
-    if run.data["coverage"]["value"] < min_coverage:
-        from evidencerails.evaluation.redteam.wording import coverage_line
-
-        say(f"{coverage_line(run.data)}; --category names the ones you want, --min-coverage accepts fewer")
-        return EXIT_UNVERIFIED
-    return 0
-
-
-def _write(run: Run, json_file: Path | None, html: Path | None, markdown: Path | None) -> None:
-    from evidencerails.evaluation.redteam import wording
-
-    if json_file is not None:
-        write_json(json_file, run.data)
-    if markdown is not None:
-        write_text(markdown, wording.markdown(run.data))
-    if html is not None:
-        write_text(html, wording.page(run.data))
-
-
-def _print(run: Run) -> None:
-    from rich.text import Text
-
-    from evidencerails.evaluation.redteam.wording import TITLES, category_rows, dimension_rows, summary
-
-    out = console()
-    expected = TITLES.index("expected behaviour")  # stands in the files: a terminal is too narrow for it
-    table = plain_table(*TITLES[:expected], *TITLES[expected + 1 :])
-    for row in category_rows(run.data):
-        table.add_row(*(Text(cell) for place, cell in enumerate(row) if place != expected))
-    out.print(table)
-    for name, score, n in dimension_rows(run.data):
-        out.print(Text(f"{name}: {score} (n = {n})"))
-    for line in summary(run.data):
-        out.print(Text(visible(line, one_line=True)))
-
-
-def _propose(run: Run, file: Path | None) -> None:
-    from evidencerails.evaluation.redteam import suite
-
-    failures = suite.new_failures(run.results)
-    if not failures:
-        return
-    if file is None:
-        say(f"{len(failures)} new attacks show a weakness; --propose FILE keeps them for your suite")
-        return
-    fresh = suite.propose(file, failures)
-    say(f"{fresh} new attacks proposed in {str(file)!r}: look at them, then add that file by --suite")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Attacked:
-    """The target, with the settings that hold in it."""
-
-    target: Target
-    name: str
-    config: GuardConfig
-    settings: GuardConfig
-    """With the store that alerts go to, if there is one."""
-
-    def alert(self, run: Run) -> None:
-        """Open, repeat or close the alert about the score, where the settings have a store."""
-        if self.settings.store is None:
-            return
-        from evidencerails.cli.monitoring import send_alerts
-        from evidencerails.operations.monitoring.alerts import Condition, notify
-        from evidencerails.operations.store import Store
-
-        conditions = []
-        if run.fall is not None:
-            data = {"failing": [one["attack"] for one in run.data["failures"]], "target": self.name}
-            conditions.append(Condition(ALERT, run.fall.described(), data))
-        with Store(self.settings.store, redaction=self.settings.redaction) as store:
-            for sent in notify(store, conditions, self.settings.monitoring.alerts, only=ALERT):
-                say(f"alert {sent.event}: {sent.message}")
-            send_alerts(store, self.settings)
-
-    def changes_since_last_run(self, history: Path | None) -> list[str]:
-        """Changes that people wrote down since the last run against the target."""
-        if self.settings.store is None or history is None:
-            return []
-        from evidencerails.evaluation.redteam.history import entries, last_of
-        from evidencerails.operations.monitoring.changes import changes
-        from evidencerails.operations.store import Store
-
-        last = last_of(entries(history), self.name)
-        since = None if last is None else datetime.fromisoformat(last["date"]).timestamp()
-        with Store(self.settings.store, redaction=self.settings.redaction) as store:
-            return [change.description for change in changes(store, since=since)]
-
-
 def documents_in(paths: Sequence[Path], app: Path | None) -> list[Document]:
     """The evidence: files, the text files of folders, and the knowledge base of the app if nothing else is given.
 
@@ -276,9 +130,8 @@ def documents_in(paths: Sequence[Path], app: Path | None) -> list[Document]:
     """
     from evidencerails.evaluation.redteam.corpus import Document
 
-    given = list(paths) or ([app / "kb"] if app is not None and (app / "kb").is_dir() else [])
     found = []
-    for path in given:
+    for path in list(paths) or ([app / "kb"] if app is not None and (app / "kb").is_dir() else []):
         files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES) if path.is_dir() else [path]
         if not files:
             raise CliError(f"no text file in {str(path)!r}; expected one of {', '.join(SUFFIXES)}")
@@ -286,14 +139,14 @@ def documents_in(paths: Sequence[Path], app: Path | None) -> list[Document]:
     return found
 
 
-def opened(config: Path | None, app: Path | None, *, ask: bool | None, store: str | None) -> Attacked:
-    """The target that is asked for.
+class Attacked(NamedTuple):
+    """The target, with the settings that hold in it."""
 
-    Raises:
-        EvidencerailsError: the settings are not valid, or the app does not start.
-    """
-    attacked = _app(app, ask) if app is not None else _engine(config, ask)
-    return attacked if store is None else replace(attacked, settings=with_store(attacked.settings, store))
+    target: Target
+    name: str
+    config: GuardConfig
+    settings: GuardConfig
+    """With the store that alerts go to, if there is one."""
 
 
 def _engine(config: Path | None, ask: bool | None) -> Attacked:
@@ -304,13 +157,11 @@ def _engine(config: Path | None, ask: bool | None) -> Attacked:
 
     settings = GuardConfig.load(config)
     quiet = for_trial(settings)
-    guard = Guard(quiet, folder=folder_of(config))
-    target = EngineTarget(guard, checks=WITHOUT_SETTINGS if config is None else None)
+    target = EngineTarget(Guard(quiet, folder=folder_of(config)), checks=WITHOUT_SETTINGS if config is None else None)
     if ask and not target.can_be_asked:
         raise CliError("--ask needs a model: set llm.model and llm.base_url in the settings")
     target.can_be_asked = target.can_be_asked and ask is not False
-    name = "the engine" if config is None else f"the engine with {config}"
-    return Attacked(target=target, name=name, config=quiet, settings=settings)
+    return Attacked(target, "the engine" if config is None else f"the engine with {config}", quiet, settings)
 
 
 def _app(folder: Path, ask: bool | None) -> Attacked:
@@ -342,4 +193,104 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
         raise CliError(str(error)) from None
     except Exception as error:  # boundary to NeMo, the plugin and the user's own code
         raise CliError(f"the app does not start: {type(error).__name__}: {error}") from None
-    return Attacked(target=target, name=f"the app {folder}", config=for_trial(settings), settings=settings)
+    return Attacked(target, f"the app {folder}", for_trial(settings), settings)
+
+
+def _run(attacked: Attacked, **options: Any) -> Run:
+    from evidencerails.adapters.nemo_watch import quiet
+    from evidencerails.evaluation.redteam.session import Plan, run
+
+    progress, changed = ProgressBar("attacking"), _changes_since_last_run(attacked, options["history"])
+    plan = Plan(target=attacked.target, name=attacked.name, config=attacked.config, change_log=changed, **options)
+    if attacked.target.can_be_asked:
+        say("questions go to the configured model, too; --no-ask leaves them out")
+    try:
+        with quiet():
+            return asyncio.run(run(plan, on_start=progress.start, on_shot=progress.step))
+    finally:
+        progress.stop()
+
+
+def _changes_since_last_run(attacked: Attacked, history: Path | None) -> list[str]:
+    """Changes that people wrote down since the last run against the target."""
+    if attacked.settings.store is None or history is None:
+        return []
+    from evidencerails.evaluation.redteam.history import entries, last_of
+    from evidencerails.operations.monitoring.changes import changes
+    from evidencerails.operations.store import Store
+
+    last = last_of(entries(history), attacked.name)
+    since = None if last is None else datetime.fromisoformat(last["date"]).timestamp()
+    with Store(attacked.settings.store, redaction=attacked.settings.redaction) as store:
+        return [change.description for change in changes(store, since=since)]
+
+
+def _exit_code(run: Run, min_score: float | None, min_coverage: float) -> int:
+    from evidencerails.evaluation.redteam.wording import coverage_line
+
+    score = run.data["score"]["value"]
+    if score is None:
+        say("no attack got a verdict")
+        return EXIT_UNVERIFIED
+    if run.fall is not None:
+        say(run.fall.described())
+        return EXIT_BELOW
+    if min_score is not None and score < min_score:
+        say(f"the robustness score {score:.3f} is below {min_score:g}")
+        return EXIT_BELOW
+    if run.data["coverage"]["value"] < min_coverage:
+        say(f"{coverage_line(run.data)}; --category names the ones you want, --min-coverage accepts fewer")
+        return EXIT_UNVERIFIED
+    return 0
+
+
+def _write(run: Run, json_file: Path | None, html: Path | None, markdown: Path | None) -> None:
+    from rich.text import Text
+
+    from evidencerails.evaluation.redteam import wording
+
+    if json_file is not None:
+        write_json(json_file, run.data)
+    if markdown is not None:
+        write_text(markdown, wording.markdown(run.data))
+    if html is not None:
+        write_text(html, wording.page(run.data))
+    out = console()
+    expected = wording.TITLES.index("expected behaviour")  # stands in the files: a terminal is too narrow for it
+    table = plain_table(*wording.TITLES[:expected], *wording.TITLES[expected + 1 :])
+    for row in wording.category_rows(run.data):
+        table.add_row(*(Text(cell) for place, cell in enumerate(row) if place != expected))
+    out.print(table)
+    lines = [f"{name}: {score} (n = {n})" for name, score, n in wording.dimension_rows(run.data)]
+    for line in [*lines, *wording.summary(run.data)]:
+        out.print(Text(visible(line, one_line=True)))
+
+
+def _propose(run: Run, file: Path | None) -> None:
+    from evidencerails.evaluation.redteam import suite
+
+    failures = suite.new_failures(run.results)
+    if failures and file is None:
+        say(f"{len(failures)} new attacks show a weakness; --propose FILE keeps them for your suite")
+    elif failures and file is not None:
+        fresh = suite.propose(file, failures)
+        say(f"{fresh} new attacks proposed in {str(file)!r}: look at them, then add that file by --suite")
+
+
+def _alert(run: Run, attacked: Attacked) -> None:
+    """Open, repeat or close the alert about the score, where the settings have a store."""
+    settings = attacked.settings
+    if settings.store is None:
+        return
+    from evidencerails.cli.monitoring import send_alerts
+    from evidencerails.operations.monitoring.alerts import Condition, notify
+    from evidencerails.operations.store import Store
+
+    conditions = []
+    if run.fall is not None:
+        data = {"failing": [one["attack"] for one in run.data["failures"]], "target": attacked.name}
+        conditions.append(Condition(ALERT, run.fall.described(), data))
+    with Store(settings.store, redaction=settings.redaction) as store:
+        for sent in notify(store, conditions, settings.monitoring.alerts, only=ALERT):
+            say(f"alert {sent.event}: {sent.message}")
+        send_alerts(store, settings)

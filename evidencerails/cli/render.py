@@ -8,26 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.cli.common import plain_table
 from evidencerails.cli.terminal import can_write, console, say
-from evidencerails.exchange import Span
 from evidencerails.report import reason_code, text_hash
 from evidencerails.report_page import marks
 from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.table import Table
+    from rich.console import Console
     from rich.text import Text
 
-    from evidencerails.report import Claim, Finding, Quote, Redaction, Report
+    from evidencerails.report import Quote, Redaction, Report
 
 STATUS_STYLES = {"grounded": "bold green", "hallucinated": "bold red", "unverified": "bold yellow"}
-LABEL_STYLES = {
-    "supported": "green",
-    "partially_supported": "yellow",
-    "contradicted": "bold red",
-    "absent": "yellow",
-    "unevaluatable": "dim",
-}
+LABEL_STYLES = {"supported": "green", "partially_supported": "yellow", "contradicted": "bold red", "absent": "yellow",
+                "unevaluatable": "dim"}  # fmt: skip
 MAX_SHOWN = 400
 """Characters of a claim or quote in the table; the JSON report has all of them."""
 _DIFF_STYLES = {"-": "red", "+": "green", "@": "dim"}
@@ -40,58 +33,52 @@ def print_report(
     report: Report, answer: str, *, redaction: Redaction = "off", to: Console | None = None, heading: bool = True
 ) -> None:
     """Print the report: verdict, marked answer, table of claims, other findings, and what the user gets instead."""
-    out = to or console()
-    if heading:
-        out.print(_headline(report))
-    if redaction == "off" and (heading or marks(report, answer)) and report.status != "unverified":
-        out.print(marked_answer(report, answer, brackets=brackets_for(out)))
-    if report.claims:
-        out.print(_claims_table(report.claims, redaction))
-    for line in [*_other_findings(report, redaction), *_outcome(report, redaction)]:
-        out.print(line)
-
-
-def _headline(report: Report) -> Text:
     from rich.text import Text
 
-    line = Text(report.status, style=STATUS_STYLES[report.status])
-    if report.hallucination_score is not None:
-        line.append(f"  hallucination score {report.hallucination_score:.2f}", style="default")
-    line.append(f"  decision {report.decision}", style="default")
-    return line
-
-
-def brackets_for(out: Console) -> tuple[str, str]:
-    """What stands around marked words, so that the mark survives a pipe and a terminal without colours."""
-    stream = out.file if out.file is not None else sys.stdout
-    return ("⟦", "⟧") if can_write(stream, "⟦⟧") else ("[[", "]]")  # type: ignore[arg-type]
+    out = to or console()
+    if heading:
+        line = Text(report.status, style=STATUS_STYLES[report.status])
+        if report.hallucination_score is not None:
+            line.append(f"  hallucination score {report.hallucination_score:.2f}", style="default")
+        out.print(line.append(f"  decision {report.decision}", style="default"))
+    if redaction == "off" and (heading or marks(report, answer)) and report.status != "unverified":
+        is_wide = can_write(out.file if out.file is not None else sys.stdout, "⟦⟧")  # type: ignore[arg-type]
+        out.print(marked_answer(report, answer, brackets=("⟦", "⟧") if is_wide else ("[[", "]]")))
+    if report.claims:
+        rows = []
+        for claim in report.claims:
+            quotes = "\n".join(_quoted(quote, redaction) for quote in claim.evidence[:2])
+            score = "" if claim.score is None else f"{claim.score:.2f}"
+            errors = "\n".join(claim.error_types)
+            rows.append(
+                (
+                    shown(claim.text, redaction),
+                    Text(claim.label, style=LABEL_STYLES[claim.label]),
+                    Text(errors or "-", style="" if errors else "dim"),
+                    Text(score, justify="right"),
+                    Text(quotes or "-", style="" if quotes else "dim"),
+                )
+            )
+        _table(out, {"claim": 4, "label": None, "type": None, "score": None, "evidence": 5}, rows)
+    for finding in report.findings:
+        if finding.kind != "unsupported_claim":
+            quotes = " | ".join(_quoted(quote, redaction) for quote in finding.evidence[:2])
+            why = " | ".join(part for part in (shown(finding.reason, redaction), quotes) if part)
+            out.print(Text.assemble((finding.kind, "bold red"), f": {why}"))
+    _print_outcome(report, redaction, out)
 
 
 def marked_answer(report: Report, answer: str, *, brackets: tuple[str, str] = ("⟦", "⟧")) -> Text:
-    """The whole answer with its offending words in brackets and colour."""
+    """The whole answer, its offending words in colour and in brackets: they survive a pipe and a plain terminal."""
     from rich.text import Text
 
     out, place = Text(), 0
     for mark in marks(report, answer):
         out.append(visible(answer[place : mark.start]))
-        out.append(
-            brackets[0] + visible(answer[mark.start : mark.end]) + brackets[1],
-            style=LABEL_STYLES.get(mark.label, "bold red"),
-        )
+        words = brackets[0] + visible(answer[mark.start : mark.end]) + brackets[1]
+        out.append(words, style=LABEL_STYLES.get(mark.label, "bold red"))
         place = mark.end
-    out.append(visible(answer[place:]))
-    return out
-
-
-def _claims_table(claims: Sequence[Claim], redaction: Redaction) -> Table:
-    from rich.table import Table
-
-    table = Table(show_edge=False, pad_edge=False, expand=True)
-    for name, ratio in (("claim", 4), ("label", None), ("type", None), ("score", None), ("evidence", 5)):
-        table.add_column(name, ratio=ratio, overflow="fold", no_wrap=ratio is None)
-    for claim in claims:
-        table.add_row(*_row(claim, redaction))
-    return table
+    return out.append(visible(answer[place:]))
 
 
 def print_methods(report: Report, to: Console) -> None:
@@ -110,24 +97,10 @@ def print_methods(report: Report, to: Console) -> None:
             result, score = missing.get(name, "measured"), report.metrics.get(name)
         else:
             continue
-        shown_score = "" if score is None else f"{score:.2f}"
-        cells = (name.removeprefix("measure_"), visible(reason_code(result), one_line=True), shown_score, f"{ms:.0f}")
+        result = visible(reason_code(result), one_line=True)
+        cells = (name.removeprefix("measure_"), result, "" if score is None else f"{score:.2f}", f"{ms:.0f}")
         table.add_row(*map(Text, cells))
     to.print(table)
-
-
-def _row(claim: Claim, redaction: Redaction) -> tuple[RenderableType, ...]:
-    from rich.text import Text
-
-    score = "" if claim.score is None else f"{claim.score:.2f}"
-    quotes = "\n".join(_quoted(quote, redaction) for quote in claim.evidence[:2])
-    return (
-        Text(shown(claim.text, redaction)),
-        Text(claim.label, style=LABEL_STYLES[claim.label]),
-        Text("\n".join(claim.error_types) or "-", style="" if claim.error_types else "dim"),
-        Text(score, justify="right"),
-        Text(quotes or "-", style="" if quotes else "dim"),
-    )
 
 
 def _quoted(quote: Quote, redaction: Redaction) -> str:
@@ -136,130 +109,84 @@ def _quoted(quote: Quote, redaction: Redaction) -> str:
 
 def shown(text: str, redaction: Redaction = "off") -> str:
     """A text of others as it may stand in a table: harmless, on one line, not too long, or redacted."""
-    if redaction == "drop":
-        return "(dropped)"
-    if redaction == "hash":
-        return text_hash(text)
+    if redaction != "off":
+        return "(dropped)" if redaction == "drop" else text_hash(text)
     text = visible(text, one_line=True)
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
 
 
-def _other_findings(report: Report, redaction: Redaction) -> list[Text]:
-    from rich.text import Text
-
-    return [
-        Text.assemble((finding.kind, "bold red"), f": {_why(finding, redaction)}")
-        for finding in report.findings
-        if finding.kind != "unsupported_claim"
-    ]
-
-
-def _outcome(report: Report, redaction: Redaction) -> list[Text]:
+def _print_outcome(report: Report, redaction: Redaction, out: Console) -> None:
     """What became of an answer that was repaired, replaced or handed to a person; redaction hides the texts."""
     from rich.text import Text
 
-    lines: list[Text] = []
+    consistency, is_open = report.checks.get("consistency"), redaction == "off"
+    consensus = (consistency.details.get("consensus") or {}).get("text") if consistency else None
     if (repair := report.repair) is not None:
-        lines.append(Text.assemble("repair ", (repair.status, "bold"), f": {shown(repair.reason, redaction)}"))
-        if redaction == "off":
-            lines += [Text(visible(line), style=_DIFF_STYLES.get(line[:1], "")) for line in repair.diff.splitlines()]
-    if (found := _consensus(report)) and redaction == "off":
-        lines.append(Text.assemble(("most answers say", "bold"), f": {shown(found)}"))
+        out.print(Text.assemble("repair ", (repair.status, "bold"), f": {shown(repair.reason, redaction)}"))
+        for line in repair.diff.splitlines() if is_open else ():
+            out.print(Text(visible(line), style=_DIFF_STYLES.get(line[:1], "")))
+    if consensus and is_open:
+        out.print(Text.assemble(("most answers say", "bold"), f": {shown(consensus)}"))
     if (review := report.review) is not None:
         about = review.reason or f"{review.tier}, {review.id}"
-        lines.append(Text.assemble("review ", (review.state, "bold"), f": {shown(about, redaction)}"))
-    if report.answer is not None and redaction == "off":
-        lines.append(Text.assemble(("the user gets", "bold"), f": {visible(report.answer)}"))
-    return lines
-
-
-def _consensus(report: Report) -> str | None:
-    check = report.checks.get("consistency")
-    return (check.details.get("consensus") or {}).get("text") if check else None
-
-
-def _why(finding: Finding, redaction: Redaction) -> str:
-    parts = [shown(finding.reason, redaction), *(_quoted(quote, redaction) for quote in finding.evidence[:2])]
-    return " | ".join(part for part in parts if part)
-
-
-# What `--debug-claims` shows.
-
-
-class ExtractedRow(NamedTuple):
-    """One claim, ready to show."""
-
-    text: str
-    span: str
-    """First and last offset and the words there."""
-    sentence: str
-    extractor: str
-
-
-class DroppedRow(NamedTuple):
-    """What did not become a claim, ready to show."""
-
-    text: str
-    reason: str
+        out.print(Text.assemble("review ", (review.state, "bold"), f": {shown(about, redaction)}"))
+    if report.answer is not None and is_open:
+        out.print(Text.assemble(("the user gets", "bold"), f": {visible(report.answer)}"))
 
 
 class ShownExtraction(NamedTuple):
-    """All of it."""
+    """What `--debug-claims` shows, its texts harmless or redacted."""
 
-    claims: list[ExtractedRow]
-    dropped: list[DroppedRow]
+    claims: list[dict[str, str]]
+    """Each with its `text`, its `span` (offsets and the words there), `sentence` and `extractor`."""
+    dropped: list[dict[str, str]]
+    """What did not become a claim: `text` and `reason`."""
     notes: list[str]
 
 
 def extraction_of(report: Report, answer: str, redaction: Redaction) -> ShownExtraction:
-    """The extraction behind a report of the check `claims`, its texts harmless or redacted."""
-    details = report.checks["claims"].details
-    extracted = details.get("extracted", [])
-    claims = [
-        ExtractedRow(
-            shown(claim["text"], redaction),
-            f"{claim['span'][0]}:{claim['span'][1]} {shown(answer[slice(*claim['span'])], redaction)}",
-            shown(answer[slice(*claim["sentence"])], redaction),
-            claim["extractor"],
-        )
-        for claim in extracted
-    ]
-    dropped = [DroppedRow(shown(text, redaction), NOT_ALIGNED) for text in details.get("dropped_claims", [])]
-    silent = [DroppedRow(shown(span.text, redaction), NO_CLAIM) for span in _silent(answer, extracted)]
-    return ShownExtraction(claims, dropped + silent, _notes(details))
-
-
-def _silent(answer: str, extracted: Sequence[dict[str, Any]]) -> list[Span]:
-    """The sentences of which nothing became a claim."""
+    """The extraction behind a report of the check `claims`."""
     from evidencerails.text.sentences import split_sentences
 
+    details = report.checks["claims"].details
+    extracted: list[dict[str, Any]] = details.get("extracted", [])
+    claims = []
+    for claim in extracted:
+        start, end = claim["span"]
+        span = f"{start}:{end} {shown(answer[start:end], redaction)}"
+        sentence = shown(answer[slice(*claim["sentence"])], redaction)
+        claims.append({"text": shown(claim["text"], redaction), "span": span, "sentence": sentence,
+                       "extractor": claim["extractor"]})  # fmt: skip
     covered = [claim["sentence"] for claim in extracted]
-    return [span for span in split_sentences(answer) if not any(a < span.end and span.start < b for a, b in covered)]
-
-
-def _notes(details: dict[str, Any]) -> list[str]:
+    silent = [s for s in split_sentences(answer) if not any(a < s.end and s.start < b for a, b in covered)]
+    dropped = [(text, NOT_ALIGNED) for text in details.get("dropped_claims", [])]
+    dropped += [(span.text, NO_CLAIM) for span in silent]
     left_out = details.get("uncovered_sentences", 0)
-    failures = [f"extraction by the model failed: {shown(reason)}" for reason in details.get("extraction_failures", [])]
-    return ([f"{left_out} {LEFT_OUT}"] if left_out else []) + failures
+    notes = [f"{left_out} {LEFT_OUT}"] if left_out else []
+    notes += [f"extraction by the model failed: {shown(reason)}" for reason in details.get("extraction_failures", [])]
+    return ShownExtraction(claims, [{"text": shown(t, redaction), "reason": why} for t, why in dropped], notes)
 
 
 def print_extraction(extraction: ShownExtraction, out: Console) -> None:
     """Print the extraction; what went wrong in it goes to standard error."""
-    _table(out, ("extracted claim", "span", "sentence", "extractor"), extraction.claims)
+    columns = {"extracted claim": 1, "span": 1, "sentence": 1, "extractor": None}
+    _table(out, columns, [tuple(claim.values()) for claim in extraction.claims])
+    out.print()
     if extraction.dropped:
-        _table(out, ("no claim", "reason"), extraction.dropped)
+        _table(out, {"no claim": 1, "reason": 1}, [tuple(one.values()) for one in extraction.dropped])
+        out.print()
     for note in extraction.notes:
         say(note)
 
 
-def _table(out: Console, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
+def _table(out: Console, columns: dict[str, int | None], rows: Sequence[tuple[Any, ...]]) -> None:
+    """A table as wide as the terminal; `columns` has their shares of it, None for one as wide as its words."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(show_edge=False, pad_edge=False, expand=True)
-    for name in columns:
-        table.add_column(name, ratio=None if name == "extractor" else 1, overflow="fold")
+    for name, ratio in columns.items():
+        table.add_column(name, ratio=ratio, overflow="fold", no_wrap=ratio is None)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     out.print(table)
-    out.print()

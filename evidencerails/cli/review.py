@@ -6,9 +6,7 @@ import getpass
 import json
 import os
 import shlex
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from evidencerails.cli.check_input import text_of
+from evidencerails.cli.check_input import text_in
 from evidencerails.cli.common import CONFIG, JSON, STORE, CliError, one_of, opened, settings_for
 from evidencerails.cli.terminal import console, say
 from evidencerails.text.visible import visible
@@ -26,11 +24,11 @@ if TYPE_CHECKING:
     from evidencerails.operations.review.package import Item, OpenItem, Package, Verdict
     from evidencerails.operations.review.queue import ReviewQueue
 
-
 EXIT_CONFLICT = 1
 """Somebody else has decided first."""
 EXIT_NOT_RELEASED = 1
 """Nobody has decided yet, or against it."""
+STATES = ("pending", "approved", "rejected", "edited", "expired", "unreleased", "all")
 
 app = typer.Typer(no_args_is_help=True, help="Answers that wait for a person: list, look at, decide.")
 
@@ -44,11 +42,9 @@ VERSION = typer.Option(
 
 @app.command("list")
 def list_(
-    state: str = typer.Option(
-        "pending", "--state", help="pending, approved, rejected, edited, expired, unreleased, or all."
-    ),
-    tier: str | None = typer.Option(None, "--tier", help="asynchronous, synchronous or blocking."),
-    limit: int = typer.Option(50, "--limit", min=1, max=1000, help="Reviews shown."),
+    state: str = typer.Option("pending", help=f"{', '.join(STATES[:-1])}, or all."),
+    tier: str | None = typer.Option(None, help="asynchronous, synchronous or blocking."),
+    limit: int = typer.Option(50, min=1, max=1000, help="Reviews shown."),
     as_json: bool = JSON,
     config: Path | None = CONFIG,
     store: str | None = STORE,
@@ -57,11 +53,12 @@ def list_(
 
     evidencerails review list
     """
+    from rich.table import Table
+
     from evidencerails.operations.review.package import plain_item
     from evidencerails.report import ReviewTier
 
-    states = ("pending", "approved", "rejected", "edited", "expired", "unreleased", "all")
-    one_of("state", state, states)
+    one_of("state", state, STATES)
     one_of("tier", tier, get_args(ReviewTier))
     with _queue(config, store) as queue:
         if state == "unreleased":
@@ -70,19 +67,32 @@ def list_(
             items = queue.items(state=None if state == "all" else state, tier=tier, limit=limit)
     if as_json:
         print(json.dumps([plain_item(item) for item in items], indent=2))
-    else:
-        _print_items(items)
+        return 0
+    table = Table("id", "state", "tier", "risk", "stakes", "due", "reviewer")
+    for one in items:
+        reviewer = visible(one.reviewer or "")
+        table.add_row(one.id[:12], one.state, one.tier, f"{one.risk:.2f}", one.stakes, _due(one), reviewer)
+    console().print(table if items else "no reviews")
     return 0
 
 
 @app.command("show")
 def show(review_id: str = ID, as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
     """One review: the answer with what is wrong in it, its evidence, and what was decided."""
+    from evidencerails.operations.review.package import plain_item
+    from evidencerails.operations.store.clock import iso
 
     with _queue(config, store) as queue:
         found = queue.get(review_id)
     if as_json:
-        print(json.dumps(_plain_open_item(found), indent=2))
+        plain = {
+            **plain_item(found.item),
+            "package": found.package.model_dump(mode="json") if found.package is not None else None,
+            "note": found.note,
+            "edited": found.edited,
+            "events": [{**event._asdict(), "at": iso(event.at)} for event in found.events],
+        }
+        print(json.dumps(plain, indent=2))
     else:
         _print_open_item(found)
     return 0
@@ -100,7 +110,7 @@ def _command(verdict: Verdict, about: str) -> Callable[..., int]:
         store: str | None = STORE,
     ) -> int:
         with _queue(config, store) as queue:
-            return _decided(queue, verdict, review_id, reviewer, note, version)
+            return _decided(queue, verdict, review_id, reviewer, note=note, version=version)
 
     decide.__doc__ = f"{about} Exit code: 0 done, 1 somebody else has decided first, 2 wrong usage."
     return decide
@@ -113,8 +123,8 @@ app.command("reject")(_command("rejected", "Keep an answer back."))
 @app.command("edit")
 def edit(
     review_id: str = ID,
-    text: str | None = typer.Option(None, "--text", metavar="TEXT", help="What is said instead."),
-    file: str | None = typer.Option(None, "--file", metavar="FILE", help="The same from a file; - is standard input."),
+    text: str | None = typer.Option(None, metavar="TEXT", help="What is said instead."),
+    file: str | None = typer.Option(None, metavar="FILE", help="The same from a file; - is standard input."),
     reviewer: str | None = REVIEWER,
     note: str | None = NOTE,
     version: int | None = VERSION,
@@ -128,9 +138,15 @@ def edit(
     if text is not None and file is not None:
         raise CliError("give the new text once: --text TEXT or --file FILE")
     with _queue(config, store) as queue:
-        if text is None:
-            text, version = _new_text(queue, review_id, file, version)
-        return _decided(queue, "edited", review_id, reviewer, note, version, text)
+        if file is not None:
+            text = text_in(file)
+        elif text is None:
+            found = queue.get(review_id)
+            if found.package is None:
+                raise CliError("the text of this review was deleted; give the new one with --text")
+            text = in_editor(found.package.output).rstrip("\n")
+            version = found.item.version if version is None else version
+        return _decided(queue, "edited", review_id, reviewer, note=note, version=version, text=text)
 
 
 @app.command("release")
@@ -158,44 +174,18 @@ def release(review_id: str = ID, as_json: bool = JSON, config: Path | None = CON
     return 0
 
 
-def _decided(
-    queue: ReviewQueue,
-    verdict: Verdict,
-    review_id: str,
-    reviewer: str | None,
-    note: str | None,
-    version: int | None,
-    text: str | None = None,
-) -> int:
+def _decided(queue: ReviewQueue, verdict: Verdict, review_id: str, reviewer: str | None, **rest: Any) -> int:
     from evidencerails.errors import ReviewConflictError
 
     try:
-        item = queue.decide(review_id, verdict, reviewer=reviewer or _user(), note=note, version=version, text=text)
+        item = queue.decide(review_id, verdict, reviewer=reviewer or getpass.getuser(), **rest)
     except ReviewConflictError as error:
         say(str(error))
         return EXIT_CONFLICT
-    print(f"{item.id} {item.state} by {item.reviewer}")
-    return 0
-
-
-def _new_text(queue: ReviewQueue, review_id: str, file: str | None, version: int | None) -> tuple[str, int | None]:
-    """The text of a file or an editor, and the version of the review that the editor has shown."""
-    if file is not None:
-        return (sys.stdin.buffer.read().decode("utf-8") if file == "-" else text_of(Path(file))), version
-    found = queue.get(review_id)
-    if found.package is None:
-        raise CliError("the text of this review was deleted; give the new one with --text")
-    changed = in_editor(found.package.output)
-    if changed is None:
-        raise CliError("the text was not saved; nothing was decided")
-    return changed.rstrip("\n"), found.item.version if version is None else version
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
     except (KeyError, OSError):
         raise CliError("the name of the user is unknown; give --reviewer NAME") from None
+    print(f"{item.id} {item.state} by {item.reviewer}")
+    return 0
 
 
 @contextmanager
@@ -206,102 +196,64 @@ def _queue(config: Path | None, url: str | None) -> Iterator[ReviewQueue]:
         yield ReviewQueue(store)
 
 
-def _print_items(items: Sequence[Item]) -> None:
-    """Print reviews as a table."""
-    from rich.table import Table
-
-    out = console()
-    if not items:
-        out.print("no reviews")
-        return
-    table = Table("id", "state", "tier", "risk", "stakes", "due", "reviewer")
-    for item in items:
-        due = _due(item)
-        table.add_row(
-            item.id[:12], item.state, item.tier, f"{item.risk:.2f}", item.stakes, due, visible(item.reviewer or "")
-        )
-    out.print(table)
-
-
 def _print_open_item(found: OpenItem) -> None:
     """Print one review for the person who decides it."""
     from evidencerails.operations.store.clock import iso
 
-    out = console()
-    item = found.item
+    out, item, package = console(), found.item, found.package
     out.print(f"review {item.id}, version {item.version}: {item.state}, {item.tier}, due {_due(item)}")
-    confidence = found.package.confidence if found.package is not None else None
-    sure = "not measured" if confidence is None else f"{confidence:.2f}"
+    sure = "not measured" if package is None or package.confidence is None else f"{package.confidence:.2f}"
     out.print(f"stakes {item.stakes}, confidence {sure}, risk {item.risk:.2f}, report {item.report_id or '-'}")
-    if found.package is None:
+    if package is None:
         out.print("its texts were deleted by retention")
-    else:
-        _print_package(found.package, out)
-    if found.edited is not None:
-        _section(out, "released text", [found.edited])
-    if found.note is not None:
-        _section(out, "note", [found.note])
     steps = [f"{iso(e.at)} {e.event}{f' by {e.actor}' if e.actor else ''}" for e in found.events]
-    _section(out, "history", steps)
+    parts = {} if package is None else _parts(package)
+    parts |= {"released text": [found.edited or ""] if found.edited is not None else [],
+              "note": [found.note or ""] if found.note is not None else [], "history": steps}  # fmt: skip
+    for title, lines in parts.items():
+        if lines:
+            out.print(f"\n{title}")
+        for line in lines:
+            out.print("  " + visible(line).replace("\n", "\n  "))
 
 
-def _plain_open_item(found: OpenItem) -> dict[str, Any]:
-    """One review as JSON-ready data."""
-    from evidencerails.operations.review.package import plain_item
-    from evidencerails.operations.store.clock import iso
-
-    return {
-        **plain_item(found.item),
-        "package": found.package.model_dump(mode="json") if found.package is not None else None,
-        "note": found.note,
-        "edited": found.edited,
-        "events": [{**event._asdict(), "at": iso(event.at)} for event in found.events],
-    }
-
-
-def _print_package(package: Package, out: Any) -> None:
-    if package.context.get("question"):
-        _section(out, "question", [str(package.context["question"])])
-    _section(out, "answer", [package.output])
+def _parts(package: Package) -> dict[str, Sequence[str]]:
     claims = [f"{claim.label}: {claim.span.text}\n    {claim.reason}" for claim in package.flagged_claims]
     shown = {claim.span for claim in package.flagged_claims}
-    others = [
+    claims += [
         f"{f.kind}: {f.span.text if f.span else ''}\n    {f.reason}" for f in package.findings if f.span not in shown
     ]
-    _section(out, "flagged", [*claims, *others] or [f"{package.status}: {package.reason}"])
-    instead = [f"{s.source}: {s.text or '(take it out)'}" for s in package.suggestions]
-    _section(out, "suggested instead", instead)
     left_out = [f"... and {package.evidence_left_out} more passages"] if package.evidence_left_out else []
-    _section(out, "evidence", [*(f"[{p.id}] {p.text}" for p in package.evidence), *left_out])
-
-
-def _section(out: Any, title: str, lines: Sequence[str]) -> None:
-    if not lines:
-        return
-    out.print(f"\n{title}")
-    for line in lines:
-        out.print("  " + visible(line).replace("\n", "\n  "))
+    question = package.context.get("question")
+    return {
+        "question": [str(question)] if question else [],
+        "answer": [package.output],
+        "flagged": claims or [f"{package.status}: {package.reason}"],
+        "suggested instead": [f"{s.source}: {s.text or '(take it out)'}" for s in package.suggestions],
+        "evidence": [*(f"[{p.id}] {p.text}" for p in package.evidence), *left_out],
+    }
 
 
 def _due(item: Item) -> str:
     from evidencerails.operations.store.clock import iso
 
-    left_s = item.deadline_at - time.time()
     if item.state != "pending":
         return iso(item.deadline_at)
-    amount = abs(left_s)
-    size = (
-        f"{amount / 3600:.1f} h" if amount >= 3600 else f"{amount / 60:.0f} min" if amount >= 60 else f"{amount:.0f} s"
-    )
-    return f"in {size}" if left_s >= 0 else f"{size} overdue"
+    left_s = item.deadline_at - time.time()
+    size, unit = next((s, u) for s, u in ((3600, "h"), (60, "min"), (1, "s")) if abs(left_s) >= s or s == 1)
+    amount = f"{abs(left_s) / size:.{1 if unit == 'h' else 0}f} {unit}"
+    return f"in {amount}" if left_s >= 0 else f"{amount} overdue"
 
 
-def in_editor(text: str) -> str | None:
-    """The text as the user has saved it; None if it was left as it was.
+def in_editor(text: str) -> str:
+    """The text as the user has saved it.
 
     Raises:
-        CliError: there is no editor, or it ended with an error.
+        CliError: there is no editor, it ended with an error, or the text was left as it was.
     """
+    import subprocess
+    import tempfile
+
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise CliError("no editor is set; set EDITOR, or give the text with --text or --file")
@@ -315,4 +267,6 @@ def in_editor(text: str) -> str | None:
         if done.returncode != 0:
             raise CliError(f"the editor {editor!r} ended with {done.returncode}; nothing was decided")
         changed = file.read_text(encoding="utf-8", errors="surrogatepass")
-    return None if changed == text else changed
+    if changed == text:
+        raise CliError("the text was not saved; nothing was decided")
+    return changed

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError
 from evidencerails.evaluation.redteam.attacks import CATEGORIES, Category
-from evidencerails.evaluation.redteam.corpus import Document
 
 SCHEMA = "evidencerails-redteam-1"
 SECTIONS: Mapping[str, tuple[Category, ...]] = {
@@ -44,9 +43,8 @@ class Changes(NamedTuple):
 
     def described(self) -> str:
         """In words; empty if nothing changed."""
-        parts = [f"documents {', '.join(self.documents)}"] if self.documents else []
-        parts += [f"settings {', '.join(self.sections)}"] if self.sections else []
-        return "; ".join(parts)
+        parts = (("documents", self.documents), ("settings", self.sections))
+        return "; ".join(f"{what} {', '.join(names)}" for what, names in parts if names)
 
 
 class Fall(NamedTuple):
@@ -72,19 +70,15 @@ class Fall(NamedTuple):
         )
 
 
-def fingerprints(documents: Sequence[Document]) -> dict[str, str]:
-    """A hash of each document."""
-    return {one.name: _hash(one.text) for one in documents}
-
-
 def settings_fingerprints(config: GuardConfig, prompts: Mapping[str, str], version: str) -> dict[str, str]:
     """A hash of each section of the settings that can change a verdict, of the prompts, and the program's version."""
     data = config.model_dump(mode="json", exclude=set(WITHOUT_EFFECT))
-    found = {name: _hash(json.dumps(value, sort_keys=True, default=str)) for name, value in data.items()}
-    return {**found, "prompts": _hash(json.dumps(dict(prompts), sort_keys=True)), "version": version}
+    found = {name: fingerprint(json.dumps(value, sort_keys=True, default=str)) for name, value in data.items()}
+    return {**found, "prompts": fingerprint(json.dumps(dict(prompts), sort_keys=True)), "version": version}
 
 
-def _hash(text: str) -> str:
+def fingerprint(text: str) -> str:
+    """A short hash."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -94,10 +88,9 @@ def entries(path: Path) -> list[dict[str, Any]]:
     Raises:
         InputError: a line is no run.
     """
-    if not path.exists():
-        return []
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
@@ -115,11 +108,6 @@ def last_of(history: Sequence[Mapping[str, Any]], target: str) -> Mapping[str, A
     return next((one for one in reversed(history) if one["target"] == target), None)
 
 
-def baseline_of(history: Sequence[Mapping[str, Any]], target: str) -> Mapping[str, Any] | None:
-    """The last run against a target that was no alarm itself: a score that fell stays an alarm until it is back."""
-    return last_of([one for one in history if not one["alarm"]], target)
-
-
 def changes_since(last: Mapping[str, Any] | None, documents: Mapping[str, str], settings: Mapping[str, str]) -> Changes:
     """What changed since a run; nothing if there was none."""
     if last is None:
@@ -134,8 +122,7 @@ def fall_of(
     scores: Mapping[str, Any], attacks: Mapping[str, float], baseline: Mapping[str, Any] | None, max_drop: float
 ) -> Fall | None:
     """The fall from a baseline; None if there is none, or it is not more than `max_drop`."""
-    now = scores["score"]["value"]
-    before = None if baseline is None else baseline["score"]
+    now, before = scores["score"]["value"], (baseline or {}).get("score")
     if baseline is None or now is None or before is None or now >= before - max_drop:
         return None
     degraded = [
@@ -163,6 +150,5 @@ def entry_of(run: Mapping[str, Any], scores: Mapping[str, Any], attacks: Mapping
     kept = {name: run[name] for name in ("date", "version", "target", "seed", "documents", "settings")}
     categories = {name: one["value"] for name, one in scores["categories"].items()}
     score = scores["score"]["value"]
-    return json.dumps(
-        {"schema": SCHEMA, **kept, "score": score, "categories": categories, "attacks": dict(attacks), "alarm": alarm}
-    )
+    return json.dumps({"schema": SCHEMA, **kept, "score": score, "categories": categories, "attacks": dict(attacks),
+                       "alarm": alarm})  # fmt: skip

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evidencerails import __version__
 from evidencerails.config import GuardConfig
@@ -16,7 +16,6 @@ from evidencerails.evaluation.redteam import history as past
 from evidencerails.evaluation.redteam.attacks import CATEGORIES, Attack, Category
 from evidencerails.evaluation.redteam.corpus import Corpus, Document
 from evidencerails.evaluation.redteam.generation import attacks_from
-from evidencerails.evaluation.redteam.history import Changes, Fall
 from evidencerails.evaluation.redteam.scoring import attack_score, scores
 from evidencerails.evaluation.redteam.suite import together
 from evidencerails.evaluation.redteam.targets import Result, Shot, Target, attack_all, shots_wanted
@@ -47,14 +46,13 @@ class Plan:
     """Changes of the system that people wrote down since the last run."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(NamedTuple):
     """What came of it."""
 
     results: list[Result]
     data: dict[str, Any]
     """JSON-ready: what `--json` writes."""
-    fall: Fall | None
+    fall: past.Fall | None
 
 
 async def run(
@@ -65,14 +63,13 @@ async def run(
     Raises:
         InputError: there is nothing to attack with.
     """
-    corpus = Corpus.of(plan.documents)
     entries = past.entries(plan.history) if plan.history is not None else []
-    documents = past.fingerprints(plan.documents)
+    documents = {one.name: past.fingerprint(one.text) for one in plan.documents}
     library = PromptLibrary.load()
     versions = {task: library.version(task) for task in library.tasks}
     settings = past.settings_fingerprints(plan.config, versions, __version__)
     changes = past.changes_since(past.last_of(entries, plan.name), documents, settings)
-    made, missing = _dynamic(plan, corpus, changes)
+    made, missing = _dynamic(plan, changes) if plan.documents else ([], {})
     attacks = together([one for one in plan.static if one.category in plan.categories], made)
     if not attacks:
         raise InputError(
@@ -82,35 +79,10 @@ async def run(
     results = await attack_all(attacks, plan.target, on_shot=on_shot)
     found = scores(results, missing)
     by_attack = {one.attack.id: value for one in results if (value := attack_score(one)) is not None}
-    fall = past.fall_of(found, by_attack, past.baseline_of(entries, plan.name), plan.max_drop)
-    about = _about(plan, documents, settings, changes, missing)
-    data = {"run": about, **found, "failures": [_failure(r, s) for r in results for s in r.shots if s.behaviour.failed]}
-    data["regression"] = None if fall is None else {**fall._asdict(), "message": fall.described()}
-    if plan.history is not None:
-        with plan.history.open("a", encoding="utf-8") as handle:
-            handle.write(past.entry_of(about, found, by_attack, alarm=fall is not None) + "\n")
-    return Run(results=results, data=data, fall=fall)
-
-
-def _dynamic(plan: Plan, corpus: Corpus, changes: Changes) -> tuple[list[Attack], dict[Category, str]]:
-    """Attacks over all of the evidence, and more over what changed."""
-    if not plan.documents:
-        return [], {}
-    made, missing = attacks_from(corpus, plan.per_category, categories=plan.categories, seed=plan.seed)
-    aimed: list[Attack] = []
-    if changes.documents:
-        changed = corpus.only(changes.documents)
-        aimed += attacks_from(changed, plan.per_category, categories=plan.categories, seed=plan.seed).attacks
-    if changes.categories:
-        wanted = [name for name in changes.categories if name in plan.categories]
-        aimed += attacks_from(corpus, plan.per_category, categories=wanted, seed=plan.seed + 1).attacks
-    return together(aimed if plan.only_changes else [*made, *aimed]), missing
-
-
-def _about(
-    plan: Plan, documents: dict[str, str], settings: dict[str, str], changes: Changes, missing: dict[Category, str]
-) -> dict[str, Any]:
-    return {
+    # A run that was an alarm itself is no baseline: a score that fell stays an alarm until it is back.
+    baseline = past.last_of([one for one in entries if not one["alarm"]], plan.name)
+    fall = past.fall_of(found, by_attack, baseline, plan.max_drop)
+    about = {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "version": __version__,
@@ -126,18 +98,36 @@ def _about(
         "change_log": list(plan.change_log),
         "not_generated": dict(missing),
     }
+    failures = [_failure(result, shot) for result in results for shot in result.shots if shot.behaviour.failed]
+    regression = None if fall is None else {**fall._asdict(), "message": fall.described()}
+    if plan.history is not None:
+        with plan.history.open("a", encoding="utf-8") as handle:
+            handle.write(past.entry_of(about, found, by_attack, alarm=fall is not None) + "\n")
+    return Run(results, {"run": about, **found, "failures": failures, "regression": regression}, fall)
+
+
+def _dynamic(plan: Plan, changes: past.Changes) -> tuple[list[Attack], dict[Category, str]]:
+    """Attacks over all of the evidence, and more over what changed."""
+    corpus, count = Corpus.of(plan.documents), plan.per_category
+    made, missing = attacks_from(corpus, count, categories=plan.categories, seed=plan.seed)
+    changed = [name for name in changes.categories if name in plan.categories]
+    aimed = [
+        *attacks_from(corpus.only(changes.documents), count, categories=plan.categories, seed=plan.seed).attacks,
+        *attacks_from(corpus, count, categories=changed, seed=plan.seed + 1).attacks,
+    ]
+    return together(aimed if plan.only_changes else [*made, *aimed]), missing
 
 
 def _failure(result: Result, shot: Shot) -> dict[str, Any]:
-    text = shot.probe.answer if shot.probe is not None else shot.outcome.text
+    attack, outcome = result.attack, shot.outcome
     return {
-        "attack": result.attack.id,
-        "category": result.attack.category,
-        "origin": result.attack.origin,
-        "document": result.attack.document,
+        "attack": attack.id,
+        "category": attack.category,
+        "origin": attack.origin,
+        "document": attack.document,
         "what": shot.behaviour.description,
-        "query": result.attack.query[:MAX_SHOWN],
-        "answer": text[:MAX_SHOWN],
-        "reason": shot.outcome.reason[:MAX_SHOWN],
-        "score": shot.outcome.score,
+        "query": attack.query[:MAX_SHOWN],
+        "answer": (shot.probe.answer if shot.probe is not None else outcome.text)[:MAX_SHOWN],
+        "reason": outcome.reason[:MAX_SHOWN],
+        "score": outcome.score,
     }

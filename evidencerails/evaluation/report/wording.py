@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 MAIN = ("n", "unverified", "f1", "precision", "recall", "balanced_accuracy", "auroc", "auprc", "brier", "ece",
@@ -19,13 +19,9 @@ BASELINE_NAMES = {
 _WHOLE = ("n", "unverified", "claims", "sentences")
 
 
-def number(name: str, value: float | None) -> str:
-    """A metric's value; a dash where it has none."""
-    if value is None:
-        return "-"
-    if name in _WHOLE:
-        return f"{value:.0f}"
-    if name.startswith("latency") or name == "tokens":
+def number(name: str, value: float) -> str:
+    """A metric's value."""
+    if name in _WHOLE or name.startswith("latency") or name == "tokens":
         return f"{value:.0f}"
     return f"{value:.2f}" if name in ("llm_calls", "claim_discrimination_ratio") else f"{value:.3f}"
 
@@ -47,20 +43,25 @@ def conservative(name: str, metric: Mapping[str, Any] | None) -> str:
     return shown(name, second) if second else ""
 
 
-def undefined(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The reasons of metrics without a value, each once, with the metrics' names."""
+def remarks(results: Mapping[str, Any], method: str) -> list[str]:
+    """Why metrics of a method have no value, each reason once with the metrics' names, and why rows are unverified."""
     reasons: dict[str, list[str]] = {}
-    for name, metric in metrics.items():
+    for name, metric in results["methods"][method].items():
         if metric.get("value") is None and metric.get("reason"):
             reasons.setdefault(metric["reason"], []).append(SHORT.get(name, name))
-    return [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
-
-
-def remarks(results: Mapping[str, Any], method: str) -> list[str]:
-    """Why metrics of a method have no value, and why rows are unverified."""
-    lines = undefined(results["methods"][method])
+    lines = [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
     unverified = results["details"].get(method, {}).get("unverified") or {}
     return [*lines, "unverified: " + ", ".join(f"{n} {why}" for why, n in unverified.items())] if unverified else lines
+
+
+def table_rows(results: Mapping[str, Any], columns: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
+    """The rows of the first table: kind (`method`, `conservative`, `baseline`), name, and the words of each column."""
+    for name, metrics in results["methods"].items():
+        yield "method", name, [shown(column, metrics.get(column)) for column in columns]
+        if any("conservative" in metric for metric in metrics.values()):
+            yield "conservative", name, [conservative(column, metrics.get(column)) for column in columns]
+    for name, metrics in results["baselines"].items():
+        yield "baseline", BASELINE_NAMES[name], [shown(column, metrics.get(column)) for column in columns]
 
 
 def markdown(results: Mapping[str, Any]) -> str:
@@ -86,13 +87,9 @@ def table(results: Mapping[str, Any]) -> Iterator[str]:
     """The first table: methods, then baselines."""
     yield "| method | " + " | ".join(SHORT.get(name, name) for name in MAIN) + " |"
     yield "|---" * (len(MAIN) + 1) + "|"
-    for method, metrics in results["methods"].items():
-        yield f"| {escaped(method)} | " + " | ".join(shown(name, metrics.get(name)) for name in MAIN) + " |"
-        if any("conservative" in metric for metric in metrics.values()):
-            cells = (conservative(name, metrics.get(name)) or "-" for name in MAIN)
-            yield f"| {escaped(method)}, unverified counted as wrong | " + " | ".join(cells) + " |"
-    for baseline, metrics in results["baselines"].items():
-        yield f"| *{BASELINE_NAMES[baseline]}* | " + " | ".join(shown(name, metrics.get(name)) for name in MAIN) + " |"
+    titles = {"method": "{}", "conservative": "{}, unverified counted as wrong", "baseline": "*{}*"}
+    for kind, name, cells in table_rows(results, MAIN):
+        yield f"| {titles[kind].format(escaped(name))} | " + " | ".join(cell or "-" for cell in cells) + " |"
 
 
 def compared(comparison: Mapping[str, Any]) -> str:
