@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from evidencerails import Guard, Report
-from evidencerails.config import CHECKS, GuardConfig
+from evidencerails.config import CHECKS, GuardConfig, RiskSettings
 from evidencerails.errors import InputError, SettingsError
 from evidencerails.exchange import Exchange
 from evidencerails.measures.aggregate import risk_level
@@ -89,7 +89,7 @@ def test_score_is_the_worst_and_none_without_one() -> None:
     "score, level", [(None, None), (0.0, "low"), (0.29, "low"), (0.3, "medium"), (0.69, "medium"), (0.7, "high")]
 )
 def test_risk_level(score: float | None, level: str | None) -> None:
-    assert risk_level(score) == level
+    assert risk_level(score, RiskSettings()) == level
 
 
 async def test_grounded_hallucinated_unverified() -> None:

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
 
 from pydantic import Field
 
-from evidencerails.config import SEVERITY_WEIGHTS, CompositeWeights, RiskSettings, ScoringSettings
+from evidencerails.config import CompositeWeights, RiskSettings, ScoringSettings
 from evidencerails.exchange import Value
 from evidencerails.measures.base import MeasureResult, clipped
-from evidencerails.report import RiskLevel, Severity
+from evidencerails.report import RiskLevel
 
-T = TypeVar("T")
-
-DEFAULT_RISK = RiskSettings()
+Scores = Mapping[str, "float | None"]
 
 
 class Aggregate(Value):
@@ -43,16 +40,12 @@ class ResponseAggregate(Value):
     unmeasured_claims: int = 0
     missing: dict[str, str] = Field(default_factory=dict)
     """The measures that gave no score at all, each with its reason."""
-    details: dict[str, Any] = Field(default_factory=dict)
 
 
-def weighted_mean(
-    scores: Mapping[str, float | None], weights: Mapping[str, float], reasons: Mapping[str, str] | None = None
-) -> Aggregate:
+def weighted_mean(scores: Scores, weights: Mapping[str, float], reasons: Mapping[str, str] | None = None) -> Aggregate:
     """Mean of the measured scores; their weights are made to sum to 1. A part without a weight counts nothing."""
-    measured = {name: score for name, score in scores.items() if score is not None}
+    measured, missing = _parts(scores, reasons)
     total = math.fsum(weights.get(name, 0.0) for name in measured)
-    missing = {name: (reasons or {}).get(name) or "not_measured" for name, score in scores.items() if score is None}
     if total <= 0.0:
         return Aggregate(missing=missing)
     shares = {name: weights.get(name, 0.0) / total for name in measured}
@@ -60,20 +53,24 @@ def weighted_mean(
     return Aggregate(score=clipped(score), weights=shares, missing=missing)
 
 
-def noisy_or(
-    scores: Mapping[str, float | None], weights: Mapping[str, float], reasons: Mapping[str, str] | None = None
-) -> Aggregate:
+def noisy_or(scores: Scores, weights: Mapping[str, float], reasons: Mapping[str, str] | None = None) -> Aggregate:
     """1 - product of (1 - weight * score) over the measured parts (Pearl 1988, noisy-or gate).
 
     A weight in [0, 1] is how far a part can be believed alone. More parts can only raise the score: one that is bad is
     never averaged away.
     """
-    measured = {name: score for name, score in scores.items() if score is not None and weights.get(name, 0.0) > 0}
-    missing = {name: (reasons or {}).get(name) or "not_measured" for name, score in scores.items() if score is None}
-    if not measured:
+    measured, missing = _parts(scores, reasons)
+    used = {name: min(1.0, weights[name]) for name in measured if weights.get(name, 0.0) > 0}
+    if not used:
         return Aggregate(missing=missing)
-    rest = math.prod(1.0 - min(1.0, weights[name]) * score for name, score in measured.items())
-    return Aggregate(score=clipped(1.0 - rest), weights={n: min(1.0, weights[n]) for n in measured}, missing=missing)
+    rest = math.prod(1.0 - weight * measured[name] for name, weight in used.items())
+    return Aggregate(score=clipped(1.0 - rest), weights=used, missing=missing)
+
+
+def _parts(scores: Scores, reasons: Mapping[str, str] | None) -> tuple[dict[str, float], dict[str, str]]:
+    """The measured scores, and the reasons of the others."""
+    missing = {name: (reasons or {}).get(name) or "not_measured" for name, score in scores.items() if score is None}
+    return {name: score for name, score in scores.items() if score is not None}, missing
 
 
 def claim_aggregates(results: Sequence[MeasureResult], weights: Mapping[str, float]) -> tuple[Aggregate, ...]:
@@ -95,31 +92,15 @@ def claim_aggregates(results: Sequence[MeasureResult], weights: Mapping[str, flo
     )
 
 
-def across_claims(
-    scores: Sequence[float | None], severities: Sequence[Severity] | None, settings: ScoringSettings
-) -> float | None:
-    """One score for the response; None if no claim was measured.
-
-    Args:
-        severities: of the claims, in their order: a false claim counts by its severity, so that a certain one of low
-            severity scores .3 by default. All count fully if None.
-    """
-    weights = [1.0] * len(scores) if severities is None else [SEVERITY_WEIGHTS[severity] for severity in severities]
-    if settings.aggregation == "weighted":
-        return weighted_mean(_numbered(scores), _numbered(weights)).score
-    together = zip(scores, weights, strict=True)  # no product: the small residuals of right claims would add up
-    return max(
-        (clipped(weight * score) for score, weight in together if score is not None and weight > 0), default=None
-    )
+def across_claims(scores: Sequence[float | None], settings: ScoringSettings) -> float | None:
+    """One score for the response: the worst claim's, or their mean by the settings; None if no claim was measured."""
+    measured = [score for score in scores if score is not None]
+    if settings.aggregation == "worst":  # no product: the small residuals of right claims would add up
+        return max(measured, default=None)
+    return math.fsum(measured) / len(measured) if measured else None
 
 
-def _numbered(values: Sequence[T]) -> dict[str, T]:
-    return {str(place): value for place, value in enumerate(values)}
-
-
-def aggregate_response(
-    results: Sequence[MeasureResult], settings: ScoringSettings, severities: Sequence[Severity] | None = None
-) -> ResponseAggregate:
+def aggregate_response(results: Sequence[MeasureResult], settings: ScoringSettings) -> ResponseAggregate:
     """Everything the measures say about one response, put together.
 
     A measure that speaks about the response only (semantic entropy) joins the claims' score with its weight. Claims
@@ -128,7 +109,7 @@ def aggregate_response(
     weights = settings.all_weights
     claims = claim_aggregates(results, weights)
     by_claim = [result for result in results if any(claim.score is not None for claim in result.claims)]
-    from_claims = across_claims([claim.score for claim in claims], severities, settings)
+    from_claims = across_claims([claim.score for claim in claims], settings)
     parts = {"claims": from_claims, **{r.name: r.score for r in results if r not in by_claim and r.score is not None}}
     if settings.aggregation == "worst":  # the claims, and measures of the response alone, are signals of their own
         score = noisy_or(parts, {**weights, "claims": 1.0}).score
@@ -140,36 +121,22 @@ def aggregate_response(
         claims=claims,
         unmeasured_claims=sum(claim.score is None for claim in claims),
         missing={result.name: result.reason or "not_measured" for result in results if not result.ran},
-        details={"parts": {name: value for name, value in parts.items() if value is not None}},
     )
 
 
-def risk_level(score: float | None, settings: RiskSettings = DEFAULT_RISK) -> RiskLevel | None:
+def risk_level(score: float | None, settings: RiskSettings) -> RiskLevel | None:
     """Low, medium or high by the two thresholds; None without a score."""
     if score is None:
         return None
     return "low" if score < settings.low else "high" if score >= settings.high else "medium"
 
 
-def composite_score(
-    settings: CompositeWeights,
-    *,
-    faithfulness: float | None = None,
-    attribution_precision: float | None = None,
-    groundedness: float | None = None,
-    self_consistency: float | None = None,
-) -> Aggregate:
+def composite_score(settings: CompositeWeights, parts: Scores) -> Aggregate:
     """1 - (w_F F + w_A AP + w_G G + w_S SC), in [0, 1]: 0 is no sign of a hallucination.
 
-    Each argument is in [0, 1], 1 being perfect; None if it was not measured. What was not measured (no citations, a
-    single sample) is left out, named in `missing`, and the other weights are made to sum to 1: counted as perfect, it
-    would make an unchecked answer look better than a checked one.
+    The parts are named as the weights are, each in [0, 1], 1 being perfect; None if it was not measured. Such a part
+    (no citations, a single sample) is left out, named in `missing`, and the other weights are made to sum to 1: counted
+    as perfect, it would make an unchecked answer look better than a checked one.
     """
-    parts = {
-        "faithfulness": faithfulness,
-        "attribution_precision": attribution_precision,
-        "groundedness": groundedness,
-        "self_consistency": self_consistency,
-    }
     mean = weighted_mean(parts, settings.model_dump())
     return mean.model_copy(update={"score": None if mean.score is None else clipped(1.0 - mean.score)})

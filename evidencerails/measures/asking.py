@@ -41,11 +41,12 @@ def list_schema(name: str, fields: Mapping[str, Mapping[str, Any]]) -> dict[str,
     }
 
 
-def unasked(exchange: Exchange, context: MeasureContext) -> str:
-    """Why no judge can be asked about the claims: `no_model` or `no_evidence`; empty if one can."""
-    if context.judge is None and context.llm is None:
-        return "no_model"
-    return "" if exchange.evidence else "no_evidence"
+def judge_for(exchange: Exchange, context: MeasureContext) -> tuple[LlmSession | None, str]:
+    """The model to ask about the claims; None, and why: `no_model` or `no_evidence`."""
+    session = context.judge or context.llm
+    if session is None or not exchange.evidence:
+        return None, "no_evidence" if session is not None else "no_model"
+    return session, ""
 
 
 class Answer(BaseModel):
@@ -65,10 +66,6 @@ class Answer(BaseModel):
 A = TypeVar("A", bound=Answer)
 
 
-def _nothing_more(claims: Sequence[str]) -> Mapping[str, str]:
-    return {}
-
-
 @dataclass(frozen=True)
 class Question(Generic[A]):  # Python 3.10 has no generic named tuples
     """One kind of question about claims."""
@@ -78,7 +75,7 @@ class Question(Generic[A]):  # Python 3.10 has no generic named tuples
     parse: Callable[[str], Sequence[A]]
     schema: dict[str, Any]
     repair: str
-    extra: Callable[[Sequence[str]], Mapping[str, str]] = _nothing_more
+    extra: Callable[[Sequence[str]], Mapping[str, str]] = lambda claims: {}
     """Further variables of the prompt, made from the texts of the claims in one call. May block."""
 
 
@@ -98,7 +95,7 @@ async def ask_about(
     context: MeasureContext,
     session: LlmSession,
     *,
-    seed: int,
+    seed: int = 0,
     batch_claims: int = BATCH_CLAIMS,
     evidence_characters: int = MAX_PROMPT_CHARACTERS,
     note: str = "",
@@ -109,14 +106,36 @@ async def ask_about(
         evidence_characters: of longer evidence what is nearest to the claims goes into a prompt.
         note: goes below the prompt; see `SECOND_LOOK`.
     """
+
+    async def ask(batch: Sequence[int]) -> Replies[A]:
+        asked = [claims[place] for place in batch]
+        texts = [claim.text for claim in asked]
+        excerpts = await context.nli.run(excerpts_for, asked, passages, evidence_characters)
+        shown = (f"[{number}]\n{passage.text.strip()}" for number, passage in enumerate(excerpts.passages, start=1))
+        # One line for each claim, so that a text cannot pass for the next number.
+        lines = (f"{number}. {' '.join(text.split())}" for number, text in enumerate(texts, start=1))
+        try:
+            more = await context.nli.run(question.extra, texts)
+            messages = context.prompts.render(
+                question.task, evidence="\n\n".join(shown), claims="\n".join(lines), **more
+            )
+            answers = await ask_cached(
+                context.cache,
+                session,
+                _with_note(messages, note),
+                lambda text: _by_place(question.parse(text), batch),
+                prompt_version=context.prompts.version(question.task),
+                repair=question.repair,
+                json_schema=question.schema,
+                is_complete=lambda found: len(found) == len(batch),
+            )
+        except EvidencerailsError as error:
+            return Replies({}, dict.fromkeys(batch, f"judge_failed: {reason_of(error)}"))
+        return Replies(answers, {place: NO_VERDICT for place in batch if place not in answers})
+
     order = shuffled(places, claims, seed)
     batches = [order[first : first + batch_claims] for first in range(0, len(order), batch_claims)]
-    found = await asyncio.gather(
-        *(
-            _ask_batch(question, batch, claims, passages, context, session, evidence_characters, note)
-            for batch in batches
-        )
-    )
+    found = await asyncio.gather(*map(ask, batches))
     answers = {place: answer for replies in found for place, answer in replies.answers.items()}
     return Replies(answers, {place: reason for replies in found for place, reason in replies.reasons.items()})
 
@@ -132,44 +151,6 @@ def shuffled(places: Sequence[int], claims: Sequence[Statement], seed: int) -> l
 def planned_calls(count: int, batch_claims: int = BATCH_CLAIMS) -> int:
     """Calls that so many claims take, without repairs and second passes."""
     return -(-count // batch_claims)
-
-
-async def _ask_batch(
-    question: Question[A],
-    batch: Sequence[int],
-    claims: Sequence[Statement],
-    passages: Sequence[Passage],
-    context: MeasureContext,
-    session: LlmSession,
-    evidence_characters: int,
-    note: str,
-) -> Replies[A]:
-    asked = [claims[place] for place in batch]
-    excerpts = await context.nli.run(excerpts_for, asked, passages, evidence_characters)
-
-    def parse(text: str) -> Mapping[int, A]:
-        return _by_place(question.parse(text), batch)
-
-    try:
-        messages = context.prompts.render(
-            question.task,
-            evidence=_numbered_passages(excerpts.passages),
-            claims=_numbered(claim.text for claim in asked),
-            **await context.nli.run(question.extra, [claim.text for claim in asked]),
-        )
-        answers = await ask_cached(
-            context.cache,
-            session,
-            _with_note(messages, note),
-            parse,
-            prompt_version=context.prompts.version(question.task),
-            repair=question.repair,
-            json_schema=question.schema,
-            is_complete=lambda found: len(found) == len(batch),
-        )
-    except EvidencerailsError as error:
-        return Replies({}, dict.fromkeys(batch, f"judge_failed: {reason_of(error)}"))
-    return Replies(answers, {place: NO_VERDICT for place in batch if place not in answers})
 
 
 def _with_note(messages: Sequence[Message], note: str) -> Sequence[Message]:
@@ -195,12 +176,3 @@ def _by_place(answers: Sequence[A], batch: Sequence[int]) -> Mapping[int, A]:
     if not found:
         raise LlmReplyError(f"the reply judges none of the {len(batch)} claims")
     return found
-
-
-def _numbered(texts: Any) -> str:
-    """One line for each text, so that a text cannot pass for the next number."""
-    return "\n".join(f"{number}. {' '.join(text.split())}" for number, text in enumerate(texts, start=1))
-
-
-def _numbered_passages(passages: Sequence[Passage]) -> str:
-    return "\n\n".join(f"[{number}]\n{passage.text.strip()}" for number, passage in enumerate(passages, start=1))

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evidencerails.measures")
 
-RESPONSE_LEVEL = "response_level"
-"""Reason of a claim's missing score where the measure speaks about the whole response only."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureContext:
@@ -120,48 +117,32 @@ class Measure(Protocol):
 
 
 def result_of(
-    measure: Measure,
-    claims: Iterable[ClaimScore],
-    *,
-    version: str = "",
-    details: dict[str, Any] | None = None,
+    measure: Measure, claims: Iterable[ClaimScore], *, version: str = "", details: dict[str, Any] | None = None
 ) -> MeasureResult:
     """The result of a claim-level measure. Its response score is the worst claim's: none is averaged away.
 
     With some claims unmeasured the score is that of the others, and the reason says how many are missing.
     """
     scored = tuple(claims)
-    values = [claim.score for claim in scored if claim.score is not None]
+    missing = [claim.reason for claim in scored if claim.score is None]
+    reasons = list(dict.fromkeys(missing))
+    reason = f"{len(missing)} of {len(scored)} claims not measured: {', '.join(reasons)}" if missing else ""
+    if len(missing) == len(scored) and len(reasons) < 2:
+        reason = reasons[0] if reasons else "no_claims"
     return MeasureResult(
         name=measure.name,
-        version=version or measure.version,
+        version=f"{measure.version}+{version}" if version else measure.version,
         claims=scored,
-        score=max(values, default=None),
-        reason=_missing_reason(scored),
+        score=max((claim.score for claim in scored if claim.score is not None), default=None),
+        reason=reason,
         details=details or {},
     )
 
 
-def _missing_reason(claims: Sequence[ClaimScore]) -> str:
-    if not claims:
-        return "no_claims"
-    reasons = list(dict.fromkeys(claim.reason for claim in claims if claim.score is None))
-    if not reasons:
-        return ""
-    count = sum(claim.score is None for claim in claims)
-    if count == len(claims) and len(reasons) == 1:
-        return reasons[0]
-    return f"{count} of {len(claims)} claims not measured: {', '.join(reasons)}"
-
-
-def unmeasured(measure: Measure, claims: Sequence[Statement], reason: str, *, version: str = "") -> MeasureResult:
+def unmeasured(measure: Measure, claims: Sequence[Statement], reason: str) -> MeasureResult:
     """The result of a measure that could not run."""
-    return MeasureResult(
-        name=measure.name,
-        version=version or measure.version,
-        claims=tuple(ClaimScore(reason=reason) for _ in claims),
-        reason=reason,
-    )
+    scores = tuple(ClaimScore(reason=reason) for _ in claims)
+    return MeasureResult(name=measure.name, version=measure.version, claims=scores, reason=reason)
 
 
 async def run_measure(
@@ -169,25 +150,16 @@ async def run_measure(
 ) -> MeasureResult:
     """Run one measure; whatever goes wrong inside becomes a result without scores that carries the error."""
     started = time.perf_counter()
-    result = await _run(measure, exchange, claims, context)
-    return result.model_copy(update={"duration_ms": (time.perf_counter() - started) * 1000})
-
-
-async def _run(
-    measure: Measure, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext
-) -> MeasureResult:
     try:
         found = await measure.measure(exchange, claims, context)
         how = context.config.calibration.methods.get(found.name)
-        if how is None or found.score is None:
-            return found
-        return found.model_copy(update={"score": calibrated(found.score, how)})
-    except EvidencerailsError as error:
-        failed: Exception = error
+        if how is not None and found.score is not None:
+            found = found.model_copy(update={"score": calibrated(found.score, how)})
     except Exception as error:  # boundary to models and providers: a failure here must never read as a score
-        log.error("measure %s failed: %s", measure.name, traceback_summary(error))
-        failed = error
-    return unmeasured(measure, claims, f"measure_failed: {reason_of(failed)}")
+        if not isinstance(error, EvidencerailsError):
+            log.error("measure %s failed: %s", measure.name, traceback_summary(error))
+        found = unmeasured(measure, claims, f"measure_failed: {reason_of(error)}")
+    return found.model_copy(update={"duration_ms": (time.perf_counter() - started) * 1000})
 
 
 async def run_measures(

@@ -67,9 +67,11 @@ async def run_cascade(
         place for place, label in enumerate(labels) if is_unsure(combined[place].score, label, settings.cascade)
     )
     judged = await _judged(judge, unsure, exchange, claims, context)
-    saved = _note_saved(len(claims), len(unsure), context)
+    saved, session = planned_calls(len(claims)) - planned_calls(len(unsure)), context.judge or context.llm
+    if session is not None:
+        session.note_saved(saved)
     final = [_final(place, found, judged.claims[place], combined[place]) for place in range(len(claims))]
-    return Decided(tuple(final), (*found, judged), unsure, saved)
+    return Decided(tuple(final), (*found, judged), unsure, saved if session is not None else 0)
 
 
 def _label(place: int, results: Sequence[MeasureResult]) -> Label | None:
@@ -109,12 +111,3 @@ def _final(place: int, local: Sequence[MeasureResult], judged: ClaimScore, toget
         reason="; ".join(reasons) or DECIDED_LOCALLY,
         evidence=next((result.claims[place].evidence for result in local if result.claims[place].evidence), ()),
     )
-
-
-def _note_saved(count: int, unsure: int, context: MeasureContext) -> int:
-    saved = planned_calls(count) - planned_calls(unsure)
-    session = context.judge or context.llm
-    if session is None:
-        return 0
-    session.note_saved(saved)
-    return saved

@@ -182,13 +182,11 @@ def _as_date(value: Any) -> datetime.date | None:
         return value.date()
     if isinstance(value, datetime.date):
         return value
-    if isinstance(value, int) and not isinstance(value, bool) and 1900 <= value <= 2100:
-        return datetime.date(value, 1, 1)
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 1e8 < value < 1e10:
+    if isinstance(value, (int, float)) and 1e8 < value < 1e10:  # seconds since 1970
         return datetime.datetime.fromtimestamp(value, datetime.timezone.utc).date()
-    if not isinstance(value, str):
-        return None
-    match = re.match(r"\s*(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", value)
+    if isinstance(value, int) and 1900 <= value <= 2100:
+        return datetime.date(value, 1, 1)
+    match = re.match(r"\s*(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", value) if isinstance(value, str) else None
     try:
         return datetime.date(int(match[1]), int(match[2] or 1), int(match[3] or 1)) if match else None
     except ValueError:

@@ -20,13 +20,11 @@ class EmbeddingMeasure(EncoderMeasure):
 
     def scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
         """See `EncoderMeasure.scores`."""
+        import numpy as np
+
         per_sample = [sentences_of(sample) for sample in samples]
         vectors = encoder.sentence_vectors([*claims, *(text for sentences in per_sample for text in sentences)])
         similarity = vectors[: len(claims)] @ vectors[len(claims) :].T
-        sums, first = [0.0] * len(claims), 0
-        for sentences in per_sample:
-            best = similarity[:, first : first + len(sentences)].max(axis=1)
-            sums = [total + max(0.0, float(cosine)) for total, cosine in zip(sums, best, strict=True)]
-            first += len(sentences)
-        cosines = [total / len(samples) for total in sums]
+        starts = np.cumsum([0, *map(len, per_sample[:-1])])
+        cosines = np.maximum(0.0, np.maximum.reduceat(similarity, starts, axis=1)).mean(axis=1).tolist()
         return [ClaimScore(score=clipped(1.0 - cosine), details={"cosine": cosine}) for cosine in cosines]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
@@ -16,15 +15,12 @@ from evidencerails.measures.asking import (
     Question,
     Replies,
     ask_about,
+    judge_for,
     list_schema,
-    unasked,
 )
 from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of, unmeasured
 from evidencerails.measures.evidence import find_quote, is_about
 from evidencerails.report import Label
-
-if TYPE_CHECKING:
-    from evidencerails.llm.session import LlmSession
 
 HIGHEST_LEVEL = 4
 _CANNOT_TELL = 2
@@ -47,21 +43,18 @@ class _Reply(BaseModel):
     verdicts: list[Verdict]
 
 
-SCHEMA = list_schema(
-    "verdicts",
-    {
-        "claim": {"type": "integer"},
-        "reason": {"type": "string"},
-        "quote": {"type": "string"},
-        "level": {"type": "integer", "enum": list(range(HIGHEST_LEVEL + 1))},
-    },
-)
-"""The reason comes before the level it explains."""
-
 _QUESTION: Question[Verdict] = Question(
     task="judge_claims",
     parse=lambda text: parse_object(text, _Reply).verdicts,
-    schema=SCHEMA,
+    schema=list_schema(
+        "verdicts",
+        {
+            "claim": {"type": "integer"},
+            "reason": {"type": "string"},  # before the level that it explains
+            "quote": {"type": "string"},
+            "level": {"type": "integer", "enum": list(range(HIGHEST_LEVEL + 1))},
+        },
+    ),
     repair=(
         "That reply could not be read. Reply with the JSON object alone: "
         '{"verdicts": [{"claim": 1, "reason": "...", "quote": "...", "level": 0}]}, one entry for each claim, '
@@ -81,53 +74,26 @@ class JudgeMeasure:
     name = "judge"
     version = "1"
 
-    def __init__(self, seed: int = 0) -> None:
-        self._seed = seed
-
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Have each claim judged against the evidence."""
-        session = context.judge or context.llm
-        if session is None or not exchange.evidence:
-            return unmeasured(self, claims, unasked(exchange, context))
-        everything = range(len(claims))
-        first = await self._pass(everything, exchange, claims, context, session, number=1)
-        unsure = [place for place in everything if _is_unsure(first[place])]
-        second = await self._pass(unsure, exchange, claims, context, session, number=2)
-        scores = [_settled(first[place], second.get(place)) for place in everything]
-        version = f"{self.version}+{session.client.model}+{context.prompts.version(_QUESTION.task)}"
+        session, reason = judge_for(exchange, context)
+        if session is None:
+            return unmeasured(self, claims, reason)
+
+        async def judged(places: Sequence[int], number: int) -> Mapping[int, ClaimScore]:
+            if not places:
+                return {}
+            note, evidence = SECOND_LOOK if number > 1 else "", exchange.evidence
+            replies = await ask_about(_QUESTION, places, claims, evidence, context, session, seed=number, note=note)
+            # On a worker: it takes long to look for the quotes in all evidence.
+            return await context.nli.run(lambda: {n: _claim_score(n, replies, claims[n], evidence) for n in places})
+
+        first = await judged(range(len(claims)), 1)
+        unsure = [place for place, found in first.items() if _is_unsure(found)]
+        second = await judged(unsure, 2)
+        scores = [_settled(first[place], second.get(place)) for place in range(len(claims))]
+        version = f"{session.client.model}+{context.prompts.version(_QUESTION.task)}"
         return result_of(self, scores, version=version, details={"second_pass": len(unsure)})
-
-    async def _pass(
-        self,
-        places: Sequence[int],
-        exchange: Exchange,
-        claims: Sequence[Statement],
-        context: MeasureContext,
-        session: LlmSession,
-        *,
-        number: int,
-    ) -> Mapping[int, ClaimScore]:
-        if not places:
-            return {}
-        replies = await ask_about(
-            _QUESTION,
-            places,
-            claims,
-            exchange.evidence,
-            context,
-            session,
-            seed=self._seed + number,
-            note=SECOND_LOOK if number > 1 else "",
-        )
-        scores = await context.nli.run(_claim_scores, places, replies, claims, exchange.evidence)
-        return dict(zip(places, scores, strict=True))
-
-
-def _claim_scores(
-    places: Sequence[int], replies: Replies[Verdict], claims: Sequence[Statement], passages: Sequence[Passage]
-) -> list[ClaimScore]:
-    """Blocks for as long as it takes to look for the quotes in all evidence."""
-    return [_claim_score(place, replies, claims[place], passages) for place in places]
 
 
 def _claim_score(place: int, replies: Replies[Verdict], claim: Statement, passages: Sequence[Passage]) -> ClaimScore:
@@ -159,9 +125,8 @@ def _settled(first: ClaimScore, second: ClaimScore | None) -> ClaimScore:
     """The verdict of both passes. One that could not be read or proven counts nothing."""
     if second is None or second.score is None:
         return first
-    if first.score is None or first.label is None or second.label is None:
+    if first.score is None:
         return second
-    score = (first.score + second.score) / 2
     worse = first if first.score > second.score else second
     levels = [first.details["level"], second.details["level"]]
-    return worse.model_copy(update={"score": score, "details": {"levels": levels}})
+    return worse.model_copy(update={"score": (first.score + second.score) / 2, "details": {"levels": levels}})

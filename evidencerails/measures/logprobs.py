@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from evidencerails.exchange import Exchange, Span, TokenLogprob
 from evidencerails.measures.base import (
@@ -18,8 +18,6 @@ from evidencerails.measures.base import (
     result_of,
     unmeasured,
 )
-
-Statistic = Literal["avg", "min"]
 
 OTHER_TEXT = "logprobs_of_other_text"
 """Reason where the tokens are not those of the response."""
@@ -54,43 +52,41 @@ def align(response: str, tokens: Sequence[TokenLogprob]) -> list[PlacedToken] | 
 class LogprobsMeasure:
     """1 - probability of the claim's tokens, from the log probabilities that came with the response itself.
 
-    `avg` is 1 - exp(mean log p), one minus the geometric mean of the token probabilities; `min` is one minus the
-    smallest. SelfCheckGPT's grey-box baselines Avg(-log p) and Max(-log p) order claims in the same way
-    (arXiv 2303.08896, section 4.1). Never of a new generation: that would measure another text.
+    That is 1 - exp(mean log p), one minus the geometric mean of the token probabilities; SelfCheckGPT's grey-box
+    baseline Avg(-log p) orders claims in the same way (arXiv 2303.08896, section 4.1). Never of a new generation: that
+    would measure another text.
     """
 
     name = "logprobs"
     version = "1"
 
-    def __init__(self, statistic: Statistic = "avg") -> None:
-        self._statistic = statistic
-
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Score each claim by the tokens that overlap its span."""
         if not exchange.logprobs:
             return unmeasured(self, claims, "no_logprobs")
-        scores = await context.nli.run(self._scores, exchange, claims)
+        scores = await context.nli.run(_scores, exchange, claims)
         if scores is None:
             return unmeasured(self, claims, OTHER_TEXT)
-        return result_of(self, scores, details={"tokens": len(exchange.logprobs), "statistic": self._statistic})
+        return result_of(self, scores, details={"tokens": len(exchange.logprobs)})
 
-    def _scores(self, exchange: Exchange, claims: Sequence[Statement]) -> list[ClaimScore] | None:
-        placed = align(exchange.response, exchange.logprobs)
-        if placed is None:
-            return None
-        telling = [token for token in placed if _says_something(exchange.response[max(0, token.start) : token.end])]
-        ends = [token.end for token in telling]
-        return [self._score(telling[bisect_right(ends, claim.span.start) :], claim.span) for claim in claims]
 
-    def _score(self, tokens: Sequence[PlacedToken], span: Span) -> ClaimScore:
-        """Score of a span; the tokens begin with the first that reaches into it."""
-        values = [token.logprob for token in takewhile(lambda token: token.start < span.end, tokens)]
-        if not values:
-            return ClaimScore(reason="no_tokens")
-        mean, least = math.fsum(values) / len(values), min(values)
-        probability = math.exp(mean if self._statistic == "avg" else least)
-        details = {"mean_logprob": mean, "min_logprob": least, "tokens": len(values)}
-        return ClaimScore(score=clipped(1.0 - probability), details=details)
+def _scores(exchange: Exchange, claims: Sequence[Statement]) -> list[ClaimScore] | None:
+    placed = align(exchange.response, exchange.logprobs)
+    if placed is None:
+        return None
+    telling = [token for token in placed if _says_something(exchange.response[max(0, token.start) : token.end])]
+    ends = [token.end for token in telling]
+    return [_score(telling[bisect_right(ends, claim.span.start) :], claim.span) for claim in claims]
+
+
+def _score(tokens: Sequence[PlacedToken], span: Span) -> ClaimScore:
+    """Score of a span; the tokens begin with the first that reaches into it."""
+    values = [token.logprob for token in takewhile(lambda token: token.start < span.end, tokens)]
+    if not values:
+        return ClaimScore(reason="no_tokens")
+    mean = math.fsum(values) / len(values)
+    details = {"mean_logprob": mean, "min_logprob": min(values), "tokens": len(values)}
+    return ClaimScore(score=clipped(1.0 - math.exp(mean)), details=details)
 
 
 def _says_something(text: str) -> bool:

@@ -69,7 +69,7 @@ def composite_metrics(metrics: Mapping[str, float], weights: CompositeWeights) -
     `composite_measured` is the part of the weights whose metric was measured: below 1 something is left out, and has no
     metric of its own in the report.
     """
-    composite = composite_score(weights, **composite_parts(metrics))
+    composite = composite_score(weights, composite_parts(metrics))
     if composite.score is None:
         return {}
     given = weights.model_dump()

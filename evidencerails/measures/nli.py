@@ -18,7 +18,7 @@ from evidencerails.measures.base import (
 from evidencerails.measures.evidence import windows_for
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, LABELS
 from evidencerails.nli.windows import Window
-from evidencerails.report import Label, NliScores, Quote
+from evidencerails.report import Label, Quote
 from evidencerails.text.language import unknown_language
 
 if TYPE_CHECKING:
@@ -45,32 +45,30 @@ class NliMeasure:
         if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
             return unmeasured(self, claims, reason)
         texts = [claim.text for claim in claims]
-        windows = await context.nli.run(windows_for, texts, exchange.evidence, context.nli)
+        windows = await context.nli.run(windows_for, texts, exchange.evidence, context.nli, context.config.grounding)
         pairs = [(w.text, text) for text, chosen in zip(texts, windows.per_claim, strict=True) for w in chosen]
         rows = iter(await context.nli.scores(pairs))
         scores = [_claim_score(chosen, [next(rows) for _ in chosen]) for chosen in windows.per_claim]
-        version = f"{self.version}+{context.nli.name}@{context.nli.version}"
+        version = f"{context.nli.name}@{context.nli.version}"
         return result_of(self, scores, version=version, details={"coverage": windows.coverage.share})
 
 
 def _claim_score(windows: Sequence[Window], rows: Sequence[Scores]) -> ClaimScore:
     if not windows:
         return ClaimScore(reason="no_evidence")
-    support = max(range(len(rows)), key=lambda place: float(rows[place][ENTAILMENT]))
-    against = max(range(len(rows)), key=lambda place: float(rows[place][CONTRADICTION]))
+    support, against = (
+        max(range(len(rows)), key=lambda place: float(rows[place][column])) for column in (ENTAILMENT, CONTRADICTION)
+    )
     label = _LABELS[LABELS[int(rows[support].argmax())]]
     if label != "supported" and int(rows[against].argmax()) == CONTRADICTION:
         label = "contradicted"
-    deciding, column = (against, CONTRADICTION) if label == "contradicted" else (support, ENTAILMENT)
-    nli = NliScores(**{name: float(value) for name, value in zip(LABELS, rows[deciding], strict=True)})
+    place, column = (against, CONTRADICTION) if label == "contradicted" else (support, ENTAILMENT)
+    passage, score = windows[place].passage, clipped(float(rows[place][column]))
+    span = Span.of(passage.text, windows[place].start, windows[place].end)
+    quote = Quote(passage_id=passage.id, source=passage.source, span=span, score=score)
     return ClaimScore(
         score=clipped(1.0 - float(rows[support][ENTAILMENT])),
         label=label,
-        evidence=() if label == "absent" else (_quote(windows[deciding], float(rows[deciding][column])),),
-        details=nli.model_dump(),
+        evidence=() if label == "absent" else (quote,),
+        details={name: float(value) for name, value in zip(LABELS, rows[place], strict=True)},
     )
-
-
-def _quote(window: Window, score: float) -> Quote:
-    span = Span.of(window.passage.text, window.start, window.end)
-    return Quote(passage_id=window.passage.id, source=window.passage.source, span=span, score=clipped(score))

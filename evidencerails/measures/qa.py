@@ -9,12 +9,12 @@ from pydantic import BaseModel, field_validator
 
 from evidencerails.exchange import Exchange
 from evidencerails.llm.parsing import parse_object
-from evidencerails.measures.asking import NO_VERDICT, Answer, Question, Replies, ask_about, list_schema, unasked
+from evidencerails.measures.asking import NO_VERDICT, Answer, Question, ask_about, judge_for, list_schema
 from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of, unmeasured
 
 UNSURE = "judge_unsure"
 """Reason where the judge can read the evidence both ways."""
-_SCORES = {"yes": 0.0, "no": 1.0}
+_SCORES = {"yes": 0.0, "no": 1.0, "unsure": None}
 
 
 class YesNo(Answer):
@@ -32,14 +32,10 @@ class _Reply(BaseModel):
     answers: list[YesNo]
 
 
-SCHEMA = list_schema(
-    "answers", {"claim": {"type": "integer"}, "answer": {"type": "string", "enum": ["yes", "no", "unsure"]}}
-)
-
 _QUESTION: Question[YesNo] = Question(
     task="qa_claims",
     parse=lambda text: parse_object(text, _Reply).answers,
-    schema=SCHEMA,
+    schema=list_schema("answers", {"claim": {"type": "integer"}, "answer": {"type": "string", "enum": [*_SCORES]}}),
     repair=(
         'That reply could not be read. Reply with the JSON object alone: {"answers": [{"claim": 1, "answer": "yes"}]}, '
         "one entry for each claim, the answer one of yes, no, unsure."
@@ -56,28 +52,19 @@ class QaMeasure:
     name = "qa"
     version = "1"
 
-    def __init__(self, seed: int = 0) -> None:
-        self._seed = seed
-
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Ask about each claim."""
-        session = context.judge or context.llm
-        if session is None or not exchange.evidence:
-            return unmeasured(self, claims, unasked(exchange, context))
-        places = range(len(claims))
-        replies = await ask_about(_QUESTION, places, claims, exchange.evidence, context, session, seed=self._seed)
-        version = f"{self.version}+{session.client.model}+{context.prompts.version(_QUESTION.task)}"
-        return result_of(self, [_claim_score(place, replies) for place in places], version=version)
-
-
-def _claim_score(place: int, replies: Replies[YesNo]) -> ClaimScore:
-    found = replies.answers.get(place)
-    if found is None:
-        return ClaimScore(reason=replies.reasons.get(place, NO_VERDICT))
-    if found.answer == "unsure":
-        return ClaimScore(reason=UNSURE)
-    return ClaimScore(
-        score=_SCORES[found.answer],
-        label="supported" if found.answer == "yes" else None,
-        reason=f"answer: {found.answer}",
-    )
+        session, reason = judge_for(exchange, context)
+        if session is None:
+            return unmeasured(self, claims, reason)
+        replies = await ask_about(_QUESTION, range(len(claims)), claims, exchange.evidence, context, session)
+        scores = []
+        for place in range(len(claims)):
+            found = replies.answers.get(place)
+            score = None if found is None else _SCORES[found.answer]
+            reason = replies.reasons.get(place, NO_VERDICT) if found is None else f"answer: {found.answer}"
+            label = "supported" if score == 0.0 else None
+            reason = UNSURE if found is not None and score is None else reason
+            scores.append(ClaimScore(score=score, label=label, reason=reason))  # type: ignore[arg-type]
+        version = f"{session.client.model}+{context.prompts.version(_QUESTION.task)}"
+        return result_of(self, scores, version=version)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from evidencerails.exchange import Exchange
 from evidencerails.measures.context_view import ContextView
@@ -31,29 +31,20 @@ IRRELEVANT = 0.15
 MIN_WEIGHT = 0.2
 """Weaker signs are left out."""
 UNDETERMINED = "undetermined"
-
-
-class _Signs(NamedTuple):
-    """What the rules read of one finding."""
-
-    finding: Finding
-    text: str
-    """Its span."""
-    view: ContextView
-    settings: RootCauseSettings
-    disagreement: float | None
-    """How far further samples disagree, in [0, 1]; None without samples."""
-    deciding: int | None
-    """Place of the passage that the finding quotes."""
-    nearest: int | None
-    """Place of the passage that shares most with its words."""
-
-    @property
-    def is_against_evidence(self) -> bool:
-        """True if the evidence says otherwise, rather than nothing."""
-        return self.finding.label == "contradicted" or (
-            self.finding.origin == "intrinsic" and self.finding.kind in ("unsupported_claim", "citation_violation")
-        )
+BEYOND_EVIDENCE = ("unsupported_claim", "factual_fabrication", "citation_violation")
+_CITATION_WORDS = (
+    "cite",
+    "citation",
+    "citations",
+    "source",
+    "sources",
+    "reference",
+    "references",
+    "passage",
+    "passages",
+)
+Sign = tuple[RootCause, float, str, dict[str, Any]]
+"""Cause, weight, reason, and what else a `Cause` has."""
 
 
 def with_root_causes(
@@ -62,9 +53,9 @@ def with_root_causes(
     """The results, each of the first findings with its causes, the likeliest first. Blocks: reads all the evidence."""
     if not any(result.findings for result in results):
         return list(results)
-    view = ContextView(exchange)
-    disagreement = _disagreement(results)
-    left = itertools.count(MAX_EXPLAINED, -1)
+    metrics = {name: value for result in results for name, value in result.metrics.items()}
+    disagreement = metrics.get("pairwise_contradiction_rate", metrics.get("sample_disagreement"))
+    view, left = ContextView(exchange), itertools.count(MAX_EXPLAINED, -1)
 
     def explained(finding: Finding) -> Finding:
         causes = causes_of(finding, view, settings, disagreement) if next(left) > 0 else ()
@@ -76,13 +67,17 @@ def with_root_causes(
 def causes_of(
     finding: Finding, view: ContextView, settings: RootCauseSettings, disagreement: float | None = None
 ) -> tuple[Cause, ...]:
-    """The causes of one finding, by weight; empty if no sign of any was found."""
-    text = finding.span.text if finding.span else ""
-    signs = _Signs(finding, text, view, settings, disagreement, view.place_of(_quoted(finding)), view.nearest_to(text))
+    """The causes of one finding, by weight; empty if no sign of any was found.
+
+    Args:
+        disagreement: how far further samples disagree, in [0, 1]; None without samples.
+    """
     found: dict[RootCause, Cause] = {}
-    for cause in sorted((cause for rule in RULES for cause in rule(signs)), key=lambda cause: -cause.weight):
-        if cause.weight >= MIN_WEIGHT:
-            found.setdefault(cause.cause, cause)
+    signs = _Signs(finding, view, settings, disagreement).all()
+    for cause, weight, reason, more in sorted(signs, key=lambda sign: -sign[1]):
+        if weight >= MIN_WEIGHT and cause not in found:
+            given = {"cause": cause, "weight": round(min(1.0, weight), 3), "reason": reason, **more}
+            found[cause] = Cause.model_validate(given)
     return tuple(found.values())
 
 
@@ -95,156 +90,108 @@ def attribution_matrix(findings: Iterable[Finding]) -> dict[str, dict[str, int]]
     return {cause: dict(sorted(found.items())) for cause, found in sorted(counts.items())}
 
 
-def _quoted(finding: Finding) -> str | None:
-    return next((quote.passage_id for quote in finding.evidence if quote.source not in ("response", "prompt")), None)
+class _Signs:
+    """The signs of one finding."""
 
-
-def _disagreement(results: Sequence[CheckResult]) -> float | None:
-    metrics = {name: value for result in results for name, value in result.metrics.items()}
-    return metrics.get("pairwise_contradiction_rate", metrics.get("sample_disagreement"))
-
-
-def _cause(cause: RootCause, weight: float, reason: str, **more: object) -> Cause:
-    return Cause.model_validate({"cause": cause, "weight": round(min(1.0, weight), 3), "reason": reason, **more})
-
-
-# ---- the rules
-
-
-def _knowledge_gap(signs: _Signs) -> Iterable[Cause]:
-    """The model generates anyway where it does not know; its uncertainty shows in samples that differ."""
-    finding, disagreement = signs.finding, signs.disagreement
-    if finding.kind == "inconsistent_samples":
-        yield _cause("knowledge_gap", finding.score or 0.6, "asked again, the model says something else")
-    elif finding.violation == "nonexistent_source" or finding.kind == "factual_fabrication":
-        yield _cause("knowledge_gap", 0.6, "the model named something that nothing given to it names")
-    elif finding.kind == "unsupported_claim" and not signs.view.passages:
-        yield _cause("knowledge_gap", 0.6, "no evidence was given; the model wrote from memory")
-    elif finding.kind == "unsupported_claim" and not signs.is_against_evidence:
-        weight = 0.4 if disagreement is None else 0.3 + 0.6 * disagreement
-        reason = "nothing given to the model says so" + (
-            "" if disagreement is None else f"; samples disagree by {disagreement:.0%}"
+    def __init__(self, finding: Finding, view: ContextView, settings: RootCauseSettings, disagreement: float | None):
+        self.finding, self.view, self.settings, self.disagreement = finding, view, settings, disagreement
+        self.text = finding.span.text if finding.span else ""
+        quoted = (quote.passage_id for quote in finding.evidence if quote.source not in ("response", "prompt"))
+        self.deciding = view.place_of(next(quoted, None))
+        """Place of the passage that the finding quotes."""
+        self.nearest = view.nearest_to(self.text)
+        """Place of the passage that shares most with its words."""
+        self.place = self.nearest if self.deciding is None else self.deciding
+        self.is_against_evidence = finding.label == "contradicted" or (
+            finding.origin == "intrinsic" and finding.kind in ("unsupported_claim", "citation_violation")
         )
-        yield _cause("knowledge_gap", weight, reason)
+        """True if the evidence says otherwise, rather than nothing."""
 
+    def all(self) -> Iterator[Sign]:
+        """Each sign that there is."""
+        yield from self._of_generator()
+        if self.view.passages:
+            yield from self._of_retrieval()
+            yield from self._of_evidence()
+        yield from self._of_prompt()
 
-def _staleness(signs: _Signs) -> Iterable[Cause]:
-    """What changed after the training cut-off, and questions about what changes."""
-    cutoff, date = signs.settings.training_cutoff, signs.view.date_of(signs.deciding)
-    if cutoff and date and date > cutoff and signs.is_against_evidence:
-        yield _cause("staleness", 0.8, f"the evidence ({date}) is younger than the model's knowledge ({cutoff})")
-    elif signs.view.asks_for_news and signs.finding.kind in ("unsupported_claim", "inconsistent_samples"):
-        yield _cause("staleness", 0.4, "the question is about something that changes")
+    def _of_generator(self) -> Iterator[Sign]:
+        """A model generates anyway where it does not know (its samples differ then), or knew once; out of distribution
+        no passage fits either; and evidence in the middle of a long context is lost."""
+        kind, view, disagreement = self.finding.kind, self.view, self.disagreement
+        if kind == "inconsistent_samples":
+            yield "knowledge_gap", self.finding.score or 0.6, "asked again, the model says something else", {}
+        elif self.finding.violation == "nonexistent_source" or kind == "factual_fabrication":
+            yield "knowledge_gap", 0.6, "the model named something that nothing given to it names", {}
+        elif kind == "unsupported_claim" and not view.passages:
+            yield "knowledge_gap", 0.6, "no evidence was given; the model wrote from memory", {}
+        elif kind == "unsupported_claim" and not self.is_against_evidence:
+            weight = 0.4 if disagreement is None else 0.3 + 0.6 * disagreement
+            samples = "" if disagreement is None else f"; samples disagree by {disagreement:.0%}"
+            yield "knowledge_gap", weight, f"nothing given to the model says so{samples}", {}
+        cutoff, date = self.settings.training_cutoff, view.date_of(self.deciding)
+        if cutoff and date and date > cutoff and self.is_against_evidence:
+            reason = f"the evidence ({date}) is younger than the model's knowledge ({cutoff})"
+            yield "staleness", 0.8, reason, {}
+        elif view.asks_for_news and kind in ("unsupported_claim", "inconsistent_samples"):
+            yield "staleness", 0.4, "the question is about something that changes", {}
+        if disagreement is not None and disagreement >= 0.5 and view.best_relevance < IRRELEVANT:
+            yield "distribution_shift", 0.5 * disagreement, "unlike all the evidence, and samples disagree", {}
+        if self.place is not None and (self.is_against_evidence or self.finding.label == "partially_supported"):
+            at = view.position_of(self.place, self.settings.context_tokens)
+            if at.attention < MIN_ATTENTION:
+                reason = f"the evidence stands at about token {at.token} of {at.context_tokens}"
+                yield "context_overflow", 1.0 - at.attention, reason, self._at(self.place, position=round(at.share, 3))
 
+    def _of_retrieval(self) -> Iterator[Sign]:
+        """Nothing retrieved is about the question or the claim, or what is not about it is taken as authoritative."""
+        view, kind = self.view, self.finding.kind
+        is_relevant = view.best_relevance >= RELEVANT
+        if not self.is_against_evidence and kind in BEYOND_EVIDENCE:
+            if view.has_question and not is_relevant:
+                yield "retrieval_miss", 1.0 - view.best_relevance, "no passage is about the question", {}
+            elif content_of(self.text) and view.overlap_with(self.text, self.nearest) < RELEVANT:
+                yield "retrieval_miss", 0.5, "no passage is about what the claim says", {}
+        if not view.has_question or not is_relevant:
+            return
+        noise = [place for place, relevance in enumerate(view.relevance) if relevance < IRRELEVANT]
+        if self.place in noise and view.overlap_with(self.text, self.place) >= RELEVANT:
+            reason = "it leans on a passage that is not about the question"
+            yield "retrieval_noise", 0.7, reason, self._at(self.place)
+        elif len(noise) > len(view.passages) / 2 and kind in BEYOND_EVIDENCE:
+            reason = f"{len(noise)} of {len(view.passages)} passages are not about the question"
+            yield "retrieval_noise", 0.4, reason, {}
 
-def _distribution_shift(signs: _Signs) -> Iterable[Cause]:
-    """Out of distribution, outputs are well-formed and unreliable: no passage fits, and samples vary."""
-    if signs.disagreement is not None and signs.disagreement >= 0.5 and signs.view.best_relevance < IRRELEVANT:
-        yield _cause("distribution_shift", 0.5 * signs.disagreement, "unlike all the evidence, and samples disagree")
+    def _of_evidence(self) -> Iterator[Sign]:
+        """An older or another passage has the values of a claim which the deciding one contradicts; the one that it
+        rests on is too old, or gives orders to its reader."""
+        view, newer = self.view, self.view.date_of(self.deciding)
+        has_rivals = self.deciding is not None and self.is_against_evidence
+        for rival in view.with_values_of(self.text) if has_rivals else ():
+            older = view.date_of(rival)
+            if rival == self.deciding:
+                continue
+            if not (newer and older):
+                yield "poisoned_evidence", 0.6, "one passage says so and another says otherwise", self._at(rival)
+            elif older < newer:
+                reason = f"an older passage ({older}) says so, a newer one ({newer}) otherwise"
+                yield "stale_evidence", 0.8, reason, self._at(rival)
+        limit, age = self.settings.max_evidence_age_days, view.age_of(self.place)
+        if limit is not None and age is not None and age > limit:
+            yield "stale_evidence", 0.6, f"the nearest passage is {age} days old", self._at(self.place)
+        for place in view.giving_orders:
+            if place in (self.deciding, self.nearest):
+                yield "poisoned_evidence", 0.9, "the passage gives orders to its reader", self._at(place)
 
+    def _of_prompt(self) -> Iterator[Sign]:
+        """Structural and contextual errors where the prompt leaves open what is meant or wanted."""
+        view, kind, violation = self.view, self.finding.kind, self.finding.violation
+        if kind == "structure_violation" and not view.prompt_says("json", "schema", "format", "yaml", "fields"):
+            yield "prompt_ambiguity", 0.7, "the prompt does not say which form the answer has", {}
+        if violation in ("missing_citation", "uncited_claim") and not view.prompt_says(*_CITATION_WORDS):
+            yield "prompt_ambiguity", 0.8, "the prompt does not ask for citations", {}
+        if view.ambiguity and kind not in ("structure_violation", "logic_error"):
+            yield "prompt_ambiguity", 0.5, view.ambiguity, {}
 
-def _context_overflow(signs: _Signs) -> Iterable[Cause]:
-    """Evidence in the middle of a long context is lost. Reported with its place, in tokens and as a share."""
-    place = signs.deciding if signs.deciding is not None else signs.nearest
-    if place is None or not (signs.is_against_evidence or signs.finding.label == "partially_supported"):
-        return
-    at = signs.view.position_of(place, signs.settings.context_tokens)
-    if at.attention < MIN_ATTENTION:
-        yield _cause(
-            "context_overflow",
-            1.0 - at.attention,
-            f"the evidence stands at about token {at.token} of {at.context_tokens}",
-            passage_id=signs.view.passages[place].id,
-            position=round(at.share, 3),
-        )
-
-
-def _retrieval_miss(signs: _Signs) -> Iterable[Cause]:
-    """Relevant evidence was not retrieved: none is about the question, or none about the claim."""
-    view = signs.view
-    if not view.passages or signs.is_against_evidence or signs.finding.kind not in _BEYOND_EVIDENCE:
-        return
-    if view.has_question and view.best_relevance < RELEVANT:
-        yield _cause("retrieval_miss", 1.0 - view.best_relevance, "no passage is about the question")
-    elif content_of(signs.text) and view.overlap_with(signs.text, signs.nearest) < RELEVANT:
-        yield _cause("retrieval_miss", 0.5, "no passage is about what the claim says")
-
-
-_BEYOND_EVIDENCE = ("unsupported_claim", "factual_fabrication", "citation_violation")
-
-
-def _retrieval_noise(signs: _Signs) -> Iterable[Cause]:
-    """Irrelevant passages are taken as authoritative: the finding leans on one, or most of them are such."""
-    view = signs.view
-    if not view.has_question or view.best_relevance < RELEVANT:
-        return
-    noise = [place for place, relevance in enumerate(view.relevance) if relevance < IRRELEVANT]
-    place = signs.deciding if signs.deciding is not None else signs.nearest
-    if place in noise and view.overlap_with(signs.text, place) >= RELEVANT:
-        passage = view.passages[place].id
-        yield _cause("retrieval_noise", 0.7, "it leans on a passage that is not about the question", passage_id=passage)
-    elif len(noise) > len(view.passages) / 2 and signs.finding.kind in _BEYOND_EVIDENCE:
-        yield _cause(
-            "retrieval_noise", 0.4, f"{len(noise)} of {len(view.passages)} passages are not about the question"
-        )
-
-
-def _stale_evidence(signs: _Signs) -> Iterable[Cause]:
-    """Outdated evidence: an older passage has the claim's values, or the one it rests on is too old."""
-    view, place = signs.view, signs.deciding if signs.deciding is not None else signs.nearest
-    newer = view.date_of(signs.deciding)
-    for rival in _rivals(signs):
-        older = view.date_of(rival)
-        if newer and older and older < newer:
-            reason = f"an older passage ({older}) says so, a newer one ({newer}) otherwise"
-            yield _cause("stale_evidence", 0.8, reason, passage_id=view.passages[rival].id)
-    limit, age = signs.settings.max_evidence_age_days, view.age_of(place)
-    if limit is not None and place is not None and age is not None and age > limit:
-        passage = view.passages[place].id
-        yield _cause("stale_evidence", 0.6, f"the nearest passage is {age} days old", passage_id=passage)
-
-
-def _poisoned_evidence(signs: _Signs) -> Iterable[Cause]:
-    """The evidence itself errs: passages that disagree about the claim, or one that gives orders."""
-    view = signs.view
-    for rival in _rivals(signs):
-        if not (view.date_of(rival) and view.date_of(signs.deciding)):
-            reason = "one passage says so and another says otherwise"
-            yield _cause("poisoned_evidence", 0.6, reason, passage_id=view.passages[rival].id)
-    for place in view.giving_orders:
-        if place in (signs.deciding, signs.nearest):
-            reason = "the passage gives orders to its reader"
-            yield _cause("poisoned_evidence", 0.9, reason, passage_id=view.passages[place].id)
-
-
-def _rivals(signs: _Signs) -> list[int]:
-    """Passages that have the values of a claim which the deciding passage contradicts."""
-    if signs.deciding is None or not signs.is_against_evidence:
-        return []
-    return [n for n in signs.view.with_values_of(signs.text) if n != signs.deciding]
-
-
-def _prompt_ambiguity(signs: _Signs) -> Iterable[Cause]:
-    """Structural and contextual errors where the prompt leaves open what is meant or wanted."""
-    view, finding = signs.view, signs.finding
-    if finding.kind == "structure_violation" and not view.prompt_says("json", "schema", "format", "yaml", "fields"):
-        yield _cause("prompt_ambiguity", 0.7, "the prompt does not say which form the answer has")
-    if finding.violation in ("missing_citation", "uncited_claim") and not view.prompt_says(
-        "cite", "citation", "citations", "source", "sources", "reference", "references", "passage", "passages"
-    ):
-        yield _cause("prompt_ambiguity", 0.8, "the prompt does not ask for citations")
-    if view.ambiguity and finding.kind not in ("structure_violation", "logic_error"):
-        yield _cause("prompt_ambiguity", 0.5, view.ambiguity)
-
-
-RULES = (
-    _knowledge_gap,
-    _staleness,
-    _distribution_shift,
-    _context_overflow,
-    _retrieval_miss,
-    _retrieval_noise,
-    _stale_evidence,
-    _poisoned_evidence,
-    _prompt_ambiguity,
-)
+    def _at(self, place: int | None, **more: Any) -> dict[str, Any]:
+        return {"passage_id": self.view.passages[place or 0].id, **more}

@@ -74,10 +74,8 @@ async def samples_for(exchange: Exchange, context: MeasureContext, languages: tu
         return Drawn((), reason)
     samples = exchange.samples
     if not samples:
-        if context.sampler is None:
-            return Drawn((), "no_model")
-        if context.sampler.unavailable:
-            return Drawn((), context.sampler.unavailable)
+        if context.sampler is None or context.sampler.unavailable:
+            return Drawn((), "no_model" if context.sampler is None else context.sampler.unavailable)
         samples = await context.sampler.draw((await wanted_samples(exchange, context)).samples)
     texts = tuple(sample.text for sample in samples if sample.text.strip())
     return Drawn(texts, "" if texts else "no_samples")
@@ -109,7 +107,7 @@ class EncoderMeasure:
             return unmeasured(self, claims, drawn.reason)
         texts = [claim.text for claim in claims]
         scores = await context.nli.run(self.scores, encoder, texts, drawn.texts) if texts else []
-        version = f"{self.version}+{encoder.name}@{encoder.version}"
+        version = f"{encoder.name}@{encoder.version}"
         return result_of(self, scores, version=version, details={"samples": len(drawn.texts)})
 
     def scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:

@@ -71,13 +71,9 @@ class SelfConsistencyMeasure:
         if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
             return unmeasured(self, claims, reason)
         found = await relations([claim.text for claim in claims], drawn.texts, context)
-        version = f"{self.version}+{context.nli.name}@{context.nli.version}"
-        return result_of(
-            self,
-            [_claim_score(row) for row in found],
-            version=version,
-            details={"samples": len(drawn.texts)},
-        )
+        version = f"{context.nli.name}@{context.nli.version}"
+        scores = [_claim_score(row) for row in found]
+        return result_of(self, scores, version=version, details={"samples": len(drawn.texts)})
 
     def _of_fields(self, fields: Sequence[Field], samples: Sequence[str], claims: Sequence[Statement]) -> MeasureResult:
         others = [other for other in map(json_fields, samples) if other is not None]

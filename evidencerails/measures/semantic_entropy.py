@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from evidencerails.exchange import Exchange
 from evidencerails.measures.base import (
-    RESPONSE_LEVEL,
     ClaimScore,
     MeasureContext,
     MeasureResult,
@@ -18,6 +17,8 @@ from evidencerails.measures.base import (
 from evidencerails.measures.relations import DECIDES_FROM, relations
 from evidencerails.measures.samples import samples_for, sentences_of
 
+RESPONSE_LEVEL = "response_level"
+"""Reason of a claim's missing score: this measure speaks about the whole response only."""
 MAX_SENTENCES = 20
 """Of one answer. Answers of more sentences hardly ever entail each other whole, which would say nothing about the
 model; and the pairs grow with the square of the answers."""
@@ -64,43 +65,34 @@ class SemanticEntropyMeasure:
         drawn = await samples_for(exchange, context, context.nli.languages)
         if not drawn.texts:
             return unmeasured(self, claims, drawn.reason)
-        answers = _with_question([exchange.response, *drawn.texts], exchange.user_input)
-        sentences = await context.nli.run(_compared, answers)
+        answers, question = [exchange.response, *drawn.texts], exchange.user_input.strip()
+        # If one is short, all get the question: "Paris" and "It is Paris." should entail each other.
+        is_short = bool(question) and any(len(answer.split()) <= SHORT_ANSWER_WORDS for answer in answers)
+        if is_short:
+            answers = [f"{question} {answer.strip()}" for answer in answers]
+        # What another answer has to entail of each: its sentences, or the short answer with its question.
+        sentences = [[text] for text in answers] if is_short else await context.nli.run(_split, answers)
         if (longest := max(map(len, sentences))) > MAX_SENTENCES:
             return unmeasured(self, claims, f"too_long: {longest} sentences, at most {MAX_SENTENCES}")
-        entails = await _entailments([text for text, _ in answers], sentences, context)
+        entails = await _entailments(answers, sentences, context)
         clusters = clusters_of(len(answers), lambda one, other: entails[one][other] and entails[other][one])
-        return self._result(claims, clusters, f"{self.version}+{context.nli.name}@{context.nli.version}")
-
-    def _result(self, claims: Sequence[Statement], clusters: Sequence[Sequence[int]], version: str) -> MeasureResult:
         sizes = [len(cluster) for cluster in clusters]
         own = next(cluster for cluster in clusters if 0 in cluster)
         return MeasureResult(
             name=self.name,
-            version=version,
+            version=f"{self.version}+{context.nli.name}@{context.nli.version}",
             claims=tuple(ClaimScore(reason=RESPONSE_LEVEL) for _ in claims),
             score=normalised_entropy(sizes),
             details={
-                "clusters": [list(cluster) for cluster in clusters],
+                "clusters": clusters,
                 "entropy_nats": entropy(sizes),
                 "share_of_own_meaning": len(own) / sum(sizes),
             },
         )
 
 
-def _with_question(answers: Sequence[str], question: str) -> list[tuple[str, bool]]:
-    """Each answer as it is compared, and whether it was short and got its question in front.
-
-    If one is short, all get the question: "Paris" and "It is Paris." should entail each other.
-    """
-    if question and any(len(answer.split()) <= SHORT_ANSWER_WORDS for answer in answers):
-        return [(f"{question.strip()} {answer.strip()}", True) for answer in answers]
-    return [(answer, False) for answer in answers]
-
-
-def _compared(answers: Sequence[tuple[str, bool]]) -> list[list[str]]:
-    """What another answer has to entail of each: its sentences, or the short answer with its question."""
-    return [[text] if is_short else sentences_of(text) for text, is_short in answers]
+def _split(answers: Sequence[str]) -> list[list[str]]:
+    return [sentences_of(text) for text in answers]
 
 
 async def _entailments(

@@ -71,28 +71,19 @@ def test_equal_scores_stay_in_a_mean_and_add_up_in_a_noisy_or() -> None:
 def test_one_contradicted_claim_of_ten_is_not_averaged_away() -> None:
     # ChainCheck: 1 of 10 claims contradicted at .99 scored .099, LOW.
     scores = [0.99] + [0.0] * 9
-    assert across_claims(scores, None, ScoringSettings()) == pytest.approx(0.99)
-    assert across_claims(scores, None, ScoringSettings(aggregation="weighted")) == pytest.approx(0.099)
+    assert across_claims(scores, ScoringSettings()) == pytest.approx(0.99)
+    assert across_claims(scores, ScoringSettings(aggregation="weighted")) == pytest.approx(0.099)
 
 
 @pytest.mark.parametrize("count", [1, 4, 40])
 def test_right_claims_do_not_add_up_to_a_wrong_one(count: int) -> None:
     # A noisy-or made .70 of four verbatim sentences at .26.
-    assert across_claims([0.26] * count, None, ScoringSettings()) == pytest.approx(0.26)
-
-
-def test_severity_weighs_claims() -> None:
-    # severities critical 1 and low .3: (1 * 0 + .3 * 1) / 1.3 as a mean; the worst otherwise: .3 * 1
-    severities = ("critical", "low")
-    assert across_claims([0.0, 1.0], severities, ScoringSettings(aggregation="weighted")) == pytest.approx(0.3 / 1.3)
-    assert across_claims([0.0, 1.0], severities, ScoringSettings()) == pytest.approx(0.3)
-    assert across_claims([1.0, 0.0], severities, ScoringSettings()) == pytest.approx(1.0)
-    assert across_claims([None, 1.0], severities, ScoringSettings()) == pytest.approx(0.3)
+    assert across_claims([0.26] * count, ScoringSettings()) == pytest.approx(0.26)
 
 
 @pytest.mark.parametrize("scores", [[], [None], [None, None]])
 def test_no_measured_claim_is_no_score(scores: list[float | None]) -> None:
-    assert across_claims(scores, None, ScoringSettings()) is None
+    assert across_claims(scores, ScoringSettings()) is None
 
 
 def test_claims_are_put_together_claim_by_claim() -> None:
@@ -148,19 +139,18 @@ def test_risk_borders_come_from_the_settings() -> None:
 
 def test_composite_score() -> None:
     # 1 - .25 (.9 + 1 + .8 + .5) = .2
-    found = composite_score(
-        CompositeWeights(), faithfulness=0.9, attribution_precision=1.0, groundedness=0.8, self_consistency=0.5
-    )
-    assert found.score == pytest.approx(0.2)
+    parts = {"faithfulness": 0.9, "attribution_precision": 1.0, "groundedness": 0.8, "self_consistency": 0.5}
+    assert composite_score(CompositeWeights(), parts).score == pytest.approx(0.2)
 
 
 def test_what_the_composite_score_lacks_is_left_out_and_named() -> None:
-    # The control stack counts no citations and no samples as 1.0 each: 1 - .25 (.5 + 1 + .5 + 1) = .25. Here: .5.
-    found = composite_score(CompositeWeights(), faithfulness=0.5, groundedness=0.5)
+    # Counted as 1.0 each, they would make 1 - .25 (.5 + 1 + .5 + 1) = .25 of it.
+    lacking = {"attribution_precision": None, "self_consistency": None}
+    found = composite_score(CompositeWeights(), {"faithfulness": 0.5, "groundedness": 0.5, **lacking})
     assert found.score == pytest.approx(0.5)
     assert set(found.missing) == {"attribution_precision", "self_consistency"}
     assert found.weights == {"faithfulness": 0.5, "groundedness": 0.5}
 
 
 def test_a_composite_score_of_nothing_is_none() -> None:
-    assert composite_score(CompositeWeights()).score is None
+    assert composite_score(CompositeWeights(), {}).score is None

@@ -71,7 +71,7 @@ async def test_quotes_are_given_with_their_place_in_the_evidence(
     assert (quote.span.text, quote.span.start) == ("It stands in Paris", 32)
 
 
-async def test_order_is_shuffled_and_the_same_for_the_same_seed(
+async def test_order_is_shuffled_and_the_same_for_the_same_claims(
     make_context: MakeContext, server: ReplayServer
 ) -> None:
     texts = [f"Claim number {number} holds." for number in range(10)]
@@ -79,12 +79,10 @@ async def test_order_is_shuffled_and_the_same_for_the_same_seed(
     server.default(judging({text: {"level": 1, "quote": ""} for text in texts}))
     context = make_context(server=server, llm={"cache": {"backend": "off"}})
     exchange = exchange_of(response, evidence=EVIDENCE)
-    for seed in (1, 1, 2):
-        await JudgeMeasure(seed).measure(exchange, claims_of(response, *texts), context)
-    first, again, other = (list(numbers(request)) for request in server.requests)
-    assert first == again
-    assert first != other
-    assert first != texts
+    for _ in range(2):
+        await JudgeMeasure().measure(exchange, claims_of(response, *texts), context)
+    first, again = (list(numbers(request)) for request in server.requests)
+    assert first == again != texts
     assert sorted(first) == sorted(texts)
 
 

@@ -28,12 +28,6 @@ async def test_score_is_one_minus_the_geometric_mean_of_the_probabilities(make_c
     assert result.claims[1].details == {"mean_logprob": pytest.approx(-3.2 / 3), "min_logprob": -2.0, "tokens": 3}
 
 
-async def test_min_takes_the_least_likely_token(make_context: MakeContext) -> None:
-    claims = claims_of(RESPONSE, "Ann swims.")
-    result = await LogprobsMeasure("min").measure(exchange_of(RESPONSE, logprobs=TOKENS), claims, make_context())
-    assert result.claims[0].score == pytest.approx(1 - math.exp(-2.0))
-
-
 @pytest.mark.parametrize(
     "other",
     [

@@ -13,7 +13,7 @@ from evidencerails.config import DEFAULT_MEASURE_WEIGHTS, MeasureName
 from evidencerails.errors import LlmTimeoutError, SettingsError, reason_of
 from evidencerails.measures.base import ClaimScore, MeasureResult, result_of, run_measure, run_measures
 from evidencerails.measures.ngram import NgramMeasure
-from evidencerails.measures.registry import _HOMES, get_measure, get_measures
+from evidencerails.measures.registry import CLASSES, get_measure, get_measures
 
 
 class Failing:
@@ -77,7 +77,7 @@ async def test_a_failing_measure_takes_no_other_with_it(make_context: MakeContex
 
 def test_every_measure_of_the_settings_is_registered_and_weighed() -> None:
     names = set(get_args(MeasureName))
-    assert set(_HOMES) == names == set(DEFAULT_MEASURE_WEIGHTS)
+    assert set(CLASSES) == names == set(DEFAULT_MEASURE_WEIGHTS)
     for name in names:
         assert get_measure(name).name == name
 
