@@ -45,7 +45,7 @@ class NliMeasure:
         if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
             return unmeasured(self, claims, reason)
         texts = [claim.text for claim in claims]
-        windows = await context.nli.run(windows_for, texts, exchange.evidence, context.nli, context.config.grounding)
+        windows = await context.nli.run(windows_for, texts, exchange.evidence, context.nli)
         pairs = [(w.text, text) for text, chosen in zip(texts, windows.per_claim, strict=True) for w in chosen]
         rows = iter(await context.nli.scores(pairs))
         scores = [_claim_score(chosen, [next(rows) for _ in chosen]) for chosen in windows.per_claim]
