@@ -43,7 +43,7 @@ from evidencerails.mitigation.respond import respond, without_repair_of_calls
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.service import ExchangeNli, NliService
 from evidencerails.operations.telemetry.emit import emit
-from evidencerails.report import Abstention, CheckResult, Decision, LlmUsage, Report, reason_code
+from evidencerails.report import Abstention, CheckResult, Decision, Report, reason_code
 from evidencerails.reporting import build_report
 from evidencerails.text.sentences import Splitter
 from evidencerails.tool_calls import with_arguments
@@ -269,8 +269,11 @@ class Guard:
                 report = await self._acted_on(report, running, exchange, context, cap, arguments)
             total_ms = (time.perf_counter() - started) * 1000
             timings_ms = {**report.timings_ms, "total": total_ms}
-            report = report.model_copy(update={"timings_ms": timings_ms, "llm": _usage(sessions)})
-            report = self._kept(self._with_stricter_settings_noted(report, context.config), shown, sampling_rate)
+            report = report.model_copy(update={"timings_ms": timings_ms, "llm": LlmSession.usage_of(sessions)})
+            if context.config is not self.config:
+                decided_by = f"{report.decided_by}; error budget exhausted"
+                report = report.model_copy(update={"decided_by": decided_by})
+            report = self._kept(report, shown, sampling_rate)
             trace.finish(shown, report)
         return report
 
@@ -303,8 +306,12 @@ class Guard:
         """The report after its decision was carried out; what fails in that leaves the response withheld."""
         recheck = partial(_checked, checks, context=context, arguments=arguments)
         try:
-            report = await respond(without_repair_of_calls(report, exchange), exchange, context, recheck)
-            shown = _with_text(exchange, arguments)
+            if arguments:
+                report = without_repair_of_calls(report, exchange)
+            report = await respond(report, exchange, context, recheck)
+            if report.decision != "escalate" and context.config.escalation is None:
+                return report
+            shown = _with_text(exchange, arguments) if arguments else exchange
             return await escalate(report, shown, context.config, desk=self._desk, cap=cap)
         except Exception as error:  # boundary to models and the review queue; without an answer the decision blocks
             log.error("evidencerails: %s could not be carried out: %s", report.decision, traceback_summary(error))
@@ -343,12 +350,6 @@ class Guard:
             _CheckOfInput(get_check(name), said) for name, said in missing if name not in self.config.checks
         ]
 
-    def _with_stricter_settings_noted(self, report: Report, config: GuardConfig) -> Report:
-        """The report, with a note if stricter settings decided it because the error budget is exhausted."""
-        if config is self.config:
-            return report
-        return report.model_copy(update={"decided_by": f"{report.decided_by}; error budget exhausted"})
-
     def as_runnable(self, **options: Any) -> Runnable[Any, Any]:
         """This guard as a step of a LangChain chain, `chain | guard.as_runnable()`; options as of `GuardRunnable`."""
         runnable: Runnable[Any, Any] = resolve_name(LANGCHAIN_STEP)(self, **options)
@@ -367,11 +368,12 @@ class Guard:
     def _context(
         self, exchange: Exchange, llm: LlmClient | None, sampler: Sampler | None
     ) -> tuple[CheckContext, list[LlmSession]]:
-        main = LlmSession.of(llm or self._llm, self.config.llm)
-        of_judge = self.config.llm.judge
-        timeout_s = of_judge.timeout_s if of_judge else None
-        judge = LlmSession.of(self._judge, self.config.llm, beside=main, timeout_s=timeout_s) or main
-        if sampler is None:
+        settings, main = self.config.llm, LlmSession.of(llm or self._llm, self.config.llm)
+        judge = main
+        if self._judge is not None:
+            timeout_s = settings.judge.timeout_s if settings.judge else None
+            judge = LlmSession(self._judge, settings, beside=main, timeout_s=timeout_s)
+        if sampler is None and main is not None:
             sampler = Sampler(main, exchange.prompt, self.config.consistency)
         context = CheckContext(
             config=self.settings_in_force,
@@ -384,7 +386,7 @@ class Guard:
             sources=self.sources,
             splitter=self._splitter,
         )
-        sessions = [session for session in (main, judge, sampler.session) if session is not None]
+        sessions = [one for one in (main, judge, sampler.session if sampler else None) if one is not None]
         return context, list({id(session): session for session in sessions}.values())
 
     def close(self) -> None:
@@ -440,15 +442,19 @@ async def _checked(
     Args:
         arguments: what the arguments of tool calls state, as text that stands behind the response.
     """
-    whole = _with_text(exchange, arguments)
+    whole = _with_text(exchange, arguments) if arguments else exchange
     runs = (_run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, listeners) for c in checks)
     results = await asyncio.gather(*runs)
-    found, verified = await verify_claims(deduplicate(results), exchange, context)
-    found = await with_measures(found, exchange, context)
-    found = await with_levels(found, exchange, context)
-    quality = None
-    if context.config.abstention.enabled and not exchange.is_chunk:
-        quality = await context.nli.run(retrieval_quality, exchange)
+    found, verified, quality, config = deduplicate(results), (), None, context.config
+    if not exchange.is_chunk:  # of a part of an answer none of these would be worth its cost
+        if config.verification.enabled:
+            found, verified = await verify_claims(found, exchange, context)
+        if config.scoring.measures:
+            found = await with_measures(found, exchange, context)
+        if config.granularity.levels:
+            found = await with_levels(found, exchange, context)
+        if config.abstention.enabled:
+            quality = await context.nli.run(retrieval_quality, exchange)
     report = partial(
         build_report, found, context.config, exchange, cap=cap, verification=verified, retrieval_quality=quality
     )
@@ -458,7 +464,7 @@ async def _checked(
 
 
 def _with_text(exchange: Exchange, more: str) -> Exchange:
-    return exchange.model_copy(update={"response": exchange.response + more}) if more else exchange
+    return exchange.model_copy(update={"response": exchange.response + more})
 
 
 async def _run_check(
@@ -492,12 +498,6 @@ def _failed(check: Check, error: Exception) -> CheckResult:
         version=check.version,
         details={"error": kind},
     )
-
-
-def _usage(sessions: Sequence[LlmSession]) -> LlmUsage:
-    parts = [session.usage() for session in sessions]
-    names = LlmUsage.model_fields
-    return LlmUsage(**{name: sum(getattr(part, name) for part in parts) for name in names})
 
 
 def _run_in_own_loop(coroutine: Coroutine[Any, Any, Report]) -> Report:

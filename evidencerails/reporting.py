@@ -39,13 +39,17 @@ def build_report(
         cap: the severest decision the calling flow may take.
         retrieval_quality: how well the evidence fits the question, where abstention is on.
     """
-    results = with_calibration(deduplicate(results), config.calibration)
+    results = deduplicate(results)
+    if config.calibration.methods:
+        results = with_calibration(results, config.calibration)
     results = with_root_causes(with_confabulations(results, exchange), exchange, config.root_cause)
     results = with_severities(results, exchange, config.severity)
     status, reason = overall_status(results)
     if _has_nothing_to_check(results, exchange):
         status, reason = "grounded", "no_claims"
-    together = ensemble_score(scores_by_name(results, config.calibration), config.calibration.ensemble)
+    together = None
+    if config.calibration.ensemble is not None:
+        together = ensemble_score(scores_by_name(results, config.calibration), config.calibration.ensemble)
     score = None if status == "unverified" else hallucination_score(results) if together is None else together
     score = 0.0 if score is None and reason == "no_claims" else score
     metrics = {name: value for result in results for name, value in result.metrics.items()}

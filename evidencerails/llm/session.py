@@ -104,6 +104,12 @@ class LlmSession:
         """What the session has cost so far."""
         return self._ledger.usage()
 
+    @staticmethod
+    def usage_of(sessions: Sequence[LlmSession]) -> LlmUsage:
+        """What some sessions have cost together."""
+        parts = [session.usage() for session in sessions]
+        return LlmUsage(**{name: sum(getattr(part, name) for part in parts) for name in LlmUsage.model_fields})
+
     def note_saved(self, calls: int) -> None:
         """Count calls that were not needed, such as samples that came with the answer."""
         self._ledger.saved_calls += max(0, calls)

@@ -97,11 +97,6 @@ def premise_room(hypothesis_tokens: int, max_tokens: int = DEFAULT_MAX_TOKENS) -
     return max_tokens - SPECIAL_TOKENS - min(hypothesis_tokens, max_tokens // 2)
 
 
-def tokens_beside_windows(max_tokens: int = DEFAULT_MAX_TOKENS, window_tokens: int | None = None) -> int:
-    """A claim of at most so many tokens leaves the windows the size that is wished for."""
-    return max_tokens - SPECIAL_TOKENS - int((window_tokens or DEFAULT_WINDOW_TOKENS) * TAIL_SLACK)
-
-
 def build_windows(
     passages: Iterable[Passage],
     hypothesis_tokens: int,

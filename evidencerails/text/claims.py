@@ -152,10 +152,13 @@ _VERB_JOINT = re.compile(rf",?\s+(?:and|but)\s+(?:then\s+|later\s+|also\s+)?(?={
 _COMMA_JOINT = re.compile(rf",\s+(?={_ADVERB}?(?:{_FINITE})\b)")
 
 
+_MAY_BE_CUT = re.compile(r"[,;(]|\b(?:and|but|while|whereas|yet)\b")
+
+
 def _pieces(sentence: Span) -> list[_Piece]:
     """Clauses of a sentence; fewer than two if it stays whole."""
     text = sentence.text
-    if len(text) > MAX_CUT_CHARACTERS or text.rstrip(" \"”'*_)")[-1:] in "?:":
+    if len(text) > MAX_CUT_CHARACTERS or not _MAY_BE_CUT.search(text) or text.rstrip(" \"”'*_)")[-1:] in "?:":
         return []
     pieces = [
         piece

@@ -1,8 +1,7 @@
 """One value said in two ways: 1.5 km and 1,500 m, a dozen and twelve, half and 50 %, World War II and 2.
 
 A small model, and word evidence, compare numbers as they are written. So a claim is read with the words that the
-evidence has for the same value (`in_units_of`), and a value that no conversion makes equal is a
-conflict (`conflicts_with`).
+evidence has for the same value.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from evidencerails.text.measures import are_comparable, are_equal, measure_of
+from evidencerails.text.measures import are_equal, measure_of
 from evidencerails.text.temporal import ORDINALS, TemporalExpression, temporal_expressions
 from evidencerails.text.values import Quantity, quantities_of
 
@@ -225,45 +224,6 @@ def _changed_names(ours: Sequence[NumberedName], texts: Sequence[str]) -> Iterat
         same = [name for name in stated if name.key == own.key and name.number == own.number]
         if same and all(name.style != own.style for name in same):
             yield own.start, own.end, same[0].worded_after(own)
-
-
-def conflicts_with(claim: str, text: str) -> bool:
-    """True if the text has, in another unit or spelling, another value of a kind for which it lacks the claim's.
-
-    Values in one unit and one spelling are for others to compare; a bound ("at least 90 minutes") states no value.
-    """
-    return _conflicts_in_measure(claim, text) or names_another(claim, text)
-
-
-def _conflicts_in_measure(claim: str, text: str) -> bool:
-    ours = [stated for stated in _quantities(claim) if _has_unit(stated.quantity)]
-    if not ours:
-        return False
-    there = [stated for stated in _quantities(text) if _has_unit(stated.quantity)]
-    spare = [stated for stated in there if not any(_is_same(own, stated) for own in ours)]
-    return any(
-        not any(_is_same(own, stated) for stated in there)
-        and any(
-            _states_a_value(own, stated) and _differ(own.quantity, stated.quantity) and _spelled_apart(own, stated)
-            for stated in spare
-        )
-        for own in ours
-    )
-
-
-def _states_a_value(own: _StatedQuantity, stated: _StatedQuantity) -> bool:
-    """False for a bound, unless in another currency: "more than 5 euros" says nothing about 7 dollars."""
-    is_foreign = own.quantity.kind == stated.quantity.kind == "money" and own.quantity.unit != stated.quantity.unit
-    return is_foreign or not (own.is_bound or stated.is_bound)
-
-
-def _has_unit(quantity: Quantity) -> bool:
-    return quantity.kind == "money" or measure_of(quantity) is not None
-
-
-def _differ(a: Quantity, b: Quantity) -> bool:
-    """True for two of one dimension, and for two currencies: no rate of exchange makes 12 dollars 12 euros."""
-    return are_comparable(a, b) or (a.kind == b.kind == "money")
 
 
 def _spelled_apart(own: _StatedQuantity, stated: _StatedQuantity) -> bool:
