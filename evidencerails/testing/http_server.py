@@ -8,9 +8,9 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from evidencerails.testing.script import ReplayRequest, Reply
@@ -27,16 +27,6 @@ POLL_S = 0.02
 """How often a delayed answer looks whether the client has hung up."""
 
 
-class Answering(Protocol):
-    """Who knows the answers."""
-
-    models: tuple[str, ...]
-
-    def answer(self, request: ReplayRequest) -> Reply:
-        """The reply to a request."""
-        ...
-
-
 class HttpServer(ThreadingHTTPServer):
     """Keeps its open sockets, so that it can end without waiting for clients that keep theirs alive."""
 
@@ -44,9 +34,9 @@ class HttpServer(ThreadingHTTPServer):
     block_on_close = True
     request_queue_size = 256
 
-    def __init__(self, replay: Answering) -> None:
+    def __init__(self, answer: Callable[[ReplayRequest], Reply]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.replay = replay
+        self.answer = answer
         self.stopping = threading.Event()
         self._open: set[socket.socket] = set()
         self._open_lock = threading.Lock()
@@ -97,8 +87,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if urlsplit(self.path).path.endswith("/models"):
-            listed = [{"id": name, "object": "model", "owned_by": "replay"} for name in self.server.replay.models]
-            self._send(200, json.dumps({"object": "list", "data": listed}))
+            model = {"id": "replay", "object": "model", "owned_by": "replay"}
+            self._send(200, json.dumps({"object": "list", "data": [model]}))
         else:
             self._send(404, json.dumps(error_body(404, f"no such path: {self.path}")))
 
@@ -117,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
         request = ReplayRequest(path=url.path, query=url.query, body=body, headers=headers)
         self._request = request
         try:
-            self._answer(request, self.server.replay.answer(request))
+            self._answer(request, self.server.answer(request))
         except (_ClientGone, OSError):
             request.is_abandoned = True
             self.close_connection = True
@@ -129,17 +119,18 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.cut == "at_once":
             return self._hang_up()
         request.status = reply.status
-        is_chat = request.path.endswith("/chat/completions")
-        if reply.raw is not None:
-            self._send(reply.status, reply.raw, content_type=reply.content_type)
-        elif reply.status >= 400:
-            self._send_error(reply)
+        is_chat, is_message = request.path.endswith("/chat/completions"), request.path.endswith(MESSAGES)
+        if reply.status >= 400:
+            extra = {} if reply.retry_after_s is None else {"Retry-After": f"{reply.retry_after_s:g}"}
+            if reply.status == UNSCRIPTED_STATUS:
+                extra["x-should-retry"] = "false"
+            message = reply.message or f"scripted failure {reply.status}"
+            error = error_body(reply.status, message, reply.param)
+            self._send(reply.status, json.dumps(message_error(reply.status, message) if is_message else error), extra)
         elif request.is_streaming:
-            is_message = request.path.endswith(MESSAGES)
             events = message_events(request, reply) if is_message else events_of(request, reply, is_chat=is_chat)
             self._stream(list(events), reply)
         else:
-            is_message = request.path.endswith(MESSAGES)
             body = message_of(request, reply) if is_message else body_of(request, reply, is_chat=is_chat)
             self._send_whole(json.dumps(body, ensure_ascii=False), reply)
 
@@ -159,43 +150,23 @@ class _Handler(BaseHTTPRequestHandler):
             events = [*events[: len(events) // 2], 'data: {"choices": [{"del\n\n']
         for event in events[: max(1, len(events) // 2)] if reply.cut else events:
             self._wait(reply.chunk_delay_s)
-            self._write_chunk(event)
+            data = event.encode("utf-8", "surrogatepass")
+            self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
         if reply.cut:
             return self._hang_up()
         self._finish()
         self.wfile.write(b"0\r\n\r\n")
 
-    def _write_chunk(self, event: str) -> None:
-        data = event.encode("utf-8", "surrogatepass")
-        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-
-    def _send_error(self, reply: Reply) -> None:
-        extra = {} if reply.retry_after_s is None else {"Retry-After": f"{reply.retry_after_s:g}"}
-        if reply.status == UNSCRIPTED_STATUS:
-            extra["x-should-retry"] = "false"
-        message = reply.message or f"scripted failure {reply.status}"
-        is_message = self._request is not None and self._request.path.endswith(MESSAGES)
-        body = message_error(reply.status, message) if is_message else error_body(reply.status, message, reply.param)
-        self._send(reply.status, json.dumps(body), extra)
-
-    def _send(
-        self, status: int, text: str, extra: Mapping[str, str] | None = None, content_type: str = "application/json"
-    ) -> None:
+    def _send(self, status: int, text: str, extra: Mapping[str, str] | None = None) -> None:
         data = text.encode("utf-8", "surrogatepass")
-        self._head(status, content_type, length=len(data), extra=extra)
+        self._head(status, "application/json", length=len(data), extra=extra)
         self._finish()
         self.wfile.write(data)
 
-    def _head(
-        self, status: int, content_type: str, *, length: int | None, extra: Mapping[str, str] | None = None
-    ) -> None:
+    def _head(self, status: int, kind: str, *, length: int | None, extra: Mapping[str, str] | None = None) -> None:
+        framing = {"Transfer-Encoding": "chunked"} if length is None else {"Content-Length": str(length)}
         self.send_response(status)
-        self.send_header("Content-Type", content_type)
-        if length is None:
-            self.send_header("Transfer-Encoding", "chunked")
-        else:
-            self.send_header("Content-Length", str(length))
-        for name, value in (extra or {}).items():
+        for name, value in {"Content-Type": kind, **framing, **(extra or {})}.items():
             self.send_header(name, value)
         self.end_headers()
 

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that answers from a script or a recording.
+"""A real HTTP server on loopback that answers from a script.
 
 It speaks the OpenAI protocol, and at `/v1/messages` Anthropic's Messages protocol.
 """
@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from types import TracebackType
+from collections.abc import Sequence
 from typing import Any
 
-from evidencerails.testing.cassette import Cassette
 from evidencerails.testing.http_server import UNSCRIPTED_STATUS, HttpServer
-from evidencerails.testing.script import Cut, ReplayRequest, Reply, Rule, Script, TextSource, When
+from evidencerails.testing.script import ReplayRequest, Reply, Rule, TextSource, When
 
 log = logging.getLogger(__name__)
 
@@ -32,34 +29,18 @@ class ReplayServer:
     Serves `/v1/chat/completions` (with `n`, streaming, logprobs, tool calls), `/v1/completions` and `/v1/models`; any
     prefix before these paths will do, so Azure's deployment paths work too. A request that nothing was scripted for is
     answered with status 599 and stands in `unmatched`: no answer is ever made up, unless `default` was called.
-
-    Args:
-        cassette: a file made by a recording; its answers are replayed to equal requests, in their order.
-        record_from: base URL of a real provider; requests that no rule answers go there and are recorded.
-        models: what `/v1/models` lists.
-        api_key: if set, requests without this key get a 401.
     """
 
-    def __init__(
-        self,
-        cassette: str | Path | None = None,
-        *,
-        record_from: str | None = None,
-        models: Sequence[str] = ("replay",),
-        api_key: str | None = None,
-    ) -> None:
-        self.models = tuple(models)
-        self.api_key = api_key
-        self.cassette = Cassette.load(cassette) if cassette is not None else Cassette()
+    def __init__(self) -> None:
         self.requests: list[ReplayRequest] = []
         """Every request, in the order of arrival."""
         self.unmatched: list[ReplayRequest] = []
         """Requests that nothing was scripted for."""
         self.ignores_n = False
         """True to answer one completion whatever `n` says, as some servers do."""
-        self._record_from = record_from
         self._refused: dict[str, Reply] = {}
-        self._script = Script()
+        self._rules: list[Rule] = []
+        self._default: Rule | None = None
         self._lock = threading.Lock()
         self._http: HttpServer | None = None
         self._thread: threading.Thread | None = None
@@ -71,25 +52,7 @@ class ReplayServer:
         for text in texts:
             self.reply(text)
 
-    def reply(
-        self,
-        text: TextSource = _UNSET,
-        *,
-        when: When = None,
-        times: int | None = None,
-        status: int = 200,
-        message: str = "",
-        retry_after_s: float | None = None,
-        delay_s: float = 0.0,
-        chunk_delay_s: float = 0.0,
-        cut: Cut = False,
-        broken_json: bool = False,
-        tool_calls: Sequence[Mapping[str, Any]] = (),
-        logprobs: Sequence[tuple[str, float]] = (),
-        reasoning: str | None = None,
-        finish_reason: str | None = None,
-        usage: tuple[int, int] | None = None,
-    ) -> None:
+    def reply(self, text: TextSource = _UNSET, *, when: When = None, times: int | None = None, **how: Any) -> None:
         """Script one reply.
 
         Args:
@@ -97,41 +60,24 @@ class ReplayServer:
                 function of the request that returns one of these.
             when: a substring of the prompt, or a function of the request. Such rules come before those without.
             times: how many requests it answers: by default any number with `when`, one without.
-            status: 400 or more makes it an error with `message`.
-            delay_s, chunk_delay_s: wait before the answer, and between the chunks of a stream.
-            cut: True breaks the connection in the middle of the answer, `"at_once"` before it.
-            broken_json: the body ends in the middle, with status 200.
-            tool_calls: mappings with `name` and `arguments`.
-            logprobs: (token, natural-log probability) pairs.
-            usage: (prompt tokens, completion tokens); counted in words by default.
+            how: fields of a `Reply`: a fault, tool calls, log probabilities, delays.
 
         Raises:
             ValueError: neither a text nor a fault is given.
         """
-        is_fault = status >= 400 or bool(cut) or broken_json or bool(tool_calls)
-        if text is _UNSET and not is_fault:
-            raise ValueError("a reply needs a text, tool calls, or a fault (status, cut, broken_json)")
-        fault_text = None if tool_calls else "a text that does not arrive whole"
-        reply = Reply(
-            status=status,
-            message=message,
-            retry_after_s=retry_after_s,
-            delay_s=delay_s,
-            chunk_delay_s=chunk_delay_s,
-            cut=cut,
-            broken_json=broken_json,
-            tool_calls=tuple(tool_calls),
-            logprobs=tuple(logprobs),
-            reasoning=reasoning,
-            finish_reason=finish_reason,
-            usage=usage,
-        )
-        times = 1 if times is None and when is None else times
-        self._script.add(Rule(when, fault_text if text is _UNSET else text, times, reply))
+        reply = Reply(**how)
+        if text is _UNSET:
+            if not (reply.status >= 400 or reply.cut or reply.broken_json or reply.tool_calls):
+                raise ValueError("a reply needs a text, tool calls, or a fault (status, cut, broken_json)")
+            text = None if reply.tool_calls else "a text that does not arrive whole"
+        rule = Rule(when, text, 1 if times is None and when is None else times, reply)
+        with self._lock:
+            self._rules.append(rule)
 
     def default(self, text: TextSource) -> None:
         """Answer every request that no rule matches by this text."""
-        self._script.set_default(Rule(None, text, None, Reply()))
+        with self._lock:
+            self._default = Rule(None, text, None, Reply())
 
     def refuse(self, *parameters: str, status: int = 400, message: str | None = None) -> None:
         """Answer an error to requests that carry one of these parameters (`n` only above 1), as some models do.
@@ -147,16 +93,10 @@ class ReplayServer:
 
     def reset(self) -> None:
         """Forget the script, the refusals and the requests."""
-        self._script.clear()
-        self._refused.clear()
         with self._lock:
-            self.requests.clear()
-            self.unmatched.clear()
-
-    @property
-    def unused(self) -> int:
-        """How many replies that were scripted a number of times are still waiting."""
-        return self._script.unused
+            self._default = None
+            for kept in (self._rules, self._refused, self.requests, self.unmatched):
+                kept.clear()  # type: ignore[attr-defined]
 
     @property
     def open_connections(self) -> int:
@@ -178,10 +118,9 @@ class ReplayServer:
 
     def start(self) -> ReplayServer:
         """Listen on a free port of the loopback interface, in a thread of its own."""
-        self._http = HttpServer(self)
-        self._thread = threading.Thread(
-            target=self._http.serve_forever, args=(0.05,), name="replay-server", daemon=True
-        )
+        self._http = HttpServer(self.answer)
+        serve = self._http.serve_forever
+        self._thread = threading.Thread(target=serve, args=(0.05,), name="replay-server", daemon=True)
         self._thread.start()
         return self
 
@@ -195,51 +134,29 @@ class ReplayServer:
     def __enter__(self) -> ReplayServer:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     async def __aenter__(self) -> ReplayServer:
         return self.start()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.stop()
 
     # ---- answering
 
     def answer(self, request: ReplayRequest) -> Reply:
-        """Record a request and pick its reply."""
+        """Record a request and pick its reply: rules with `when` first, in the order given, then the others."""
         with self._lock:
             self.requests.append(request)
-        refusal = self._refusal(request)
-        if refusal is not None:
-            return refusal
-        scripted = self._script.answer(request, n=1 if self.ignores_n else request.n)
-        if scripted is not None:
-            return scripted
-        if self._record_from is not None:
-            return self.cassette.record(request, self._record_from)
-        return self.cassette.answer(request) or self._unscripted(request)
-
-    def _refusal(self, request: ReplayRequest) -> Reply | None:
-        if self.api_key is not None and self.api_key not in _keys(request):
-            return Reply(status=401, message="Incorrect API key provided.")
-        for name in sorted(self._refused.keys() & request.body.keys()):
-            if name != "n" or request.n > 1:
-                return self._refused[name]
-        return None
-
-    def _unscripted(self, request: ReplayRequest) -> Reply:
-        with self._lock:
+            for name in sorted(self._refused.keys() & request.body.keys()):
+                if name != "n" or request.n > 1:
+                    return self._refused[name]
+            ordered = sorted(self._rules, key=lambda rule: rule.when is None)  # stable: the given order stays
+            rule = next((rule for rule in ordered if rule.matches(request)), self._default)
+            if rule is not None:
+                return rule.take(request, n=1 if self.ignores_n else request.n)
             self.unmatched.append(request)
         message = f"ReplayServer: nothing scripted for this request; last user text: {request.last_user_text[:200]!r}"
         log.error("%s", message)
         return Reply(status=UNSCRIPTED_STATUS, message=message)
-
-
-def _keys(request: ReplayRequest) -> tuple[str, ...]:
-    bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-    return bearer, request.headers.get("api-key", ""), request.headers.get("x-api-key", "")

