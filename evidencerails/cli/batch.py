@@ -23,22 +23,22 @@ EXIT_REJECTED = 3
 EXIT_INTERRUPTED = 130
 
 
+_FORMAT = "jsonl, csv or parquet. Default: by the name; standard input is jsonl."
+_MAP = "Read a field from a column of another name. Repeatable."
+_WORKERS = "Processes of the engine ray; each loads the model once."
+_ADDRESS = "Ray cluster to use. Default: one on this machine, for this job."
+
+
 def batch(
     source: str = typer.Argument(..., metavar="INPUT", help="JSON Lines, CSV or Parquet file; - is standard input."),
     output: str = typer.Argument(..., metavar="OUTPUT", help="JSON Lines file; - is standard output."),
     config: Path | None = CONFIG,
-    form: str | None = typer.Option(
-        None, "--format", help="jsonl, csv or parquet. Default: by the name; standard input is jsonl."
-    ),
-    column: list[str] = typer.Option(
-        [], "--map", metavar="FIELD=COLUMN", help="Read a field from a column of another name. Repeatable."
-    ),
-    concurrency: int = typer.Option(16, "--concurrency", min=1, help="Rows under way at once, in each process."),
-    engine: str = typer.Option("local", "--engine", help="local, or ray (extra `ray`)."),
-    workers: int = typer.Option(2, "--workers", min=1, help="Processes of the engine ray; each loads the model once."),
-    ray_address: str | None = typer.Option(
-        None, "--ray-address", help="Ray cluster to use. Default: one on this machine, for this job."
-    ),
+    form: str | None = typer.Option(None, "--format", help=_FORMAT),
+    column: list[str] = typer.Option([], "--map", metavar="FIELD=COLUMN", help=_MAP),
+    concurrency: int = typer.Option(16, min=1, help="Rows under way at once, in each process."),
+    engine: str = typer.Option("local", help="local, or ray (extra `ray`)."),
+    workers: int = typer.Option(2, min=1, help=_WORKERS),
+    ray_address: str | None = typer.Option(None, help=_ADDRESS),
     restart: bool = typer.Option(False, "--restart", help="Begin anew instead of going on where a run was ended."),
     as_json: bool = typer.Option(False, "--json", help="Print the summary as JSON to standard output."),
 ) -> int:
@@ -63,9 +63,8 @@ def batch(
     if as_json and output == "-":
         raise CliError("--json and OUTPUT - would mix on standard output; give OUTPUT a file")
     if Path(output).suffix.lower() in (".csv", ".parquet"):
-        raise CliError(
-            f"OUTPUT is written as JSON Lines, whatever the format of INPUT; name it *.jsonl, not {output!r}"
-        )
+        whatever = "OUTPUT is written as JSON Lines, whatever the format of INPUT"
+        raise CliError(f"{whatever}; name it *.jsonl, not {output!r}")
     names, settings, kind = _names(column), GuardConfig.load(config), format_of(source, form)
     chosen = _engine(engine, settings, names, concurrency, workers, ray_address)
     with Output(output, fingerprint_of(settings, names, source), is_restart=restart) as out:
@@ -90,25 +89,16 @@ def _names(columns: list[str]) -> dict[str, str]:
     from evidencerails.operations.batch.runner import FIELDS
     from evidencerails.settings.problems import nearest
 
-    names = {}
+    names, known = {}, ("id", *FIELDS)
     for column in columns:
         ours, _, theirs = column.partition("=")
-        if not theirs or ours not in (*FIELDS, "id"):
-            raise CliError(
-                f"--map {column!r} is not FIELD=COLUMN{nearest(ours, (*FIELDS, 'id'))}; fields: id, {', '.join(FIELDS)}"
-            )
+        if not theirs or ours not in known:
+            raise CliError(f"--map {column!r} is not FIELD=COLUMN{nearest(ours, known)}; fields: {', '.join(known)}")
         names[ours] = theirs
     return names
 
 
-def _engine(
-    name: str,
-    settings: GuardConfig,
-    names: Mapping[str, str],
-    concurrency: int,
-    workers: int,
-    address: str | None,
-) -> Engine:
+def _engine(name: str, settings: GuardConfig, names: Mapping[str, str], concurrency: int, *ray: Any) -> Engine:
     from evidencerails.guard import Guard
 
     if name == "local":
@@ -118,6 +108,7 @@ def _engine(
     if name == "ray":
         from evidencerails.operations.batch.ray_engine import RayEngine
 
+        workers, address = ray
         return RayEngine(Guard, _plain(settings), workers, concurrency, names, address)
     raise CliError(f"there is no engine {name!r}; choose local or ray")
 
@@ -134,13 +125,9 @@ def _plain(settings: GuardConfig) -> dict[str, Any]:
 
 def _say_summary(done: Done, out: Output, as_json: bool) -> None:
     statuses = dict(sorted(out.statuses.items()))
+    this_run = {"rows": done.rows, "seconds": round(done.seconds, 2), "rows_per_s": round(done.rows_per_s, 1)}
     if as_json:
-        summary = {
-            "rows": sum(statuses.values()),
-            "statuses": statuses,
-            "this_run": {"rows": done.rows, "seconds": round(done.seconds, 2), "rows_per_s": round(done.rows_per_s, 1)},
-        }
-        print(json.dumps(summary, indent=2))
+        print(json.dumps({"rows": sum(statuses.values()), "statuses": statuses, "this_run": this_run}, indent=2))
     counted = ", ".join(f"{count} {status}" for status, count in statuses.items()) or "no rows"
     say(f"{counted}; {done.rows} rows in {done.seconds:.1f} s, {done.rows_per_s:.1f} rows/s")
     if out.statuses["rejected"] and hasattr(out, "rejected_path"):

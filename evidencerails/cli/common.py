@@ -18,20 +18,11 @@ if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
     from evidencerails.operations.store import Store
 
-
-EXIT_GROUNDED = 0
-EXIT_HALLUCINATED = 1
 EXIT_USAGE = 2
 EXIT_UNVERIFIED = 3
-
 EXIT_CANNOT_WRITE = 74
 """The disk is full, or failed: `EX_IOERR` of sysexits.h."""
-
-EXIT_BY_STATUS = {
-    "grounded": EXIT_GROUNDED,
-    "hallucinated": EXIT_HALLUCINATED,
-    "unverified": EXIT_UNVERIFIED,
-}
+EXIT_BY_STATUS = {"grounded": 0, "hallucinated": 1, "unverified": EXIT_UNVERIFIED}
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 7 * 86_400.0}
 JSON = typer.Option(False, "--json", help="Print JSON.")
 JSON_FILE = typer.Option(None, "--json", metavar="FILE", help="Write everything as JSON.")
@@ -39,12 +30,8 @@ HTML_FILE = typer.Option(None, "--html", metavar="FILE", help="Write the report 
 CONFIG = typer.Option(
     None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
 )
-STORE = typer.Option(
-    None,
-    "--store",
-    metavar="URL",
-    help="SQLAlchemy URL, in the place of the settings'. Default: sqlite:///evidencerails.db",
-)
+_STORE = "SQLAlchemy URL, in the place of the settings'. Default: sqlite:///evidencerails.db"
+STORE = typer.Option(None, "--store", metavar="URL", help=_STORE)
 
 
 class CliError(EvidencerailsError):
@@ -91,30 +78,21 @@ def opened(settings: GuardConfig) -> Store:
 
     assert settings.store is not None
     store = Store(settings.store, redaction=settings.redaction)
-    file = store.file
-    if file is not None and not file.exists():
+    if store.file is not None and not store.file.exists():
         store.close()
-        raise CliError(f"there is no store {str(file)!r}; give --config PATH or --store URL")
+        raise CliError(f"there is no store {str(store.file)!r}; give --config PATH or --store URL")
     return store
 
 
 def refuse_unwritable(*files: Path | None) -> None:
-    """Find out before the work is done, not after it.
-
-    Raises:
-        CliError: a file cannot be written.
-    """
+    """Find out before the work is done, not after it, that a file cannot be written (a `CliError`)."""
     for file in files:
         if file is not None and (file.is_dir() or not file.resolve().parent.is_dir()):
             raise CliError(f"cannot write {str(file)!r}; give the path of a file in a folder that exists")
 
 
 def one_of(what: str, value: str | None, allowed: Sequence[str]) -> None:
-    """Refuse a word that is not among those allowed.
-
-    Raises:
-        CliError: it is none of them.
-    """
+    """Refuse a word that is not among those allowed (a `CliError`)."""
     if value is not None and value not in allowed:
         raise CliError(f"unknown {what} {value!r}; expected one of {', '.join(allowed)}")
 
@@ -135,11 +113,7 @@ def plain_table(*columns: str) -> Table:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a file.
-
-    Raises:
-        CliError: it cannot be written.
-    """
+    """Write a file; a `CliError` if it cannot be written."""
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:

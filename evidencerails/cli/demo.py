@@ -19,42 +19,24 @@ from evidencerails.text.visible import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evidencerails.report import Report
+
 DATA = Path(__file__).with_name("demo.yml")
 CONFIGS = ("grounded_rag", "strict")
 
 
-class Scene(NamedTuple):
-    """One turn of the conversation."""
+class Played(NamedTuple):
+    """A turn of the conversation and what came of it."""
 
-    title: str
-    config: str
-    question: str
-    answer: str
-    articles: tuple[str, ...]
-    """Names of those that were retrieved."""
+    turn: dict[str, Any]
+    """As `demo.yml` has it: `title`, `config`, `question`, `answer`, and the names of the `articles` retrieved."""
     evidence: str
     """Their texts."""
+    shown: dict[str, Any]
+    reports: list[Report]
 
 
-def scenes() -> list[Scene]:
-    """The conversation: a part of `examples/support_bot`."""
-    import yaml
-
-    data = yaml.safe_load(DATA.read_text(encoding="utf-8"))
-    return [
-        Scene(
-            **{name: turn[name] for name in ("title", "config", "question")},
-            answer=turn["answer"].strip(),
-            articles=tuple(turn["articles"]),
-            evidence="\n".join(data["articles"][name] for name in turn["articles"]),
-        )
-        for turn in data["turns"]
-    ]
-
-
-def demo(
-    as_json: bool = typer.Option(False, "--json", help="Print what happened as JSON."),
-) -> int:
+def demo(as_json: bool = typer.Option(False, "--json", help="Print what happened as JSON.")) -> int:
     """Watch a guarded conversation: a real NeMo Guardrails app, no key, no network, no download.
 
     evidencerails demo
@@ -64,58 +46,51 @@ def demo(
     """
     from evidencerails.adapters.nemo_watch import quiet
 
-    started = time.perf_counter()
-    home = os.getcwd()
+    started, home = time.perf_counter(), os.getcwd()
     with quiet(), tempfile.TemporaryDirectory(prefix="evidencerails-demo-") as empty:
         os.chdir(empty)  # NeMo loads ./actions of the current directory and looks there first for import paths
         try:
-            turns = asyncio.run(_play())
+            played = asyncio.run(_play())
         finally:
             os.chdir(home)
     if as_json:
-        print(json.dumps([_plain(turn) for turn in turns], indent=2))
+        plain = [
+            {"question": one.turn["question"], "articles": one.turn["articles"], "model": one.turn["answer"],
+             "user_sees": one.shown, "reports": [report.plain() for report in one.reports]} for one in played
+        ]  # fmt: skip
+        print(json.dumps(plain, indent=2))
     else:
         out = console()
-        for number, turn in enumerate(turns, start=1):
-            _show(out, number, turn)
-    say(f"{len(turns)} turns in {time.perf_counter() - started:.1f} s; next: evidencerails init ./your-config")
+        for number, one in enumerate(played, start=1):
+            _show(out, number, one)
+    say(f"{len(played)} turns in {time.perf_counter() - started:.1f} s; next: evidencerails init ./your-config")
     return 0
 
 
-class Played(NamedTuple):
-    """A scene and what came of it."""
-
-    scene: Scene
-    shown: dict[str, Any]
-    reports: list[Any]
-
-
-def _plain(turn: Played) -> dict[str, Any]:
-    return {
-        "question": turn.scene.question,
-        "articles": turn.scene.articles,
-        "model": turn.scene.answer,
-        "user_sees": turn.shown,
-        "reports": [report.plain() for report in turn.reports],
-    }
-
-
 async def _play() -> list[Played]:
+    """The conversation: a part of `examples/support_bot`."""
+    import yaml
+
     from evidencerails.adapters.nemo_watch import recorded
     from evidencerails.cli.installation import make_plugin_visible
     from evidencerails.testing import ReplayServer
 
     make_plugin_visible()
+    data = yaml.safe_load(DATA.read_text(encoding="utf-8"))
     with ReplayServer() as server:
         apps = {name: _app(name, server.base_url) for name in CONFIGS}
-        turns = []
-        for scene in scenes():
-            server.say(scene.answer)
-            app = apps[scene.config]
+        played = []
+        for turn in data["turns"]:
+            turn["answer"] = turn["answer"].strip()
+            evidence = "\n".join(data["articles"][name] for name in turn["articles"])
+            context = [{"role": "context", "content": {"relevant_chunks": evidence}}] if evidence else []
+            server.say(turn["answer"])
+            app = apps[turn["config"]]
             with recorded(app) as reports:
-                shown = await app.generate_async(messages=_messages(scene))
-            turns.append(Played(scene, shown, list(reports)))
-    return turns
+                question = {"role": "user", "content": turn["question"]}
+                shown = await app.generate_async(messages=[*context, question])
+            played.append(Played(turn, evidence, shown, list(reports)))
+    return played
 
 
 def _app(name: str, base_url: str) -> Any:
@@ -132,34 +107,25 @@ def _app(name: str, base_url: str) -> Any:
     return LLMRails(config)
 
 
-def _messages(scene: Scene) -> list[dict[str, Any]]:
-    context = [{"role": "context", "content": {"relevant_chunks": scene.evidence}}] if scene.evidence else []
-    return [*context, {"role": "user", "content": scene.question}]
-
-
-def _show(out: Console, number: int, turn: Played) -> None:
+def _show(out: Console, number: int, played: Played) -> None:
     from rich.rule import Rule
     from rich.text import Text
 
     from evidencerails.cli.render import print_report
 
-    out.print(Rule(Text(f"{number}. {turn.scene.title}"), align="left"))
-    _line(out, "user", turn.scene.question)
-    _line(out, "sources", _listed(turn.scene))
-    _line(out, "model", turn.scene.answer)
-    for report in turn.reports:
+    turn, content = played.turn, played.shown["content"]
+    articles = ", ".join(f"{name}.md" for name in turn["articles"])
+    out.print(Rule(Text(f"{number}. {turn['title']}"), align="left"))
+    _line(out, "user", turn["question"])
+    _line(out, "sources", f"{articles} ({len(played.evidence.split())} words)" if articles else "(none)")
+    _line(out, "model", turn["answer"])
+    for report in played.reports:
         reason = f": {report.reason}" if report.status == "unverified" else ""
         _line(out, "rail", f"{report.status}, {report.decision}{reason}")
-        print_report(report, turn.scene.answer, to=out, heading=False)
-    content = turn.shown["content"]
-    is_exception = turn.shown["role"] == "exception"
+        print_report(report, turn["answer"], to=out, heading=False)
+    is_exception = played.shown["role"] == "exception"
     _line(out, "user sees", f"exception {content['type']}: {content['message']}" if is_exception else str(content))
     out.print()
-
-
-def _listed(scene: Scene) -> str:
-    words = len(scene.evidence.split())
-    return f"{', '.join(f'{name}.md' for name in scene.articles)} ({words} words)" if scene.articles else "(none)"
 
 
 def _line(out: Console, who: str, text: str) -> None:

@@ -17,29 +17,24 @@ from evidencerails.cli.terminal import say
 from evidencerails.text.visible import visible
 
 ACTIVATIONS = ("per_response", "always", "shadow")
-_FLOWS = ", ".join(RAILS)
-_ACTIVATIONS = "|".join(ACTIVATIONS)
 RECORD = ".evidencerails-init.json"
 """NeMo reads only .yml, .yaml and .co files of a config folder, so this one is invisible to it."""
 Changes = dict[Path, tuple["str | None", "str | None"]]
 """file -> text before and after; None where the file is not there."""
 _UNCLEAR = "\0"
 """Stands for a text that is not known."""
+_FLOW = (
+    f"Rail to add: {', '.join(RAILS)}. Repeatable. Default: those whose flags the config's flows set; else check "
+    "grounding if the config has evidence (a kb folder, relevant_chunks, facts in its instructions), self check "
+    "hallucination otherwise."
+)
+_ACTIVATION = "When the rail runs. Default: always, unless a flow sets that flag."
 
 
 def init(
     folder: Path = typer.Argument(..., metavar="FOLDER", help="A guardrails config folder: the one with config.yml."),
-    flow: list[str] = typer.Option(
-        [],
-        "--flow",
-        metavar="NAME",
-        help=f"Rail to add: {_FLOWS}. Repeatable. Default: those whose flags the config's flows set; else check "
-        "grounding if the config has evidence (a kb folder, relevant_chunks, facts in its instructions), self check "
-        "hallucination otherwise.",
-    ),
-    activation: str | None = typer.Option(
-        None, metavar=_ACTIVATIONS, help="When the rail runs. Default: always, unless a flow sets that flag."
-    ),
+    flow: list[str] = typer.Option([], metavar="NAME", help=_FLOW),
+    activation: str | None = typer.Option(None, metavar="|".join(ACTIVATIONS), help=_ACTIVATION),
     yes: bool = typer.Option(False, "--yes", "-y", help="Write without asking."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show the change and write nothing."),
     undo: bool = typer.Option(False, "--undo", help="Take back what init wrote."),
@@ -55,8 +50,9 @@ def init(
 
     if not folder.is_dir():
         raise CliError(f"no folder {str(folder)!r}; give the folder that holds your config.yml")
+    record = _record(folder)
     if undo:
-        changes = changes_back(folder)
+        changes = _changes_back(folder, record)
     else:
         for name in flow:
             one_of("flow", name, tuple(RAILS))
@@ -65,57 +61,38 @@ def init(
     if not changes:
         say("nothing to change")
         return 0
-    print_diff(changes)
+    for file, (before, after) in changes.items():
+        names = [str(file) if text is not None else "/dev/null" for text in (before, after)]
+        for line in difflib.unified_diff((before or "").splitlines(), (after or "").splitlines(), *names, lineterm=""):
+            print(visible(line))
     if dry_run:
         return 0
-    if not yes and not _confirmed():
+    if not yes and not (sys.stdin.isatty() and typer.confirm("Write this?", err=True)):
         say("nothing written; --yes writes without asking")
         return 2
-    (restore if undo else write)(folder, changes)
+    if undo:
+        (folder / RECORD).unlink()
+    else:  # remembers what would stand there without any run of `init`
+        for file, (before, after) in changes.items():
+            earlier = record.get(name := file.relative_to(folder).as_posix())
+            without = before if earlier is None else _taken_back(earlier["before"], earlier["after"], before)
+            record[name] = {"before": before if without is _UNCLEAR else without, "after": after}
+        (folder / RECORD).write_text(json.dumps({"version": 1, "files": record}, indent=1), encoding="utf-8")
+    for file, (_, after) in changes.items():
+        if after is None:
+            file.unlink(missing_ok=True)
+        else:
+            file.write_bytes(after.encode("utf-8"))
     say("restored" if undo else f"written; prove that it fires with: evidencerails doctor {folder}")
     return 0
 
 
-def _confirmed() -> bool:
-    if not sys.stdin.isatty():
-        return False
-    return typer.confirm("Write this?", err=True)
-
-
-def print_diff(changes: dict[Path, tuple[str | None, str | None]]) -> None:
-    """A unified diff of each file on stdout; None stands for a file that is not there."""
-    for file, (before, after) in changes.items():
-        lines = difflib.unified_diff(
-            (before or "").splitlines(),
-            (after or "").splitlines(),
-            fromfile=str(file) if before is not None else "/dev/null",
-            tofile=str(file) if after is not None else "/dev/null",
-            lineterm="",
-        )
-        for line in lines:
-            print(visible(line))
-
-
-def write(folder: Path, changes: Changes) -> None:
-    """Write the new texts and remember them, and what would stand there without any run of `init`."""
-    record = _read(folder)
-    for file, (before, after) in changes.items():
-        name = file.relative_to(folder).as_posix()
-        earlier = record.get(name)
-        without = before if earlier is None else _taken_back(earlier["before"], earlier["after"], before)
-        record[name] = {"before": before if without is _UNCLEAR else without, "after": after}
-    (folder / RECORD).write_text(json.dumps({"version": 1, "files": record}, indent=1), encoding="utf-8")
-    for file, (_, after) in changes.items():
-        _put(file, after)
-
-
-def changes_back(folder: Path) -> Changes:
+def _changes_back(folder: Path, record: dict[str, Any]) -> Changes:
     """What `--undo` has to write.
 
     Raises:
         CliError: `init` wrote nothing here, or a line that it changed was edited since.
     """
-    record = _read(folder)
     if not record:
         raise CliError(f"nothing to undo: no {RECORD} in {str(folder)!r}")
     changes: Changes = {}
@@ -130,20 +107,6 @@ def changes_back(folder: Path) -> Changes:
             )
         changes[file] = (now, before)
     return changes
-
-
-def restore(folder: Path, changes: Changes) -> None:
-    """Write the old texts and forget the record."""
-    for file, (_, before) in changes.items():
-        _put(file, before)
-    (folder / RECORD).unlink()
-
-
-def _put(file: Path, text: str | None) -> None:
-    if text is None:
-        file.unlink(missing_ok=True)
-    else:
-        file.write_bytes(text.encode("utf-8"))
 
 
 def _taken_back(before: str | None, after: str | None, now: str | None) -> str | None:
@@ -180,26 +143,21 @@ def _taken_back(before: str | None, after: str | None, now: str | None) -> str |
 
 
 def _lines(text: str) -> list[str]:
-    lines = text.splitlines(keepends=True)
-    return [*lines[:-1], lines[-1] + ("" if lines[-1].endswith("\n") else "\n")] if lines else []
+    return (text if not text or text.endswith("\n") else text + "\n").splitlines(keepends=True)
 
 
 def _is_needed(line: str, following: list[str]) -> bool:
     """True if the next line that says something belongs to this one."""
-    following_text = next((one for one in following if one.strip() and not one.lstrip().startswith("#")), "")
-    return bool(line.strip()) and _indent(following_text) > _indent(line)
+    next_text = next((one for one in following if one.strip() and not one.lstrip().startswith("#")), "")
+    indents = [len(one) - len(one.lstrip()) for one in (line, next_text)]
+    return bool(line.strip()) and indents[1] > indents[0]
 
 
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
-def _read(folder: Path) -> dict[str, Any]:
+def _record(folder: Path) -> dict[str, Any]:
+    """What earlier runs wrote, by file."""
     file = folder / RECORD
-    if not file.is_file():
-        return {}
     try:
-        files = json.loads(file.read_text(encoding="utf-8"))["files"]
+        files = json.loads(file.read_text(encoding="utf-8"))["files"] if file.is_file() else {}
         return {name: {"before": one["before"], "after": one["after"]} for name, one in files.items()}
     except (ValueError, KeyError, TypeError):
         raise CliError(f"{str(file)!r} is damaged; take the rail out by hand and delete that file") from None

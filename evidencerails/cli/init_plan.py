@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,20 +60,19 @@ def _default_flows(config: Any, texts: dict[Path, str]) -> list[str]:
     """The rails that are there and those whose flags are set; if none, grounding where there is evidence, and
     self-consistency otherwise."""
     there = [flow for flow in _configured(config, texts) if flow in RAILS]
-    asked_for = _flows_with_flag(texts)
-    if there or asked_for:
-        added = [flow for flow in asked_for if flow not in there]
-        if added:
-            say(f"flows of the config set the flags of these rails: adding {', '.join(map(repr, added))}")
-        return [*there, *added]
-    if gives_evidence(config, texts):
+    added = [flow for flow in _flows_with_flag(texts) if flow not in there]
+    if added:
+        say(f"flows of the config set the flags of these rails: adding {', '.join(map(repr, added))}")
+    elif not there and gives_evidence(config, texts):
         say("the config has evidence: adding 'check grounding' (--flow chooses)")
-        return ["check grounding"]
-    say(
-        "the config has no evidence of its own: adding 'self check hallucination' (--flow chooses; facts under "
-        "`instructions:`, a kb folder or $evidence make it 'check grounding')"
-    )
-    return ["self check hallucination"]
+        added = ["check grounding"]
+    elif not there:
+        say(
+            "the config has no evidence of its own: adding 'self check hallucination' (--flow chooses; facts under "
+            "`instructions:`, a kb folder or $evidence make it 'check grounding')"
+        )
+        added = ["self check hallucination"]
+    return [*there, *added]
 
 
 def gives_evidence(config: Any, texts: dict[Path, str]) -> bool:
@@ -111,33 +109,28 @@ def _default_activation(config: Any, texts: dict[Path, str], flows: Sequence[str
 def _edited(
     folder: Path, config: Any, texts: dict[Path, str], flows: Sequence[str], activation: str | None
 ) -> dict[Path, str]:
-    is_2x = config.colang_version == "2.x"
+    is_2x, there = config.colang_version == "2.x", _configured(config, texts)
     new = _edited_colang_2(folder, config, texts, flows) if is_2x else {}
     yaml_texts = {file: text for file, text in texts.items() if file.suffix != ".co"}
+    edits: list[tuple[Callable[..., str], tuple[str, ...], str]] = []
     if not is_2x:
-        there = _configured(config, texts)
-        for flow in (flow for flow in flows if flow not in there):
-            _edit(yaml_texts, folder, ("rails", "output", "flows"), flow, in_list=True)
-        _edit(yaml_texts, folder, ("import_paths",), IMPORT_PATH, in_list=True)
+        edits = [(add_item, ("rails", "output", "flows"), flow) for flow in flows if flow not in there]
+        edits.append((add_item, ("import_paths",), IMPORT_PATH))
     colang = (text for file, text in texts.items() if file.suffix == ".co")
     names_one = any(model.type == "embeddings" for model in config.models)
     if not names_one and missing_embeddings(config, colang) and not can_download():
         say("no embedding model is here and none can be downloaded: adding the one inside the wheel")
-        _edit(yaml_texts, folder, ("models",), EMBEDDINGS, in_list=True)
+        edits.append((add_item, ("models",), EMBEDDINGS))
     if activation:
-        _edit(yaml_texts, folder, ("custom_data", "evidencerails", "activation"), activation, in_list=False)
+        edits.append((set_default, ("custom_data", "evidencerails", "activation"), activation))
+    for edit, path, value in edits:
+        file = _home_of(path[0], yaml_texts, folder)
+        try:
+            yaml_texts[file] = edit(yaml_texts.get(file, ""), path, value)
+        except (CannotEdit, yaml.YAMLError) as error:
+            by_hand = f"add {value!r} under {'.'.join(path)} by hand, then run init again"
+            raise CliError(f"{str(file)!r}: {error}; {by_hand}") from None
     return {**yaml_texts, **new}
-
-
-def _edit(texts: dict[Path, str], folder: Path, path: Sequence[str], value: str, *, in_list: bool) -> None:
-    file = _home_of(path[0], texts, folder)
-    try:
-        edit = add_item if in_list else set_default
-        texts[file] = edit(texts.get(file, ""), path, value)
-    except (CannotEdit, yaml.YAMLError) as error:
-        raise CliError(
-            f"{str(file)!r}: {error}; add {value!r} under {'.'.join(path)} by hand, then run init again"
-        ) from None
 
 
 def _home_of(key: str, texts: dict[Path, str], folder: Path) -> Path:
@@ -217,18 +210,16 @@ def _prove_that_it_loads(folder: Path, texts: dict[Path, str], flows: Sequence[s
     Raises:
         CliError: NeMo refuses it, the rail is not in what it read, or its settings are not valid.
     """
-    copy = Path(tempfile.mkdtemp(prefix="evidencerails-init-"))
-    try:
+    with tempfile.TemporaryDirectory(prefix="evidencerails-init-") as copy:
         for file, text in texts.items():
-            target = copy / file.relative_to(folder)
+            target = Path(copy) / file.relative_to(folder)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(text.encode("utf-8"))
-        config = load_config(copy)
-        missing = [flow for flow in flows if flow not in _configured(config, texts)]
-        if missing:
-            raise CliError(f"{missing[0]!r} is not among the output rails afterwards")
-        GuardConfig.load(config.custom_data.get("evidencerails"))
-    except EvidencerailsError as error:
-        raise CliError(f"the config would not load with the rail in it, so nothing is written: {error}") from None
-    finally:
-        shutil.rmtree(copy, ignore_errors=True)
+        try:
+            config = load_config(Path(copy))
+            missing = [flow for flow in flows if flow not in _configured(config, texts)]
+            if missing:
+                raise CliError(f"{missing[0]!r} is not among the output rails afterwards")
+            GuardConfig.load(config.custom_data.get("evidencerails"))
+        except EvidencerailsError as error:
+            raise CliError(f"the config would not load with the rail in it, so nothing is written: {error}") from None

@@ -26,7 +26,6 @@ from evidencerails.cli import (
     serve,
     store,
 )
-from evidencerails.cli.check import ENVIRONMENT
 from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_USAGE
 from evidencerails.cli.terminal import say
 from evidencerails.errors import EvidencerailsError, MissingExtraError
@@ -40,9 +39,27 @@ CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 """What a disk says that takes no more: no bug."""
 EXIT_CRASHED = 70
 """A bug. Python's own 1 would read as "hallucinated"."""
+COMMANDS = {
+    "check": check.check,
+    "init": init.init,
+    "doctor": doctor.doctor,
+    "demo": demo.demo,
+    "serve": serve.serve,
+    "batch": batch.batch,
+    "monitor": monitoring.monitor,
+    "report": monitoring.report,
+    "eval": evaluation.evaluate,
+    "calibrate": evaluation.calibrate,
+    "redteam": redteam.redteam,
+    "alert": monitoring.alert,
+    "gate": monitoring.gate,
+    "bisect": bisect.bisect,
+    "schema": schema.schema,
+    "change": monitoring.change,
+}
 
 app = typer.Typer(
-    name="evidencerails",
+    name=PROGRAM,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -67,22 +84,8 @@ def evidencerails(
     """
 
 
-app.command("check", epilog=ENVIRONMENT)(check.check)
-app.command("init")(init.init)
-app.command("doctor")(doctor.doctor)
-app.command("demo")(demo.demo)
-app.command("serve")(serve.serve)
-app.command("batch")(batch.batch)
-app.command("monitor")(monitoring.monitor)
-app.command("report")(monitoring.report)
-app.command("eval")(evaluation.evaluate)
-app.command("calibrate")(evaluation.calibrate)
-app.command("redteam")(redteam.redteam)
-app.command("alert")(monitoring.alert)
-app.command("gate")(monitoring.gate)
-app.command("bisect")(bisect.bisect)
-app.command("schema")(schema.schema)
-app.command("change")(monitoring.change)
+for _name, _command in COMMANDS.items():
+    app.command(_name, epilog=check.ENVIRONMENT if _name == "check" else None)(_command)
 app.add_typer(review.app, name="review")
 app.add_typer(store.app, name="store")
 
@@ -96,6 +99,7 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
     try:
         result = app(args=list(arguments) if arguments is not None else None, prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
+        return result if isinstance(result, int) else 0
     except EvidencerailsError as error:
         is_disk = isinstance(error.__cause__, OSError) and error.__cause__.errno in CANNOT_WRITE
         _say_at_last(str(error))
@@ -107,23 +111,25 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         _drop_output()
         return EXIT_PIPE_CLOSED
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in CANNOT_WRITE:
-            where = repr(str(error.filename)) if error.filename else "the output"
-            _say_at_last(f"cannot write {where}: {error.strerror}")
-            return EXIT_CANNOT_WRITE
-        missing = MissingExtraError.of(error, "this command") if isinstance(error, ModuleNotFoundError) else None
-        if missing is not None:
-            say(str(missing))
-            return EXIT_USAGE
-        if not hasattr(error, "format_message"):  # click's usage errors have it; anything else is a bug
-            traceback.print_exc()
-            return EXIT_CRASHED
-        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; no public name in every version
-            print(error.format_message(), file=sys.stderr)
-            return EXIT_USAGE
-        say(f"{error.format_message()} (see: evidencerails --help)")
-        return EXIT_USAGE
-    return result if isinstance(result, int) else 0
+        return _exit_code_of(error)
+
+
+def _exit_code_of(error: Exception) -> int:
+    if isinstance(error, OSError) and error.errno in CANNOT_WRITE:
+        where = repr(str(error.filename)) if error.filename else "the output"
+        _say_at_last(f"cannot write {where}: {error.strerror}")
+        return EXIT_CANNOT_WRITE
+    missing = MissingExtraError.of(error, "this command") if isinstance(error, ModuleNotFoundError) else None
+    if missing is None and not hasattr(error, "format_message"):  # click's usage errors have it; any other is a bug
+        traceback.print_exc()
+        return EXIT_CRASHED
+    if missing is not None:
+        say(str(missing))
+    elif type(error).__name__ == "NoArgsIsHelpError":  # its message is the help; no public name in every version
+        print(error.format_message(), file=sys.stderr)  # type: ignore[attr-defined]
+    else:
+        say(f"{error.format_message()} (see: evidencerails --help)")  # type: ignore[attr-defined]
+    return EXIT_USAGE
 
 
 def _say_at_last(message: str) -> None:
