@@ -71,7 +71,7 @@ class AppTarget:
     concurrency = 1
 
     def __init__(self, app: Any, settings: GuardConfig | None, *, ask: bool) -> None:
-        self._app = app
+        self._app = self._asked_app = app
         places = settings.evidence.places if settings is not None else ()
         self._variable = settings.evidence.variable if settings is not None and "variable" in places else None
         flows = [flow_name(flow) for flow in app.config.rails.output.flows]
@@ -95,7 +95,7 @@ class AppTarget:
             context["response_schema"] = attack.response_schema
         cites = "citations" in self.checks and attack.category != "citation_manipulation"
         answer = with_citations(probe.answer, attack) if cites else probe.answer
-        with recorded(self._recorded_app(planted=True)) as reports:
+        with recorded(self._app) as reports:
             try:
                 turn = await asyncio.wait_for(self._ready(context, attack.query, answer), TURN_TIMEOUT_S)
             except Exception as error:  # boundary to NeMo and to the user's own actions
@@ -105,7 +105,7 @@ class AppTarget:
     async def asked(self, attack: Attack) -> Outcome:
         """What the user reads after the question; an input rail that stops has recognised the attack."""
         context = self._context(attack.evidence)
-        with recorded(self._recorded_app(planted=False)) as reports:
+        with recorded(self._asked_app) as reports:
             try:
                 asked = self._question(context, attack.query, attack.evidence)
                 turn = await asyncio.wait_for(asked, TURN_TIMEOUT_S)
@@ -129,14 +129,12 @@ class AppTarget:
 
     async def _question(self, context: dict[str, Any], query: str, sources: tuple[str, ...]) -> Turn:
         first: dict[str, Any] = {"role": "context", "content": context}
-        if self._app.config.passthrough:  # a context message dies in passthrough mode ("Unknown role: context")
+        if self._asked_app.config.passthrough:  # a context message dies in passthrough mode ("Unknown role: context")
             context_text = "\n\n".join(sources)
             first = {"role": "system", "content": f"Answer from this.\n\nContext:\n{context_text}"}
-        return _turn(await self._app.generate_async(messages=[first, {"role": "user", "content": query}], options=_LOG))
-
-    def _recorded_app(self, *, planted: bool) -> Any:
-        """The app whose guard makes the reports."""
-        return self._app
+        return _turn(
+            await self._asked_app.generate_async(messages=[first, {"role": "user", "content": query}], options=_LOG)
+        )
 
 
 def with_citations(answer: str, attack: Attack) -> str:
@@ -209,8 +207,8 @@ class Colang2Target(AppTarget):
             )
         sides = {side for text in source.colang.values() for side in _RAILS.findall(text)}
         called = called_in_output_rails(source)
-        self._asked_app = start(self._copy(folder, config, sides, planted=False)) if ask else None
         super().__init__(start(self._copy(folder, config, sides, planted=True)), settings, ask=ask)
+        self._asked_app = start(self._copy(folder, config, sides, planted=False)) if ask else None
         self.checks = tuple(dict.fromkeys(RAILS[flow].check for flow in called if flow in RAILS))
         self._has_input_rails = "input" in sides
 
@@ -229,9 +227,6 @@ class Colang2Target(AppTarget):
 
     async def _question(self, context: dict[str, Any], query: str, sources: tuple[str, ...]) -> Turn:
         return await _colang_2_turn(self._asked_app, context, query)
-
-    def _recorded_app(self, *, planted: bool) -> Any:
-        return self._app if planted else self._asked_app
 
 
 def _wrapped(side: str, exists: bool) -> str:

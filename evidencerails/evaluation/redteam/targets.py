@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from evidencerails.errors import EvidencerailsError, LlmError, reason_of
+from evidencerails.errors import reason_of
 from evidencerails.evaluation.redteam.attacks import KINDS, TAMPERING, Attack, Category, Probe
 from evidencerails.evaluation.redteam.outcomes import Behaviour, Outcome, asked_behaviour, planted_behaviour
 from evidencerails.exchange import Exchange
@@ -59,8 +58,7 @@ class EngineTarget:
 
     async def planted(self, attack: Attack, probe: Probe) -> Outcome:
         """The verdict on a ready answer."""
-        evidence = () if probe.without_evidence else attack.evidence
-        return await self._verdict(attack, probe.answer, evidence)
+        return await self._verdict(attack, probe.answer, () if probe.without_evidence else attack.evidence)
 
     async def asked(self, attack: Attack) -> Outcome:
         """The verdict on what the settings' model replies to the question with its sources."""
@@ -68,24 +66,14 @@ class EngineTarget:
         if context.llm is None:
             return Outcome("failed", "the settings name no model")
         shown = "\n\n".join(f"[{place}] {text}" for place, text in enumerate(attack.evidence, start=1))
-        try:
-            messages = context.prompts.render(TASK, evidence=shown, question=attack.query)
-            reply = await context.llm.complete(messages)
-        except LlmError as error:
-            return Outcome("failed", reason_of(error))
+        reply = await context.llm.complete(context.prompts.render(TASK, evidence=shown, question=attack.query))
         text = reply.completions[0].text
         return (await self._verdict(attack, text, attack.evidence))._replace(text=text)
 
     async def _verdict(self, attack: Attack, answer: str, evidence: Sequence[str]) -> Outcome:
-        try:
-            exchange = Exchange.of(
-                answer, evidence=list(evidence), prompt=attack.query, response_schema=attack.response_schema
-            )
-            names = [name for name in attack.checks if name in self.checks]
-            report = await self.guard.check_exchange(exchange, checks=names, mitigate=False)
-        except EvidencerailsError as error:
-            return Outcome("failed", reason_of(error))
-        return outcome_of(report, attack.category)
+        schema, names = attack.response_schema, [name for name in attack.checks if name in self.checks]
+        exchange = Exchange.of(answer, evidence=list(evidence), prompt=attack.query, response_schema=schema)
+        return outcome_of(await self.guard.check_exchange(exchange, checks=names, mitigate=False), attack.category)
 
 
 def outcome_of(report: Report, category: Category) -> Outcome:
@@ -125,7 +113,6 @@ class Result(NamedTuple):
     shots: tuple[Shot, ...]
     not_attempted: str = ""
     """Why nothing was tried; empty if something was."""
-    seconds: float = 0.0
 
 
 def shots_wanted(attacks: Sequence[Attack], target: Target) -> int:
@@ -152,28 +139,20 @@ async def attack_all(
     """Try all attacks; results in their order. `on_shot` is called after each answer."""
     slots = asyncio.Semaphore(target.concurrency)
 
+    async def shot(attack: Attack, probe: Probe | None) -> Shot:
+        try:
+            outcome = await (target.asked(attack) if probe is None else target.planted(attack, probe))
+        except Exception as error:  # boundary: one attack that breaks something must not end the others
+            outcome = Outcome("failed", reason_of(error))
+        on_shot()
+        behaviour = asked_behaviour(attack, outcome) if probe is None else planted_behaviour(probe, outcome)
+        return Shot(probe, outcome, behaviour)
+
     async def one(attack: Attack) -> Result:
-        reason = why_not(attack, target)
-        if reason:
+        if reason := why_not(attack, target):
             return Result(attack, (), reason)
         async with slots:
-            started = time.perf_counter()
-            shots = []
-            for probe in probes_for(attack, target):
-                outcome = await _survived(target.planted(attack, probe))
-                shots.append(Shot(probe, outcome, planted_behaviour(probe, outcome)))
-                on_shot()
-            if target.can_be_asked:
-                outcome = await _survived(target.asked(attack))
-                shots.append(Shot(None, outcome, asked_behaviour(attack, outcome)))
-                on_shot()
-            return Result(attack, tuple(shots), seconds=time.perf_counter() - started)
+            asked = [None] if target.can_be_asked else []
+            return Result(attack, tuple([await shot(attack, probe) for probe in (*probes_for(attack, target), *asked)]))
 
-    return list(await asyncio.gather(*(one(attack) for attack in attacks)))
-
-
-async def _survived(shot: object) -> Outcome:
-    try:
-        return await shot  # type: ignore[misc, no-any-return]
-    except Exception as error:  # boundary: one attack that breaks something must not end the others
-        return Outcome("failed", reason_of(error))
+    return list(await asyncio.gather(*map(one, attacks)))
