@@ -92,7 +92,7 @@ class GuardConfig(Section):
     on_unverified: OnUnverified = "warn"
     """What happens to an answer that could not be checked."""
     checks: tuple[str, ...] = ("grounding", "claims")
-    """What runs outside flows: from Python and the command line; at least one."""
+    """What runs outside flows: from Python and the command line; at least one. Your own as `module:Class`."""
     evidence: EvidenceSettings = EvidenceSettings()
     nli: NliSettings = NliSettings()
     llm: LlmSettings = LlmSettings()
@@ -185,7 +185,7 @@ def _refuse_unknown_checks(settings: Mapping[str, Any]) -> None:
     """Name a check that does not exist with the nearest one that does."""
     checks = settings.get("checks")
     for name in checks if isinstance(checks, (list, tuple)) else ():
-        if name not in CHECKS:
+        if name not in CHECKS and ":" not in str(name):
             raise SettingsError(
                 f"unknown check {name!r} in 'checks'{nearest(str(name), CHECKS)}; available: {', '.join(CHECKS)}"
             )

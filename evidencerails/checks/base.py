@@ -10,6 +10,7 @@ from evidencerails.errors import SettingsError
 from evidencerails.exchange import Exchange
 from evidencerails.measures.base import MeasureContext
 from evidencerails.report import CheckResult
+from evidencerails.settings.own_parts import own_part
 
 if TYPE_CHECKING:
     from evidencerails.checks.knowledge.sources import Sources
@@ -47,11 +48,14 @@ _HOMES = {
 
 
 def get_check(name: str) -> Check:
-    """The check of that name.
+    """The check of that name; one of the user's own is `module:Class`.
 
     Raises:
         SettingsError: there is no such check.
     """
+    if ":" in name:
+        own: Check = own_part(name, "run")
+        return own
     if name not in _HOMES:
         raise SettingsError(f"unknown check {name!r}; available: {', '.join(sorted(_HOMES))}")
     module, attribute = _HOMES[name].split(":")

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from evidencerails.errors import SettingsError
 from evidencerails.measures.base import Measure
+from evidencerails.settings.own_parts import own_part
 
 CLASSES = {
     "nli": "NliMeasure",
@@ -33,6 +34,9 @@ def get_measure(name: str) -> Measure:
     Raises:
         SettingsError: there is no such measure.
     """
+    if ":" in name:
+        own: Measure = own_part(name, "measure")
+        return own
     if name not in CLASSES:
         raise SettingsError(f"unknown measure {name!r}; available: {', '.join(sorted(CLASSES))}")
     measure: Measure = getattr(importlib.import_module(f"evidencerails.measures.{name}"), CLASSES[name])()

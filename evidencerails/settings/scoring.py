@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from evidencerails.settings.base import Section, Share, Weight, ascending
+from evidencerails.settings.own_parts import OwnName
 
 MeasureName = Literal[
     "nli",
@@ -68,8 +69,9 @@ class CompositeWeights(Section):
 class ScoringSettings(Section):
     """Which measures score the claims, how they are put together, and where risk begins."""
 
-    measures: tuple[MeasureName, ...] = ()
-    """Measures to run beside the checks' own verdicts; their scores stand in the report's metrics, for people."""
+    measures: tuple[MeasureName | OwnName, ...] = ()
+    """Measures to run beside the checks' own verdicts; their scores stand in the report's metrics, for people. Your own
+    as `module:Class`: a number beside the others, without a weight."""
     weights: dict[MeasureName, Share] = Field(default_factory=dict)
     """Of the measures in a claim's score; those not named keep their default. Only measures that ran count."""
     aggregation: Literal["worst", "weighted"] = "worst"
