@@ -54,7 +54,7 @@ def export(
 
     one_of("status", status_, get_args(Status))
     from evidencerails.operations.store import queries
-    from evidencerails.operations.store.export import export as write
+    from evidencerails.operations.store.queries import export as write
 
     with opened(settings_for(config, store)) as kept:
         since = None if since_days is None else kept.clock.now() - since_days * DAY_S

@@ -232,7 +232,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     import io
 
     from evidencerails.operations.store import queries
-    from evidencerails.operations.store.export import export
+    from evidencerails.operations.store.queries import export
 
     url = f"sqlite:///{tmp_path_factory.mktemp('store') / 'traffic.db'}"
     guard = Guard({"store": {"url": url}, "checks": ["grounding"]})

@@ -18,8 +18,7 @@ from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError, StoreError
 from evidencerails.operations.store import Store, queries
 from evidencerails.operations.store.engine import HEAD, open_engine, reading, sqlite_file, writing
-from evidencerails.operations.store.export import export
-from evidencerails.operations.store.queries import Filter
+from evidencerails.operations.store.queries import Filter, export
 from evidencerails.report import Review
 from evidencerails.settings.store import SampleRates, StoreSettings
 

@@ -13,8 +13,6 @@ from evidencerails.errors import MissingExtraError, StoreError
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
 
-log = logging.getLogger("evidencerails")
-
 HEAD = "0001"
 """The newest migration; a test compares it with the folder's."""
 MIGRATION, ALERTS = 0, 1
@@ -22,35 +20,21 @@ _LOCKS = 0x6772_6F75_6E64  # any number that no other program locks in that data
 
 
 def open_engine(address: str, *, lock_timeout_s: float = 5.0) -> Engine:
-    """An engine whose database has the tables of this version.
+    """An engine whose database has the tables of this version; else a `StoreError` says why not."""
+    from sqlalchemy.exc import SQLAlchemyError
 
-    Raises:
-        MissingExtraError: SQLAlchemy or the driver is not installed.
-        StoreError: the URL cannot be used, the database cannot be reached, or a newer version wrote it.
-    """
-    try:
-        from sqlalchemy.exc import SQLAlchemyError
-    except ImportError:
-        raise MissingExtraError("the store", "sqlalchemy", "store") from None
     url = parsed_url(address)
     engine = _engine(url, lock_timeout_s)
     try:
         _migrate(engine)
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, StoreError) as error:
         engine.dispose()
-        raise as_store_error(error, url) from error
-    except StoreError:
-        engine.dispose()
-        raise
+        raise error if isinstance(error, StoreError) else as_store_error(error, url) from error
     return engine
 
 
 def parsed_url(address: str) -> URL:
-    """The URL with the driver we use.
-
-    Raises:
-        StoreError: it is no URL of SQLite or PostgreSQL.
-    """
+    """The URL with the driver we use."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -79,8 +63,7 @@ def sqlite_file(address: str) -> Path | None:
 def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction that writes. SQLite takes the write lock at its begin, so that it waits instead of failing later.
 
-    Raises:
-        StoreError: the database is locked, full or gone; `retryable` says whether another try can help.
+    A `StoreError` says that the database is locked, full or gone, and by `retryable` whether another try can help.
     """
     with _connected(engine, writes=True) as connection, connection.begin():
         yield connection
@@ -88,11 +71,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A transaction that only reads.
-
-    Raises:
-        StoreError: the database cannot be read.
-    """
+    """A transaction that only reads."""
     with _connected(engine, writes=False) as connection:
         yield connection
 
@@ -119,8 +98,8 @@ def as_store_error(error: Exception, url: URL) -> StoreError:
     from sqlalchemy.exc import DBAPIError
 
     cause: Any = getattr(error, "orig", None) or error
-    place = url.render_as_string(hide_password=True)
     detail = str(cause).splitlines()[0] if isinstance(error, DBAPIError) and str(cause) else ""
+    place = url.render_as_string(hide_password=True)
     message = f"the store {place} failed: {type(cause).__name__}: {detail}"[:300]
     return StoreError(message, retryable=not _is_about_the_data(error))
 
@@ -131,9 +110,9 @@ def _is_about_the_data(error: Exception) -> bool:
 
     if isinstance(error, ProgrammingError):  # in PostgreSQL a missing table, in SQLite a value of a wrong type
         return type(error.orig).__module__.startswith("sqlite3")
-    if isinstance(error, (DataError, IntegrityError)):
-        return True
-    return isinstance(error, StatementError) and not isinstance(error, DBAPIError)
+    if isinstance(error, DBAPIError):
+        return isinstance(error, (DataError, IntegrityError))
+    return isinstance(error, StatementError)
 
 
 def _engine(url: URL, lock_timeout_s: float) -> Engine:
@@ -141,38 +120,32 @@ def _engine(url: URL, lock_timeout_s: float) -> Engine:
 
     if url.get_backend_name() == "sqlite":
         file = sqlite_file(url.render_as_string(hide_password=False))
-        if file is not None:
-            _make_folder(file.parent)
+        try:
+            if file is not None:
+                file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            place = f"the store's folder {str(file.parent)!r}" if file else ""
+            raise StoreError(f"cannot make {place}: {error.strerror}", retryable=True) from error
         engine = create_engine(url, hide_parameters=True, connect_args={"timeout": lock_timeout_s})
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
-    milliseconds = max(1, int(lock_timeout_s * 1000))
-    options = f"-c lock_timeout={milliseconds}"
+    options = {"options": f"-c lock_timeout={max(1, int(lock_timeout_s * 1000))}", "connect_timeout": 5}
     try:
-        connect_args = {"options": options, "connect_timeout": 5}
-        return create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=connect_args)
+        return create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=options)
     except ImportError:
         raise MissingExtraError("a PostgreSQL store", "psycopg", "postgresql") from None
 
 
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"cannot make the store's folder {str(folder)!r}: {error.strerror}", retryable=True) from error
-
-
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     """Set what SQLite keeps for each connection, and leave the begin of transactions to us."""
+    import contextlib
     import sqlite3
 
     connection.isolation_level = None
     cursor = connection.cursor()
-    try:
+    with contextlib.suppress(sqlite3.OperationalError):  # locked just now; the next process that finds it free sets it
         cursor.execute("PRAGMA journal_mode=WAL")  # a file property: readers do not wait for the writer
-    except sqlite3.OperationalError as error:  # locked just now; the first process that finds it free sets it
-        log.debug("evidencerails: store: WAL not set: %s", error)
     cursor.execute("PRAGMA synchronous=FULL")  # a decision that was acknowledged survives a power cut
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
@@ -207,7 +180,7 @@ def _revision(connection: Connection) -> str | None:
         raise StoreError(
             f"the store's tables are of revision {found}, this version knows up to {HEAD}; upgrade evidencerails"
         )
-    return None if found is None else str(found)
+    return found
 
 
 def _upgrade(connection: Connection) -> None:
@@ -217,10 +190,10 @@ def _upgrade(connection: Connection) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
-    alembic_log = logging.getLogger("alembic")
-    level = alembic_log.level
-    alembic_log.setLevel(logging.WARNING)
+    log = logging.getLogger("alembic")
+    level = log.level
+    log.setLevel(logging.WARNING)
     try:
         command.upgrade(config, "head")
     finally:
-        alembic_log.setLevel(level)
+        log.setLevel(level)

@@ -6,15 +6,21 @@ a hostile answer may hold. `seq` is the order of arrival, which a clock that jum
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Float, ForeignKey, Index, Integer, String, Text
+from typing import Annotated
+
+from sqlalchemy import BigInteger, Float, ForeignKey, Index, Integer, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-NAME_LENGTH = 200
 _BIG = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only in an INTEGER key
+Key = Annotated[int, mapped_column(_BIG, primary_key=True, autoincrement=True)]
+Name = Annotated[str, mapped_column(String(200))]
+Long = Annotated[str, mapped_column(Text)]
 
 
 class Base(DeclarativeBase):
-    """Base of all tables."""
+    """Base of all tables: a text without a length of its own is a word of ours."""
+
+    type_annotation_map = {float: Float(53), str: String(50)}  # noqa: RUF012, SQLAlchemy's own form
 
 
 class ReportRow(Base):
@@ -23,32 +29,32 @@ class ReportRow(Base):
     __tablename__ = "reports"
     __table_args__ = (Index("ix_reports_status", "status"), Index("ix_reports_score", "hallucination_score"))
 
-    seq: Mapped[int] = mapped_column(_BIG, primary_key=True, autoincrement=True)
-    id: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
-    created_at: Mapped[float] = mapped_column(Float(53), index=True)
-    status: Mapped[str] = mapped_column(String(20))
-    decision: Mapped[str] = mapped_column(String(20))
-    hallucination_score: Mapped[float | None] = mapped_column(Float(53))
-    composite_score: Mapped[float | None] = mapped_column(Float(53))
-    faithfulness: Mapped[float | None] = mapped_column(Float(53))
-    attribution_precision: Mapped[float | None] = mapped_column(Float(53))
-    attribution_existence: Mapped[float | None] = mapped_column(Float(53))
-    attribution_accuracy: Mapped[float | None] = mapped_column(Float(53))
-    attribution_entailment: Mapped[float | None] = mapped_column(Float(53))
-    retrieval_quality: Mapped[float | None] = mapped_column(Float(53))
-    gate_passed: Mapped[bool | None] = mapped_column(Boolean)
-    risk_level: Mapped[str | None] = mapped_column(String(20))
-    stakes: Mapped[str | None] = mapped_column(String(20))
-    flow: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
-    agent: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
-    model: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
-    total_ms: Mapped[float | None] = mapped_column(Float(53))
-    llm_calls: Mapped[int] = mapped_column(Integer)
-    llm_tokens: Mapped[int] = mapped_column(Integer)
-    sample_rate: Mapped[float] = mapped_column(Float(53))
-    version: Mapped[str] = mapped_column(String(50))
-    redaction: Mapped[str] = mapped_column(String(10))
-    body: Mapped[str] = mapped_column(Text)
+    seq: Mapped[Key]
+    id: Mapped[Name] = mapped_column(unique=True)
+    created_at: Mapped[float] = mapped_column(index=True)
+    status: Mapped[str]
+    decision: Mapped[str]
+    hallucination_score: Mapped[float | None]
+    composite_score: Mapped[float | None]
+    faithfulness: Mapped[float | None]
+    attribution_precision: Mapped[float | None]
+    attribution_existence: Mapped[float | None]
+    attribution_accuracy: Mapped[float | None]
+    attribution_entailment: Mapped[float | None]
+    retrieval_quality: Mapped[float | None]
+    gate_passed: Mapped[bool | None]
+    risk_level: Mapped[str | None]
+    stakes: Mapped[str | None]
+    flow: Mapped[Name | None]
+    agent: Mapped[Name | None]
+    model: Mapped[Name | None]
+    total_ms: Mapped[float | None]
+    llm_calls: Mapped[int]
+    llm_tokens: Mapped[int]
+    sample_rate: Mapped[float]
+    version: Mapped[str]
+    redaction: Mapped[str]
+    body: Mapped[Long]
 
 
 class FindingRow(Base):
@@ -56,15 +62,15 @@ class FindingRow(Base):
 
     __tablename__ = "findings"
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True, autoincrement=True)
+    id: Mapped[Key]
     report_id: Mapped[str] = mapped_column(ForeignKey("reports.id", ondelete="CASCADE"), index=True)
-    kind: Mapped[str] = mapped_column(String(50))
-    category: Mapped[str] = mapped_column(String(50))
-    severity: Mapped[str] = mapped_column(String(20))
-    check: Mapped[str] = mapped_column("check_name", String(50), key="check")
-    label: Mapped[str | None] = mapped_column(String(30))
-    error_types: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    score: Mapped[float | None] = mapped_column(Float(53))
+    kind: Mapped[str]
+    category: Mapped[str]
+    severity: Mapped[str]
+    check: Mapped[str] = mapped_column("check_name", key="check")
+    label: Mapped[str | None]
+    error_types: Mapped[Name]
+    score: Mapped[float | None]
 
 
 class ChangeRow(Base):
@@ -72,13 +78,13 @@ class ChangeRow(Base):
 
     __tablename__ = "changes"
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True, autoincrement=True)
-    at: Mapped[float] = mapped_column(Float(53), index=True)
+    id: Mapped[Key]
+    at: Mapped[float] = mapped_column(index=True)
     after_seq: Mapped[int] = mapped_column(_BIG)
     """`seq` of the last report before it."""
-    description: Mapped[str] = mapped_column(Text)
-    author: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
-    state: Mapped[str | None] = mapped_column(Text)
+    description: Mapped[Long]
+    author: Mapped[Name | None]
+    state: Mapped[Long | None]
     """Path of the configuration that it led to, as JSON; what `evidencerails bisect` tries."""
 
 
@@ -87,13 +93,13 @@ class AlertRow(Base):
 
     __tablename__ = "alerts"
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True, autoincrement=True)
-    key: Mapped[str] = mapped_column(String(NAME_LENGTH), index=True)
-    opened_at: Mapped[float] = mapped_column(Float(53))
-    last_at: Mapped[float] = mapped_column(Float(53))
-    closed_at: Mapped[float | None] = mapped_column(Float(53))
-    count: Mapped[int] = mapped_column(Integer)
-    data: Mapped[str] = mapped_column(Text)
+    id: Mapped[Key]
+    key: Mapped[Name] = mapped_column(index=True)
+    opened_at: Mapped[float]
+    last_at: Mapped[float]
+    closed_at: Mapped[float | None]
+    count: Mapped[int]
+    data: Mapped[Long]
 
 
 class ReviewRow(Base):
@@ -102,26 +108,26 @@ class ReviewRow(Base):
     __tablename__ = "reviews"
     __table_args__ = (Index("ix_reviews_state", "state", "tier"),)
 
-    seq: Mapped[int] = mapped_column(_BIG, primary_key=True, autoincrement=True)
-    id: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
-    version: Mapped[int] = mapped_column(Integer)
+    seq: Mapped[Key]
+    id: Mapped[Name] = mapped_column(unique=True)
+    version: Mapped[int]
     """Raised by every change; a decision must name the version it was made on (optimistic locking)."""
-    state: Mapped[str] = mapped_column(String(20))
-    tier: Mapped[str] = mapped_column(String(20))
-    risk: Mapped[float] = mapped_column(Float(53))
-    stakes: Mapped[str] = mapped_column(String(20))
-    report_id: Mapped[str | None] = mapped_column(String(NAME_LENGTH), index=True)
-    created_at: Mapped[float] = mapped_column(Float(53), index=True)
-    deadline_at: Mapped[float] = mapped_column(Float(53))
+    state: Mapped[str]
+    tier: Mapped[str]
+    risk: Mapped[float]
+    stakes: Mapped[str]
+    report_id: Mapped[Name | None] = mapped_column(index=True)
+    created_at: Mapped[float] = mapped_column(index=True)
+    deadline_at: Mapped[float]
     output_hash: Mapped[str] = mapped_column(String(64))
     """SHA-256 of the answer: what is released must be what was reviewed."""
-    package: Mapped[str] = mapped_column(Text)
-    reviewer: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
-    decided_at: Mapped[float | None] = mapped_column(Float(53))
-    note: Mapped[str | None] = mapped_column(Text)
-    edited: Mapped[str | None] = mapped_column(Text)
+    package: Mapped[Long]
+    reviewer: Mapped[Name | None]
+    decided_at: Mapped[float | None]
+    note: Mapped[Long | None]
+    edited: Mapped[Long | None]
     edited_hash: Mapped[str | None] = mapped_column(String(64))
-    released_at: Mapped[float | None] = mapped_column(Float(53))
+    released_at: Mapped[float | None]
 
 
 class ReviewEventRow(Base):
@@ -129,12 +135,12 @@ class ReviewEventRow(Base):
 
     __tablename__ = "review_events"
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True, autoincrement=True)
+    id: Mapped[Key]
     review_id: Mapped[str] = mapped_column(ForeignKey("reviews.id", ondelete="CASCADE"), index=True)
-    at: Mapped[float] = mapped_column(Float(53))
-    event: Mapped[str] = mapped_column(String(20))
-    actor: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
-    version: Mapped[int] = mapped_column(Integer)
+    at: Mapped[float]
+    event: Mapped[str]
+    actor: Mapped[Name | None]
+    version: Mapped[int]
 
 
 class NoticeRow(Base):
@@ -143,11 +149,11 @@ class NoticeRow(Base):
     __tablename__ = "notices"
     __table_args__ = (Index("ix_notices_state", "state", "next_at"),)
 
-    id: Mapped[int] = mapped_column(_BIG, primary_key=True, autoincrement=True)
-    subject: Mapped[str] = mapped_column(String(NAME_LENGTH), index=True)
-    body: Mapped[str] = mapped_column(Text)
-    state: Mapped[str] = mapped_column(String(20))
+    id: Mapped[Key]
+    subject: Mapped[Name] = mapped_column(index=True)
+    body: Mapped[Long]
+    state: Mapped[str]
     """`waiting`, `sent` or `given_up`."""
-    attempts: Mapped[int] = mapped_column(Integer)
-    next_at: Mapped[float] = mapped_column(Float(53))
-    error: Mapped[str | None] = mapped_column(Text)
+    attempts: Mapped[int]
+    next_at: Mapped[float]
+    error: Mapped[Long | None]

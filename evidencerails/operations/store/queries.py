@@ -1,17 +1,19 @@
-"""What is read from the store: history page by page, one report, counts and trends. Blocking: call it in a thread.
+"""What is read from the store: history page by page, one report, counts, trends, exports.
 
-Every function raises `StoreError` if the database cannot be read.
+All of it blocks: call it in a thread. Every function raises `StoreError` if the database cannot be read.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
-from sqlalchemy import Select, case, func, select
+from sqlalchemy import Select, func, select
 
+from evidencerails.operations.store.clock import iso
 from evidencerails.operations.store.engine import reading
 from evidencerails.operations.store.models import FindingRow, ReportRow
 from evidencerails.operations.store.records import plain_name
@@ -30,7 +32,6 @@ class Filter(NamedTuple):
 
     status: str | None = None
     decision: str | None = None
-    stakes: str | None = None
     flow: str | None = None
     agent: str | None = None
     model: str | None = None
@@ -97,8 +98,8 @@ _SUMMARY = tuple(getattr(ReportRow, name) for name in Summary._fields)
 _KEPT = (*_SUMMARY, ReportRow.redaction, ReportRow.sample_rate, ReportRow.body)
 _COUNTS = (
     func.count(),
-    func.sum(case((ReportRow.status == "hallucinated", 1), else_=0)),
-    func.sum(case((ReportRow.status == "unverified", 1), else_=0)),
+    func.count().filter(ReportRow.status == "hallucinated"),
+    func.count().filter(ReportRow.status == "unverified"),
     func.avg(ReportRow.hallucination_score),
 )
 
@@ -163,32 +164,24 @@ def seq_before_newest(engine: Engine, count: int) -> int:
 def counts(engine: Engine, by: GroupBy, where: Filter = EVERYTHING) -> list[Count]:
     """Reports by one of their columns, the most frequent value first."""
     column = getattr(ReportRow, by)
-    query = _filtered(select(column, *_COUNTS), where).group_by(column).order_by(func.count().desc(), column)
-    return [Count(value, n, int(bad), int(open_), mean) for value, n, bad, open_, mean in _rows(engine, query)]
+    query = select(column, *_COUNTS).group_by(column).order_by(func.count().desc(), column)
+    return [Count(*row) for row in _rows(engine, _filtered(query, where))]
 
 
 def trend(engine: Engine, where: Filter = EVERYTHING, *, step_s: float) -> list[Count]:
     """Reports by intervals of `step_s` seconds, the oldest first; intervals without a report are left out."""
     start = func.floor(ReportRow.created_at / step_s)
-    query: Any = _filtered(select(start, *_COUNTS), where).group_by(start).order_by(start)
-    rows = _rows(engine, query)
-    return [Count(float(place) * step_s, n, int(bad), int(open_), mean) for place, n, bad, open_, mean in rows]
+    query: Any = select(start, *_COUNTS).group_by(start).order_by(start)
+    return [Count(float(row[0]) * step_s, *row[1:]) for row in _rows(engine, _filtered(query, where))]
 
 
 def finding_counts(engine: Engine, by: FindingGroup, where: Filter = EVERYTHING) -> dict[str, int]:
     """In how many reports each value of the findings' column stands, the most frequent first; empty ones left out."""
     column = getattr(FindingRow, by)
-    query: Any = select(column, FindingRow.report_id).distinct().join(ReportRow, ReportRow.id == FindingRow.report_id)
-    query = _filtered(query, where)
-    found: Counter[str] = Counter()
-    if by == "error_types":  # a list in one column: counted here
-        rows = _rows(engine, query)
-        pairs = {(kind, report_id) for kinds, report_id in rows for kind in (kinds or "").split(",") if kind}
-        found.update(kind for kind, _ in pairs)
-    else:
-        inner = query.subquery()
-        rows = _rows(engine, select(inner.c[0], func.count()).group_by(inner.c[0]))
-        found.update({str(value): n for value, n in rows if value is not None})
+    query: Any = select(column, FindingRow.report_id).join(ReportRow, ReportRow.id == FindingRow.report_id)
+    rows = _rows(engine, _filtered(query, where).distinct())
+    pairs = {(kind, report_id) for kinds, report_id in rows for kind in (kinds or "").split(",") if kind}
+    found = Counter(kind for kind, _ in pairs)
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -197,6 +190,29 @@ def sample_rates(engine: Engine, where: Filter = EVERYTHING) -> list[tuple[str, 
     both: Any = select(ReportRow.status, ReportRow.sample_rate, func.count())
     rows = _rows(engine, _filtered(both, where).group_by(ReportRow.status, ReportRow.sample_rate))
     return [(status, rate, count) for status, rate, count in rows]
+
+
+def export(reports: Iterable[Kept], to: TextIO, as_: Literal["jsonl", "csv"]) -> int:
+    """Write reports to a stream, as JSON lines with everything or CSV with the columns; how many."""
+    table = csv.DictWriter(to, [*Summary._fields, "redaction", "sample_rate"])
+    written = 0
+    if as_ == "csv":
+        table.writeheader()
+    for kept in reports:
+        row = {**kept.summary._asdict(), "created_at": iso(kept.summary.created_at)}
+        row |= {"redaction": kept.redaction, "sample_rate": kept.sample_rate}
+        if as_ == "csv":
+            table.writerow({name: _harmless(value) for name, value in row.items()})
+        else:
+            to.write(json.dumps({**row, **kept.body}, ensure_ascii=True) + "\n")
+        written += 1
+    return written
+
+
+def _harmless(value: Any) -> Any:
+    """A spreadsheet takes a cell that begins so as a formula."""
+    is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if is_formula else value
 
 
 def _rows(engine: Engine, query: Any) -> Sequence[Any]:
@@ -226,7 +242,7 @@ def _kept(row: Any) -> Kept:
 
 
 def _filtered(query: Select[Any], where: Filter) -> Select[Any]:
-    for name in ("status", "decision", "stakes", "flow", "agent", "model"):
+    for name in ("status", "decision", "flow", "agent", "model"):
         wanted = getattr(where, name)
         if wanted is not None:
             query = query.where(getattr(ReportRow, name) == plain_name(wanted))

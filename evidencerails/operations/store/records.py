@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evidencerails.exchange import Exchange
-from evidencerails.report import Finding, Redaction, Report, text_hash
+from evidencerails.report import Redaction, Report, text_hash
 
 MAX_BODY_BYTES = 1_000_000
 """Of a report's JSON; what does not fit is counted in it under `truncated`."""
@@ -17,6 +17,7 @@ NAME_LENGTH = 200
 
 ATTRIBUTION = ("attribution_precision", "attribution_existence", "attribution_accuracy", "attribution_entailment")
 """How well an answer's citations hold, and the three parts of that."""
+FINDING = ("kind", "category", "severity", "check", "label", "score")
 
 Record = dict[str, Any]
 """`{"report": columns, "findings": [columns, ...]}`, plain data: a line of the spool as well as rows of the tables."""
@@ -35,55 +36,44 @@ class Entry:
 
 def record_of(entry: Entry) -> Record:
     """What is kept of a report."""
-    report, labels = entry.report, entry.exchange.labels
-    usage = report.llm
+    report, labels, usage = entry.report, entry.exchange.labels, entry.report.llm
     columns = {
-        "id": report.id,
-        "created_at": entry.created_at,
-        "status": report.status,
-        "decision": report.decision,
-        "hallucination_score": report.hallucination_score,
+        **{name: getattr(report, name) for name in ("id", "status", "decision", "hallucination_score", "risk_level")},
         **{name: report.metrics.get(name) for name in ("composite_score", "faithfulness", *ATTRIBUTION)},
+        **{name: plain_name(getattr(labels, name)) for name in ("flow", "agent", "model")},
+        **{name: getattr(entry, name) for name in ("created_at", "sample_rate", "redaction")},
         "retrieval_quality": report.abstention.parts.get("retrieval_quality") if report.abstention else None,
         "gate_passed": report.gate.passed if report.gate else None,
-        "risk_level": report.risk_level,
         "stakes": report.stakes,
-        **{name: plain_name(getattr(labels, name)) for name in ("flow", "agent", "model")},
         "total_ms": report.timings_ms.get("total"),
         "llm_calls": usage.calls,
         "llm_tokens": usage.prompt_tokens + usage.completion_tokens,
-        "sample_rate": entry.sample_rate,
         "version": report.version,
-        "redaction": entry.redaction,
         "body": as_json(_body(entry)),
     }
-    return {"report": columns, "findings": [_finding(report.id, finding) for finding in report.findings]}
-
-
-def _finding(report_id: str, finding: Finding) -> dict[str, Any]:
-    columns = {name: getattr(finding, name) for name in ("kind", "category", "severity", "check", "label", "score")}
-    return {"report_id": report_id, "error_types": ",".join(finding.error_types), **columns}
+    findings = [
+        {
+            "report_id": report.id,
+            "error_types": ",".join(finding.error_types),
+            **{name: getattr(finding, name) for name in FINDING},
+        }
+        for finding in report.findings
+    ]
+    return {"report": columns, "findings": findings}
 
 
 def _body(entry: Entry) -> dict[str, Any]:
     exchange, redaction = entry.exchange, entry.redaction
-    body: dict[str, Any] = {
-        "report": _plain(entry.report, redaction),
-        "evidence_ids": [passage.id for passage in exchange.evidence][:100],
-        "session": exchange.labels.session,
-    }
+    report = entry.report.plain(max_bytes=MAX_BODY_BYTES, redaction=redaction)
+    if redaction != "off":
+        for key in ("answer", "repair", "verification", "abstention"):  # their texts are the answer's, once more
+            report.pop(key, None)
+    evidence_ids = [passage.id for passage in exchange.evidence][:100]
+    body: dict[str, Any] = {"report": report, "evidence_ids": evidence_ids, "session": exchange.labels.session}
     for name, text in (("response", exchange.response), ("question", exchange.user_input)):
         if redaction != "drop":
             body[name] = text[:MAX_TEXT] if redaction == "off" else text_hash(text)
     return body
-
-
-def _plain(report: Report, redaction: Redaction) -> dict[str, Any]:
-    data = report.plain(max_bytes=MAX_BODY_BYTES, redaction=redaction)
-    if redaction != "off":
-        for key in ("answer", "repair", "verification", "abstention"):  # their texts are the answer's, once more
-            data.pop(key, None)
-    return data
 
 
 def plain_name(text: str | None) -> str | None:

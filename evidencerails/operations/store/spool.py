@@ -6,12 +6,13 @@ and a record that is already in the database is not written again, so that a cra
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from evidencerails.operations.files import lock_file
@@ -24,40 +25,26 @@ BATCH = 200
 
 
 class Spool:
-    """A folder of spooled records.
-
-    Args:
-        folder: made when the first record comes.
-        max_bytes: of all files together.
-    """
+    """A folder of spooled records, made when the first one comes; all its files together hold `max_bytes`."""
 
     def __init__(self, folder: Path, max_bytes: float) -> None:
-        self._folder = folder
-        self._max_bytes = max_bytes
+        self._folder, self._max_bytes = folder, max_bytes
         self._lock = threading.Lock()
         self._round = uuid.uuid4().hex
 
     def append(self, records: Sequence[Record]) -> None:
-        """Keep records on disk.
-
-        Raises:
-            OSError: the folder cannot be written, or has reached its size.
-        """
+        """Keep records on disk; an `OSError` says that the folder cannot be written, or has reached its size."""
         with self._lock:
             self._append(f"{os.getpid()}-{self._round}.jsonl", records, self._max_bytes)
 
     def put_aside(self, records: Sequence[Record]) -> None:
-        """Keep records that no database takes, for people; they are not replayed.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
+        """Keep records that no database takes, for people; they are not replayed."""
         self._append(f"refused{BAD_SUFFIX}", records, float("inf"))
 
     def replay(self, write: Callable[[Sequence[Record]], None]) -> int:
-        """Hand every spooled record to `write`, in files' order, and delete what it took. Returns the records taken.
+        """Hand every record to `write`, in files' order, and delete what it took; how many it took.
 
-        Raises whatever `write` raises; what it did not take stays. A line that cannot be read is kept aside.
+        What `write` raises is raised, and what it did not take stays. A line that cannot be read is kept aside.
         """
         with self._lock:
             self._round = uuid.uuid4().hex  # what comes from now on goes to a new file
@@ -75,15 +62,13 @@ class Spool:
         """How many records wait."""
         count = 0
         for file in self.files():
-            try:
+            with contextlib.suppress(OSError):  # another service has just replayed it
                 count += len(file.read_bytes().splitlines())
-            except OSError:  # another service has just replayed it
-                continue
         return count
 
     def _append(self, name: str, records: Sequence[Record], max_bytes: float) -> None:
         lines = "".join(as_json(record) + "\n" for record in records).encode("ascii")
-        if self._size_bytes() + len(lines) > max_bytes:
+        if sum(map(_size_bytes, (*self.files(), *self.aside()))) + len(lines) > max_bytes:
             raise OSError(f"the spool {str(self._folder)!r} has reached {max_bytes:.0f} bytes")
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (self._folder / name).open("a+b") as file:
@@ -92,15 +77,6 @@ class Spool:
                 if file.read(1) != b"\n":  # a full disk has cut the last line; it must not spoil the next one
                     file.write(b"\n")
             file.write(lines)
-
-    def _size_bytes(self) -> int:
-        total = 0
-        for file in (*self.files(), *self.aside()):
-            try:
-                total += file.stat().st_size
-            except OSError:
-                continue
-        return total
 
     def _replay_file(self, file: Path, write: Callable[[Sequence[Record]], None]) -> int:
         try:
@@ -121,7 +97,14 @@ class Spool:
             return len(records)
 
 
-def _parsed(lines: Sequence[bytes]) -> tuple[list[Record], list[bytes]]:
+def _size_bytes(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _parsed(lines: Iterable[bytes]) -> tuple[list[Record], list[bytes]]:
     """The records, and the lines that hold none."""
     records: list[Record] = []
     bad: list[bytes] = []
@@ -130,8 +113,7 @@ def _parsed(lines: Sequence[bytes]) -> tuple[list[Record], list[bytes]]:
             record = json.loads(line)
             if not isinstance(record["report"]["id"], str) or not isinstance(record["findings"], list):
                 raise ValueError
+            records.append(record)
         except (ValueError, KeyError, TypeError):
             bad.append(line)
-        else:
-            records.append(record)
     return records, bad

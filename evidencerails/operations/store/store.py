@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import random
 import threading
@@ -37,15 +38,8 @@ _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 class Store:
     """Keeps reports in a database, off the turn.
 
-    Making one opens nothing: the database may be away when a service starts, and reports are spooled then.
-
-    Args:
-        settings: where and how; the defaults if None.
-        redaction: what is kept of texts where the settings do not say.
-
-    Raises:
-        MissingExtraError: SQLAlchemy is not installed.
-        StoreError: the URL is of no database that we can use.
+    Making one opens nothing: the database may be away when a service starts, and reports are spooled then. `redaction`
+    is what is kept of texts where the settings do not say.
     """
 
     def __init__(
@@ -55,25 +49,22 @@ class Store:
         redaction: Redaction = "off",
         clock: SteadyClock | None = None,
     ) -> None:
-        self.settings = settings or StoreSettings()
-        self.redaction: Redaction = self.settings.redaction or redaction
-        self.clock = clock or SteadyClock()
-        self._address = self.settings.address
-        self._engine: Engine | None = None
-        self._lock = threading.Lock()
         try:
             from evidencerails.operations.store.engine import sqlite_file
 
+            self.settings = settings or StoreSettings()
+            self._address = self.settings.address
             self.file = sqlite_file(self._address)
         except ModuleNotFoundError:
             raise MissingExtraError("the store", "sqlalchemy", "store") from None
+        self.redaction: Redaction = self.settings.redaction or redaction
+        self.clock = clock or SteadyClock()
+        self._engine: Engine | None = None
+        self._lock = threading.Lock()
         self._opened: tuple[int, int] | None = None
-        self.spool = Spool(_spool_folder(self.settings, self.file), self.settings.spool_max_mb * 1e6)
-        self._writer = Writer(
-            self._write_and_tidy,
-            self.spool,
-            queue_size=self.settings.queue_size,
-        )
+        beside = Path("evidencerails.spool") if self.file is None else self.file.with_name(self.file.name + ".spool")
+        self.spool = Spool(Path(self.settings.spool or beside), self.settings.spool_max_mb * 1e6)
+        self._writer = Writer(self._write_and_tidy, self.spool, queue_size=self.settings.queue_size)
         self._purged_at = time.monotonic()
         _OPEN.add(self)
 
@@ -84,17 +75,13 @@ class Store:
 
     @property
     def engine(self) -> Engine:
-        """The open database, with its tables up to date.
-
-        Raises:
-            StoreError: it cannot be opened.
-        """
+        """The open database, with its tables up to date; else a `StoreError`."""
         with self._lock:
             if self._engine is None:
                 from evidencerails.operations.store.engine import open_engine
 
                 self._engine = open_engine(self._address, lock_timeout_s=self.settings.lock_timeout_s)
-                self._opened = _identity(self.file) if self.file is not None else None
+                self._opened = _identity(self.file)
             return self._engine
 
     def put(
@@ -102,9 +89,8 @@ class Store:
     ) -> str | None:
         """Keep a report, unless it is not in the sample. Returns at once, with the report's id or None; never raises.
 
-        Args:
-            sample_rate: share of such reports that are kept; that of the settings for the report's stakes if None.
-            sampling_rate: share of such answers that were checked at all; the kept report stands for 1 / (both).
+        Of such reports the share `sample_rate` is kept (unset: that of the settings for its stakes), and the share
+        `sampling_rate` was checked at all; a kept one stands for 1 / (both).
         """
         rate = float(getattr(self.settings.sample, report.stakes)) if sample_rate is None else sample_rate
         if report.review is not None:
@@ -127,13 +113,13 @@ class Store:
         """Put records into the database now; those that are there already stay as they are.
 
         A record that the database refuses for what is in it is kept in the spool under another name, and logged.
-
-        Raises:
-            StoreError: the database did not take them.
         """
         from evidencerails.operations.store.writes import insert_records
 
-        self._reopen_if_gone()
+        if self._engine is not None and self.file is not None and _identity(self.file) != self._opened:
+            # A file that was deleted or replaced is still written by those that hold it open, to no avail.
+            log.error("evidencerails: the store's file %s was replaced or deleted; it is opened again", self.file)
+            self._let_go()
         engine = self.engine
         try:
             insert_records(engine, records)
@@ -144,34 +130,27 @@ class Store:
             if len(records) > 1:
                 for record in records:
                     self.write([record])
-            else:
-                log.error("evidencerails: a report was refused and is kept in the spool: %s", error)
-                try:
-                    self.spool.put_aside(records)
-                except OSError as full:  # tried again when there is room, as all that can be kept nowhere
-                    message = f"a refused report cannot be kept in the spool: {full.strerror}"
-                    raise StoreError(message, retryable=True) from error
+                return
+            log.error("evidencerails: a report was refused and is kept in the spool: %s", error)
+            try:
+                self.spool.put_aside(records)
+            except OSError as full:  # tried again when there is room, as all that can be kept nowhere
+                message = f"a refused report cannot be kept in the spool: {full.strerror}"
+                raise StoreError(message, retryable=True) from error
 
     def _write_and_tidy(self, records: Sequence[Record]) -> None:
         """Write, and once an hour delete what is too old; in the writer's thread."""
         self.write(records)
-        if time.monotonic() - self._purged_at < PURGE_EVERY_S:
-            return
-        self._purged_at = time.monotonic()
-        try:
-            self.purge()
-        except StoreError as error:
-            log.warning("evidencerails: retention is put off: %s", error)
+        if time.monotonic() - self._purged_at >= PURGE_EVERY_S:
+            self._purged_at = time.monotonic()
+            try:
+                self.purge()
+            except StoreError as error:
+                log.warning("evidencerails: retention is put off: %s", error)
 
     def purge(self, *, force: bool = False) -> int:
-        """Delete what is older than `keep_days`. Returns how many reports went.
-
-        Args:
-            force: even while the clock is off, or if no report would be left.
-
-        Raises:
-            StoreError: the database does not answer, or it looks as if the clock were wrong.
-        """
+        """Delete what is older than `keep_days`; how many reports went. It refuses while the clock is off, or if no
+        report would be left, unless `force` is set."""
         from evidencerails.operations.store.writes import delete_reports_before
 
         if self.settings.keep_days is None:
@@ -186,11 +165,7 @@ class Store:
         return self._writer.flush(timeout_s)
 
     def replay(self) -> int:
-        """Write what waits in the spool. Returns how many records that were.
-
-        Raises:
-            StoreError: the database does not take them; they stay in the spool.
-        """
+        """Write what waits in the spool; how many records that were. What the database does not take stays there."""
         return self.spool.replay(self.write)
 
     @property
@@ -198,10 +173,10 @@ class Store:
         """What was written, spooled and lost since the start."""
         return self._writer.status
 
-    def close(self) -> None:
-        """Write what waits and let go of the database."""
+    def close(self, timeout_s: float = 10.0) -> None:
+        """Write what waits, spool what is not written in time, and let go of the database."""
         _OPEN.discard(self)
-        self._writer.close()
+        self._writer.close(timeout_s)
         self._let_go()
 
     def _let_go(self) -> None:
@@ -209,12 +184,6 @@ class Store:
             if self._engine is not None:
                 self._engine.dispose()
                 self._engine = None
-
-    def _reopen_if_gone(self) -> None:
-        """An SQLite file that was deleted or replaced is still written by those that hold it open, to no avail."""
-        if self._engine is not None and self.file is not None and _identity(self.file) != self._opened:
-            log.error("evidencerails: the store's file %s was replaced or deleted; it is opened again", self.file)
-            self._let_go()
 
     def __enter__(self) -> Store:
         return self
@@ -228,24 +197,16 @@ def new_id() -> str:
     return uuid.uuid4().hex
 
 
-def _spool_folder(settings: StoreSettings, file: Path | None) -> Path:
-    if settings.spool is not None:
-        return Path(settings.spool)
-    return Path("evidencerails.spool") if file is None else file.with_name(file.name + ".spool")
-
-
-def _identity(file: Path) -> tuple[int, int] | None:
+def _identity(file: Path | None) -> tuple[int, int] | None:
     try:
-        found = file.stat()
+        found = file.stat() if file is not None else None
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return (found.st_dev, found.st_ino) if found is not None else None
 
 
 @atexit.register
 def _close_all() -> None:
     for store in list(_OPEN):
-        try:
+        with contextlib.suppress(StoreError):
             store.close()
-        except StoreError:
-            continue

@@ -22,7 +22,6 @@ log = logging.getLogger("evidencerails")
 BATCH = 100
 RETRY_S = 5.0
 """Between tries to write again once the database has failed."""
-CLOSE_TIMEOUT_S = 10.0
 
 
 @dataclass
@@ -41,15 +40,10 @@ class WriterStatus:
 
 
 class Writer:
-    """One thread that writes entries in batches.
-
-    Args:
-        write: puts records into the database; raises `StoreError`.
-    """
+    """One thread that writes entries in batches: `write` puts records into the database or raises `StoreError`."""
 
     def __init__(self, write: Callable[[Sequence[Record]], None], spool: Spool, *, queue_size: int) -> None:
-        self._write, self._spool = write, spool
-        self._queue_size = queue_size
+        self._write, self._spool, self._queue_size = write, spool, queue_size
         self._queue: deque[Entry] = deque()
         self._in_hand = 0
         self._work = threading.Condition()
@@ -65,22 +59,23 @@ class Writer:
     def put(self, entry: Entry) -> None:
         """Take a report to be written. Returns at once."""
         with self._work:
-            if not self._is_closed and len(self._queue) < self._queue_size:
+            has_place = not self._is_closed and len(self._queue) < self._queue_size
+            if has_place:
                 self._queue.append(entry)
                 if self._thread is None:
                     # A daemon: an app that forgets to close must still end; `Store` flushes at exit.
                     self._thread = threading.Thread(target=self._run, name="evidencerails-store", daemon=True)
                     self._thread.start()
                 self._work.notify_all()
-                return
-        self._keep_aside([entry])
+        if not has_place:
+            self._keep_aside([entry])
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """Wait until all that was put is written, spooled or lost, or has nowhere to go; false if that took longer."""
         with self._work:
             return self._work.wait_for(lambda: not self._in_hand and (self._is_stuck or not self._queue), timeout_s)
 
-    def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
+    def close(self, timeout_s: float) -> None:
         """Write what waits, then stop. What does not get written in time is spooled."""
         self.flush(timeout_s)
         with self._work:
@@ -125,6 +120,7 @@ class Writer:
 
     def _written(self, entries: Sequence[Entry]) -> bool:
         """Put entries into the database, after what is in the spool; false if it does not take them now."""
+        status = self._status
         if time.monotonic() < self._next_try:
             return False
         try:
@@ -132,15 +128,15 @@ class Writer:
             if entries:
                 self._write([record_of(entry) for entry in entries])
         except StoreError as error:
-            if self._status.error is None:
+            if status.error is None:
                 log.error("evidencerails: reports are spooled until the store works again: %s", error)
-            self._status.error, self._replay_due = str(error), True
+            status.error, self._replay_due = str(error), True
             self._next_try = time.monotonic() + RETRY_S
             return False
-        if self._status.error is not None:
+        if status.error is not None:
             log.warning("evidencerails: the store works again")
-        self._status.error, self._next_try = None, 0.0
-        self._status.written += len(entries)
+        status.error, self._next_try = None, 0.0
+        status.written += len(entries)
         return True
 
     def _replay(self) -> None:
@@ -158,22 +154,22 @@ class Writer:
 
     def _keep_aside(self, entries: Sequence[Entry], *, are_oldest: bool = False) -> bool:
         """Spool entries; false if the spool does not take them: they stay in the queue then, as many as it holds."""
-        if not entries:
-            return True
+        lost, reason = 0, ""
         try:
-            self._spool.append([record_of(entry) for entry in entries])
+            if entries:
+                self._spool.append([record_of(entry) for entry in entries])
         except OSError as error:
-            with self._work:
+            reason = error.strerror or str(error)
+        with self._work:
+            if reason:
                 held = [*entries, *self._queue] if are_oldest else [*self._queue, *entries]
                 lost = max(0, len(held) - (0 if self._is_closed else self._queue_size))
                 self._queue = deque(held[lost:])
                 self._status.lost += lost
-            if lost:
-                reason = error.strerror or str(error)
-                log.error("evidencerails: %d reports are lost: neither store nor spool takes them: %s", lost, reason)
-            return False
-        with self._work:
-            self._status.spooled += len(entries)
-            self._replay_due = True
-            self._work.notify_all()
-        return True
+            elif entries:
+                self._status.spooled += len(entries)
+                self._replay_due = True
+                self._work.notify_all()
+        if lost:
+            log.error("evidencerails: %d reports are lost: neither store nor spool takes them: %s", lost, reason)
+        return not reason

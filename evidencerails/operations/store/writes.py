@@ -22,41 +22,32 @@ MANY = 100
 
 
 def insert_records(engine: Engine, records: Sequence[Record]) -> None:
-    """Put records into the tables, all of them or none; one that is there already is left alone.
-
-    Raises:
-        StoreError: the database did not take them.
-    """
+    """Put records into the tables, all of them or none; one that is there already is left alone."""
     with writing(engine) as connection:
         for start in range(0, len(records), MANY):
             _insert(connection, records[start : start + MANY])
 
 
 def _insert(connection: Connection, records: Sequence[Record]) -> None:
-    ids = [record["report"]["id"] for record in records]
-    known = set(connection.execute(select(ReportRow.id).where(ReportRow.id.in_(ids))).scalars())
-    new = {record["report"]["id"]: record for record in records if record["report"]["id"] not in known}
-    if not new:
+    by_id = {record["report"]["id"]: record for record in reversed(records)}
+    for known in connection.execute(select(ReportRow.id).where(ReportRow.id.in_(by_id))).scalars():
+        del by_id[known]
+    if not by_id:
         return
+    new = list(by_id.values())[::-1]
     dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
     statement = dialect.insert(ReportRow).on_conflict_do_nothing(index_elements=["id"])
-    connection.execute(statement, [record["report"] for record in new.values()])
-    findings = [finding for record in new.values() for finding in record["findings"]]
-    if findings:
+    connection.execute(statement, [record["report"] for record in new])
+    if findings := [finding for record in new for finding in record["findings"]]:
         connection.execute(insert(FindingRow), findings)
 
 
 def delete_reports_before(engine: Engine, before: float, *, force: bool = False) -> int:
-    """Delete the reports made before a time. Returns how many.
-
-    Raises:
-        StoreError: none would be left and `force` is not set: more likely the clock is wrong than all are old.
-    """
+    """Delete the reports made before a time; how many. It refuses to delete all of them unless `force` is set: more
+    likely the clock is wrong than all are old."""
     with reading(engine) as connection:
         newest = connection.execute(select(func.max(ReportRow.created_at))).scalar()
-    if newest is None:
-        return 0
-    if newest < before and not force:
+    if newest is not None and newest < before and not force:
         raise StoreError(
             f"retention would delete every report: the newest is of {iso(newest)}. If the clock is right, force it"
         )
@@ -78,24 +69,18 @@ def delete_reviews_before(engine: Engine, before: float) -> int:
         ids = list(connection.execute(select(ReviewRow.id).where(*_closed_before(before))).scalars())
         for start in range(0, len(ids), MANY):
             some = ids[start : start + MANY]
-            connection.execute(delete(ReviewEventRow).where(ReviewEventRow.review_id.in_(some)))
-            connection.execute(delete(NoticeRow).where(NoticeRow.subject.in_(some)))
-            connection.execute(delete(ReviewRow).where(ReviewRow.id.in_(some)))
+            for column in (ReviewEventRow.review_id, NoticeRow.subject, ReviewRow.id):
+                connection.execute(delete(column.class_).where(column.in_(some)))
     return len(ids)
 
 
 def drop_review_texts_before(engine: Engine, before: float) -> int:
     """Delete the texts of reviews that were decided before a time; what was decided, by whom and when stays."""
+    query = update(ReviewRow).where(*_closed_before(before), ReviewRow.package != "")
     with writing(engine) as connection:
-        done = connection.execute(
-            update(ReviewRow)
-            .where(*_closed_before(before), ReviewRow.package != "")
-            .values(package="", edited=None, note=None)
-        )
-        return int(done.rowcount)
+        return int(connection.execute(query.values(package="", edited=None, note=None)).rowcount)
 
 
 def _closed_before(before: float) -> tuple[Any, ...]:
-    is_open = ReviewRow.state == "pending"
     is_undelivered = ReviewRow.state.in_(("approved", "edited")) & ReviewRow.released_at.is_(None)
-    return ReviewRow.decided_at < before, ~is_open, ~is_undelivered
+    return ReviewRow.decided_at < before, ReviewRow.state != "pending", ~is_undelivered
