@@ -111,8 +111,11 @@ def test_a_forked_worker_looks_for_itself(sqlite_url: str) -> None:
     fill(sqlite_url, 0.9, 30)
     with Store(config.store) as store:
         watch = BudgetWatch(config, store)
-        watch._process = os.getpid() + 1  # as a child sees what its parent had started
         assert eventually(lambda: watch.settings_in_force is not config)
+        fill(sqlite_url, 0.01, 400)
+        if not (child := os.fork()):  # no thread of the parent's runs in it
+            os._exit(not eventually(lambda: watch.settings_in_force is config))
+        assert os.waitpid(child, 0)[1] == 0
         watch.close()
 
 

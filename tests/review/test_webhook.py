@@ -157,7 +157,7 @@ def test_a_call_that_a_crash_interrupted_is_made_by_the_next_service(
 ) -> None:
     submit(steady_store)
     dead, alive = (notifier(steady_store, receiver.url, monkeypatch) for _ in range(2))
-    assert dead._take() is not None  # and then it dies
+    assert dead.take() is not None  # and then it dies
     assert alive.send_due() == []
     passing[0] += 120
     assert alive.send_due() == ["sent"]

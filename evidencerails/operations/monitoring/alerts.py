@@ -37,23 +37,22 @@ TIMEOUT_S = 10.0
 """To wait for the mail server."""
 SUBJECT = "alert:"
 """How the subject of an alert's notices begins."""
-RECOMMENDED = (
+RECOMMENDED = [
     "inspect retrieval quality",
     "check for prompt drift",
     "verify the model's version",
     "review how fresh the evidence index is",
-)
+]
 
 
 class Condition(NamedTuple):
-    """Something that is wrong now."""
+    """Something that is wrong now; one alert is open for each key. Where each report counts, `up_to` is the `seq` of the
+    newest one, and a newer one is sent at once."""
 
     key: str
-    """One alert is open for each."""
     message: str
     data: dict[str, Any]
     up_to: int = 0
-    """`seq` of the newest report that it is about, where each one counts; a newer one is sent at once."""
 
 
 class Notification(NamedTuple):
@@ -68,8 +67,7 @@ def conditions_of(view: View, settings: MonitoringSettings) -> list[Condition]:
     """What is wrong in a view: a shift upwards that is not over, a regression after a change, an exhausted
     budget, answers that failed the quality gate."""
     found = []
-    worst = [row.id for row in view.worst]
-    cusum = view.cusum
+    worst, cusum = [row.id for row in view.worst], view.cusum
     if cusum.is_shifted and cusum.chart is not None:
         last = cusum.shifts[-1]
         change = f"; the last change before it: {last.change.description!r}" if last.change is not None else ""
@@ -78,10 +76,8 @@ def conditions_of(view: View, settings: MonitoringSettings) -> list[Condition]:
             f"since about {iso(last.began_at)}{change}"
         )
         data = {"cusum": cusum.up, "threshold": cusum.chart.threshold_up, "mean_score": view.window.mean_score}
-        found.append(Condition("shift", message, {**data, "worst": worst, "recommended": list(RECOMMENDED)}))
-    for regression in view.regressions:
-        if not regression.is_over:
-            found.append(_regressed(regression, worst))
+        found.append(Condition("shift", message, {**data, "worst": worst, "recommended": RECOMMENDED}))
+    found += [_regressed(regression, worst) for regression in view.regressions if not regression.is_over]
     if view.budget.state == "exhausted":
         spent = view.budget.share_spent or 0.0
         message = f"the error budget of {settings.budget.window_days:g} days is spent: {spent:.0%}"
@@ -111,8 +107,7 @@ def _regressed(regression: Regression, worst: list[str]) -> Condition:
     named = ", ".join(repr(change.description) for change in regression.changes)
     message = f"the hallucination score rose from {regression.before:.3f} to {regression.after:.3f} after {named}"
     steps = ["revert the change, or inspect the worst answers since"]
-    if others:
-        steps.append("find the one of them that did it: `evidencerails bisect`")
+    steps += ["find the one of them that did it: `evidencerails bisect`"] if others else []
     return Condition(f"regression-{first.id}", message, {"worst": worst, "recommended": steps})
 
 
@@ -122,10 +117,7 @@ def notify(
     """Open, repeat and close alerts; log each of these and send it to webhook and mail.
 
     `only` is the key of the one alert that the caller knows about, such as the red team's: it leaves the others as they
-    are, and the monitor leaves that one.
-
-    Raises:
-        StoreError: the database does not answer; nothing is sent then.
+    are, and the monitor leaves that one. If the database does not answer, nothing is sent.
     """
     now = store.clock.now()
     with writing(store.engine) as connection:
@@ -147,27 +139,22 @@ def notify(
 def _update(
     connection: Connection, conditions: Sequence[Condition], now: float, repeat_s: float, only: str | None
 ) -> list[Notification]:
-    rows = connection.execute(select(AlertRow.id, AlertRow.key, AlertRow.last_at, AlertRow.data).where(_OPEN)).all()
+    rows = connection.execute(select(AlertRow).where(AlertRow.closed_at.is_(None))).all()
     is_open = {row.key: row for row in rows if (row.key not in ELSEWHERE if only is None else row.key == only)}
     sent = []
     for condition in conditions:
         row = is_open.pop(condition.key, None)
-        data = as_json({"message": condition.message, "up_to": condition.up_to})
+        values = {"last_at": now, "data": as_json({"message": condition.message, "up_to": condition.up_to})}
         if row is None:
-            values = {"key": condition.key, "opened_at": now, "last_at": now, "count": 1, "data": data}
-            connection.execute(insert(AlertRow), values)
+            connection.execute(insert(AlertRow), {"key": condition.key, "opened_at": now, "count": 1, **values})
             sent.append(Notification("opened", condition.key, condition.message))
         elif now - row.last_at >= repeat_s or condition.up_to > json.loads(row.data)["up_to"]:
-            changed = {"last_at": now, "count": AlertRow.count + 1, "data": data}
-            connection.execute(update(AlertRow).where(AlertRow.id == row.id).values(**changed))
+            connection.execute(update(AlertRow).where(AlertRow.id == row.id).values(**values, count=row.count + 1))
             sent.append(Notification("repeated", condition.key, condition.message))
     for row in is_open.values():
         connection.execute(update(AlertRow).where(AlertRow.id == row.id).values(closed_at=now))
         sent.append(Notification("recovered", row.key, f"over: {json.loads(row.data)['message']}"))
     return sent
-
-
-_OPEN = AlertRow.closed_at.is_(None)
 
 
 def _mail(sent: Notification, settings: EmailSettings) -> None:
@@ -181,14 +168,10 @@ def _mail(sent: Notification, settings: EmailSettings) -> None:
             if settings.starttls:
                 server.starttls(context=ssl.create_default_context())
             if settings.user is not None:
-                server.login(settings.user, _password(settings))
+                password = variable(settings.password_env)
+                if not password:
+                    raise SettingsError(f"the environment variable {settings.password_env!r} is not set")
+                server.login(settings.user, password)
             server.send_message(message)
     except (OSError, smtplib.SMTPException, SettingsError) as error:
         log.error("evidencerails: the mail about %s could not be sent: %s: %s", sent.key, type(error).__name__, error)
-
-
-def _password(settings: EmailSettings) -> str:
-    value = variable(settings.password_env)
-    if not value:
-        raise SettingsError(f"the environment variable {settings.password_env!r} is not set")
-    return value

@@ -15,32 +15,29 @@ MAX_UNVERIFIED = 0.5
 
 
 class Case(NamedTuple):
-    """One row of the evaluation set."""
+    """One row of the evaluation set: without a response where the configuration's own app is to answer, and what
+    people say about the response, if anybody did."""
 
     exchange: Exchange
-    """Without a response where the configuration's own app is to answer."""
     hallucinated: bool | None
-    """What people say about the response; None if nobody did."""
 
 
 class Scored(NamedTuple):
-    """A configuration on the evaluation set."""
+    """A configuration on the evaluation set. The score is from 0 to 1, higher is worse: the share of rows judged
+    wrongly where they are labelled, else the mean hallucination score."""
 
     score: float
-    """0 to 1, higher is worse: share of rows judged wrongly where they are labelled, else mean hallucination score."""
     rows: int
     unverified: int
 
 
 class Found(NamedTuple):
-    """What a bisection found."""
+    """The place of the first bad configuration, None if the last one is not worse than the first; the score above which
+    one was taken for bad; and the scores of those that were evaluated, by place."""
 
     first_bad: int | None
-    """Place of the first bad configuration; None if the last one is not worse than the first."""
     max_score: float
-    """The score above which a configuration was taken for bad."""
     scores: dict[int, Scored]
-    """Of those that were evaluated, by place."""
 
 
 async def bisected(
@@ -49,13 +46,8 @@ async def bisected(
     """The first bad one of `count` configurations in the order in which they came, the first of which was good.
 
     It takes about log2(count) + 1 evaluations, and holds if every configuration after the first bad one is bad too.
-
-    Args:
-        max_score: above it one is bad; halfway between the first and the last if None.
-        min_rise: rise from the first to the last below which nothing is looked for.
-
-    Raises:
-        InputError: fewer than two configurations, or the first is bad itself.
+    One is bad above `max_score`, or halfway between the first and the last; nothing is looked for if these are less
+    than `min_rise` apart.
     """
     if count < 2:
         raise InputError(f"{count} configurations; bisection needs a good one and at least one after it")
@@ -80,21 +72,15 @@ async def bisected(
 
 
 def scored(cases: Sequence[Case], reports: Sequence[Report]) -> Scored:
-    """The score of a configuration by what it made of each case.
-
-    Raises:
-        InputError: half of the rows or more could not be verified (a labelled one counts as judged wrongly then), or
-            labelled and unlabelled rows are mixed.
-    """
+    """The score of a configuration by what it made of each case; a labelled one that could not be verified counts as
+    judged wrongly."""
     unverified = sum(report.status == "unverified" for report in reports)
     labelled = [case.hallucinated is not None for case in cases]
     if any(labelled) and not all(labelled):
         raise InputError(f"{sum(labelled)} of {len(cases)} rows have a label; give all of them one, or none")
     if cases and all(labelled):
-        wrong = [
-            report.status != ("hallucinated" if case.hallucinated else "grounded")
-            for case, report in zip(cases, reports, strict=True)
-        ]
+        right = {True: "hallucinated", False: "grounded"}
+        wrong = [right[bool(case.hallucinated)] != report.status for case, report in zip(cases, reports, strict=True)]
         return Scored(statistics.fmean(wrong), len(cases), unverified)
     if unverified >= max(1.0, MAX_UNVERIFIED * len(cases)):
         why = next(report.reason for report in reports if report.status == "unverified")
@@ -104,11 +90,7 @@ def scored(cases: Sequence[Case], reports: Sequence[Report]) -> Scored:
 
 
 def case_of(fields: dict[str, Any]) -> Case:
-    """A row: `response` or a `prompt` to be answered, `evidence`, and optionally `hallucinated`.
-
-    Raises:
-        InputError: a field has a shape that cannot be read.
-    """
+    """A row: `response` or a `prompt` to be answered, `evidence`, and optionally `hallucinated`."""
     from evidencerails.operations.batch.runner import exchange_of
 
     label = fields.get("hallucinated")

@@ -28,41 +28,32 @@ MIN_REPORTS = 30
 
 
 class Change(NamedTuple):
-    """Something that was changed in the system."""
+    """Something that was changed in the system, after the report of number `after_seq`; `state` is the path of the
+    configuration it led to, if that was said."""
 
     id: int
     at: float
     after_seq: int
-    """`seq` of the last report before it."""
     description: str
     author: str | None
     state: str | None = None
-    """Path of the configuration it led to; None if it was not said."""
 
 
 def add_change(
     store: Store, description: str, *, author: str | None = None, at: float | None = None, state: str | None = None
 ) -> Change:
-    """Write a change down: a new prompt, model, index, setting.
-
-    Args:
-        state: path of the configuration it led to, for bisection.
-
-    Raises:
-        InputError: the description is empty or too long.
-        StoreError: the database does not take it.
-    """
+    """Write a change down: a new prompt, model, index, setting; and the configuration it led to, for bisection."""
     text = description.strip()
     if not text or len(text) > MAX_DESCRIPTION:
         raise InputError(f"a change needs a description of 1 to {MAX_DESCRIPTION} characters, got {len(text)}")
-    when = store.clock.now() if at is None else at
+    when, author = store.clock.now() if at is None else at, plain_name(author)
     with writing(store.engine) as connection:
         before = select(func.coalesce(func.max(ReportRow.seq), 0)).where(ReportRow.created_at <= when)
         seq = int(connection.execute(before).scalar_one())
-        row = {"at": when, "after_seq": seq, "description": as_json(text), "author": plain_name(author)}
+        row = {"at": when, "after_seq": seq, "description": as_json(text), "author": author}
         row["state"] = None if state is None else as_json(state)
         made = connection.execute(insert(ChangeRow).returning(ChangeRow.id), row).scalar_one()
-    return Change(int(made), when, seq, text, plain_name(author), state)
+    return Change(int(made), when, seq, text, author, state)
 
 
 def changes(store: Store, *, since: float | None = None) -> list[Change]:
@@ -71,11 +62,10 @@ def changes(store: Store, *, since: float | None = None) -> list[Change]:
     if since is not None:
         query = query.where(ChangeRow.at >= since)
     with reading(store.engine) as connection:
-        rows = connection.execute(query)
-        return [
-            Change(i, at, seq, json.loads(text), author, None if state is None else json.loads(state))
-            for i, at, seq, text, author, state in rows
-        ]
+        rows = [Change(*row) for row in connection.execute(query)]
+    return [
+        row._replace(description=json.loads(row.description), state=json.loads(row.state or "null")) for row in rows
+    ]
 
 
 def nearest_change(known: Sequence[Change], began_seq: int, alarm_seq: int | None = None) -> Change | None:
@@ -91,43 +81,43 @@ def nearest_change(known: Sequence[Change], began_seq: int, alarm_seq: int | Non
 
 
 class Regression(NamedTuple):
-    """One change, or several with too few reports between them to distinguish, after which scores rose."""
+    """One change, or several with too few reports between them to distinguish, after which scores rose: the mean scores
+    before and after, and whether the newest reports are nearer to the level before."""
 
     changes: tuple[Change, ...]
     before: float
-    """Mean score of the reports before."""
     after: float
-    """Mean score of the reports after."""
     is_over: bool
-    """The newest reports are nearer to the level before."""
 
 
 def regressions(
     scored: Sequence[Summary], known: Sequence[Change], settings: RegressionSettings
 ) -> tuple[Regression, ...]:
-    """The regressions, oldest first.
+    """The regressions in reports that have a score, oldest first. By order of arrival, not by clock.
 
     A window holds at most `settings.window` reports and ends at the next change, so that no change answers for another.
-    By order of arrival, not by clock.
-
-    Args:
-        scored: reports that have a score, in the order of arrival.
     """
     scores = [float(row.hallucination_score or 0.0) for row in scored]
     seqs = [row.seq for row in scored]
-    groups = _groups(seqs, known)
+    groups: list[list[Change]] = []
+    places: list[tuple[int, int]] = []  # reports before the first and before the last change of each group
+    for change in sorted(known, key=lambda one: (one.after_seq, one.at)):
+        place = bisect.bisect_right(seqs, change.after_seq)
+        if groups and place - places[-1][1] < MIN_REPORTS:
+            groups[-1].append(change)
+            places[-1] = (places[-1][0], place)
+        else:
+            groups.append([change])
+            places.append((place, place))
     found = []
-    for number, group in enumerate(groups):
-        begin = _place(seqs, groups[number - 1][-1]) if number else 0
-        since = _place(seqs, group[-1])
-        end = _place(seqs, groups[number + 1][0]) if number + 1 < len(groups) else len(scores)
-        before = scores[begin : _place(seqs, group[0])][-settings.window :]
-        after = scores[since:end][: settings.window]
+    begins, ends = [0, *(last for _, last in places)], [*(first for first, _ in places[1:]), len(scores)]
+    for group, (first, last), begin, end in zip(groups, places, begins, ends, strict=False):
+        before, after = scores[begin:first][-settings.window :], scores[last:end][: settings.window]
         if min(len(before), len(after)) < MIN_REPORTS:
             continue
         low, high = statistics.fmean(before), statistics.fmean(after)
         if high - low > settings.min_increase and least_increase(before, after) > 0.0:
-            now = statistics.fmean(scores[max(since, len(scores) - settings.window) :])
+            now = statistics.fmean(scores[max(last, len(scores) - settings.window) :])
             found.append(Regression(tuple(group), low, high, now - low <= (high - low) / 2.0))
     return tuple(found)
 
@@ -136,19 +126,3 @@ def least_increase(before: Sequence[float], after: Sequence[float]) -> float:
     """Lower end of the 95% interval of the difference of two means (Welch, normal approximation); two or more each."""
     error = math.sqrt(statistics.variance(before) / len(before) + statistics.variance(after) / len(after))
     return statistics.fmean(after) - statistics.fmean(before) - Z_95 * error
-
-
-def _groups(seqs: Sequence[int], known: Sequence[Change]) -> list[list[Change]]:
-    """Changes with at least so many reports between them; others stand together."""
-    groups: list[list[Change]] = []
-    for change in sorted(known, key=lambda one: (one.after_seq, one.at)):
-        if groups and _place(seqs, change) - _place(seqs, groups[-1][-1]) < MIN_REPORTS:
-            groups[-1].append(change)
-        else:
-            groups.append([change])
-    return groups
-
-
-def _place(seqs: Sequence[int], change: Change) -> int:
-    """How many reports came before a change."""
-    return bisect.bisect_right(seqs, change.after_seq)

@@ -32,7 +32,7 @@ MAX_POINTS = 240
 """Of a drawn line."""
 
 
-def empirical(scores: Sequence[float]) -> Distribution:
+def empirical(scores: Any) -> Distribution:
     """The distribution function of observed scores."""
     ordered = np.sort(np.asarray(scores, dtype=float))
     return lambda x: np.searchsorted(ordered, np.asarray(x, dtype=float), side="right") / len(ordered)
@@ -44,10 +44,7 @@ def shifted(below: Distribution, by: float) -> Distribution:
 
 
 def average_run_length(below: Distribution, reference: float, threshold: float) -> float:
-    """Mean number of scores until S = max(0, S + score - reference) exceeds the threshold, from S = 0.
-
-    Infinite if it never does.
-    """
+    """Mean number of scores until S = max(0, S + score - reference) exceeds the threshold, from S = 0; or infinite."""
     states = min(MAX_STATES, max(MIN_STATES, math.ceil(threshold * STATES_PER_UNIT)))
     width = 2.0 * threshold / (2 * states - 1)
     steps = np.arange(states)
@@ -64,11 +61,8 @@ def average_run_length(below: Distribution, reference: float, threshold: float) 
 
 
 def threshold_for(below: Distribution, reference: float, run_length: float) -> float:
-    """The smallest threshold from 0.01 on whose average run length is at least `run_length`.
-
-    Raises:
-        ValueError: no threshold up to 20 is: the mean of the scores lies above the reference.
-    """
+    """The smallest threshold from 0.01 on whose average run length is at least `run_length`. There is none up to 20 if
+    the mean of the scores lies above the reference."""
     low = high = MIN_THRESHOLD
     while average_run_length(below, reference, high) < run_length:
         low, high = high, high * 2.0
@@ -81,51 +75,42 @@ def threshold_for(below: Distribution, reference: float, run_length: float) -> f
 
 
 class Chart(NamedTuple):
-    """A chart's constants, and what they promise."""
+    """A chart's constants, and what they promise, by the distribution of the baseline: on average so many reports
+    between two false alarms of the upper chart (`arl0`), and until a shift of the settings' size is found (`arl1`)."""
 
     baseline: float
     slack: float
     threshold_up: float
     threshold_down: float
     arl0: float
-    """Reports between two false alarms of the upper chart, on average, by the distribution of the baseline."""
     arl1: float
-    """Reports until a shift of the settings' size is found, on average."""
 
 
 def chart_of(scores: Sequence[float], settings: CusumSettings) -> Chart:
-    """The chart for scores like these, which were made while all was well.
-
-    Raises:
-        ValueError: there are none.
-    """
-    if not scores:
-        raise ValueError("a chart needs scores of a time in which all was well")
-    mean = statistics.fmean(scores)
+    """The chart for scores like these, which were made while all was well."""
+    mean, slack = statistics.fmean(scores), settings.shift / 2.0
     baseline = mean if settings.baseline is None else settings.baseline
     # Each score about its own mean: the spread is learnt, the level is the one that was asked for.
-    about = [score - mean + baseline for score in scores]
-    slack = settings.shift / 2.0
-    below, below_mirrored = empirical(about), empirical([-score for score in about])
-    up = threshold_for(below, baseline + slack, settings.false_alarm_every)
+    about = np.asarray(scores) - mean + baseline
+    below, reference = empirical(about), baseline + slack
+    up = threshold_for(below, reference, settings.false_alarm_every)
     return Chart(
         baseline=baseline,
         slack=slack,
         threshold_up=up,
-        threshold_down=threshold_for(below_mirrored, -baseline + slack, settings.false_alarm_every),
-        arl0=average_run_length(below, baseline + slack, up),
-        arl1=average_run_length(shifted(below, settings.shift), baseline + slack, up),
+        threshold_down=threshold_for(empirical(-about), slack - baseline, settings.false_alarm_every),
+        arl0=average_run_length(below, reference, up),
+        arl1=average_run_length(shifted(below, settings.shift), reference, up),
     )
 
 
 class Alarm(NamedTuple):
-    """A shift that was found."""
+    """A shift that was found: at this place of the series, from 0, and likely begun at that one, where the statistic
+    left 0 for the last time."""
 
     direction: Direction
     at: int
-    """Place in the series at which the chart alarmed, from 0."""
     began: int
-    """Where the statistic left 0 for the last time: the likeliest place of the change."""
     statistic: float
 
 
@@ -136,42 +121,38 @@ class Cusum:
         self.chart = chart
         self.up = self.down = 0.0
         self._place = -1
-        self._up_began = self._down_began = 0
+        self._began: dict[Direction, int] = {"up": 0, "down": 0}
 
     def add(self, score: float) -> Alarm | None:
         """Take the next score; an alarm if it takes the statistic above its threshold."""
         self._place += 1
         chart = self.chart
-        if self.up == 0.0:
-            self._up_began = self._place
-        if self.down == 0.0:
-            self._down_began = self._place
+        for direction, statistic in self._statistics():
+            if statistic == 0.0:
+                self._began[direction] = self._place
         self.up = max(0.0, self.up + score - chart.baseline - chart.slack)
         self.down = max(0.0, self.down + chart.baseline - chart.slack - score)
-        if self.up > chart.threshold_up:
-            alarm = Alarm("up", self._place, self._up_began, self.up)
-            self.up = 0.0
-            return alarm
-        if self.down > chart.threshold_down:
-            alarm = Alarm("down", self._place, self._down_began, self.down)
-            self.down = 0.0
-            return alarm
+        limits: dict[Direction, float] = {"up": chart.threshold_up, "down": chart.threshold_down}
+        for direction, statistic in self._statistics():
+            if statistic > limits[direction]:
+                setattr(self, direction, 0.0)
+                return Alarm(direction, self._place, self._began[direction], statistic)
         return None
+
+    def _statistics(self) -> tuple[tuple[Direction, float], ...]:
+        return ("up", self.up), ("down", self.down)
 
 
 class Shift(NamedTuple):
-    """An alarm of the chart, in terms of the store."""
+    """An alarm of the chart, in terms of the store: at which report, when it likely began, the mean score since then,
+    and the change that is likeliest behind it."""
 
     direction: Direction
     report_id: str
-    """At which the chart alarmed."""
     at: float
     began_at: float
-    """When the shift began, most likely."""
     mean_since: float
-    """Mean score since then."""
     change: Change | None
-    """The change that is likeliest behind it."""
 
 
 class Charted(NamedTuple):
@@ -196,27 +177,23 @@ def charted(scored: Sequence[Summary], settings: MonitoringSettings, known: Sequ
     if len(scored) < size:
         return Charted(None, None, None, (), False, (), len(scored))
     scores = [float(row.hallucination_score or 0.0) for row in scored]
-    chart, watched = chart_of(scores[:size], settings.cusum), scored[size:]
+    chart, watched, scores = chart_of(scores[:size], settings.cusum), scored[size:], scores[size:]
     cusum, line = Cusum(chart), []
     shifts: list[Shift] = []
     is_shifted = False
     for place, row in enumerate(watched):
-        alarm = cusum.add(scores[size + place])
+        alarm = cusum.add(scores[place])
         at = {"up": cusum.up, "down": cusum.down}
         if alarm is not None:
             at[alarm.direction] = alarm.statistic  # the chart itself is at 0 again
-            since = scores[size + alarm.began : size + place + 1]
-            change = nearest_change(known, watched[alarm.began].seq, row.seq)
-            began_at = watched[alarm.began].created_at
-            shifts.append(Shift(alarm.direction, row.id, row.created_at, began_at, statistics.fmean(since), change))
-            after = scores[size + place + 1 :][-settings.window :]
+            began, since = watched[alarm.began], statistics.fmean(scores[alarm.began : place + 1])
+            change = nearest_change(known, began.seq, row.seq)
+            shifts.append(Shift(alarm.direction, row.id, row.created_at, began.created_at, since, change))
+            after = scores[place + 1 :][-settings.window :]
             is_over = len(after) >= MIN_AFTER and statistics.fmean(after) <= chart.baseline + chart.slack
             is_shifted = alarm.direction == "up" and not is_over
         line.append((row.created_at, at["up"], at["down"]))
-    return Charted(chart, cusum.up, cusum.down, tuple(shifts), is_shifted, tuple(_thinned(line)), size)
-
-
-def _thinned(line: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
     step = max(1, -(-len(line) // MAX_POINTS))
     parts = [line[place : place + step] for place in range(0, len(line), step)]
-    return [(part[0][0], max(p[1] for p in part), max(p[2] for p in part)) for part in parts]
+    thinned = tuple((part[0][0], max(p[1] for p in part), max(p[2] for p in part)) for part in parts)
+    return Charted(chart, cusum.up, cusum.down, tuple(shifts), is_shifted, thinned, size)

@@ -27,7 +27,6 @@ MAX_REPORTS = 50_000
 """Newest reports that charts and windows are of: any store can be read in a second or two and some 50 MB."""
 MIN_PAIRS = 20
 """Pairs below which a correlation says nothing."""
-BudgetState = Literal["ok", "exhausted", "too_few_reports"]
 CONSEQUENCES = (
     "freeze deployments that could raise the risk: `evidencerails gate` exits with 1",
     "keep more reports, tighten thresholds, send more answers to people: `monitoring.budget.when_exhausted` does it",
@@ -39,7 +38,7 @@ CONSEQUENCES = (
 class Budget(NamedTuple):
     """Where the budget stands. All but the state are numbers of answers, those that samples stand for included."""
 
-    state: BudgetState
+    state: Literal["ok", "exhausted", "too_few_reports"]
     reports: float
     """In the window."""
     allowed: float
@@ -59,28 +58,26 @@ class Budget(NamedTuple):
 
 
 class Window(NamedTuple):
-    """The last reports."""
+    """The last reports, with the 95% interval (Wilson) of the share of hallucinated ones among those checked."""
 
     reports: int
     hallucinated: int
     unverified: int
     mean_score: float | None
     low: float | None
-    """Lower end of the 95% interval (Wilson) of the share of hallucinated ones among those checked."""
     high: float | None
 
 
 class GateFailures(NamedTuple):
-    """Answers that failed the quality gate lately."""
+    """Answers that failed the quality gate lately, and the `seq` of the newest of them."""
 
     answers: int
     newest_seq: int
-    """Of the newest of them; 0 if there is none."""
     worst: tuple[Summary, ...]
 
 
 class View(NamedTuple):
-    """What the monitor sees."""
+    """What the monitor sees; the worst reports are of the window of the budget."""
 
     window: Window
     cusum: Charted
@@ -88,17 +85,11 @@ class View(NamedTuple):
     regressions: tuple[Regression, ...]
     budget: Budget
     gate: GateFailures
-    """In the window of its alert."""
     worst: tuple[Summary, ...]
-    """In the window of the budget, the highest score first."""
 
 
 def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MAX_REPORTS) -> View:
-    """What the store holds: the newest `max_reports`, and the oldest ones that the chart learns from.
-
-    Raises:
-        StoreError: it cannot be read.
-    """
+    """What the store holds: the newest `max_reports`, and the oldest ones that the chart learns from."""
     engine = store.engine
     older = queries.seq_before_newest(engine, max_reports)
     rows = list(queries.summaries(engine, after_seq=older))
@@ -106,25 +97,30 @@ def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MA
     if older:
         known_good = (row for row in queries.summaries(engine) if row.hallucination_score is not None)
         scored = [row for row in islice(known_good, settings.cusum.baseline_size) if row.seq <= older] + scored
-    recent, known = _recent(store, settings), changes(store)
+    known = changes(store)
+    failed = Filter(since=store.clock.now() - GATE_WINDOW_H * HOUR_S, gate_passed=False)
     return View(
         window=window_of(rows[-settings.window :]),
         cusum=charted(scored, settings, known),
         changes=tuple(known),
         regressions=regressions(scored, known, settings.regression),
         budget=budget_now(store, settings),
-        gate=gate_failures(store),
-        worst=tuple(queries.worst(engine, recent, limit=WORST)),
+        gate=GateFailures(
+            queries.count(engine, failed),
+            queries.newest_seq(engine, failed),
+            tuple(queries.worst(engine, failed, limit=WORST)),
+        ),
+        worst=tuple(queries.worst(engine, _recent(store, settings), limit=WORST)),
     )
 
 
 def budget_now(store: Store, settings: MonitoringSettings) -> Budget:
-    """The error budget alone, which is cheap to ask for.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
+    """The error budget alone, which is cheap to ask for."""
     return budget_of(queries.sample_rates(store.engine, _recent(store, settings)), settings.budget)
+
+
+def _recent(store: Store, settings: MonitoringSettings) -> Filter:
+    return Filter(since=store.clock.now() - settings.budget.window_days * DAY_S)
 
 
 def budget_of(reports: Iterable[tuple[str, float, int]], settings: ErrorBudgetSettings) -> Budget:
@@ -133,40 +129,21 @@ def budget_of(reports: Iterable[tuple[str, float, int]], settings: ErrorBudgetSe
     What is counted is the verdict and not the score: a right answer has a score above 0, so that enough of them would
     spend any budget of scores.
     """
-    answers = spent = unverified = 0.0
-    seen = 0
-    for status, rate, count in reports:
-        seen += count
-        weight = count / rate if rate > 0 else float(count)
-        answers += weight
-        spent += weight if status in settings.counts else 0.0
-        unverified += weight if status == "unverified" else 0.0
+    rows = [(status, count, count / rate if rate > 0 else float(count)) for status, rate, count in reports]
+    answers = sum(weight for _, _, weight in rows)
+    spent = sum(weight for status, _, weight in rows if status in settings.counts)
+    unverified = sum(weight for status, _, weight in rows if status == "unverified")
     allowed = settings.max_share * answers
-    state: BudgetState = (
-        "too_few_reports" if seen < settings.min_reports else "exhausted" if allowed - spent <= 0 else "ok"
-    )
-    return Budget(state, answers, allowed, spent, unverified)
-
-
-def gate_failures(store: Store) -> GateFailures:
-    """What failed the quality gate in the last hour.
-
-    Raises:
-        StoreError: the store cannot be read.
-    """
-    failed = Filter(since=store.clock.now() - GATE_WINDOW_H * HOUR_S, gate_passed=False)
-    return GateFailures(
-        queries.count(store.engine, failed),
-        queries.newest_seq(store.engine, failed),
-        tuple(queries.worst(store.engine, failed, limit=WORST)),
-    )
+    if sum(count for _, count, _ in rows) < settings.min_reports:
+        return Budget("too_few_reports", answers, allowed, spent, unverified)
+    return Budget("ok" if spent < allowed else "exhausted", answers, allowed, spent, unverified)
 
 
 def window_of(rows: Sequence[Summary]) -> Window:
     """Counts, mean and interval of some reports."""
     scores = [row.hallucination_score for row in rows if row.hallucination_score is not None]
-    bad = sum(1 for row in rows if row.status == "hallucinated")
-    unverified = sum(1 for row in rows if row.status == "unverified")
+    bad = sum(row.status == "hallucinated" for row in rows)
+    unverified = sum(row.status == "unverified" for row in rows)
     low = high = None
     if checked := len(rows) - unverified:
         from scipy.stats import binomtest
@@ -182,13 +159,8 @@ def retrieval_correlation(rows: Sequence[Summary]) -> float | None:
         for row in rows
         if row.retrieval_quality is not None and row.hallucination_score is not None
     ]
-    qualities, scores = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    if len(pairs) < MIN_PAIRS or len(set(qualities)) < 2 or len(set(scores)) < 2:
+    if len(pairs) < MIN_PAIRS or any(len(set(values)) < 2 for values in zip(*pairs, strict=True)):
         return None
     from scipy.stats import spearmanr
 
-    return float(spearmanr(qualities, scores).statistic)
-
-
-def _recent(store: Store, settings: MonitoringSettings) -> Filter:
-    return Filter(since=store.clock.now() - settings.budget.window_days * DAY_S)
+    return float(spearmanr(pairs).statistic)

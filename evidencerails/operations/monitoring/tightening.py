@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("evidencerails")
 
 S = TypeVar("S", bound=Section)
-
 POLL_S = 60.0
 """Between looks at the budget, off every turn."""
 UNVERIFIED_STRICTNESS = ("allow", "warn", "escalate", "block", "raise")
@@ -32,35 +31,30 @@ def tightened(config: GuardConfig) -> GuardConfig:
     then = config.monitoring.budget.when_exhausted
     if then is None:
         return config
-    rank = UNVERIFIED_STRICTNESS.index
-    changed: dict[str, Any] = {
-        "on_unverified": max(config.on_unverified, then.on_unverified or config.on_unverified, key=rank)
-    }
+    changed: dict[str, dict[str, Any]] = {}
     if config.store is not None and then.sample is not None:
-        changed["store"] = config.store.model_copy(update={"sample": _each(max, config.store.sample, then.sample)})
+        changed["store"] = {"sample": _each(max, config.store.sample, then.sample)}
     if config.escalation is not None and then.tiers is not None:
-        tiers = _each(min, config.escalation.tiers, then.tiers)
-        changed["escalation"] = config.escalation.model_copy(update={"tiers": tiers})
+        changed["escalation"] = {"tiers": _each(min, config.escalation.tiers, then.tiers)}
     if then.max_unsupported_score is not None:
         usual = config.grounding.max_unsupported_score
         usual = VerdictModel.load().warn_from(config.grounding.max_false_warnings) if usual is None else usual
-        score = min(usual, then.max_unsupported_score)
-        changed["grounding"] = config.grounding.model_copy(update={"max_unsupported_score": score})
+        changed["grounding"] = {"max_unsupported_score": min(usual, then.max_unsupported_score)}
     if then.max_hallucination_score is not None:
         usual = config.quality_gate.max_hallucination_score
-        score = min(then.max_hallucination_score, 1.0 if usual is None else usual)
-        changed["quality_gate"] = config.quality_gate.model_copy(update={"max_hallucination_score": score})
+        usual = 1.0 if usual is None else usual
+        changed["quality_gate"] = {"max_hallucination_score": min(usual, then.max_hallucination_score)}
     if then.answer_from is not None:
-        abstention = {"enabled": True, "answer_from": max(config.abstention.answer_from, then.answer_from)}
-        changed["abstention"] = config.abstention.model_copy(update=abstention)
-    return config.model_copy(update=changed)
+        changed["abstention"] = {"enabled": True, "answer_from": max(config.abstention.answer_from, then.answer_from)}
+    sections = {name: getattr(config, name).model_copy(update=values) for name, values in changed.items()}
+    both = (config.on_unverified, then.on_unverified or config.on_unverified)
+    return config.model_copy(update={**sections, "on_unverified": max(both, key=UNVERIFIED_STRICTNESS.index)})
 
 
 def _each(stricter: Callable[[float, float], float], usual: S, then: S) -> S:
     """The stricter value of each field."""
-    return type(usual)(
-        **{name: stricter(getattr(usual, name), getattr(then, name)) for name in type(usual).model_fields}
-    )
+    fields = type(usual).model_fields
+    return type(usual)(**{name: stricter(getattr(usual, name), getattr(then, name)) for name in fields})
 
 
 class BudgetWatch:
@@ -71,7 +65,7 @@ class BudgetWatch:
 
     def __init__(self, config: GuardConfig, store: Store) -> None:
         self._usual, self._strict = config, tightened(config)
-        self._store, self._settings = store, config.monitoring
+        self._store = store
         self._is_exhausted = False
         self._ends = threading.Event()
         self._lock = threading.Lock()
@@ -81,39 +75,29 @@ class BudgetWatch:
     def settings_in_force(self) -> GuardConfig:
         """The usual settings, or the tightened ones while the budget is exhausted. Never waits."""
         if self._process != os.getpid() and not self._ends.is_set():  # threads do not survive a fork
-            self._start()
+            with self._lock:
+                if self._process != os.getpid():
+                    self._process = os.getpid()
+                    threading.Thread(target=self._run, name="evidencerails-budget", daemon=True).start()
         return self._strict if self._is_exhausted else self._usual
 
-    def look(self) -> bool:
-        """Look now. Returns whether the budget is exhausted.
+    def close(self) -> None:
+        """Stop looking."""
+        self._ends.set()
 
-        Raises:
-            StoreError: the store cannot be read.
-        """
-        budget = budget_now(self._store, self._settings)
+    def _run(self) -> None:
+        while not self._ends.is_set():
+            try:
+                self._look()
+            except StoreError as error:
+                log.warning("evidencerails: the error budget cannot be read: %s", error)
+            self._ends.wait(POLL_S)
+
+    def _look(self) -> None:
+        budget = budget_now(self._store, self._usual.monitoring)
         is_exhausted = budget.state == "exhausted"
         if is_exhausted != self._is_exhausted:
             state = "is exhausted: stricter" if is_exhausted else "has recovered: the usual"
             spent = f"{budget.spent:.1f} of {budget.allowed:.1f} spent"
             log.warning("evidencerails: the error budget %s settings hold (%s)", state, spent)
         self._is_exhausted = is_exhausted
-        return is_exhausted
-
-    def close(self) -> None:
-        """Stop looking."""
-        self._ends.set()
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._process == os.getpid():
-                return
-            self._process = os.getpid()
-            threading.Thread(target=self._run, name="evidencerails-budget", daemon=True).start()
-
-    def _run(self) -> None:
-        while not self._ends.is_set():
-            try:
-                self.look()
-            except StoreError as error:
-                log.warning("evidencerails: the error budget cannot be read: %s", error)
-            self._ends.wait(POLL_S)

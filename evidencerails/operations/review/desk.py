@@ -27,20 +27,11 @@ TEXT_DAYS = 1.0
 
 
 class ReviewDesk:
-    """The reviews of one guard. The database is not opened before the first of them.
-
-    Args:
-        store: of the guard; the one that the settings name, or the default one, if None.
-
-    Raises:
-        MissingExtraError: the extra `store` is not installed.
-        SettingsError: a webhook is set and the variable with its secret is not.
-    """
+    """The reviews of one guard, in its store, else in the one that the settings name. The database is not opened before
+    the first of them."""
 
     def __init__(self, config: GuardConfig, store: Store | None = None) -> None:
-        if config.escalation is None:
-            raise ValueError("a review desk needs the settings of escalation")
-        self.config, self.settings = config, config.escalation
+        self.config, self.settings = config, config.escalation or EscalationSettings()
         self._owns_store = store is None
         self.store = store or Store(config.store or StoreSettings(), redaction=config.redaction)
         try:
@@ -55,18 +46,16 @@ class ReviewDesk:
         self._tidied_at = time.monotonic()
 
     async def submit(self, report: Report, exchange: Exchange, tier: ReviewTier, risk: float) -> Item:
-        """Put an answer into the queue; a report that the store does not keep gets an id.
-
-        Raises:
-            EvidencerailsError: the queue cannot be opened or written.
-        """
+        """Put an answer into the queue; a report that the store does not keep gets an id."""
         item = await asyncio.to_thread(self._submit, report, exchange, tier, risk)
         if self.notifier is not None:
             self.notifier.wake()
         return item
 
     def _submit(self, report: Report, exchange: Exchange, tier: ReviewTier, risk: float) -> Item:
-        self.tidy_if_due()
+        if time.monotonic() - self._tidied_at >= TIDY_EVERY_S:
+            self._tidied_at = time.monotonic()
+            tidy_reviews(self.store, self.config)
         return self.queue.submit(
             package_of(report, exchange),
             tier=tier,
@@ -79,36 +68,20 @@ class ReviewDesk:
     async def decision(self, review_id: str) -> tuple[Item, str | None]:
         """A blocking review once it is decided or its time is over, and the text that a person let through.
 
-        Raises:
-            EvidencerailsError: the queue cannot be read.
-        """
-        item = await self._decided(review_id)
-        if item is None:
-            item = await asyncio.to_thread(self.queue.expire, review_id)  # a decision of the last moment stands
-        if item.state not in RELEASABLE:
-            return item, None
-        return item, (await asyncio.to_thread(self.queue.release, review_id)).text
-
-    async def _decided(self, review_id: str) -> Item | None:
-        """The item once a person has decided; None if nobody does in time. A cancelled wait leaves it in the queue."""
+        A cancelled wait leaves it in the queue."""
         end = time.monotonic() + self.settings.deadlines_s.blocking
-        while (left := end - time.monotonic()) > 0:
+        item = None
+        while (left := end - time.monotonic()) > 0 and (item is None or item.state == "pending"):
             await asyncio.sleep(min(POLL_S, left))
             try:
                 item = await asyncio.to_thread(self.queue.item, review_id)
             except StoreError as error:
                 log.error("evidencerails: decisions cannot be read, trying again: %s", error)
-                continue
-            if item is not None and item.state != "pending":
-                return item
-        return None
-
-    def tidy_if_due(self) -> None:
-        """Once an hour delete what was decided long ago. Blocking."""
-        if time.monotonic() - self._tidied_at < TIDY_EVERY_S:
-            return
-        self._tidied_at = time.monotonic()
-        tidy_reviews(self.store, self.config)
+        if item is None or item.state == "pending":
+            item = await asyncio.to_thread(self.queue.expire, review_id)  # a decision of the last moment stands
+        if item.state not in RELEASABLE:
+            return item, None
+        return item, (await asyncio.to_thread(self.queue.release, review_id)).text
 
     def close(self) -> None:
         """Stop calling the webhook; what is in the queue stays there."""
@@ -126,15 +99,10 @@ class Tidied(NamedTuple):
 
 
 def tidy_reviews(store: Store, config: GuardConfig) -> Tidied:
-    """Delete decided reviews that are old, and the texts of those whose texts may not be kept.
-
-    Raises:
-        StoreError: the database does not answer.
-    """
+    """Delete decided reviews that are old, and the texts of those whose texts may not be kept."""
     from evidencerails.operations.store.writes import delete_reviews_before, drop_review_texts_before
 
-    settings = config.escalation or EscalationSettings()
-    now = store.clock.now()
+    settings, now = config.escalation or EscalationSettings(), store.clock.now()
     emptied = deleted = 0
     if store.redaction != "off":
         emptied = drop_review_texts_before(store.engine, now - TEXT_DAYS * DAY_S)

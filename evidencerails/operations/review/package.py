@@ -17,16 +17,14 @@ VERDICTS: tuple[Verdict, ...] = ("approved", "rejected", "edited")
 RELEASABLE: tuple[str, ...] = ("approved", "edited")
 MAX_EVIDENCE_CHARACTERS = 200_000
 """Of all passages together; whole passages are left out beyond it, and counted."""
-FLAGGED = ("contradicted", "absent", "partially_supported", "unevaluatable")
 
 
 class Suggestion(Value):
-    """The best known replacement of flagged words."""
+    """The best known replacement of flagged words; empty: delete them."""
 
     span_start: int
     span_end: int
     text: str
-    """Empty: delete the words."""
     source: str
     """`repair` of a model, or `evidence` that says otherwise."""
 
@@ -51,70 +49,52 @@ class Package(Value):
     """Why the answer was written: question, flow, agent, model, session, checks run."""
 
 
-def leaving_text(report: Report, exchange: Exchange) -> str:
-    """What would leave without a review: the response, or the text that took its place."""
-    stays = report.answer is None or (report.is_blocked and report.decision != "escalate")
-    return exchange.response if stays or report.answer is None else report.answer
-
-
 def package_of(report: Report, exchange: Exchange) -> Package:
-    """The package of an answer."""
-    evidence, left_out = _fitting(exchange.evidence)
-    labels = exchange.labels
+    """The package of an answer; its output is what would leave without a review."""
+    stays = report.answer is None or (report.is_blocked and report.decision != "escalate")
+    evidence, characters = [], 0
+    for passage in exchange.evidence:
+        if characters + len(passage.text) <= MAX_EVIDENCE_CHARACTERS:
+            evidence.append(passage)
+            characters += len(passage.text)
+    scores = {name: check.score for name, check in report.checks.items()}
+    scores |= {name: report.metrics.get(name) for name in ("composite_score", "faithfulness", "groundedness")}
+    scores["hallucination_score"] = report.hallucination_score
     return Package(
-        output=leaving_text(report, exchange),
-        flagged_claims=tuple(claim for claim in report.claims if claim.label in FLAGGED),
+        output=exchange.response if stays else str(report.answer),
+        flagged_claims=tuple(claim for claim in report.claims if claim.label != "supported"),
         findings=report.findings,
-        evidence=evidence,
-        evidence_left_out=left_out,
+        evidence=tuple(evidence),
+        evidence_left_out=len(exchange.evidence) - len(evidence),
         confidence=confidence_of(report),
         confidence_parts=dict(report.abstention.parts) if report.abstention is not None else {},
-        scores=_scores(report),
+        scores={name: score for name, score in scores.items() if score is not None},
         suggestions=_suggestions(report),
         status=report.status,
         reason=report.reason,
         context={
             "question": exchange.user_input,
             "response": exchange.response,
-            "flow": labels.flow,
-            "agent": labels.agent,
-            "model": labels.model,
-            "session": labels.session,
+            **{name: getattr(exchange.labels, name) for name in ("flow", "agent", "model", "session")},
             "checks": {name: check.status for name, check in report.checks.items()},
             "decided_by": report.decided_by,
         },
     )
 
 
-def _fitting(evidence: tuple[Passage, ...]) -> tuple[tuple[Passage, ...], int]:
-    kept, used = [], 0
-    for passage in evidence:
-        if used + len(passage.text) <= MAX_EVIDENCE_CHARACTERS:
-            kept.append(passage)
-            used += len(passage.text)
-    return tuple(kept), len(evidence) - len(kept)
-
-
-def _scores(report: Report) -> dict[str, float]:
-    scores = {name: check.score for name, check in report.checks.items()}
-    scores["hallucination_score"] = report.hallucination_score
-    scores.update({name: report.metrics.get(name) for name in ("composite_score", "faithfulness", "groundedness")})
-    return {name: score for name, score in scores.items() if score is not None}
-
-
 def _suggestions(report: Report) -> tuple[Suggestion, ...]:
     """The repairs of a model; where there is none, the evidence that contradicts a claim."""
-    repair = report.repair
-    made = [
-        Suggestion(span_start=c.before.start, span_end=c.before.end, text=c.after, source="repair")
-        for c in (repair.changes if repair is not None else ())
-    ]
-    repaired = {(s.span_start, s.span_end) for s in made}
-    for claim in report.claims:
-        if claim.label == "contradicted" and claim.evidence and (claim.span.start, claim.span.end) not in repaired:
-            quote = claim.evidence[0].span.text
-            made.append(Suggestion(span_start=claim.span.start, span_end=claim.span.end, text=quote, source="evidence"))
-    return tuple(made)
+    found = {
+        (claim.span.start, claim.span.end): (claim.evidence[0].span.text, "evidence")
+        for claim in report.claims
+        if claim.label == "contradicted" and claim.evidence
+    }
+    changes = report.repair.changes if report.repair is not None else ()
+    found |= {(change.before.start, change.before.end): (change.after, "repair") for change in changes}
+    return tuple(
+        Suggestion(span_start=start, span_end=end, text=text, source=source)
+        for (start, end), (text, source) in found.items()
+    )
 
 
 class Item(NamedTuple):
@@ -178,6 +158,4 @@ def content_hash(text: str) -> str:
 def plain_item(item: Item) -> dict[str, Any]:
     """An item as JSON-ready data, with times for people."""
     data = item._asdict()
-    for name in ("created_at", "deadline_at", "decided_at", "released_at"):
-        data[name] = iso(data[name]) if data[name] is not None else None
-    return data
+    return {name: iso(value) if name.endswith("_at") and value is not None else value for name, value in data.items()}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Select, insert, select, update
 
 from evidencerails.errors import ReviewConflictError, ReviewError
 from evidencerails.operations.review.package import (
@@ -46,18 +46,15 @@ _EVENT = tuple(getattr(ReviewEventRow, name) for name in Event._fields)
 
 
 class ReviewQueue:
-    """Answers that wait for a person. Blocking: in async code call it through `asyncio.to_thread`.
+    """Answers that wait for a person, in a store's database. Blocking: in async code call it through
+    `asyncio.to_thread`.
 
-    Every method raises `StoreError` if the database does not answer; nothing was changed then.
-
-    Args:
-        store: whose database holds the queue.
-        notifies: whether a webhook is called for new items; a notice is stored with each.
+    Every method raises `StoreError` if the database does not answer; nothing was changed then. With `notifies` a notice
+    for the webhook is stored with each new item.
     """
 
     def __init__(self, store: Store, *, notifies: bool = False) -> None:
-        self._store = store
-        self._notifies = notifies
+        self._store, self._notifies = store, notifies
 
     def submit(
         self,
@@ -70,51 +67,32 @@ class ReviewQueue:
         report_id: str | None = None,
     ) -> Item:
         """Put an answer into the queue. It is on disk when this returns."""
-        now = self._store.clock.now()
-        review_id = new_id()
-        row = {
-            "id": review_id,
-            "version": 1,
-            "state": "pending",
-            "tier": tier,
-            "risk": risk,
-            "stakes": stakes,
-            "report_id": report_id,
-            "created_at": now,
-            "deadline_at": now + within_s,
-            "output_hash": content_hash(package.output),
-            "package": as_json(package.model_dump(mode="json")),
-        }
+        now, review_id = self._store.clock.now(), new_id()
+        open_ = {"id": review_id, "tier": tier, "risk": risk, "stakes": stakes, "report_id": report_id}
+        open_["deadline_at"] = now + within_s
+        text = {"output_hash": content_hash(package.output), "package": as_json(package.model_dump(mode="json"))}
+        row = {**open_, **text, "version": 1, "state": "pending", "created_at": now}
         with writing(self._store.engine) as connection:
             connection.execute(insert(ReviewRow), row)
             _note(connection, review_id, now, "submitted", None, 1)
             if self._notifies:
-                body = {key: row[key] for key in ("id", "tier", "risk", "stakes", "report_id", "deadline_at")}
-                add_notice(connection, review_id, {"event": "review.submitted", **body}, now)
-        return self.get(review_id).item
+                add_notice(connection, review_id, {"event": "review.submitted", **open_}, now)
+            return _item(connection, review_id)
 
     def get(self, review_id: str) -> OpenItem:
-        """One review with its package.
-
-        Raises:
-            ReviewError: there is none of that id, or several whose ids begin so.
-        """
+        """One review with its package; the first characters of its id are enough."""
         with reading(self._store.engine) as connection:
             found = _find(connection, review_id)
-            query = select(*_ITEM, ReviewRow.package, ReviewRow.note, ReviewRow.edited).where(ReviewRow.id == found)
-            row = connection.execute(query).one_or_none()
-            if row is None:
-                raise _no_such(found)
-            *fields, package, note, edited = row
-            events = connection.execute(
-                select(*_EVENT).where(ReviewEventRow.review_id == found).order_by(ReviewEventRow.id)
-            )
+            item = _item(connection, found)
+            query = select(ReviewRow.package, ReviewRow.note, ReviewRow.edited).where(ReviewRow.id == found)
+            package, note, edited = connection.execute(query).one()
+            events = select(*_EVENT).where(ReviewEventRow.review_id == found).order_by(ReviewEventRow.id)
             return OpenItem(
-                Item(*fields),
+                item,
                 Package.model_validate(json.loads(package)) if package else None,
                 _text(note),
                 _text(edited),
-                tuple(Event(*event) for event in events),
+                tuple(Event(*event) for event in connection.execute(events)),
             )
 
     def items(
@@ -126,14 +104,20 @@ class ReviewQueue:
             query = query.where(ReviewRow.state == state)
         if tier is not None:
             query = query.where(ReviewRow.tier == tier)
-        with reading(self._store.engine) as connection:
-            rows = connection.execute(query.limit(max(1, min(limit, MAX_PAGE))).offset(offset))
-            return [Item(*row) for row in rows]
+        return self._items(query.limit(max(1, min(limit, MAX_PAGE))).offset(offset))
+
+    def unreleased(self, *, limit: int = MAX_PAGE) -> list[Item]:
+        """What people let through and nothing has fetched yet: after a crash, what is still to be delivered."""
+        query = select(*_ITEM).where(ReviewRow.state.in_(RELEASABLE), ReviewRow.released_at.is_(None))
+        return self._items(query.order_by(ReviewRow.seq).limit(limit))
 
     def item(self, review_id: str) -> Item | None:
         """The item of a whole id; None if there is none."""
+        return next(iter(self._items(select(*_ITEM).where(ReviewRow.id == review_id))), None)
+
+    def _items(self, query: Select[Any]) -> list[Item]:
         with reading(self._store.engine) as connection:
-            return _item_or_none(connection, review_id)
+            return [Item(*row) for row in connection.execute(query)]
 
     def decide(
         self,
@@ -145,15 +129,10 @@ class ReviewQueue:
         note: str | None = None,
         version: int | None = None,
     ) -> Item:
-        """Store a person's decision.
+        """Store a person's decision on the version of the item that they saw (unset: the one that is there now).
 
-        Args:
-            text: what is released instead, for the verdict `edited`.
-            version: of the item that the reviewer saw; the one that is there now if None.
-
-        Raises:
-            ReviewConflictError: somebody has decided it, or it has changed since that version.
-            ReviewError: there is no such review, or the decision is not complete.
+        `text` is released instead, for the verdict `edited`. A `ReviewConflictError` says that somebody was quicker, a
+        `ReviewError` that there is no such review, or the decision is not complete.
         """
         _refuse_incomplete(verdict, reviewer, text)
         changes = {
@@ -163,43 +142,31 @@ class ReviewQueue:
             "edited": as_json(text) if text is not None else None,
             "edited_hash": content_hash(text) if text is not None else None,
         }
-        return self._close(review_id, changes, verdict, version)
+        return self._close(review_id, changes, version)
 
     def expire(self, review_id: str) -> Item:
         """Close a review that nobody decided in time; it can be decided no more. If somebody has, that stands."""
         try:
-            return self._close(review_id, {"state": "expired"}, "expired", None)
+            return self._close(review_id, {"state": "expired"}, None)
         except ReviewConflictError:
             return self.get(review_id).item
 
     def release(self, review_id: str) -> Released:
-        """The text that a person let through. Call it before anything leaves; again after a crash.
-
-        Raises:
-            ReviewError: nobody has let it through, it is not the text that was decided on, or it was deleted.
-        """
+        """The text that a person let through. Call it before anything leaves; again after a crash."""
         now = self._store.clock.now()
         with writing(self._store.engine) as connection:
             found = _find(connection, review_id)
-            row = connection.execute(select(ReviewRow).where(ReviewRow.id == found)).one_or_none()
-            if row is None:
-                raise _no_such(found)
-            if row.state not in RELEASABLE:
-                raise ReviewError(f"review {found} is {row.state}; only an approved or edited answer can be released")
+            state = _item(connection, found).state
+            if state not in RELEASABLE:
+                raise ReviewError(f"review {found} is {state}; only an approved or edited answer can be released")
+            row = connection.execute(select(ReviewRow).where(ReviewRow.id == found)).one()
             text = _decided_text(row)
-            connection.execute(
-                update(ReviewRow).where(ReviewRow.id == found, ReviewRow.released_at.is_(None)).values(released_at=now)
-            )
+            is_new = (ReviewRow.id == found, ReviewRow.released_at.is_(None))
+            connection.execute(update(ReviewRow).where(*is_new).values(released_at=now))
             _note(connection, found, now, "released", None, row.version)
         return Released(found, text, row.state, row.reviewer, row.released_at is None)
 
-    def unreleased(self, *, limit: int = MAX_PAGE) -> list[Item]:
-        """What people let through and nothing has fetched yet: after a crash, what is still to be delivered."""
-        query = select(*_ITEM).where(ReviewRow.state.in_(RELEASABLE), ReviewRow.released_at.is_(None))
-        with reading(self._store.engine) as connection:
-            return [Item(*row) for row in connection.execute(query.order_by(ReviewRow.seq).limit(limit))]
-
-    def _close(self, review_id: str, changes: dict[str, Any], event: str, version: int | None) -> Item:
+    def _close(self, review_id: str, changes: dict[str, Any], version: int | None) -> Item:
         now = self._store.clock.now()
         with writing(self._store.engine) as connection:
             found = _find(connection, review_id)
@@ -210,22 +177,18 @@ class ReviewQueue:
                 .where(ReviewRow.id == found, ReviewRow.version == wanted, ReviewRow.state == "pending")
                 .values(**changes, version=wanted + 1, decided_at=now)
             )
+            item = _item(connection, found)
             if done.rowcount != 1:
-                raise _conflict(_item(connection, found), wanted)
-            _note(connection, found, now, event, changes.get("reviewer"), wanted + 1)
-            return _item(connection, found)
-
-
-def _item_or_none(connection: Connection, review_id: str) -> Item | None:
-    row = connection.execute(select(*_ITEM).where(ReviewRow.id == review_id)).one_or_none()
-    return None if row is None else Item(*row)
+                raise _conflict(item, wanted)
+            _note(connection, found, now, changes["state"], changes.get("reviewer"), wanted + 1)
+            return item
 
 
 def _item(connection: Connection, review_id: str) -> Item:
-    item = _item_or_none(connection, review_id)
-    if item is None:
+    row = connection.execute(select(*_ITEM).where(ReviewRow.id == review_id)).one_or_none()
+    if row is None:
         raise _no_such(review_id)
-    return item
+    return Item(*row)
 
 
 def _no_such(review_id: str) -> ReviewError:
@@ -261,12 +224,12 @@ def _find(connection: Connection, review_id: str) -> str:
     if len(wanted) == ID_LENGTH:
         return wanted
     query = select(ReviewRow.id).where(ReviewRow.id.startswith(wanted)).limit(2)
-    ids = list(connection.execute(query).scalars())
-    if len(ids) == 1:
-        return ids[0]
-    if not ids:
+    first, *others = [*connection.execute(query).scalars()] or [""]
+    if not first:
         raise _no_such(review_id)
-    raise ReviewError(f"several reviews begin with {review_id!r}; give more of its id")
+    if others:
+        raise ReviewError(f"several reviews begin with {review_id!r}; give more of its id")
+    return first
 
 
 def _decided_text(row: Any) -> str:

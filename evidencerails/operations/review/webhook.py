@@ -13,7 +13,7 @@ import random
 import re
 import threading
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import httpx
 from sqlalchemy import func, insert, select, update
@@ -29,26 +29,19 @@ from evidencerails.settings.environment import variable
 from evidencerails.settings.escalation import WebhookSettings
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
     from evidencerails.operations.store.store import Store
 
 log = logging.getLogger("evidencerails")
 
-FIRST_PAUSE_S = 1.0
-MAX_PAUSE_S = 120.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 1.0, 120.0
 LEASE_S = 60.0
 TIMEOUT_S = 5.0
 MAX_ATTEMPTS = 8
 """Until a call is given up: with their pauses some 2 minutes."""
 SECRET = re.compile(r"(?:whsec_)?(?:[A-Za-z0-9+/]{4}){6,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 """At least 18 bytes in base64."""
-
-
-class _Notice(NamedTuple):
-    id: int
-    body: str
-    attempts: int
 
 
 def add_notice(connection: Connection, subject: str, body: dict[str, Any], now: float) -> None:
@@ -58,17 +51,13 @@ def add_notice(connection: Connection, subject: str, body: dict[str, Any], now: 
 
 
 class Notifier:
-    """Sends the notices that wait in the store.
-
-    Args:
-        prefix: how the subject of its notices begins; empty for those of reviews, which hold no colon.
-
-    Raises:
-        SettingsError: the variable with the secret is not set, or holds none.
-    """
+    """Sends the notices that wait in the store and whose subject begins with `prefix`; without one, those of reviews,
+    which hold no colon."""
 
     def __init__(self, store: Store, settings: WebhookSettings, *, prefix: str = "") -> None:
-        self._store, self._settings, self._prefix = store, settings, prefix
+        subject = NoticeRow.subject
+        self._waiting = NoticeRow.state == "waiting", subject.startswith(prefix) if prefix else ~subject.contains(":")
+        self._store, self._settings = store, settings
         self._signer = _signer(settings.secret_env)
         self._wake = threading.Event()
         self._is_closed = False
@@ -91,24 +80,30 @@ class Notifier:
             self._thread.join(TIMEOUT_S + 5)
 
     def send_due(self) -> list[str]:
-        """Send every notice whose time has come, once each. Returns their states: `sent`, `waiting` or `given_up`.
-
-        Raises:
-            StoreError: the database does not answer.
-        """
+        """Send every notice whose time has come, once each. Returns their states: `sent`, `waiting` or `given_up`."""
         outcomes: list[str] = []
-        while (notice := self._take()) is not None:
-            error = self._call(notice)
-            is_last = notice.attempts >= MAX_ATTEMPTS
-            outcomes.append("sent" if error is None else "given_up" if is_last else "waiting")
+        while (notice := self.take()) is not None:
+            error, attempt = self._call(notice), notice.attempts + 1
+            outcomes.append("sent" if error is None else "given_up" if attempt >= MAX_ATTEMPTS else "waiting")
             if error is not None:
-                level = logging.ERROR if is_last else logging.WARNING
-                log.log(level, "evidencerails: webhook call %d failed (%s): %s", notice.attempts, outcomes[-1], error)
-            pause_s = min(MAX_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (notice.attempts - 1)) + random.uniform(0, 0.25)
+                level = logging.ERROR if outcomes[-1] == "given_up" else logging.WARNING
+                log.log(level, "evidencerails: webhook call %d failed (%s): %s", attempt, outcomes[-1], error)
+            pause_s = min(MAX_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (attempt - 1)) + random.uniform(0, 0.25)
             values = {"state": outcomes[-1], "error": error, "next_at": self._store.clock.now() + pause_s}
             with writing(self._store.engine) as connection:
                 connection.execute(update(NoticeRow).where(NoticeRow.id == notice.id).values(**values))
         return outcomes
+
+    def take(self) -> Row[Any] | None:
+        """The next notice whose time has come, leased: nobody else gets it for a minute. None if there is none."""
+        now = self._store.clock.now()
+        due = select(NoticeRow).where(*self._waiting, NoticeRow.next_at <= now).order_by(NoticeRow.next_at).limit(1)
+        with writing(self._store.engine) as connection:
+            row = connection.execute(due.with_for_update(skip_locked=True)).first()
+            if row is not None:
+                taken = {"attempts": row.attempts + 1, "next_at": now + LEASE_S + TIMEOUT_S}
+                connection.execute(update(NoticeRow).where(NoticeRow.id == row.id).values(**taken))
+        return row
 
     def _run(self) -> None:
         pause: float | None = None
@@ -119,37 +114,14 @@ class Notifier:
                 return
             try:
                 self.send_due()
-                pause = self._next_pause_s()
+                with reading(self._store.engine) as connection:
+                    due = connection.execute(select(func.min(NoticeRow.next_at)).where(*self._waiting)).scalar()
+                pause = None if due is None else max(0.1, due - self._store.clock.now())
             except StoreError as error:
                 log.error("evidencerails: webhook notices cannot be read: %s", error)
                 pause = MAX_PAUSE_S
 
-    def _next_pause_s(self) -> float | None:
-        with reading(self._store.engine) as connection:
-            due = connection.execute(select(func.min(NoticeRow.next_at)).where(*self._waiting())).scalar()
-        return None if due is None else max(0.1, due - self._store.clock.now())
-
-    def _waiting(self) -> tuple[Any, ...]:
-        subject = NoticeRow.subject
-        is_ours = subject.startswith(self._prefix) if self._prefix else ~subject.contains(":")
-        return NoticeRow.state == "waiting", is_ours
-
-    def _take(self) -> _Notice | None:
-        now = self._store.clock.now()
-        with writing(self._store.engine) as connection:
-            query = select(NoticeRow.id, NoticeRow.body, NoticeRow.attempts).where(
-                *self._waiting(), NoticeRow.next_at <= now
-            )
-            row = connection.execute(
-                query.order_by(NoticeRow.next_at).limit(1).with_for_update(skip_locked=True)
-            ).first()
-            if row is None:
-                return None
-            taken = {"attempts": row.attempts + 1, "next_at": now + LEASE_S + TIMEOUT_S}
-            connection.execute(update(NoticeRow).where(NoticeRow.id == row.id).values(**taken))
-        return _Notice(row.id, row.body, row.attempts + 1)
-
-    def _call(self, notice: _Notice) -> str | None:
+    def _call(self, notice: Row[Any]) -> str | None:
         """Make one call; what went wrong, or None."""
         now, identity = datetime.now(timezone.utc), f"evidencerails-{notice.id}"
         headers = {
@@ -160,15 +132,10 @@ class Notifier:
             "webhook-signature": self._signer.sign(identity, now, notice.body),
         }
         try:
-            target = checked_target(self._settings.url, allow_private=self._settings.allow_private)
+            url, host, extensions = checked_target(self._settings.url, allow_private=self._settings.allow_private)
             # No proxy and no redirect: both would take the call to an address that nobody has checked.
             with httpx.Client(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False) as client:
-                answer = client.post(
-                    target.url,
-                    content=notice.body,
-                    headers={**headers, **target.headers},
-                    extensions=target.extensions,
-                )
+                answer = client.post(url, content=notice.body, headers={**headers, **host}, extensions=extensions)
         except AddressError as error:
             return str(error)
         except httpx.HTTPError as error:
