@@ -106,7 +106,8 @@ def test_a_store_that_cannot_be_read_changes_nothing(tmp_path: Path, caplog: pyt
     guard.close()
 
 
-def test_a_forked_worker_looks_for_itself(sqlite_url: str) -> None:
+def test_a_forked_worker_looks_for_itself(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evidencerails.operations.monitoring.tightening.POLL_S", 60)  # the parent looks once
     config = GuardConfig.load(settings(sqlite_url, {"max_hallucination_score": 0.05}))
     fill(sqlite_url, 0.9, 30)
     with Store(config.store) as store:

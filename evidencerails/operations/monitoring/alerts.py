@@ -46,8 +46,8 @@ RECOMMENDED = [
 
 
 class Condition(NamedTuple):
-    """Something that is wrong now; one alert is open for each key. Where each report counts, `up_to` is the `seq` of the
-    newest one, and a newer one is sent at once."""
+    """Something that is wrong now; one alert is open for each key. Where each report counts, `up_to` is the `seq` of
+    the newest one, and a newer one is sent at once."""
 
     key: str
     message: str
