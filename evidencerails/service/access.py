@@ -36,37 +36,30 @@ class Caller:
 LOCAL = Caller("local", PERMISSIONS["admin"], is_local=True)
 
 
+def address_of(request: Request) -> str:
+    """The address that a request comes from."""
+    return request.client.host if request.client else "unknown"
+
+
 def _caller_of(request: Request, presented: str) -> Caller:
     """Who sends this request, by its key. Cookies count for nothing: no other site can make a browser call the API."""
-    state = request.app.state
-    address = request.client.host if request.client else "unknown"
-    if not state.keys:
-        _count(request, f"address {address}")
-        return LOCAL
-    key = state.keys.find(presented[:MAX_KEY_CHARACTERS]) if presented else None
-    if key is None:
-        state.rate.take(f"refused {address}")
-        raise Problem(
-            401,
-            "unknown_key" if presented else "no_key",
-            "this API key is not known" if presented else "send an API key: Authorization: Bearer KEY, or X-API-Key",
-            headers={"WWW-Authenticate": 'Bearer realm="evidencerails"'},
-        )
-    _count(request, f"key {key.name}")
-    return Caller.of(key)
-
-
-def _count(request: Request, bucket: str) -> None:
+    state, bucket, caller = request.app.state, f"address {address_of(request)}", LOCAL
+    if state.keys:
+        key = state.keys.find(presented[:MAX_KEY_CHARACTERS]) if presented else None
+        if key is None:
+            state.rate.take(f"refused {address_of(request)}")
+            code, message = "no_key", "send an API key: Authorization: Bearer KEY, or X-API-Key"
+            if presented:
+                code, message = "unknown_key", "this API key is not known"
+            raise Problem(401, code, message, headers={"WWW-Authenticate": 'Bearer realm="evidencerails"'})
+        bucket, caller = f"key {key.name}", Caller.of(key)
     request.state.bucket = bucket
-    request.app.state.rate.take(bucket)
+    state.rate.take(bucket)
+    return caller
 
 
 def may(*permissions: Permission) -> Any:
-    """A dependency: the caller, if it has one of the permissions.
-
-    Raises:
-        Problem: 401 no key or an unknown one; 429 too many requests; 403 the key's role does not allow it.
-    """
+    """A dependency: the caller, if it has one of the permissions."""
 
     # A coroutine, since FastAPI runs a plain function in a thread, which costs more than the function does.
     async def checked(

@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 
 from evidencerails import __version__
 from evidencerails.errors import ReviewError, StoreError
+from evidencerails.exchange import Exchange
 from evidencerails.operations.review.package import RELEASABLE
 from evidencerails.report import Decision, Status
 from evidencerails.service.access import may
@@ -26,21 +27,18 @@ LARGE_BYTES = 64 * 1024
 """Bodies above it are parsed in a thread."""
 MAX_SEQ = 2**63 - 1
 """Of a row; databases hold no larger number."""
-REPORT_EXAMPLE = {"status": "hallucinated", "decision": "block", "hallucination_score": 0.97}
+FAILURE = {"error": {"code": "busy", "message": "128 requests are under way", "request_id": "5f0c"}}
 
 
-def _described(kind: str, example: Any, descriptions: dict[int, str]) -> dict[int | str, dict[str, Any]]:
+def _described(
+    descriptions: dict[int, str], example: Any = FAILURE, kind: str = "application/json"
+) -> dict[int | str, dict[str, Any]]:
     """What OpenAPI says of answers, by their status."""
     content = {kind: {"example": example}}
     return {status: {"description": text, "content": content} for status, text in descriptions.items()}
 
 
-def _failures(descriptions: dict[int, str]) -> dict[int | str, dict[str, Any]]:
-    error = {"code": "busy", "message": "128 requests are under way", "request_id": "5f0c"}
-    return _described("application/json", {"error": error}, descriptions)
-
-
-FAILURES = _failures(
+FAILURES = _described(
     {
         400: "Not UTF-8, not JSON, or nested too deep.",
         401: "No API key, or an unknown one.",
@@ -50,36 +48,32 @@ FAILURES = _failures(
         429: "Too much at once; `Retry-After` says when to try again.",
     }
 )
-RELEASED = _failures(
+RELEASED = _described(
     {
         404: "No such review.",
         409: "`review_pending`, `review_rejected` or `review_expired`: nobody let it through.",
         410: "The text was deleted, or is not the one that was decided on.",
     }
 )
-REPORT = _described("application/json", REPORT_EXAMPLE, {200: "The report."})
+REPORT = _described({200: "The report."}, {"status": "hallucinated", "decision": "block", "hallucination_score": 0.97})
 EVENTS = _described(
-    "text/event-stream",
+    {200: "Events `check`, one for each check as it ends, then `report`; `error` if there is no report."},
     'event: check\ndata: {"name": "claims", "status": "hallucinated"}\n\n'
     'event: report\ndata: {"status": "hallucinated"}\n\n',
-    {200: "Events `check`, one for each check as it ends, then `report`; `error` if there is no report."},
+    "text/event-stream",
 )
-
-
 MAX_DEPTH = 64
 """Deepest nesting of a request's JSON."""
 
 
 class _StrictRequest(Request):
-    """A request whose JSON is read by our parser."""
-
     async def json(self) -> Any:
         body = await self.body()
         return await asyncio.to_thread(parsed, body, MAX_DEPTH) if len(body) > LARGE_BYTES else parsed(body, MAX_DEPTH)
 
 
 class StrictRoute(APIRoute):
-    """A route with such requests, and no other content than JSON."""
+    """A route with requests whose JSON is read by our parser, and no other content than JSON."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -102,18 +96,21 @@ def _checker(request: Request) -> Checker:
     return checker
 
 
+def _exchange(request: Request, body: CheckBody) -> Exchange:
+    return body.exchange(request.app.state.guard.config.service.max_items)
+
+
 @router.post("/v1/check", tags=["check"], summary="Check one answer", responses=REPORT, dependencies=[may("check")])
 async def check(request: Request, body: CheckBody) -> JSONResponse:
     """The report on one answer: status, score, decision, claims with spans and evidence, findings."""
-    checker = _checker(request)
-    exchange = body.exchange(request.app.state.guard.config.service.max_items)
-    return JSONResponse(await unless_gone(request, checker.one(exchange)))
+    return JSONResponse(await unless_gone(request, _checker(request).one(_exchange(request, body))))
 
 
 @router.post("/v1/batch", tags=["check"], summary="Check several answers", dependencies=[may("check")])
 async def batch(request: Request, body: BatchBody) -> JSONResponse:
     """Reports in the order of the items; an item that cannot be read has an `error` in place of its `report`."""
-    _count_items(request, len(body.items) - 1)
+    if len(body.items) > 1:  # each further item counts as a request
+        request.app.state.rate.take(request.state.bucket, len(body.items) - 1)
     return JSONResponse(await unless_gone(request, _checker(request).batch(body.items)))
 
 
@@ -123,7 +120,7 @@ async def batch(request: Request, body: BatchBody) -> JSONResponse:
 )  # fmt: skip
 async def stream(request: Request, body: CheckBody) -> StreamingResponse:
     """Server-sent events."""
-    events = _checker(request).stream(body.exchange(request.app.state.guard.config.service.max_items))
+    events = _checker(request).stream(_exchange(request, body))
     first = await anext(events)  # so that "too busy" is still a status, not an event
 
     async def lines() -> Any:
@@ -199,11 +196,7 @@ async def released(request: Request, review_id: str) -> JSONResponse:
 
 
 async def read_store(request: Request, read: Callable[[Any], T]) -> T:
-    """What the store says, read off the event loop.
-
-    Raises:
-        Problem: 404 the service keeps no reports; 503 the database cannot be read.
-    """
+    """What the store says, read off the event loop; 404 if the service keeps no reports, 503 if they cannot be read."""
     store = request.app.state.guard.store
     if store is None:
         raise Problem(404, "no_store", "this service keeps no reports; set `store` in its settings")
@@ -211,12 +204,6 @@ async def read_store(request: Request, read: Callable[[Any], T]) -> T:
         return await asyncio.to_thread(lambda: read(store.engine))
     except StoreError as error:
         raise Problem(503, "store_unavailable", str(error), headers={"Retry-After": "5"}) from None
-
-
-def _count_items(request: Request, more: int) -> None:
-    """Each further item of a batch counts as a request."""
-    if more > 0:
-        request.app.state.rate.take(request.state.bucket, more)
 
 
 @probes.get("/healthz", tags=["probes"], summary="The process lives")

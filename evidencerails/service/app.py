@@ -19,14 +19,10 @@ DESCRIPTION = "Checks answers of language models for hallucinations. Every repor
 
 
 def create_app(guard: Guard) -> FastAPI:
-    """The service around a guard; its `service` settings hold. The guard is closed when the service stops.
-
-    Raises:
-        MissingExtraError: the extra `service` is not installed.
-        SettingsError: the API keys cannot be read.
-    """
+    """The service around a guard; its `service` settings hold. The guard is closed when the service stops."""
     try:
         from fastapi import FastAPI
+        from starlette.middleware.sessions import SessionMiddleware
     except ImportError:
         raise MissingExtraError("the service", "fastapi", "service") from None
     from evidencerails.operations.telemetry.prometheus import ServiceMetrics
@@ -35,43 +31,46 @@ def create_app(guard: Guard) -> FastAPI:
     from evidencerails.service.keys import KeyRing
     from evidencerails.service.limits import RateLimit
     from evidencerails.service.middleware import Envelope
-    from evidencerails.service.visitor import Sessions
+    from evidencerails.service.visitor import COOKIE, session_secret
 
     settings = guard.config.service
-    metrics = ServiceMetrics()
     # No docs page: FastAPI's loads its scripts from elsewhere.
     app = FastAPI(
         title="evidencerails", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
         lifespan=_lifespan,
     )  # fmt: skip
     app.state.guard = guard
-    app.state.metrics = metrics
+    app.state.metrics = ServiceMetrics()
     app.state.keys = KeyRing.of(settings)
-    app.state.sessions = Sessions(app.state.keys)
     app.state.rate = RateLimit(settings.requests_per_minute)
-    app.state.checker = Checker(guard, metrics)
+    app.state.checker = Checker(guard, app.state.metrics)
     app.state.is_stopping = False
-    gate = app.state.checker.gate
-    metrics.watch("evidencerails_requests_under_way", "Requests waiting or at work", lambda: float(gate.admitted))
-    metrics.watch("evidencerails_checks_running", "Checks at work", lambda: float(gate.running))
-    metrics.watch("evidencerails_ready", "1 once the model is loaded", lambda: float(not app.state.checker.not_ready))
-    if (store := guard.store) is not None:
-        metrics.watch("evidencerails_store_lost", "Reports kept nowhere", lambda: float(store.status.lost))
-        metrics.watch("evidencerails_store_waiting", "Reports in memory alone", lambda: float(store.status.waiting))
-    if guard.config.monitoring.budget.when_exhausted is not None:
-        metrics.watch(
-            "evidencerails_error_budget_exhausted",
-            "1 while stricter settings hold",
-            lambda: float(guard.settings_in_force is not guard.config),
-        )
-    app.include_router(api.router)
-    app.include_router(api.probes)
-    app.include_router(pages.router)
+    _watch(app)
+    for router in (api.router, api.probes, pages.router):
+        app.include_router(router)
     _answer_failures(app)
+    app.add_middleware(SessionMiddleware, secret_key=session_secret(), **COOKIE)
     app.add_middleware(
-        Envelope, settings=settings, needs_local_name=not app.state.keys, observe=metrics.observe_request
+        Envelope,
+        settings=settings,
+        needs_local_name=not app.state.keys,
+        observe=app.state.metrics.observe_request,
     )
     return app
+
+
+def _watch(app: FastAPI) -> None:
+    """The gauges of `/metrics`."""
+    guard, checker, watch = app.state.guard, app.state.checker, app.state.metrics.watch
+    watch("evidencerails_requests_under_way", "Requests waiting or at work", lambda: float(checker.gate.admitted))
+    watch("evidencerails_checks_running", "Checks at work", lambda: float(checker.gate.running))
+    watch("evidencerails_ready", "1 once the model is loaded", lambda: float(not checker.not_ready))
+    if guard.store is not None:
+        watch("evidencerails_store_lost", "Reports kept nowhere", lambda: float(guard.store.status.lost))
+        watch("evidencerails_store_waiting", "Reports in memory alone", lambda: float(guard.store.status.waiting))
+    if guard.config.monitoring.budget.when_exhausted is not None:
+        name, meaning = "evidencerails_error_budget_exhausted", "1 while stricter settings hold"
+        watch(name, meaning, lambda: float(guard.settings_in_force is not guard.config))
 
 
 @contextlib.asynccontextmanager

@@ -52,11 +52,7 @@ class CheckBody(BaseModel):
     labels: Labels = Field(default=Labels(), description="Who asked; for history and monitoring.")
 
     def exchange(self, max_items: int) -> Exchange:
-        """The exchange to check.
-
-        Raises:
-            Problem: 422, a part has a shape that cannot be read or too many items.
-        """
+        """The exchange to check; 422 if a part has a shape that cannot be read or too many items."""
         for name in ("evidence", "prompt", "samples", "tool_calls", "tools"):
             value = getattr(self, name)
             if isinstance(value, list) and len(value) > max_items:
@@ -64,18 +60,9 @@ class CheckBody(BaseModel):
         if self.response is None and self.tool_calls is None:
             raise Problem(422, "invalid", NO_RESPONSE)
         try:
-            return Exchange.of(
-                self.response or "",
-                evidence=self.evidence,
-                prompt=self.prompt,
-                samples=self.samples,
-                tool_calls=self.tool_calls or (),
-                tools=self.tools or (),
-                response_schema=self.schema_,
-                logprobs=self.logprobs or (),
-                stakes=self.stakes,
-                labels=self.labels,
-            )
+            given = {name: getattr(self, name) for name in ("evidence", "prompt", "samples", "stakes", "labels")}
+            lists = {name: getattr(self, name) or () for name in ("tool_calls", "tools", "logprobs")}
+            return Exchange.of(self.response or "", response_schema=self.schema_, **given, **lists)
         except InputError as error:
             raise Problem(422, "unreadable", str(error)) from None
 
@@ -87,11 +74,7 @@ class BatchItem(CheckBody):
 
     @classmethod
     def of(cls, item: Any) -> BatchItem:
-        """The item of a request.
-
-        Raises:
-            Problem: 422, it cannot be read; the message names the field, without its value.
-        """
+        """The item of a request; 422 names the field that cannot be read, without its value."""
         try:
             return cls.model_validate(item)
         except ValidationError as error:
@@ -99,14 +82,10 @@ class BatchItem(CheckBody):
             raise Problem(422, "invalid", message) from None
 
 
-def _as_sent(item: Any, _: Any) -> Any:
-    return item
-
-
 class BatchBody(BaseModel):
     """Several checks in one request; each item is read on its own, so that a bad one costs the others nothing."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [BATCH_EXAMPLE]})
 
-    items: list[Annotated[BatchItem, WrapValidator(_as_sent)]] = Field(min_length=1)
+    items: list[Annotated[BatchItem, WrapValidator(lambda item, _: item)]] = Field(min_length=1)
     """As they were sent: OpenAPI shows what an item is, and `BatchItem.of` reads it."""

@@ -39,17 +39,14 @@ CLIENT_GONE = 499
 
 
 class Checker:
-    """Runs the checks of requests on one guard."""
+    """Runs the checks of requests on one guard: `Problem` 429 says that too much is under way, 504 that a check took
+    too long."""
 
     def __init__(self, guard: Guard, metrics: ServiceMetrics) -> None:
-        settings = guard.config.service
-        self.guard = guard
-        self.gate = Gate(running=settings.max_concurrency, waiting=settings.max_waiting)
+        self.guard, self._settings, self._metrics = guard, guard.config.service, metrics
+        self.gate = Gate(running=self._settings.max_concurrency, waiting=self._settings.max_waiting)
         self.not_ready = "the model is being loaded"
         """Why no check can succeed yet; empty once the model is there."""
-        self._timeout_s = settings.check_timeout_s
-        self._max_items = settings.max_items
-        self._metrics = metrics
 
     async def load(self) -> None:
         """Load the model, trying again until it is there."""
@@ -64,33 +61,22 @@ class Checker:
                 await asyncio.sleep(RETRY_LOAD_S)
 
     async def one(self, exchange: Exchange) -> dict[str, Any]:
-        """The report on one exchange, as JSON-ready data.
-
-        Raises:
-            Problem: 429 too much is under way; 504 it took too long.
-        """
+        """The report on one exchange, as JSON-ready data."""
         with self.gate.admission():
             return await self._checked(exchange)
 
     async def batch(self, items: Sequence[Any]) -> dict[str, Any]:
-        """The reports on several, in their order; an item that cannot be read has an error in place of its report.
-
-        Raises:
-            Problem: 429 too much is under way; 422 too many items.
-        """
-        if len(items) > self._max_items:
-            raise Problem(422, "too_many_items", f"the batch has {len(items)} items; at most {self._max_items}")
+        """The reports on several, in their order; an item that cannot be read has an error in place of its report."""
+        most = self._settings.max_items
+        if len(items) > most:
+            raise Problem(422, "too_many_items", f"the batch has {len(items)} items; at most {most}")
         with self.gate.admission():
             results = await asyncio.gather(*(self._item(item, place) for place, item in enumerate(items, start=1)))
         statuses = [result["report"]["status"] if "report" in result else "failed" for result in results]
         return {"results": results, "summary": {status: statuses.count(status) for status in sorted(set(statuses))}}
 
     async def stream(self, exchange: Exchange) -> AsyncIterator[str]:
-        """Server-sent events: `check` as each check ends, then `report`; `error` if there is none.
-
-        Raises:
-            Problem: 429 too much is under way; before the first event.
-        """
+        """Server-sent events: `check` as each check ends, then `report`; `error` if there is none."""
         admission = self.gate.admission()
         admission.__enter__()
         events: Events = asyncio.Queue()
@@ -107,16 +93,12 @@ class Checker:
                 await task
 
     async def _fill(self, events: Events, exchange: Exchange) -> None:
-        def on_check(result: CheckResult) -> None:
-            events.put_nowait(("check", self._plain_check(result)))
-
         try:
+            on_check = lambda result: events.put_nowait(("check", _plain_check(result)))  # noqa: E731
             events.put_nowait(("report", await self._checked(exchange, on_check)))
-        except Problem as problem:
-            events.put_nowait(("error", problem_body(problem.code, problem.message, request_id())))
         except Exception as error:  # the headers are sent: the failure must be an event, or it would be lost
-            log.error("stream failed: %s", traceback_summary(error))
-            events.put_nowait(("error", problem_body("internal_error", "the service failed", request_id())))
+            problem = _problem_of(error, "stream")
+            events.put_nowait(("error", problem_body(problem.code, problem.message, request_id())))
         finally:
             events.put_nowait(None)
 
@@ -126,36 +108,41 @@ class Checker:
         identity = {"id": given if isinstance(given, (str, int)) else place}
         try:
             refuse_half_characters(item)
-            return {**identity, "report": await self._checked(BatchItem.of(item).exchange(self._max_items))}
-        except Problem as problem:
-            return {**identity, "error": {"code": problem.code, "message": problem.message}}
+            return {**identity, "report": await self._checked(BatchItem.of(item).exchange(self._settings.max_items))}
         except Exception as error:  # the reports of the other items must not be lost with it
-            log.error("item %d of a batch failed: %s", place, traceback_summary(error))
-            return {**identity, "error": {"code": "internal_error", "message": "the service failed"}}
+            problem = _problem_of(error, f"item {place} of a batch")
+            return {**identity, "error": {"code": problem.code, "message": problem.message}}
 
     async def _checked(self, exchange: Exchange, on_check: Any = None) -> dict[str, Any]:
+        async def in_turn() -> Report:
+            async with self.gate.work():
+                return await self.guard.check_exchange(exchange, on_check=on_check)
+
+        timeout_s = self._settings.check_timeout_s
         try:
-            report = await asyncio.wait_for(self._in_turn(exchange, on_check), self._timeout_s)
+            report = await asyncio.wait_for(in_turn(), timeout_s)
         except (asyncio.TimeoutError, TimeoutError):
-            raise Problem(504, "timeout", f"the check took longer than {self._timeout_s:g} seconds") from None
+            raise Problem(504, "timeout", f"the check took longer than {timeout_s:g} seconds") from None
         self._metrics.record(report)
         return plain(self.guard.config, report)
 
-    async def _in_turn(self, exchange: Exchange, on_check: Any) -> Report:
-        async with self.gate.work():
-            return await self.guard.check_exchange(exchange, on_check=on_check)
 
-    def _plain_check(self, result: CheckResult) -> dict[str, Any]:
-        """A check that has ended, without texts: they stand in the report."""
-        return {
-            "name": result.name,
-            "status": result.status,
-            "score": result.score,
-            "claims": [{"label": c.label, "score": c.score, "start": c.span.start, "end": c.span.end}
-                       for c in result.claims],
-            "finding_kinds": sorted({finding.kind for finding in result.findings}),
-            "duration_ms": round(result.duration_ms, 1),
-        }  # fmt: skip
+def _problem_of(error: Exception, what: str) -> Problem:
+    if isinstance(error, Problem):
+        return error
+    log.error("%s failed: %s", what, traceback_summary(error))
+    return Problem(500, "internal_error", "the service failed")
+
+
+def _plain_check(result: CheckResult) -> dict[str, Any]:
+    """A check that has ended, without texts: they stand in the report."""
+    claims = [{"label": c.label, "score": c.score, "start": c.span.start, "end": c.span.end} for c in result.claims]
+    return {
+        **{name: getattr(result, name) for name in ("name", "status", "score")},
+        "claims": claims,
+        "finding_kinds": sorted({finding.kind for finding in result.findings}),
+        "duration_ms": round(result.duration_ms, 1),
+    }
 
 
 async def _next_line(events: Events) -> str | None:
@@ -168,11 +155,7 @@ async def _next_line(events: Events) -> str | None:
 
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T:
-    """The result of `work`, which is cancelled when the caller goes away.
-
-    Raises:
-        Problem: 499, it went.
-    """
+    """The result of `work`, which is cancelled when the caller goes away (499)."""
     task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)

@@ -48,11 +48,7 @@ class KeyRing:
 
     @classmethod
     def of(cls, settings: ServiceSettings) -> KeyRing:
-        """The keys of the settings and of their file.
-
-        Raises:
-            SettingsError: the file cannot be read, or two keys share a name or a hash.
-        """
+        """The keys of the settings and of their file."""
         keys = (*settings.keys, *(_read_keys(Path(settings.keys_file)) if settings.keys_file else ()))
         for part in ("name", "sha256"):
             values = [getattr(key, part) for key in keys]
@@ -66,11 +62,9 @@ class KeyRing:
 
     def find(self, presented: str) -> ApiKey | None:
         """The key that was presented; None if there is no such one. Takes as long whichever key it is."""
-        given, found = hash_of(presented), None
-        for key in self.keys:
-            if hmac.compare_digest(given, key.sha256):
-                found = key
-        return found
+        given = hash_of(presented)
+        found = [key for key in self.keys if hmac.compare_digest(given, key.sha256)]
+        return found[0] if found else None
 
 
 def _read_keys(file: Path) -> tuple[ApiKey, ...]:

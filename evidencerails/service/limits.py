@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+
+from cachetools import LRUCache
 
 from evidencerails.service.problems import busy
 
@@ -19,10 +20,7 @@ MEMORY = 0.9
 
 
 class Gate:
-    """Lets `running` checks work at once and `waiting` requests wait; refuses the rest at once.
-
-    All methods are for one event loop.
-    """
+    """Lets `running` checks work at once and `waiting` requests wait; refuses the rest at once. For one event loop."""
 
     def __init__(self, *, running: int, waiting: int) -> None:
         self._places = asyncio.Semaphore(running)
@@ -35,15 +33,10 @@ class Gate:
 
     @contextmanager
     def admission(self) -> Iterator[None]:
-        """A place for one request, whatever number of checks it brings.
-
-        Raises:
-            Problem: 429, all places are taken.
-        """
+        """A place for one request, whatever number of checks it brings; 429 if all are taken."""
         if self.admitted >= self._max_admitted:
-            raise busy(
-                self._mean_s * self.admitted / self._max_running, "busy", f"{self.admitted} requests are under way"
-            )
+            left_s = self._mean_s * self.admitted / self._max_running
+            raise busy(left_s, "busy", f"{self.admitted} requests are under way")
         self.admitted += 1
         try:
             yield
@@ -68,25 +61,15 @@ class RateLimit:
 
     def __init__(self, per_minute: int) -> None:
         self._capacity = float(per_minute)
-        self._per_s = per_minute / 60
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: LRUCache[str, tuple[float, float]] = LRUCache(MAX_BUCKETS)
 
     def take(self, caller: str, count: int = 1) -> None:
-        """Count requests of a caller. A batch larger than the whole bucket passes when the bucket is full.
-
-        Raises:
-            Problem: 429, too many.
-        """
+        """Count requests of a caller; 429 if they are too many. A batch larger than the whole bucket passes when the
+        bucket is full."""
         now = time.monotonic()
-        left, then = self._buckets.pop(caller, (self._capacity, now))
-        left = min(self._capacity, left + (now - then) * self._per_s)
-        needed = min(float(count), self._capacity)
-        if left < needed:
-            self._keep(caller, left, now)
-            raise busy((needed - left) / self._per_s, "rate_limited", f"more than {self._capacity:g} requests a minute")
-        self._keep(caller, left - count, now)
-
-    def _keep(self, caller: str, left: float, now: float) -> None:
-        self._buckets[caller] = (left, now)
-        if len(self._buckets) > MAX_BUCKETS:
-            self._buckets.popitem(last=False)
+        left, then = self._buckets.get(caller, (self._capacity, now))
+        left = min(self._capacity, left + (now - then) * self._capacity / 60)
+        missing = min(float(count), self._capacity) - left
+        self._buckets[caller] = (left if missing > 0 else left - count, now)
+        if missing > 0:
+            raise busy(missing * 60 / self._capacity, "rate_limited", f"more than {self._capacity:g} requests a minute")

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from importlib.resources import files
 from textwrap import shorten
 from typing import Any
-from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -22,7 +21,7 @@ from evidencerails.service import views
 from evidencerails.service.api import read_store
 from evidencerails.service.checking import unless_gone
 from evidencerails.service.problems import Problem
-from evidencerails.service.visitor import COOKIE, Visitor, form_of, set_cookie
+from evidencerails.service.visitor import Visitor, form_of, log_in
 
 log = logging.getLogger("evidencerails.service")
 
@@ -32,12 +31,11 @@ STATIC = {"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
 PAGE_ROWS = 50
 EXCERPT = 160
 """Characters of a question or an answer in the history."""
-REVIEWER = "evidencerails_reviewer"
-"""Cookie with the name that a reviewer gave last."""
 MAX_WAITING = 50
 """Reviews on the page, the most urgent first."""
 DAYS = (1, 7, 30, 90)
 FORM_TEXTS = ("response", "evidence", "prompt")
+NO_REPORT: dict[str, Any] = {"report": None, "pieces": [], "about": ABOUT}
 
 
 @router.get("/static/{name}")
@@ -63,18 +61,16 @@ async def login(request: Request) -> Response:
     key = request.app.state.keys.find(str(form.get("key", "")))
     if key is None:
         return visitor.page(request, "login.html", status=401, problem="This API key is not known.")
-    response = RedirectResponse("/", status_code=303)
-    set_cookie(request, response, visitor.sessions.cookie_of(key))
-    return response
+    log_in(request, key)
+    return RedirectResponse("/", status_code=303)
 
 
 @router.post("/logout")
 async def logout(request: Request) -> Response:
     """Forget the session in this browser."""
     await form_of(request, Visitor(request))
-    response = RedirectResponse("/login", status_code=303)
-    response.delete_cookie(COOKIE)
-    return response
+    request.session.clear()
+    return RedirectResponse("/login", status_code=303)
 
 
 @router.get("/")
@@ -82,11 +78,7 @@ async def check_page(request: Request) -> HTMLResponse:
     """The form to check an answer."""
     visitor = Visitor(request)
     visitor.require("check" if not visitor.caller or "check" in visitor.caller.permissions else "read")
-    return visitor.page(request, "check.html", given=dict.fromkeys(FORM_TEXTS, ""), problem="", **_no_report())
-
-
-def _no_report() -> dict[str, Any]:
-    return {"report": None, "pieces": [], "about": ABOUT}
+    return visitor.page(request, "check.html", given=dict.fromkeys(FORM_TEXTS, ""), problem="", **NO_REPORT)
 
 
 @router.post("/")
@@ -104,9 +96,8 @@ async def checked_page(request: Request) -> HTMLResponse:
         exchange = Exchange.of(given["response"], evidence=given["evidence"] or None, prompt=given["prompt"] or None)
         plain = await unless_gone(request, request.app.state.checker.one(exchange))
     except Problem as problem:
-        return visitor.page(
-            request, "check.html", status=problem.status_code, given=given, problem=problem.message, **_no_report()
-        )
+        said = {"status": problem.status_code, "problem": problem.message}
+        return visitor.page(request, "check.html", given=given, **said, **NO_REPORT)
     shown = {"report": plain, "pieces": views.pieces(plain, given["response"]), "about": ABOUT}
     return visitor.page(request, "check.html", given=given, problem="", **shown)
 
@@ -129,8 +120,7 @@ async def history_page(request: Request) -> HTMLResponse:
     visitor = Visitor(request)
     visitor.require("read")
     asked = {name: request.query_params.get(name, "") for name in ("status", "flow", "agent", "model")}
-    status, flow, agent, model = (value or None for value in asked.values())
-    where = queries.Filter(status=status, flow=flow, agent=agent, model=model)
+    where = queries.Filter(**{name: value or None for name, value in asked.items()})
     before = request.query_params.get("before", "")
     cursor = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else None
 
@@ -219,7 +209,7 @@ async def _review(
     except ReviewError as error:
         raise Problem(404, "no_such_review", str(error)) from None
     package = found.package
-    first = {"text": package.output if package else "", "reviewer": unquote(request.cookies.get(REVIEWER, ""))}
+    first = {"text": package.output if package else "", "reviewer": visitor.session.get("reviewer", "")}
     typed = {**dict.fromkeys(("verdict", "note"), ""), **first, **(form or {})}
     return visitor.page(
         request,
@@ -265,10 +255,8 @@ async def decide(request: Request, review_id: str) -> Response:
         status = 409 if isinstance(error, ReviewConflictError) else 422
         return await _review(request, visitor, review_id, form=form, problem=str(error), status=status)
     log.info("review %s by key %s", verdict, caller.name)
-    response = RedirectResponse(f"/review?said={verdict}", status_code=303)
-    if caller.is_local:
-        set_cookie(request, response, quote(reviewer), name=REVIEWER)  # asked for once
-    return response
+    visitor.session["reviewer"] = reviewer  # asked for once
+    return RedirectResponse(f"/review?said={verdict}", status_code=303)
 
 
 def _queue(request: Request) -> Any:

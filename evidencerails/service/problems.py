@@ -13,8 +13,7 @@ class Problem(HTTPException):
 
     def __init__(self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status, message, dict(headers or {}))
-        self.code = code
-        self.message = message
+        self.code, self.message = code, message
 
 
 def problem_body(code: str, message: str, request_id: str) -> dict[str, Any]:

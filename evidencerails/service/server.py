@@ -35,11 +35,7 @@ def is_loopback(host: str) -> bool:
 
 
 def require_keys(settings: ServiceSettings) -> None:
-    """Refuse to serve other machines without API keys.
-
-    Raises:
-        SettingsError: the address is not a loopback one and there is no key.
-    """
+    """Refuse to serve other machines without API keys."""
     if not is_loopback(settings.host) and not KeyRing.of(settings):
         raise SettingsError(
             f"service.host is {settings.host!r}, which other machines can reach, and there are no API keys; make one "
@@ -49,12 +45,7 @@ def require_keys(settings: ServiceSettings) -> None:
 
 
 def serve(guard: Guard) -> None:
-    """Serve until SIGINT or SIGTERM; then finish what is under way, at most `drain_s` seconds.
-
-    Raises:
-        SettingsError: keys are missing, or the address cannot be used.
-        MissingExtraError: the extra `service` is not installed.
-    """
+    """Serve until SIGINT or SIGTERM; then finish what is under way, at most `drain_s` seconds."""
     settings, telemetry = guard.config.service, guard.config.telemetry
     require_keys(settings)
     server = _server(guard)
@@ -107,7 +98,6 @@ def _bound(settings: ServiceSettings) -> socket.socket:
         raise SettingsError(
             f"cannot listen at {settings.host}:{settings.port}: {error.strerror}; choose another with --port"
         ) from None
-    listener.set_inheritable(True)
     return listener
 
 

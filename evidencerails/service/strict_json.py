@@ -9,11 +9,8 @@ from evidencerails.service.problems import Problem
 
 
 def parsed(body: bytes, max_depth: int) -> Any:
-    """The value of a JSON body. The `items` of a batch may hold half characters: each is refused by itself.
-
-    Raises:
-        Problem: 400, it is not UTF-8, not JSON, too deep, or holds half a character.
-    """
+    """The value of a JSON body, or a `Problem` with status 400. The `items` of a batch may hold half characters: each
+    is refused by itself."""
     try:
         text = body.decode("utf-8")
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_duplicates)
@@ -33,11 +30,7 @@ def parsed(body: bytes, max_depth: int) -> Any:
 
 
 def refuse_half_characters(value: Any) -> None:
-    """Nothing.
-
-    Raises:
-        Problem: 400, a text or key of the value holds half a character, as is left of an emoji that was cut in two.
-    """
+    """Refuse a value with a text or key that holds half a character, as is left of an emoji that was cut in two."""
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -47,8 +40,7 @@ def refuse_half_characters(value: Any) -> None:
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; with a key given twice, what stands before this service may have read the other value."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    if len(found := dict(pairs)) != len(pairs):
         raise Problem(400, "not_json", "an object of the body has a key twice")
     return found
 

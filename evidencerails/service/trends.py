@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from evidencerails.config import GuardConfig
     from evidencerails.operations.store import Store
     from evidencerails.operations.store.queries import Count, FindingGroup, GroupBy, Summary
-    from evidencerails.settings.monitoring import WhenExhausted
 
 MAX_ROWS = 20_000
 """Reports that scores, latency and cost are of."""
@@ -34,28 +33,16 @@ MAX_CLAIMS = 5
 """Shown of each of the worst."""
 QUALITY_STEPS = (0.0, 0.25, 0.5, 0.75)
 """Where the classes of retrieval quality begin."""
-FINDINGS: tuple[tuple[str, FindingGroup], ...] = (
-    ("Categories", "category"),
-    ("Error types", "error_types"),
-    ("Kinds", "kind"),
-    ("Labels of claims", "label"),
-)
-GROUPS: tuple[tuple[str, GroupBy], ...] = (
-    ("Flow", "flow"),
-    ("Agent", "agent"),
-    ("Model", "model"),
-    ("Stakes", "stakes"),
-    ("Version", "version"),
-)
+FINDINGS: dict[str, FindingGroup] = {
+    "Categories": "category", "Error types": "error_types", "Kinds": "kind", "Labels of claims": "label",
+}  # fmt: skip
+GROUPS: tuple[GroupBy, ...] = ("flow", "agent", "model", "stakes", "version")
 
 
 def trends(store: Store, config: GuardConfig, since: float) -> dict[str, Any]:
-    """All of it for pages and terminals, its texts made visible, from `since` (seconds since 1970) on. Blocking.
-
-    Raises:
-        StoreError: the database cannot be read.
-    """
+    """All of it for pages and terminals, its texts made visible, from `since` (seconds since 1970) on. Blocking."""
     engine, where = store.engine, queries.Filter(since=since)
+    stricter = config.monitoring.budget.when_exhausted
     step_s = max(1.0, (time.time() - since) / BARS)
     points = queries.trend(engine, where, step_s=step_s)
     rows = list(islice(queries.summaries(engine, where), MAX_ROWS))
@@ -76,19 +63,15 @@ def trends(store: Store, config: GuardConfig, since: float) -> dict[str, Any]:
         "attribution": _attribution(rows),
         "retrieval": {"correlation": retrieval_correlation(rows), "classes": _by_quality(rows)},
         "cost": views.latency_and_cost(rows),
-        "findings": {name: list(queries.finding_counts(engine, by, where).items()) for name, by in FINDINGS},
-        "groups": {name: _group(engine, by, where) for name, by in GROUPS},
+        "findings": {name: list(queries.finding_counts(engine, by, where).items()) for name, by in FINDINGS.items()},
+        "groups": {by.capitalize(): _group(engine, by, where) for by in GROUPS},
         "worst": [_worst(engine, row) for row in queries.worst(engine, where, limit=WORST)],
         "consequences": CONSEQUENCES,
-        "when_exhausted": _plain_settings(config.monitoring.budget.when_exhausted),
+        "when_exhausted": stricter.model_dump(exclude_none=True) if stricter is not None else {},
         "wanted": config.monitoring.cusum.baseline_size,
         "view": view_of(store, config.monitoring),
     }
     return all_visible(found)  # type: ignore[no-any-return]
-
-
-def _plain_settings(settings: WhenExhausted | None) -> dict[str, Any]:
-    return settings.model_dump(exclude_none=True) if settings is not None else {}
 
 
 def _bar(point: Count, step_s: float, value: float | None, words: str) -> Bar:
@@ -126,14 +109,7 @@ def _by_quality(rows: Sequence[Summary]) -> list[tuple[str, int, str, str]]:
 
 
 def _group(engine: Any, by: GroupBy, where: Any) -> list[tuple[str, int, str]]:
-    return [
-        (
-            count.value or "not named",
-            count.reports,
-            views.share(count.hallucinated, count.reports - count.unverified),
-        )
-        for count in queries.counts(engine, by, where)
-    ]
+    return [(one.value or "not named", one.reports, _rate(one)[1]) for one in queries.counts(engine, by, where)]
 
 
 def _worst(engine: Any, row: Summary) -> dict[str, Any]:

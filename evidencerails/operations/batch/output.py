@@ -37,23 +37,18 @@ class Result(NamedTuple):
     report: dict[str, Any] | None
     reason: str = ""
 
-    def line(self) -> str:
+    def line(self) -> bytes:
         """The line of the output: JSON in ASCII, so that nothing in it is a line break."""
         data: dict[str, Any] = {"row": self.number, "row_hash": self.digest, "id": self.identity}
         data |= {"report": self.report} if self.report is not None else {"reason": self.reason}
-        return json.dumps(data, default=str) + "\n"
+        return (json.dumps(data, default=str) + "\n").encode("ascii")
 
 
 class Output:
-    """Where results go. Use it as a context manager.
+    """Where results go: a path, or `-` for standard output, which cannot be resumed. Use it as a context manager.
 
-    Args:
-        name: path of the output, or `-` for standard output, which cannot be resumed.
-        fingerprint: what the lines depend on beside the input.
-        is_restart: begin anew, whatever is there.
-
-    Raises:
-        InputError: the output belongs to another job, is in use, or cannot be written.
+    `fingerprint` is what the lines depend on beside the input; `is_restart` begins anew, whatever is there. An
+    `InputError` says that the output belongs to another job, is in use, or cannot be written.
     """
 
     def __init__(self, name: str, fingerprint: Mapping[str, Any], *, is_restart: bool = False) -> None:
@@ -73,14 +68,15 @@ class Output:
                 f"cannot write {name!r}: not a regular file; give the path of one, or - for standard output"
             )
         self.rejected_path = path.with_suffix(".rejected.jsonl")
-        job = path.with_suffix(".job.json")
         try:
-            self._reports = self._open(path, is_restart)
-            if not lock_file(self._reports.fileno()):
+            self._files = [path.open("w+b" if is_restart else "a+b")]
+            if not lock_file(self._files[0].fileno()):
                 raise InputError(f"another job is writing to {name!r}; wait for it, or give another output")
-            self._rejected = self._open(self.rejected_path, is_restart)
-            if not is_restart:
-                _require_same_job(job, fingerprint, has_lines=path.stat().st_size > 0)
+            self._files.append(self.rejected_path.open("w+b" if is_restart else "a+b"))
+            self._reports, self._rejected = self._files
+            job = path.with_suffix(".job.json")
+            if not is_restart and path.stat().st_size:
+                _require_same_job(job, fingerprint)
             job.write_text(json.dumps(fingerprint, indent=2), encoding="utf-8")
         except OSError as error:
             self._close()
@@ -88,23 +84,16 @@ class Output:
         except InputError:
             self._close()
             raise
-        for file in (self._reports, self._rejected):
+        for file in self._files:
             self._take_stock(file)
-
-    def _open(self, path: Path, is_restart: bool) -> IO[bytes]:
-        file = path.open("w+b" if is_restart else "a+b")
-        self._files.append(file)
-        return file
 
     def _take_stock(self, file: IO[bytes]) -> None:
         """Note the rows that are done, and cut off a line that a kill left unfinished."""
         end = 0
         file.seek(0)
         for line in file:
-            if not line.endswith(b"\n"):
-                break
             try:
-                data = json.loads(line)
+                data = json.loads(line if line.endswith(b"\n") else b"")
                 number, digest = int(data["row"]), str(data["row_hash"])
             except (ValueError, KeyError, TypeError):
                 break  # what follows was not written by us, or by a disk that failed
@@ -115,14 +104,11 @@ class Output:
         file.truncate()
 
     def write(self, result: Result) -> None:
-        """Write one line and hand it to the system: from here on a kill cannot lose it.
-
-        Raises:
-            OutputError: it cannot be written; a part of it is cut off when the job goes on.
-        """
+        """Write one line and hand it to the system: from here on a kill cannot lose it. Of a line that cannot be
+        written, the part that is there is cut off when the job goes on."""
         file = self._reports if result.report is not None else self._rejected
         try:
-            file.write(result.line().encode("ascii"))
+            file.write(result.line())
             file.flush()
             if time.monotonic() - self._synced_at > SYNC_S:
                 self._sync()
@@ -133,8 +119,9 @@ class Output:
         self.statuses[result.report["status"] if result.report is not None else "rejected"] += 1
 
     def _failed(self, error: OSError) -> OutputError:
-        where = "standard output" if self._name == TO_STDOUT else repr(self._name)
-        again = "" if self._name == TO_STDOUT else "; make room and run the same command again to go on"
+        is_file = self._name != TO_STDOUT
+        again = "; make room and run the same command again to go on" if is_file else ""
+        where = repr(self._name) if is_file else "standard output"
         return OutputError(f"cannot write to {where}: {error.strerror}{again}")
 
     def _sync(self) -> None:
@@ -160,9 +147,7 @@ class Output:
             self._close()
 
 
-def _require_same_job(job: Path, fingerprint: Mapping[str, Any], *, has_lines: bool) -> None:
-    if not has_lines:
-        return
+def _require_same_job(job: Path, fingerprint: Mapping[str, Any]) -> None:
     try:
         before = json.loads(job.read_text(encoding="utf-8"))
     except (OSError, ValueError):

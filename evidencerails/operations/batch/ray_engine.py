@@ -29,8 +29,6 @@ STARTS = 3
 """Of a cluster of our own: Ray gives a machine thirty seconds to start one, and a busy machine may need more."""
 MAX_REASON = 300
 """Characters of an error of Ray's that are shown."""
-
-
 GuardMaker = Callable[[Mapping[str, Any]], RowChecker]
 
 
@@ -38,9 +36,7 @@ class Checker:
     """One actor: a guard of its own, made once."""
 
     def __init__(self, make: GuardMaker, settings: str, names: Mapping[str, str], concurrency: int) -> None:
-        self._guard = make(json.loads(settings))
-        self._names = names
-        self._concurrency = concurrency
+        self._guard, self._names, self._concurrency = make(json.loads(settings)), names, concurrency
 
     def __call__(self, block: dict[str, Any]) -> dict[str, Any]:
         """Results of a block of rows, both as JSON text."""
@@ -58,16 +54,10 @@ class Checker:
 
 @dataclass
 class RayEngine:
-    """Checks rows on a Ray cluster: the one at `address`, else one on this machine.
-
-    Raises:
-        MissingExtraError: Ray is not installed.
-    """
+    """Checks rows on a Ray cluster: the one at `address`, else one on this machine."""
 
     make_guard: GuardMaker
-    """`Guard`; each actor makes its own."""
     settings: Mapping[str, Any]
-    """Plain settings of the guards."""
     workers: int = 2
     concurrency: int = DEFAULT_CONCURRENCY
     names: Mapping[str, str] = field(default_factory=dict)
@@ -81,17 +71,17 @@ class RayEngine:
             raise MissingExtraError("--engine ray", "ray", "ray") from None
 
     async def results(self, rows: Iterable[Row]) -> AsyncIterator[Result]:
-        """A result for each row, in their order.
-
-        Raises:
-            ClusterError: Ray could not be started, or gave up.
-        """
+        """A result for each row, in their order."""
         with _errors_as_ours("Ray could not be started"):
             self._start()
         upcoming = iter(rows)
         while wave := list(islice(upcoming, self.wave_rows)):
             results = self._wave(wave)
-            while (text := await _next_of(results)) is not None:
+            while True:
+                with _errors_as_ours("Ray could not go on"):
+                    text = await asyncio.to_thread(next, results, None)
+                if text is None:
+                    break
                 yield Result(*json.loads(text))
 
     def _start(self) -> None:
@@ -129,18 +119,13 @@ class RayEngine:
             yield row["result"]
 
 
-async def _next_of(results: Iterator[str]) -> str | None:
-    with _errors_as_ours("Ray could not go on"):
-        return await asyncio.to_thread(next, results, None)
-
-
 @contextmanager
 def _errors_as_ours(what: str) -> Iterator[None]:
     try:
         yield
-    except EvidencerailsError:
-        raise
     except Exception as error:  # boundary to Ray, whose failures are of many types; the last line names the cause
+        if isinstance(error, EvidencerailsError):
+            raise
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = f"{type(error).__name__}: {lines[-1][:MAX_REASON]}" if lines else type(error).__name__
         raise ClusterError(f"{what}: {reason}; the same command again goes on with the rows that are left") from error

@@ -17,12 +17,8 @@ from evidencerails.errors import InputError, MissingExtraError
 
 Format = Literal["jsonl", "csv", "parquet"]
 FORMATS: Mapping[str, Format] = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet", ".pq": "parquet",
+}  # fmt: skip
 STDIN = "-"
 MAX_ROW_BYTES = 16 * 1024 * 1024
 """Of one row. Anything longer is no answer, and one line without an end must not fill the memory."""
@@ -43,11 +39,7 @@ class Row:
 
 
 def format_of(name: str, given: str | None = None) -> Format:
-    """The format of a file, by its name unless it is given.
-
-    Raises:
-        InputError: the name has no known ending.
-    """
+    """The format of a file, by its name unless it is given."""
     by_name: Format | None = "jsonl" if name == STDIN else FORMATS.get(Path(name).suffix.lower())
     wanted = by_name if given is None else FORMATS.get(f".{given}")
     if wanted is None:
@@ -56,12 +48,7 @@ def format_of(name: str, given: str | None = None) -> Format:
 
 
 def rows_of(name: str, form: Format) -> Iterator[Row]:
-    """The rows of a file, or of standard input (`-`), read as they are needed.
-
-    Raises:
-        InputError: the file cannot be opened, or is not of that format at all.
-        MissingExtraError: Parquet, without pyarrow.
-    """
+    """The rows of a file, or of standard input (`-`), read as they are needed."""
     if form == "parquet":
         yield from _parquet_rows(name)
         return
@@ -82,10 +69,8 @@ def row_count(name: str, form: Format) -> int | None:
 
 
 def _opened(name: str) -> BinaryIO:
-    if name == STDIN:
-        return sys.stdin.buffer
     try:
-        return Path(name).open("rb")
+        return sys.stdin.buffer if name == STDIN else Path(name).open("rb")
     except OSError as error:
         raise InputError(
             f"cannot read {name!r}: {error.strerror}; give the path of a file, or - for standard input"
@@ -93,9 +78,10 @@ def _opened(name: str) -> BinaryIO:
 
 
 def _jsonl_rows(file: BinaryIO) -> Iterator[Row]:
-    number = 0
-    while line := file.readline(MAX_ROW_BYTES + 1):
-        number += 1
+    for number in count(1):
+        line = file.readline(MAX_ROW_BYTES + 1)
+        if not line:
+            return
         if len(line) > MAX_ROW_BYTES:
             digest = _digest(line)
             while line and not line.endswith(b"\n"):
@@ -106,20 +92,16 @@ def _jsonl_rows(file: BinaryIO) -> Iterator[Row]:
 
 
 def _jsonl_row(number: int, line: bytes) -> Row:
-    fields, problem = {}, ""
+    found, problem = None, ""
     try:
         found = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-        if isinstance(found, dict):
-            fields = found
-        else:
+        if not isinstance(found, dict):
             problem = f"not an object but {type(found).__name__}"
     except UnicodeDecodeError as error:
         problem = f"not UTF-8 (byte {error.start})"
-    except RecursionError:
-        problem = "not JSON: nested too deep"
-    except ValueError as error:
-        problem = f"not JSON: {error}"
-    return Row(number=number, fields=fields, problem=problem, digest=_digest(line.strip()))
+    except (ValueError, RecursionError) as error:
+        problem = f"not JSON: {'nested too deep' if isinstance(error, RecursionError) else error}"
+    return Row(number=number, fields={} if problem else found or {}, problem=problem, digest=_digest(line.strip()))
 
 
 def _csv_rows(file: BinaryIO, name: str) -> Iterator[Row]:
@@ -146,15 +128,16 @@ def _csv_rows(file: BinaryIO, name: str) -> Iterator[Row]:
 
 
 def _csv_row(number: int, header: list[str], cells: list[str]) -> Row:
-    joined = "\x1f".join(cells).encode("utf-8", "surrogateescape")
+    joined = "\x1f".join(cells)
     fields, problem = {}, ""
     if len(cells) != len(header):
         problem = f"{len(cells)} cells under {len(header)} column names"
-    elif any("\ud800" <= letter <= "\udfff" for cell in cells for letter in cell):
+    elif any("\ud800" <= letter <= "\udfff" for letter in joined):
         problem = "not UTF-8"
     else:
         fields = {name: _cell(name, cell) for name, cell in zip(header, cells, strict=True) if cell != ""}
-    return Row(number=number, fields=fields, problem=problem, digest=_digest(joined))
+    digest = _digest(joined.encode("utf-8", "surrogateescape"))
+    return Row(number=number, fields=fields, problem=problem, digest=digest)
 
 
 def _cell(name: str, cell: str) -> Any:

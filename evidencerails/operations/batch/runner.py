@@ -27,23 +27,16 @@ log = logging.getLogger("evidencerails")
 ANY_SIZE = 2**62
 DEFAULT_CONCURRENCY = 16
 """Rows under way at once; the model merges their pairs, so more than fill a batch bring nothing."""
-
-
 LABELS = ("flow", "agent", "model", "session")
 FIELDS = ("response", "evidence", "prompt", "samples", "tool_calls", "tools", "schema", "logprobs", "stakes", *LABELS)
 """Fields that are read; `id` is copied, others are left alone."""
 
 
 class Done(NamedTuple):
-    """How far a job is."""
+    """How far this run of a job is."""
 
-    rows: int
-    """Rows written by this run."""
-    skipped: int
-    """Rows that an earlier run had written."""
-    rejected: int
-    """Of the rows of this run."""
-    seconds: float
+    rows: int = 0
+    seconds: float = 0.0
 
     @property
     def rows_per_s(self) -> float:
@@ -56,17 +49,13 @@ class RowChecker(Protocol):
 
     config: GuardConfig
 
-    async def check_exchange(self, exchange: Exchange) -> Report:
-        """See `Guard.check_exchange`."""
-        ...
+    async def check_exchange(self, exchange: Exchange) -> Report: ...
 
 
 class Engine(Protocol):
     """Turns rows into results, in their order."""
 
-    def results(self, rows: Iterable[Row]) -> AsyncIterator[Result]:
-        """A result for each row."""
-        ...
+    def results(self, rows: Iterable[Row]) -> AsyncIterator[Result]: ...
 
 
 @dataclass
@@ -103,11 +92,7 @@ def renamed(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 
 def exchange_of(fields: Mapping[str, Any]) -> Exchange:
-    """The exchange of one row.
-
-    Raises:
-        InputError: there is neither `response` nor `tool_calls`, or a field has a shape that cannot be read.
-    """
+    """The exchange of one row."""
     if fields.get("response") is None and fields.get("tool_calls") is None:
         hint = nearest("response", tuple(fields)).removeprefix("; ")
         raise InputError("no field 'response'" + (f"; {hint} (--map response=NAME)" if hint else ""))
@@ -137,11 +122,10 @@ async def checked(guard: RowChecker, row: Row, names: Mapping[str, str]) -> Resu
     return Result(row.number, row.digest, fields.get("id"), report, reason)
 
 
-def plain(config: GuardConfig, report: Any) -> dict[str, Any]:
+def plain(config: GuardConfig, report: Report) -> dict[str, Any]:
     """The report as it is written: whoever runs the job has the evidence, so its words are in it unless hidden."""
     hides = "evidence" in config.expose.model_fields_set and not config.expose.evidence
-    data: dict[str, Any] = report.plain(max_bytes=ANY_SIZE, redaction=config.redaction, expose_evidence=not hides)
-    return data
+    return report.plain(max_bytes=ANY_SIZE, redaction=config.redaction, expose_evidence=not hides)
 
 
 def fingerprint_of(config: GuardConfig, names: Mapping[str, str], source: str) -> dict[str, Any]:
@@ -158,16 +142,10 @@ def fingerprint_of(config: GuardConfig, names: Mapping[str, str], source: str) -
 async def run_job(
     rows: Iterable[Row], engine: Engine, output: Output, on_done: Callable[[Done], None] = lambda done: None
 ) -> Done:
-    """Check what is not done yet and write it; `on_done` is called for each row.
-
-    Raises:
-        InputError: a row that is done was another one then.
-    """
-    started = time.monotonic()
-    done = Done(0, 0, 0, 0.0)
+    """Check what is not done yet and write it; `on_done` is called for each row."""
+    started, done = time.monotonic(), Done()
 
     def upcoming() -> Iterator[Row]:
-        nonlocal done
         for row in rows:
             if row.number not in output.done:
                 yield row
@@ -177,10 +155,9 @@ async def run_job(
                     f"row {row.number} of the input is another one than when the output was begun; give another "
                     "output, or --restart to begin anew"
                 )
-            done = done._replace(skipped=done.skipped + 1)
 
     async for result in engine.results(upcoming()):
         output.write(result)
-        done = Done(done.rows + 1, done.skipped, done.rejected + (result.report is None), time.monotonic() - started)
+        done = Done(done.rows + 1, time.monotonic() - started)
         on_done(done)
     return done._replace(seconds=time.monotonic() - started)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from evidencerails import __version__
 from evidencerails.errors import traceback_summary
-from evidencerails.report import Report, reason_code, text_hash
-from evidencerails.trace import CheckRecord, LlmCallRecord, Trace
+from evidencerails.report import CheckResult, Claim, Report, reason_code, text_hash
+from evidencerails.trace import LlmCallRecord, Trace
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -51,27 +51,34 @@ def _emit_spans(trace: Trace, parent: Context | None) -> None:
 
     assert trace.report is not None
     tracer = api.get_tracer(SCOPE, __version__)
-    root = tracer.start_span(
-        "evidencerails.guard", context=parent, start_time=trace.start_ns, attributes=report_attributes(trace.report)
-    )
+
+    def start(name: str, context: Context | None, start_ns: int, attributes: dict[str, Any]) -> api.Span:
+        return tracer.start_span(name, context=context, start_time=start_ns, attributes=_ours(attributes))
+
+    root = start("evidencerails.guard", parent, trace.start_ns, report_attributes(trace.report))
     if trace.settings.content and trace.exchange is not None:
         root.set_attribute("evidencerails.response", trace.exchange.response)
-    parents = {"": api.set_span_in_context(root, parent)}
+    contexts = {"": api.set_span_in_context(root, parent)}
     checks = []
     for record in trace.checks:
-        span = tracer.start_span(
-            f"evidencerails.check {record.result.name}",
-            context=parents[""],
-            start_time=record.start_ns,
-            attributes=_check_attributes(record, trace),
-        )
-        if record.result.reason.startswith("check_failed"):
-            span.set_status(api.StatusCode.ERROR, reason_code(record.result.reason))
-        parents[record.result.name] = api.set_span_in_context(span, parent)
-        _emit_claims(tracer, record, parents[record.result.name], trace)
+        result = record.result
+        span = start(f"evidencerails.check {result.name}", contexts[""], record.start_ns, _check_attributes(result))
+        if result.reason.startswith("check_failed"):
+            span.set_status(api.StatusCode.ERROR, reason_code(result.reason))
+        context = contexts[result.name] = api.set_span_in_context(span, parent)
+        # The span of a claim lasts as long as its check: the claims of a check are scored in shared batches.
+        for place, claim in enumerate(result.claims[:MAX_CLAIM_SPANS], start=1):
+            attributes = _claim_attributes(place, claim, trace.settings.content)
+            start("evidencerails.claim", context, record.start_ns, attributes).end(record.end_ns)
         checks.append((span, record.end_ns))
     for call in trace.llm_calls:
-        _emit_call(tracer, call, parents.get(call.check, parents[""]), trace)
+        kind, attributes = api.SpanKind.CLIENT, _call_attributes(call, trace.settings.content)
+        span = tracer.start_span(
+            f"chat {call.model}", contexts.get(call.check, contexts[""]), kind, attributes, start_time=call.start_ns
+        )
+        if call.error:
+            span.set_status(api.StatusCode.ERROR, call.error)
+        span.end(call.end_ns or trace.end_ns)
     for span, end_ns in checks:
         span.end(end_ns)
     root.end(trace.end_ns)
@@ -79,76 +86,45 @@ def _emit_spans(trace: Trace, parent: Context | None) -> None:
 
 def report_attributes(report: Report) -> dict[str, Any]:
     """Verdict, score, findings and reason of a report; no word of answer or evidence."""
-    return _ours(
-        {
-            "status": report.status,
-            "reason": reason_code(report.reason),
-            "decision": report.decision,
-            "decided_by": report.decided_by,
-            "hallucination_score": report.hallucination_score,
-            "risk_level": report.risk_level,
-            "claims": len(report.claims),
-            "findings": len(report.findings),
-            "finding_kinds": sorted({finding.kind for finding in report.findings}),
-            "categories": sorted({finding.category for finding in report.findings}),
-            "evidence_from": report.evidence_from,
-            "llm_calls": report.llm.calls,
-            "version": report.version,
-        }
-    )
+    names = ("status", "decision", "decided_by", "hallucination_score", "risk_level", "evidence_from", "version")
+    return {
+        **{name: getattr(report, name) for name in names},
+        "reason": reason_code(report.reason),
+        "claims": len(report.claims),
+        "findings": len(report.findings),
+        "finding_kinds": sorted({finding.kind for finding in report.findings}),
+        "categories": sorted({finding.category for finding in report.findings}),
+        "llm_calls": report.llm.calls,
+    }
 
 
-def _check_attributes(record: CheckRecord, trace: Trace) -> dict[str, Any]:
-    result = record.result
-    return _ours(
-        {
-            "check": result.name,
-            "status": result.status,
-            "reason": reason_code(result.reason),
-            "score": result.score,
-            "claims": len(result.claims),
-            "claims_without_span": max(0, len(result.claims) - MAX_CLAIM_SPANS),
-            "findings": len(result.findings),
-            "finding_kinds": sorted({finding.kind for finding in result.findings}),
-            "check_version": result.version,
-        }
-    )
+def _check_attributes(result: CheckResult) -> dict[str, Any]:
+    return {
+        "check": result.name,
+        "status": result.status,
+        "reason": reason_code(result.reason),
+        "score": result.score,
+        "claims": len(result.claims),
+        "claims_without_span": max(0, len(result.claims) - MAX_CLAIM_SPANS),
+        "findings": len(result.findings),
+        "finding_kinds": sorted({finding.kind for finding in result.findings}),
+        "check_version": result.version,
+    }
 
 
-def _emit_claims(tracer: Any, record: CheckRecord, parent: Context, trace: Trace) -> None:
-    """A span for each claim. It lasts as long as its check: the claims of a check are scored in shared batches."""
-    for place, claim in enumerate(record.result.claims[:MAX_CLAIM_SPANS], start=1):
-        attributes = {
-            "claim": place,
-            "claim_hash": text_hash(claim.text),
-            "claim_text": claim.text if trace.settings.content else None,
-            "span_start": claim.span.start,
-            "span_end": claim.span.end,
-            "label": claim.label,
-            "score": claim.score,
-            "error_types": list(claim.error_types),
-            "method": claim.method,
-            "evidence_ids": [quote.passage_id for quote in claim.evidence],
-        }
-        span = tracer.start_span(
-            "evidencerails.claim", context=parent, start_time=record.start_ns, attributes=_ours(attributes)
-        )
-        span.end(record.end_ns)
-
-
-def _emit_call(tracer: Any, call: LlmCallRecord, parent: Context, trace: Trace) -> None:
-    from opentelemetry import trace as api
-
-    span = tracer.start_span(
-        f"chat {call.model}",
-        context=parent,
-        kind=api.SpanKind.CLIENT,
-        start_time=call.start_ns,
-        attributes=_call_attributes(call, trace.settings.content),
-    )
-    if call.error:
-        span.set_status(api.StatusCode.ERROR, call.error)
-    span.end(call.end_ns or trace.end_ns)
+def _claim_attributes(place: int, claim: Claim, with_content: bool) -> dict[str, Any]:
+    return {
+        "claim": place,
+        "claim_hash": text_hash(claim.text),
+        "claim_text": claim.text if with_content else None,
+        "span_start": claim.span.start,
+        "span_end": claim.span.end,
+        "label": claim.label,
+        "score": claim.score,
+        "error_types": list(claim.error_types),
+        "method": claim.method,
+        "evidence_ids": [quote.passage_id for quote in claim.evidence],
+    }
 
 
 def _call_attributes(call: LlmCallRecord, with_content: bool) -> dict[str, Any]:
@@ -169,10 +145,9 @@ def _call_attributes(call: LlmCallRecord, with_content: bool) -> dict[str, Any]:
         "evidencerails.check": call.check or None,
     }
     if with_content:
+        replies = [("assistant", c.text) for c in (reply.completions if reply else ())]
         attributes["gen_ai.input.messages"] = _messages([(m.role, m.content) for m in call.messages])
-        attributes["gen_ai.output.messages"] = _messages(
-            [("assistant", c.text) for c in (reply.completions if reply else ())]
-        )
+        attributes["gen_ai.output.messages"] = _messages(replies)
     return _present(attributes)
 
 
@@ -189,43 +164,43 @@ def _ours(attributes: dict[str, Any]) -> dict[str, Any]:
     return {f"{SCOPE}.{name}": value for name, value in _present(attributes).items()}
 
 
-class _Instruments:
-    """The metrics, made once a process."""
-
-    def __init__(self) -> None:
-        from opentelemetry import metrics
-
-        meter = metrics.get_meter(SCOPE, __version__)
-        self.reports = meter.create_counter("evidencerails.reports", "{report}", "Reports by status and decision")
-        self.findings = meter.create_counter("evidencerails.findings", "{finding}", "Findings by kind and category")
-        self.score = meter.create_histogram("evidencerails.hallucination_score", "1", "Score of each verified report")
-        self.check_s = meter.create_histogram("evidencerails.check.duration", "s", "Duration of each check")
-        self.guard_s = meter.create_histogram("evidencerails.guard.duration", "s", "Duration of all checks together")
-        self.tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens of each LLM call")
-        self.call_s = meter.create_histogram("gen_ai.client.operation.duration", "s", "Duration of each LLM call")
-
-
 @lru_cache(maxsize=1)
-def _instruments() -> _Instruments:
-    return _Instruments()
+def _instruments() -> dict[str, Any]:
+    """The metrics, made once a process."""
+    from opentelemetry import metrics
+
+    meter = metrics.get_meter(SCOPE, __version__)
+    counters = (
+        ("evidencerails.reports", "{report}", "Reports by status and decision"),
+        ("evidencerails.findings", "{finding}", "Findings by kind and category"),
+    )
+    histograms = (
+        ("evidencerails.hallucination_score", "1", "Score of each verified report"),
+        ("evidencerails.check.duration", "s", "Duration of each check"),
+        ("evidencerails.guard.duration", "s", "Duration of all checks together"),
+        ("gen_ai.client.token.usage", "{token}", "Tokens of each LLM call"),
+        ("gen_ai.client.operation.duration", "s", "Duration of each LLM call"),
+    )
+    made: dict[str, Any] = {name: meter.create_counter(name, unit, meaning).add for name, unit, meaning in counters}
+    return made | {name: meter.create_histogram(name, unit, meaning).record for name, unit, meaning in histograms}
 
 
 def _record_metrics(trace: Trace) -> None:
-    report, made = trace.report, _instruments()
+    report, record = trace.report, _instruments()
     assert report is not None
-    made.reports.add(1, {"status": report.status, "decision": report.decision})
-    made.guard_s.record((trace.end_ns - trace.start_ns) / 1e9, {"status": report.status})
+    record["evidencerails.reports"](1, {"status": report.status, "decision": report.decision})
+    record["evidencerails.guard.duration"]((trace.end_ns - trace.start_ns) / 1e9, {"status": report.status})
     if report.hallucination_score is not None:
-        made.score.record(report.hallucination_score)
+        record["evidencerails.hallucination_score"](report.hallucination_score)
     for finding in report.findings:
-        made.findings.add(1, {"kind": finding.kind, "category": finding.category})
-    for record in trace.checks:
-        labels = {"check": record.result.name, "status": record.result.status}
-        made.check_s.record(record.result.duration_ms / 1000, labels)
+        record["evidencerails.findings"](1, {"kind": finding.kind, "category": finding.category})
+    for check in trace.checks:
+        labels = {"check": check.result.name, "status": check.result.status}
+        record["evidencerails.check.duration"](check.result.duration_ms / 1000, labels)
     for call in trace.llm_calls:
         labels = {**CALL, "gen_ai.request.model": call.model}
         ended = {**labels, "error.type": call.error} if call.error else labels
-        made.call_s.record(max(0, call.end_ns - call.start_ns) / 1e9, ended)
+        record["gen_ai.client.operation.duration"](max(0, call.end_ns - call.start_ns) / 1e9, ended)
         if call.reply is not None:
-            made.tokens.record(call.reply.prompt_tokens, {**labels, "gen_ai.token.type": "input"})
-            made.tokens.record(call.reply.completion_tokens, {**labels, "gen_ai.token.type": "output"})
+            for kind, tokens in (("input", call.reply.prompt_tokens), ("output", call.reply.completion_tokens)):
+                record["gen_ai.client.token.usage"](tokens, {**labels, "gen_ai.token.type": kind})

@@ -8,9 +8,9 @@ import logging
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Literal
+from typing import Any, Literal
 
 from evidencerails.text.visible import visible
 
@@ -50,21 +50,18 @@ def request_context(identity: str, headers: Iterable[tuple[bytes, bytes]]) -> It
         _trace_id.reset(tokens[1])
 
 
-@contextmanager
-def _request_span(identity: str, parent: str) -> Iterator[None]:
+def _request_span(identity: str, parent: str) -> AbstractContextManager[Any]:
     from evidencerails.operations.telemetry.emit import SCOPE, has_provider
 
     if not has_provider():
-        yield
-        return
+        return nullcontext()
     from opentelemetry import trace
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     context = TraceContextTextMapPropagator().extract({"traceparent": parent})
-    with trace.get_tracer(SCOPE).start_as_current_span(
-        "evidencerails.request", context, trace.SpanKind.SERVER, {"evidencerails.request_id": identity}
-    ):
-        yield
+    attributes = {"evidencerails.request_id": identity}
+    tracer, kind = trace.get_tracer(SCOPE), trace.SpanKind.SERVER
+    return tracer.start_as_current_span("evidencerails.request", context, kind, attributes)
 
 
 class JsonLines(logging.Formatter):

@@ -16,38 +16,31 @@ SCORES = tuple(place / 10 for place in range(1, 11))
 
 
 class ServiceMetrics:
-    """The metrics of one service, in a registry of its own.
-
-    Raises:
-        MissingExtraError: `prometheus-client` is not installed.
-    """
+    """The metrics of one service, in a registry of its own."""
 
     def __init__(self) -> None:
         try:
-            from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+            from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
         except ImportError:
             raise MissingExtraError("the service's /metrics", "prometheus-client", "service") from None
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        self._gauge = Gauge
-        self.requests = Counter(
-            "evidencerails_requests", "Requests", ["method", "route", "status"], registry=self.registry
-        )
+        made = self.registry = CollectorRegistry()
+        ProcessCollector(registry=made)
+        self.requests = Counter("evidencerails_requests", "Requests", ["method", "route", "status"], registry=made)
         self.request_s = Histogram(
-            "evidencerails_request_seconds", "Duration", ["route"], buckets=SECONDS, registry=self.registry
+            "evidencerails_request_seconds", "Duration", ["route"], buckets=SECONDS, registry=made
         )
-        self.reports = Counter("evidencerails_reports", "Reports", ["status", "decision"], registry=self.registry)
-        self.findings = Counter("evidencerails_findings", "Findings", ["kind", "category"], registry=self.registry)
-        self.score = Histogram("evidencerails_hallucination_score", "Scores", buckets=SCORES, registry=self.registry)
-        self.check_s = Histogram(
-            "evidencerails_check_seconds", "Duration", ["check"], buckets=SECONDS, registry=self.registry
-        )
-        self.llm_calls = Counter("evidencerails_llm_calls", "LLM calls", registry=self.registry)
-        self.llm_tokens = Counter("evidencerails_llm_tokens", "LLM tokens", ["kind"], registry=self.registry)
+        self.reports = Counter("evidencerails_reports", "Reports", ["status", "decision"], registry=made)
+        self.findings = Counter("evidencerails_findings", "Findings", ["kind", "category"], registry=made)
+        self.score = Histogram("evidencerails_hallucination_score", "Scores", buckets=SCORES, registry=made)
+        self.check_s = Histogram("evidencerails_check_seconds", "Duration", ["check"], buckets=SECONDS, registry=made)
+        self.llm_calls = Counter("evidencerails_llm_calls", "LLM calls", registry=made)
+        self.llm_tokens = Counter("evidencerails_llm_tokens", "LLM tokens", ["kind"], registry=made)
 
     def watch(self, name: str, meaning: str, read: Callable[[], float]) -> None:
         """A gauge that is read when it is asked for."""
-        self._gauge(name, meaning, registry=self.registry).set_function(read)
+        from prometheus_client import Gauge
+
+        Gauge(name, meaning, registry=self.registry).set_function(read)
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request."""
@@ -67,9 +60,3 @@ class ServiceMetrics:
         self.llm_calls.inc(report.llm.calls)
         self.llm_tokens.labels("prompt").inc(report.llm.prompt_tokens)
         self.llm_tokens.labels("completion").inc(report.llm.completion_tokens)
-
-    def text(self) -> tuple[bytes, str]:
-        """The exposition and its content type."""
-        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-
-        return generate_latest(self.registry), CONTENT_TYPE_LATEST

@@ -14,11 +14,7 @@ ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 @contextmanager
 def exporting(settings: TelemetrySettings) -> Iterator[None]:
-    """Export spans and metrics by OTLP over HTTP inside the block, if an endpoint is set; flushed at its end.
-
-    Raises:
-        MissingExtraError: an endpoint is set, and the extra `telemetry` is not installed.
-    """
+    """Export spans and metrics by OTLP over HTTP inside the block, if an endpoint is set; flushed at its end."""
     endpoint = settings.otlp_endpoint or variable(ENDPOINT_VARIABLE)
     if not endpoint:
         yield
@@ -34,8 +30,7 @@ def exporting(settings: TelemetrySettings) -> Iterator[None]:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise MissingExtraError("exporting telemetry", "opentelemetry-exporter-otlp", "telemetry") from None
-    base = endpoint.rstrip("/")
-    resource = Resource.create({"service.name": settings.service_name})
+    base, resource = endpoint.rstrip("/"), Resource.create({"service.name": settings.service_name})
     tracers = TracerProvider(resource=resource)
     tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{base}/v1/traces")))
     reader = PeriodicExportingMetricReader(OTLPMetricExporter(f"{base}/v1/metrics"))
