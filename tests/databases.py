@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,10 @@ from pathlib import Path
 
 import pytest
 from extras import needs
+
+from evidencerails.operations.store import Store
+from evidencerails.operations.store.clock import SteadyClock
+from evidencerails.settings.store import StoreSettings
 
 UNPRIVILEGED = ("postgres", "nobody")
 """PostgreSQL refuses to run as root; one of these users runs it then."""
@@ -37,22 +42,11 @@ def postgresql() -> Iterator[str]:
         data, port = Path(folder) / "data", _free_port()
         if user is not None:
             shutil.chown(folder, user)
-        _run(
-            user,
-            str(programs / "initdb"),
-            "-D",
-            str(data),
-            "-U",
-            "evidencerails",
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            "--locale=C",
-        )
-        options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=120"
+        options = ("-D", str(data), "-U", "evidencerails", "-A", "trust", "-E", "UTF8", "--locale=C")
+        _run(user, str(programs / "initdb"), *options)
+        settings = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=120"
         control = (str(programs / "pg_ctl"), "-D", str(data), "-w")
-        _run(user, *control, "-l", str(Path(folder) / "log"), "-o", options, "start")
+        _run(user, *control, "-l", str(Path(folder) / "log"), "-o", settings, "start")
         try:
             yield f"postgresql://evidencerails@127.0.0.1:{port}/postgres"
         finally:
@@ -131,3 +125,16 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def sqlite_url(tmp_path: Path) -> str:
     """A fresh SQLite file."""
     return f"sqlite:///{tmp_path}/store.db"
+
+
+@pytest.fixture
+def passing() -> list[float]:
+    """The time, which the test moves on."""
+    return [time.time() - 3 * 3600]
+
+
+@pytest.fixture
+def store(url: str, passing: list[float]) -> Iterator[Store]:
+    """A store whose clock the test moves, in a fresh database of each kind."""
+    with Store(StoreSettings(url=url), clock=SteadyClock(wall=lambda: passing[0], monotonic=lambda: passing[0])) as one:
+        yield one

@@ -130,7 +130,7 @@ def report(
         found = trends(kept, settings, begin)
     if html is not None:
         from evidencerails.service.charts import charts
-        from evidencerails.service.templating import standalone
+        from evidencerails.service.views import standalone
 
         now = time.time()
         shown = {**found, "charts": charts(found, begin, now)}

@@ -1,18 +1,37 @@
-"""Who may do what: the key of a request, its permissions and its rate."""
+"""Who may do what: the key of a request, or the session of a page, its permissions and its rate.
+
+The session is Starlette's: a cookie that holds who and until when, signed with a secret of the service. Nothing is kept
+on the server, so several services with one secret share logins. A key that is taken out of the settings, or exchanged,
+ends its sessions.
+"""
 
 from __future__ import annotations
 
+import hmac
+import secrets
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+from starlette.formparsers import MultiPartException
 
+from evidencerails.errors import SettingsError
 from evidencerails.service.keys import PERMISSIONS, Permission
 from evidencerails.service.problems import Problem
+from evidencerails.service.views import render
+from evidencerails.settings.environment import variable
 from evidencerails.settings.service import ApiKey
 
 MAX_KEY_CHARACTERS = 512
+
+SECRET_VARIABLE = "EVIDENCERAILS_SESSION_SECRET"
+"""Environment variable with the secret that signs sessions; unset: a new one at each start."""
+MIN_SECRET = 32
+MAX_FORM_FIELDS = 64
+COOKIE = {"session_cookie": "evidencerails_session", "max_age": 12 * 3600, "same_site": "strict"}
+"""Not for scripts (Starlette sees to that), not with requests from other sites, for twelve hours."""
 
 BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="`Authorization: Bearer KEY`")
 HEADER = APIKeyHeader(auto_error=False, scheme_name="header", name="X-API-Key", description="`X-API-Key: KEY`")
@@ -36,18 +55,17 @@ class Caller:
 LOCAL = Caller("local", PERMISSIONS["admin"], is_local=True)
 
 
-def address_of(request: Request) -> str:
-    """The address that a request comes from."""
+def _address_of(request: Request) -> str:
     return request.client.host if request.client else "unknown"
 
 
 def _caller_of(request: Request, presented: str) -> Caller:
     """Who sends this request, by its key. Cookies count for nothing: no other site can make a browser call the API."""
-    state, bucket, caller = request.app.state, f"address {address_of(request)}", LOCAL
+    state, bucket, caller = request.app.state, f"address {_address_of(request)}", LOCAL
     if state.keys:
         key = state.keys.find(presented[:MAX_KEY_CHARACTERS]) if presented else None
         if key is None:
-            state.rate.take(f"refused {address_of(request)}")
+            state.rate.take(f"refused {_address_of(request)}")
             code, message = "no_key", "send an API key: Authorization: Bearer KEY, or X-API-Key"
             if presented:
                 code, message = "unknown_key", "this API key is not known"
@@ -76,3 +94,61 @@ def may(*permissions: Permission) -> Any:
         return caller
 
     return Depends(checked)
+
+
+def session_secret() -> str:
+    """The secret that signs sessions."""
+    given = variable(SECRET_VARIABLE)
+    if given is not None and len(given) < MIN_SECRET:
+        raise SettingsError(f"{SECRET_VARIABLE} has {len(given)} characters; give at least {MIN_SECRET} random ones")
+    return given or secrets.token_hex(32)
+
+
+def log_in(request: Request, key: ApiKey) -> None:
+    """Begin a session for the holder of a key."""
+    request.session.clear()
+    request.session.update({"key": _mark(key), "token": secrets.token_hex(16)})
+
+
+def _mark(key: ApiKey) -> list[str]:
+    return [key.name, key.sha256[:16]]
+
+
+class Visitor:
+    """Who looks at a page: a session, the permissions of its key, and the token for its forms."""
+
+    def __init__(self, request: Request) -> None:
+        state = request.app.state
+        self.session = request.session
+        self.has_keys = bool(state.keys)
+        key = next((key for key in state.keys.keys if _mark(key) == self.session.get("key")), None)
+        self.caller = Caller.of(key) if key is not None else None if self.has_keys else LOCAL
+        self.token = str(self.session.setdefault("token", secrets.token_hex(16)))
+        state.rate.take(f"page {key.name if key else _address_of(request)}")
+
+    def require(self, permission: Permission) -> Caller:
+        """The caller, if it may; else a `Problem`: 303 to the login page, 403 the key's role does not allow it."""
+        if self.caller is None:
+            raise Problem(303, "login", "log in first", headers={"Location": "/login"})
+        if permission not in self.caller.permissions:
+            raise Problem(403, "forbidden", f"the API key {self.caller.name!r} may not {permission}")
+        return self.caller
+
+    def page(self, request: Request, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+        """A rendered page."""
+        ours = {"caller": self.caller, "has_keys": self.has_keys, "token": self.token}
+        return HTMLResponse(render(name, here=request.url.path, **ours, **values), status_code=status)
+
+
+async def form_of(request: Request, visitor: Visitor) -> dict[str, Any]:
+    """The fields of a form that this service has made for this session; 403 if it comes from elsewhere."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise Problem(403, "foreign_form", "this form was sent by another site")
+    try:
+        form = await request.form(max_files=1, max_fields=MAX_FORM_FIELDS, max_part_size=2**21)
+    except (MultiPartException, ValueError) as error:
+        raise Problem(400, "unreadable", f"the form cannot be read: {error}") from None
+    token = form.get("token")
+    if not isinstance(token, str) or not hmac.compare_digest(token.encode("utf-8", "replace"), visitor.token.encode()):
+        raise Problem(403, "foreign_form", "this form is not of this session; load the page again")
+    return dict(form)

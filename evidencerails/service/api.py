@@ -62,14 +62,12 @@ EVENTS = _described(
     'event: report\ndata: {"status": "hallucinated"}\n\n',
     "text/event-stream",
 )
-MAX_DEPTH = 64
-"""Deepest nesting of a request's JSON."""
 
 
 class _StrictRequest(Request):
     async def json(self) -> Any:
         body = await self.body()
-        return await asyncio.to_thread(parsed, body, MAX_DEPTH) if len(body) > LARGE_BYTES else parsed(body, MAX_DEPTH)
+        return await asyncio.to_thread(parsed, body) if len(body) > LARGE_BYTES else parsed(body)
 
 
 class StrictRoute(APIRoute):

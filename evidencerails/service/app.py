@@ -27,11 +27,11 @@ def create_app(guard: Guard) -> FastAPI:
         raise MissingExtraError("the service", "fastapi", "service") from None
     from evidencerails.operations.telemetry.prometheus import ServiceMetrics
     from evidencerails.service import api, pages
+    from evidencerails.service.access import COOKIE, session_secret
     from evidencerails.service.checking import Checker
     from evidencerails.service.keys import KeyRing
     from evidencerails.service.limits import RateLimit
     from evidencerails.service.middleware import Envelope
-    from evidencerails.service.visitor import COOKIE, session_secret
 
     settings = guard.config.service
     # No docs page: FastAPI's loads its scripts from elsewhere.

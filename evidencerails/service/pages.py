@@ -18,10 +18,10 @@ from evidencerails.errors import ReviewConflictError, ReviewError
 from evidencerails.exchange import Exchange
 from evidencerails.report_page import ABOUT
 from evidencerails.service import views
+from evidencerails.service.access import Visitor, form_of, log_in
 from evidencerails.service.api import read_store
 from evidencerails.service.checking import unless_gone
 from evidencerails.service.problems import Problem
-from evidencerails.service.visitor import Visitor, form_of, log_in
 
 log = logging.getLogger("evidencerails.service")
 

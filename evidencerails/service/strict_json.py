@@ -7,14 +7,17 @@ from typing import Any, NoReturn
 
 from evidencerails.service.problems import Problem
 
+MAX_DEPTH = 64
+"""Deepest nesting of a request's JSON."""
 
-def parsed(body: bytes, max_depth: int) -> Any:
+
+def parsed(body: bytes) -> Any:
     """The value of a JSON body, or a `Problem` with status 400. The `items` of a batch may hold half characters: each
     is refused by itself."""
     try:
         text = body.decode("utf-8")
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_duplicates)
-        if _is_deeper(value, max_depth):
+        if _is_deeper(value, MAX_DEPTH):
             raise RecursionError
         if "\\u" in text:
             refuse_half_characters({**value, "items": None} if isinstance(value, dict) else value)
@@ -23,7 +26,7 @@ def parsed(body: bytes, max_depth: int) -> Any:
     except json.JSONDecodeError as error:
         raise Problem(400, "not_json", f"the body is not JSON: {error.msg} at character {error.pos}") from None
     except RecursionError:
-        raise Problem(400, "too_deep", f"the body is nested more than {max_depth} levels deep") from None
+        raise Problem(400, "too_deep", f"the body is nested more than {MAX_DEPTH} levels deep") from None
     except ValueError as error:  # a number with thousands of digits
         raise Problem(400, "not_json", f"the body holds a number that cannot be read: {error}") from None
     return value

@@ -1,27 +1,52 @@
-"""What the pages show, as plain values."""
+"""What the pages show: their templates, in which all that is put in is escaped and made visible, and plain values."""
 
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pydantic import ValidationError
 
+from evidencerails import __version__
+from evidencerails.report import Report
 from evidencerails.report_page import Piece, pieces_of
+from evidencerails.text.html import inline_style, templates_of
+from evidencerails.text.visible import all_visible
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from evidencerails.operations.review.package import Package
     from evidencerails.operations.store.queries import Summary
 
-QUANTILES = (("Median", 0.5), ("95th percentile", 0.95), ("99th percentile", 0.99))
+QUANTILES = {"Median": 0.5, "95th percentile": 0.95, "99th percentile": 0.99}
+FOLDER = Path(__file__).resolve().parent
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = templates_of(FOLDER / "templates")
+    environment.filters |= {"moment": moment, "words": lambda text: str(text).replace("_", " ")}
+    return environment
+
+
+def render(name: str, **values: Any) -> str:
+    """A template of the package with these values; an unknown name is an error."""
+    return _environment().get_template(name).render(version=__version__, **all_visible(values))
+
+
+def standalone(name: str, **values: Any) -> str:
+    """The same as one file with its style inside, which its content security policy allows by hash."""
+    style, digest = inline_style(FOLDER / "static" / "style.css")
+    return render(name, style=style, style_hash=digest, **values)
 
 
 def pieces(plain: Mapping[str, Any], answer: str) -> list[Piece]:
     """The answer cut at the words that a kept report marks; whole if too much of the report was redacted."""
-    from evidencerails.report import Report
-
     try:
         report = Report.model_validate({key: value for key, value in plain.items() if key != "truncated"})
     except ValidationError:
@@ -36,8 +61,6 @@ def answer_of(package: Package) -> str:
 
 def review_pieces(package: Package) -> list[Piece]:
     """The answer of a package cut at its marked words; a claim's number is its place among the flagged ones."""
-    from evidencerails.report import Report
-
     fields = {"status": package.status, "claims": package.flagged_claims, "findings": package.findings}
     return pieces_of(Report.model_validate(fields), answer_of(package))
 
@@ -56,9 +79,9 @@ def share(part: float, whole: float) -> str:
 
 def latency_and_cost(rows: Sequence[Summary]) -> list[tuple[str, str]]:
     """Milliseconds a report and LLM work, in words."""
-    times = sorted(row.total_ms for row in rows if row.total_ms is not None)
-    ranks = [min(len(times) - 1, math.ceil(at * len(times)) - 1) for _, at in QUANTILES] if times else []
-    lines = [(f"{name} of a report", f"{times[n]:.0f} ms") for (name, _), n in zip(QUANTILES, ranks, strict=False)]
+    times = [row.total_ms for row in rows if row.total_ms is not None]
+    quantiles = np.quantile(times, [*QUANTILES.values()], method="inverted_cdf") if times else ()
+    lines = [(f"{name} of a report", f"{ms:.0f} ms") for name, ms in zip(QUANTILES, quantiles, strict=False)]
     calls, tokens = sum(row.llm_calls for row in rows), sum(row.llm_tokens for row in rows)
     per = f"{calls / len(rows):.2f} calls, {tokens / len(rows):.0f} tokens" if rows else "-"
     return [*lines, ("LLM calls", str(calls)), ("LLM tokens", str(tokens)), ("LLM work a report", per)]

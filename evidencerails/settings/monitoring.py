@@ -100,8 +100,6 @@ class AlertSettings(Section):
 class MonitoringSettings(Section):
     """What is watched in the stored reports, off the path of any turn."""
 
-    window: int = Field(default=500, ge=10)
-    """Reports in the rolling window."""
     shadow_sample: SampleRates = SampleRates()
     """Share of answers that `activation: shadow` checks, by stakes."""
     cusum: CusumSettings = CusumSettings()

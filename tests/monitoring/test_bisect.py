@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands import Run
 
-from evidencerails.cli.main import _exit_code
 from evidencerails.operations.store import Store
+from evidencerails.settings.store import StoreSettings
 from evidencerails.testing import ReplayServer
 
 FACT = "Refunds are paid within 5 business days."
@@ -40,34 +41,31 @@ def settings_files(folder: Path, *checks: str) -> list[str]:
     return [str(file) for file in files]
 
 
-def test_the_settings_that_miss_hallucinations_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_settings_that_miss_hallucinations_are_found(tmp_path: Path, evidencerails: Run) -> None:
     configs = settings_files(tmp_path, "grounding", "grounding", "claims", "structure", "structure", "structure")
-    assert _exit_code(["bisect", rows_file(tmp_path, LABELLED), *configs]) == 1
-    printed = capsys.readouterr()
-    assert printed.out.startswith(f"first bad: {configs[3]}") and "of 6 configurations tried" in printed.out
-    assert f"{configs[0]}: score 0.000 over 3 rows" in printed.err
+    done = evidencerails("bisect", rows_file(tmp_path, LABELLED), *configs)
+    assert done.code == 1
+    assert done.out.startswith(f"first bad: {configs[3]}") and "of 6 configurations tried" in done.out
+    assert f"{configs[0]}: score 0.000 over 3 rows" in done.err
 
 
-def test_without_a_regression_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_regression_it_says_so(tmp_path: Path, evidencerails: Run) -> None:
     configs = settings_files(tmp_path, "grounding", "structure", "grounding")
-    assert _exit_code(["bisect", rows_file(tmp_path, LABELLED), *configs, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["first_bad"] is None and list(found["scores"]) == [configs[0], configs[2]]
+    done = evidencerails("bisect", rows_file(tmp_path, LABELLED), *configs, "--json")
+    found = json.loads(done.out)
+    assert done.code == 0 and found["first_bad"] is None and list(found["scores"]) == [configs[0], configs[2]]
 
 
-def test_the_change_log_names_configurations_and_the_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from evidencerails.settings.store import StoreSettings
-
+def test_the_change_log_names_configurations_and_the_change(tmp_path: Path, evidencerails: Run) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     with Store(StoreSettings(url=url)) as store:
-        store.engine  # noqa: B018
+        _ = store.engine
     for number, config in enumerate(settings_files(tmp_path, "grounding", "grounding", "structure")):
-        assert _exit_code(["change", f"version {number}", "--state", config, "--store", url]) == 0
-    assert _exit_code(["change", "no configuration", "--store", url]) == 0
-    capsys.readouterr()
-    assert _exit_code(["bisect", rows_file(tmp_path, LABELLED), "--store", url, "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["first_bad"] == {"config": str(tmp_path / "v2.yml"), "change": "version 2"}
+        assert evidencerails("change", f"version {number}", "--state", config, "--store", url).code == 0
+    assert evidencerails("change", "no configuration", "--store", url).code == 0
+    done = evidencerails("bisect", rows_file(tmp_path, LABELLED), "--store", url, "--json")
+    assert done.code == 1
+    assert json.loads(done.out)["first_bad"] == {"config": str(tmp_path / "v2.yml"), "change": "version 2"}
 
 
 @pytest.fixture
@@ -79,19 +77,16 @@ def model() -> Iterator[ReplayServer]:
 
 
 def test_apps_answer_questions_themselves_and_leave_no_trace(
-    tmp_path: Path, model: ReplayServer, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, model: ReplayServer, evidencerails: Run
 ) -> None:
     folders = [tmp_path / name for name in ("a", "b", "c")]
     for folder, name in zip(folders, ("old", "old", "new"), strict=True):
         folder.mkdir()
         text = APP.format(model=name, url=model.base_url, folder=tmp_path)
         (folder / "config.yml").write_text(text, encoding="utf-8")
-    rows = [
-        {"prompt": "How long do refunds take?", "evidence": FACT},
-        {"prompt": "When is money back?", "evidence": FACT},
-    ]
-    assert _exit_code(["bisect", rows_file(tmp_path, rows), *map(str, folders)]) == 1
-    assert capsys.readouterr().out.startswith(f"first bad: {folders[2]}")
+    rows = [{"prompt": text, "evidence": FACT} for text in ("How long do refunds take?", "When is money back?")]
+    done = evidencerails("bisect", rows_file(tmp_path, rows), *folders)
+    assert done.code == 1 and done.out.startswith(f"first bad: {folders[2]}")
     assert not (tmp_path / "real.db").exists()
 
 
@@ -107,17 +102,20 @@ def test_apps_answer_questions_themselves_and_leave_no_trace(
     ],
 )
 def test_what_cannot_be_scored_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: list[dict[str, object]], words: str, code: int
+    tmp_path: Path, evidencerails: Run, rows: list[dict[str, object]], words: str, code: int
 ) -> None:
     configs = settings_files(tmp_path, "grounding", "grounding")
-    assert _exit_code(["bisect", rows_file(tmp_path, rows), *configs]) == code
-    assert words in capsys.readouterr().err
+    done = evidencerails("bisect", rows_file(tmp_path, rows), *configs)
+    assert done.code == code and words in done.err
 
 
-def test_missing_and_single_configurations_are_usage_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_and_single_configurations_are_usage_errors(tmp_path: Path, evidencerails: Run) -> None:
     rows = rows_file(tmp_path, LABELLED)
-    assert _exit_code(["bisect", rows, "nowhere.yml", "neither.yml"]) == 2
-    assert _exit_code(["bisect", rows, *settings_files(tmp_path, "grounding")]) == 2
-    assert _exit_code(["change", "x", "--state", "nowhere", "--store", f"sqlite:///{tmp_path}/s.db"]) == 2
-    printed = capsys.readouterr().err
-    assert "no configuration 'nowhere.yml'" in printed and "needs a good one and at least one after it" in printed
+    (one,), store = settings_files(tmp_path, "grounding"), f"sqlite:///{tmp_path}/s.db"
+    for arguments, words in (
+        (("bisect", rows, "nowhere.yml", "neither.yml"), "no configuration 'nowhere.yml'"),
+        (("bisect", rows, one), "needs a good one and at least one after it"),
+        (("change", "x", "--state", "nowhere", "--store", store), "nowhere"),
+    ):
+        done = evidencerails(*arguments)
+        assert done.code == 2 and words in done.err

@@ -10,164 +10,217 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made import exchange, grounded, report
+import yaml
+from commands import Run
+from made import exchange, grounded, judged
+from sqlalchemy import select
 
-from evidencerails.cli.main import _exit_code
+from evidencerails import Guard
 from evidencerails.errors import InputError
-from evidencerails.operations.monitoring.alerts import conditions_of, notify
+from evidencerails.operations.monitoring.alerts import Condition, conditions_of, notify
 from evidencerails.operations.monitoring.changes import add_change, changes
-from evidencerails.operations.monitoring.monitor import retrieval_correlation, view_of
+from evidencerails.operations.monitoring.monitor import View, retrieval_correlation, view_of
 from evidencerails.operations.store import Store, queries
 from evidencerails.operations.store.clock import SteadyClock
-from evidencerails.report import Abstention
+from evidencerails.operations.store.engine import reading
+from evidencerails.operations.store.models import NoticeRow
+from evidencerails.report import Abstention, Gate
 from evidencerails.settings.monitoring import AlertSettings, MonitoringSettings
 from evidencerails.settings.store import StoreSettings
 
 SETTINGS = MonitoringSettings.model_validate(
-    {"window": 100, "cusum": {"baseline_size": 200, "false_alarm_every": 50_000}}
+    {
+        "regression": {"window": 100},
+        "cusum": {"baseline_size": 200, "false_alarm_every": 50_000},
+        "alerts": {"repeat_h": 1, "webhook": {"url": "https://hooks.example.com/a", "secret_env": "HOOK_SECRET"}},
+    }
 )
 
 
-def put(store: Store, passing: list[float], mean: float, count: int, seed: int = 0, **labels: str) -> None:
-    for score in np.random.default_rng(seed).beta(mean * 8, (1 - mean) * 8, count):
-        passing[0] += 1
-        made = report(float(score)) if score > 0.5 else grounded(hallucination_score=float(score))
-        store.put(made, exchange(**labels))
-    assert store.flush(60)
+class Kept:
+    """The store of a test, its clock, and what the monitor says of it."""
+
+    def __init__(self, store: Store, passing: list[float]) -> None:
+        self.store, self.passing = store, passing
+        self._seed = 0
+
+    def put(self, *scores: float, **fields: Any) -> list[str]:
+        """Keep reports with these scores, a second apart; their ids."""
+        ids = []
+        for score in scores:
+            self.passing[0] += 1
+            ids.append(self.store.put(judged(float(score), **fields), exchange()))
+        assert self.store.flush(60)
+        return [str(one) for one in ids]
+
+    def around(self, mean: float, count: int) -> None:
+        """Keep so many reports whose scores are spread about a mean."""
+        self.put(*np.random.default_rng(self._seed).beta(mean * 8, (1 - mean) * 8, count))
+        self._seed += 1
+
+    def changed(self, description: str) -> None:
+        add_change(self.store, description, author="ann")
+
+    @property
+    def view(self) -> View:
+        return view_of(self.store, SETTINGS)
+
+    def conditions(self, begin: str = "") -> list[Condition]:
+        return [one for one in conditions_of(self.view, SETTINGS) if one.key.startswith(begin)]
+
+    def sent(self) -> list[tuple[str, str, str]]:
+        """What a look at the store sends."""
+        return [tuple(one) for one in notify(self.store, self.conditions(), SETTINGS.alerts)]  # type: ignore[misc]
 
 
-def test_a_shift_is_found_and_traced_to_the_change_before_it(store: Store, passing: list[float]) -> None:
-    put(store, passing, 0.1, 250, flow="check claims", model="m-1")
-    add_change(store, "new index", author="ann")
-    put(store, passing, 0.1, 50, seed=1)
-    add_change(store, "prompt v3", author="bob")
-    put(store, passing, 0.4, 100, seed=2, model="m-2")
-    view = view_of(store, SETTINGS)
+@pytest.fixture
+def kept(store: Store, passing: list[float]) -> Kept:
+    return Kept(store, passing)
+
+
+def test_a_shift_is_found_and_traced_to_the_change_before_it(kept: Kept) -> None:
+    kept.around(0.1, 250)
+    kept.changed("new index")
+    kept.around(0.1, 50)
+    kept.changed("prompt v3")
+    kept.around(0.4, 100)
+    view = kept.view
     assert view.cusum.chart is not None and view.cusum.chart.arl0 >= 50_000
     first = view.cusum.shifts[0]
-    assert first.direction == "up" and first.change is not None
-    assert first.change.description == "prompt v3"
-    assert first.mean_since == pytest.approx(0.4, abs=0.15)
-    assert view.cusum.is_shifted
-    assert view.window.reports == 100 and view.window.mean_score == pytest.approx(0.4, abs=0.05)
+    assert first.direction == "up" and first.change is not None and first.change.description == "prompt v3"
+    assert first.mean_since == pytest.approx(0.4, abs=0.15) and view.cusum.is_shifted
     assert view.worst[0].hallucination_score == max(row.hallucination_score or 0 for row in view.worst)
 
 
-def test_a_regression_names_its_change_and_ends_when_it_is_taken_back(store: Store, passing: list[float]) -> None:
-    put(store, passing, 0.1, 60)
-    add_change(store, "new index")
-    put(store, passing, 0.1, 60, seed=1)
-    add_change(store, "prompt v3")
-    put(store, passing, 0.4, 60, seed=2)
-    view = view_of(store, SETTINGS)
-    (found,) = view.regressions
+def test_a_regression_names_its_change_and_ends_when_it_is_taken_back(kept: Kept) -> None:
+    kept.around(0.1, 60)
+    kept.changed("new index")
+    kept.around(0.1, 60)
+    kept.changed("prompt v3")
+    kept.around(0.4, 60)
+    (found,) = kept.view.regressions
     assert [change.description for change in found.changes] == ["prompt v3"] and not found.is_over
     assert (found.before, found.after) == (pytest.approx(0.1, abs=0.05), pytest.approx(0.4, abs=0.05))
-    keys = {condition.key: condition.message for condition in conditions_of(view, SETTINGS)}
-    assert "after 'prompt v3'" in keys[f"regression-{found.changes[0].id}"]
-    add_change(store, "prompt v2 again")
-    put(store, passing, 0.1, 200, seed=3)
-    (found,) = view_of(store, SETTINGS).regressions
-    assert found.is_over
-    assert not [c for c in conditions_of(view_of(store, SETTINGS), SETTINGS) if c.key.startswith("regression")]
+    (condition,) = kept.conditions("regression")
+    assert "after 'prompt v3'" in condition.message and condition.key.endswith(str(found.changes[0].id))
+    kept.changed("prompt v2 again")
+    kept.around(0.1, 200)
+    (found,) = kept.view.regressions
+    assert found.is_over and kept.conditions("regression") == []
 
 
-def test_changes_too_close_to_distinguish_are_named_together(store: Store, passing: list[float]) -> None:
-    put(store, passing, 0.1, 60)
-    add_change(store, "prompt v3")
-    put(store, passing, 0.4, 5)
-    add_change(store, "new model")
-    put(store, passing, 0.4, 60, seed=2)
-    (found,) = view_of(store, SETTINGS).regressions
+def test_changes_too_close_to_distinguish_are_named_together(kept: Kept) -> None:
+    kept.around(0.1, 60)
+    kept.changed("prompt v3")
+    kept.around(0.4, 5)
+    kept.changed("new model")
+    kept.around(0.4, 60)
+    (found,) = kept.view.regressions
     assert [change.description for change in found.changes] == ["prompt v3", "new model"]
-    (condition,) = [c for c in conditions_of(view_of(store, SETTINGS), SETTINGS) if c.key.startswith("regression")]
+    (condition,) = kept.conditions("regression")
     assert any("evidencerails bisect" in step for step in condition.data["recommended"])
 
 
-def test_a_change_without_a_rise_or_with_few_reports_is_no_regression(store: Store, passing: list[float]) -> None:
-    put(store, passing, 0.3, 60)
-    add_change(store, "new index")
-    put(store, passing, 0.3, 60, seed=1)
-    add_change(store, "prompt v3")
-    put(store, passing, 0.6, 20, seed=2)
-    assert view_of(store, SETTINGS).regressions == ()
+def test_a_change_without_a_rise_or_with_few_reports_is_no_regression(kept: Kept) -> None:
+    kept.around(0.3, 60)
+    kept.changed("new index")
+    kept.around(0.3, 60)
+    kept.changed("prompt v3")
+    kept.around(0.6, 20)
+    assert kept.view.regressions == () and kept.view.cusum.chart is None  # too few for a chart, too
 
 
-def test_of_a_long_history_the_chart_keeps_its_baseline_and_reads_the_newest(
-    store: Store, passing: list[float]
-) -> None:
-    put(store, passing, 0.1, 200)
-    put(store, passing, 0.4, 100, seed=1)
-    put(store, passing, 0.1, 150, seed=2)
-    whole, cut = view_of(store, SETTINGS), view_of(store, SETTINGS, max_reports=120)
-    assert whole.cusum.chart is not None and cut.cusum.chart == whole.cusum.chart
-    assert [shift.direction for shift in whole.cusum.shifts] and not cut.cusum.is_shifted
-    assert len(cut.cusum.line) == 120 and cut.window == whole.window
-    assert all(shift.direction != "up" for shift in cut.cusum.shifts)
+def test_of_a_long_history_the_chart_keeps_its_baseline_and_reads_the_newest(kept: Kept) -> None:
+    for mean, count in ((0.1, 200), (0.4, 100), (0.1, 150)):
+        kept.around(mean, count)
+    whole, cut = kept.view.cusum, view_of(kept.store, SETTINGS, max_reports=120).cusum
+    assert whole.chart is not None and cut.chart == whole.chart
+    assert [shift.direction for shift in whole.shifts] and not cut.is_shifted
+    assert len(cut.line) == 120 and all(shift.direction != "up" for shift in cut.shifts)
 
 
-def test_too_few_reports_have_no_chart(store: Store, passing: list[float]) -> None:
-    put(store, passing, 0.1, 20)
-    view = view_of(store, SETTINGS)
-    assert view.cusum.chart is None and view.cusum.up is None and view.budget.state == "too_few_reports"
-
-
-def test_an_alert_is_sent_once_then_again_and_then_over(
-    store: Store, passing: list[float], caplog: pytest.LogCaptureFixture
-) -> None:
-    put(store, passing, 0.1, 250)
-    put(store, passing, 0.45, 60, seed=1)
-    settings = AlertSettings(repeat_h=1)
-
-    def look() -> list[tuple[str, str]]:
-        return [(t.event, t.key) for t in notify(store, conditions_of(view_of(store, SETTINGS), SETTINGS), settings)]
-
-    assert look() == [("opened", "shift")]
-    assert look() == []
-    passing[0] += 3601
-    assert look() == [("repeated", "shift")]
-    put(store, passing, 0.1, 150, seed=3)
-    assert look() == [("recovered", "shift")]
-    assert look() == []
-    assert "the hallucination score has risen from 0.1" in caplog.text
-
-
-def test_two_monitors_send_once(store: Store, passing: list[float]) -> None:
-    put(store, passing, 0.1, 250)
-    put(store, passing, 0.45, 60, seed=1)
-    found = conditions_of(view_of(store, SETTINGS), SETTINGS)
+def test_an_alert_is_sent_once_then_again_and_then_over(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+    kept.around(0.1, 250)
+    kept.around(0.45, 60)
+    found = kept.conditions()
     sent: list[Any] = []
-    threads = [threading.Thread(target=lambda: sent.extend(notify(store, found, AlertSettings()))) for _ in range(2)]
+    threads = [
+        threading.Thread(target=lambda: sent.extend(notify(kept.store, found, SETTINGS.alerts))) for _ in range(2)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(sent) == 1
+    assert [(one.event, one.key) for one in sent] == [("opened", "shift")]  # of two monitors one sends
+    assert kept.sent() == []
+    kept.passing[0] += 3601
+    assert [one[:2] for one in kept.sent()] == [("repeated", "shift")]
+    kept.around(0.1, 150)
+    assert [one[:2] for one in kept.sent()] == [("recovered", "shift")]
+    assert kept.sent() == []
+    assert "the hallucination score has risen from 0.1" in caplog.text
 
 
-def test_an_exhausted_budget_is_an_alert(store: Store, passing: list[float]) -> None:
-    put(store, passing, 0.5, 60)
-    (condition,) = conditions_of(view_of(store, SETTINGS), SETTINGS)
+def test_an_exhausted_budget_is_an_alert(kept: Kept) -> None:
+    kept.around(0.5, 60)
+    (condition,) = kept.conditions()
     assert condition.key == "budget" and "is spent: 2" in condition.message
     assert any("evidencerails gate" in line for line in condition.data["recommended"])
 
 
-def test_right_answers_spend_no_budget_however_unsure_their_scores(store: Store, passing: list[float]) -> None:
-    for _ in range(60):
-        passing[0] += 1
-        store.put(grounded(hallucination_score=0.35), exchange())
-    store.flush(10)
-    budget = view_of(store, SETTINGS).budget
+def test_right_answers_spend_no_budget_however_unsure_their_scores(kept: Kept) -> None:
+    kept.put(*[0.35] * 60)
+    budget = kept.view.budget
     assert (budget.state, budget.spent, budget.reports) == ("ok", 0.0, 60.0)
 
 
-def test_retrieval_quality_is_set_against_the_score(store: Store, passing: list[float]) -> None:
+def failed(score: float, passed: bool | None = False) -> dict[str, Any]:
+    gate = None if passed is None else Gate(passed=passed, scores={"hallucination_score": score})
+    return {"gate": gate, "risk_level": "high"}
+
+
+def test_each_answer_that_failed_the_gate_is_sent_once_and_the_alert_ends(kept: Kept) -> None:
+    kept.put(0.9, **failed(0.9, None))
+    kept.put(0.3, **failed(0.3, True))
+    assert kept.sent() == []
+    (first,) = kept.put(0.8, **failed(0.8))
+    said = f"an answer failed the quality gate in the last 1 h; the worst: {first} (score 0.80)"
+    assert kept.sent() == [("opened", "quality_gate", said)]
+    assert kept.sent() == []
+    second, third = kept.put(0.95, 0.7, **failed(0.9))
+    ((event, _, message),) = kept.sent()
+    assert event == "repeated" and message.startswith("3 answers failed the quality gate")
+    assert message.index(second) < message.index(first) < message.index(third)
+    assert kept.sent() == []
+    kept.passing[0] += 3601
+    assert kept.sent() == [("recovered", "quality_gate", f"over: {message}")]
+    with reading(kept.store.engine) as connection:  # what the webhook gets: no text
+        subject, body = connection.execute(select(NoticeRow.subject, NoticeRow.body).order_by(NoticeRow.id)).first()  # type: ignore[misc]
+    (output,) = json.loads(body)["outputs"]
+    assert subject == "alert:quality_gate"
+    assert (output["id"], output["severity"], output["hallucination_score"]) == (first, "high", 0.8)
+    assert set(output) == {"id", "at", "severity", "stakes", "decision", "hallucination_score", "composite_score"}
+
+
+async def test_the_command_shows_what_a_guard_has_held_back(tmp_path: Path, evidencerails: Run) -> None:
+    settings = {"store": {"url": f"sqlite:///{tmp_path}/s.db"}, "quality_gate": {"max_hallucination_score": 0.5}}
+    (tmp_path / "s.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    guard = Guard(settings)
+    evidence = ["Refunds are paid within 5 business days."]
+    await guard.check("Refunds are paid within 5 business days.", evidence=evidence)
+    bad = await guard.check("Refunds are paid within 30 business days.", evidence=evidence)
+    guard.close()
+    first, again = (evidencerails("alert", "--config", tmp_path / "s.yml") for _ in range(2))
+    assert first.code == again.code == 1 and again.out == ""
+    assert f"opened: an answer failed the quality gate in the last 1 h; the worst: {bad.id}" in first.out
+
+
+def test_retrieval_quality_is_set_against_the_score(kept: Kept) -> None:
     for quality in np.linspace(0.1, 0.9, 30):
-        passing[0] += 1
         abstention = Abstention(action="answer", parts={"retrieval_quality": float(quality)})
-        store.put(grounded(hallucination_score=float(1 - quality), abstention=abstention), exchange())
-    store.flush(10)
-    assert retrieval_correlation(list(queries.summaries(store.engine))) == pytest.approx(-1.0)
+        kept.store.put(grounded(float(1 - quality), abstention=abstention), exchange())
+    kept.store.flush(10)
+    assert retrieval_correlation(list(queries.summaries(kept.store.engine))) == pytest.approx(-1.0)
 
 
 def test_a_change_needs_words(store: Store) -> None:
@@ -188,47 +241,38 @@ def test_mail_goes_to_a_server(store: Store) -> None:
             for line in self.rfile:
                 lines.append(line)
                 word = line.strip().upper()
-                if is_data and word != b".":
-                    continue
-                is_data = word == b"DATA"
-                self.wfile.write({b"DATA": b"354 go\r\n", b"QUIT": b"221 bye\r\n"}.get(word, b"250 ok\r\n"))
+                if not is_data or word == b".":
+                    is_data = word == b"DATA"
+                    self.wfile.write({b"DATA": b"354 go\r\n", b"QUIT": b"221 bye\r\n"}.get(word, b"250 ok\r\n"))
                 if word == b"QUIT":
                     return
 
-    from evidencerails.operations.monitoring.alerts import Condition
-
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        port = server.server_address[1]
-        mail = {
-            "host": "127.0.0.1",
-            "port": port,
-            "sender": "a@example.com",
-            "to": ["b@example.com"],
-            "starttls": False,
-        }
+        place = {"host": "127.0.0.1", "port": server.server_address[1], "starttls": False}
+        mail = {**place, "sender": "a@example.com", "to": ["b@example.com"]}
         notify(store, [Condition("shift", "it has risen", {})], AlertSettings.model_validate({"email": mail}))
         server.shutdown()
     whole = b"".join(lines)
     assert b"Subject: evidencerails: shift opened" in whole and b"it has risen" in whole and b"b@example.com" in whole
 
 
-def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], passing: list[float]) -> None:
+def test_the_commands(tmp_path: Path, evidencerails: Run, passing: list[float]) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
-    clock = SteadyClock(wall=lambda: passing[0], monotonic=lambda: passing[0])
-    with Store(StoreSettings(url=url), clock=clock) as store:
-        put(store, passing, 0.1, 600, flow="\x1b[31m")
+
+    def fill(mean: float, count: int) -> None:
+        clock = SteadyClock(wall=lambda: passing[0], monotonic=lambda: passing[0])
+        with Store(StoreSettings(url=url), clock=clock) as store:
+            Kept(store, passing).around(mean, count)
 
     def run(*arguments: str) -> tuple[int, str]:
-        capsys.readouterr()
-        code = _exit_code([*arguments, "--store", url])
-        return code, capsys.readouterr().out
+        return evidencerails(*arguments, "--store", url)[:2]
 
+    fill(0.1, 600)
     assert run("gate")[0] == 0
     assert run("alert") == (0, "")
     assert run("change", "prompt v3", "--author", "ann")[1].endswith("prompt v3\n")
-    with Store(StoreSettings(url=url), clock=clock) as store:
-        put(store, passing, 0.6, 400, seed=1)
+    fill(0.6, 400)
     code, out = run("alert")
     assert code == 1 and "opened: the hallucination score has risen" in out and "'prompt v3'" in out
     assert run("alert") == (1, "")

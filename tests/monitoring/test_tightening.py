@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made import exchange, grounded, report
+from made import exchange, judged
 
 from evidencerails import Guard
 from evidencerails.config import GuardConfig
@@ -31,7 +31,7 @@ def settings(url: str, when: dict[str, Any], **rest: Any) -> dict[str, Any]:
 def fill(url: str, score: float, count: int) -> None:
     with Store(StoreSettings(url=url)) as store:
         for _ in range(count):
-            store.put(report(score) if score > 0.5 else grounded(hallucination_score=score), exchange())
+            store.put(judged(score), exchange())
         assert store.flush(30)
 
 

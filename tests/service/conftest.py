@@ -10,6 +10,10 @@ import httpx
 import pytest
 from service_process import Service
 
+from evidencerails.operations.review.queue import ReviewQueue
+from evidencerails.operations.store import Store
+from evidencerails.settings.store import StoreSettings
+
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
@@ -40,3 +44,10 @@ def http(service: Service) -> Iterator[httpx.Client]:
     """A client of that service."""
     with service.client() as client:
         yield client
+
+
+@pytest.fixture
+def queue(service: Service) -> Iterator[ReviewQueue]:
+    """Its review queue, as another process sees it."""
+    with Store(StoreSettings(url=f"sqlite:///{service.log.parent}/reports.db")) as store:
+        yield ReviewQueue(store)

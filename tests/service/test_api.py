@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from typing import Any
 
 import httpx
 import pytest
-from service_process import BAD, FACT, GOOD
+from service_process import BAD, FACT, GOOD, until
 
 from evidencerails import Guard
 
@@ -24,25 +23,21 @@ def events_of(text: str) -> list[tuple[str, Any]]:
     return events
 
 
-def without_times(report: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in report.items() if name not in ("timings_ms", "id")}
-    kept["checks"] = {
-        name: {key: value for key, value in check.items() if key != "duration_ms"}
-        for name, check in report["checks"].items()
-    }
-    return kept
+def comparable(report: Any) -> Any:
+    """A report without ids and times, its numbers rounded."""
+    if isinstance(report, dict):
+        left_out = ("timings_ms", "id", "duration_ms")
+        return {name: comparable(value) for name, value in report.items() if name not in left_out}
+    if isinstance(report, (list, tuple)):
+        return [comparable(value) for value in report]
+    return round(report, 3) if isinstance(report, float) else report
 
 
-@pytest.mark.parametrize(("body", "status"), [(GOOD, "grounded"), (BAD, "hallucinated"), ({"response": "Hi."}, None)])
-def test_check_answers_what_the_engine_says(http: httpx.Client, body: dict[str, Any], status: str | None) -> None:
+@pytest.mark.parametrize("body", [GOOD, BAD, {"response": "Hi."}])
+def test_check_answers_what_the_engine_says(http: httpx.Client, body: dict[str, Any]) -> None:
     reply = http.post("/v1/check", json=body)
-    expected = Guard().check_sync(**body)
     assert reply.status_code == 200
-    assert reply.json()["status"] == expected.status == (status or expected.status)
-    theirs, ours = without_times(reply.json()), without_times(expected.plain(max_bytes=2**62))
-    assert json.loads(json.dumps(theirs), parse_float=lambda x: round(float(x), 3)) == json.loads(
-        json.dumps(ours), parse_float=lambda x: round(float(x), 3)
-    )
+    assert comparable(reply.json()) == comparable(Guard().check_sync(**body).plain(max_bytes=2**62))
 
 
 def test_every_argument_of_check_is_taken(http: httpx.Client) -> None:
@@ -75,39 +70,29 @@ def test_batch_keeps_order_and_ids_and_names_the_item_that_cannot_be_read(http: 
     assert answer["summary"] == {"failed": 1, "grounded": 1, "hallucinated": 1}
 
 
-MALFORMED = [
-    ({"id": "m", "response": 7}, "m", "response: "),
-    ({"response": "a", "evidance": "b"}, 2, "evidance: "),
-    ({"id": [1], "response": "a"}, 2, "id"),
-    ("text", 2, "the item: "),
-    (None, 2, "the item: "),
-    ({}, 2, "response is missing"),
-]
-HALF = [
-    ({"id": "m", "response": "Rhenium melts at 3186 degrees. \ud83d"}, "m"),
-    ({"id": "m\udc00", "response": "Rhenium melts at 3186 degrees."}, "m?"),
-    ({"response": "a", "evidence": [{"\ud800": "b"}]}, 2),
-]
-
-
-@pytest.mark.parametrize(("item", "identity"), HALF)
-def test_an_emoji_that_was_cut_in_two_costs_the_other_items_nothing(
-    http: httpx.Client, item: Any, identity: Any
+@pytest.mark.parametrize(
+    ("item", "identity", "code", "message"),
+    [
+        ({"id": "m", "response": 7}, "m", "invalid", "response: "),
+        ({"response": "a", "evidance": "b"}, 2, "invalid", "evidance: "),
+        ({"id": [1], "response": "a"}, 2, "invalid", "id"),
+        ("text", 2, "invalid", "the item: "),
+        (None, 2, "invalid", "the item: "),
+        ({}, 2, "invalid", "response is missing"),
+        ({"id": "m", "response": "Rhenium melts at 3186 degrees. \ud83d"}, "m", "not_utf8", "a text holds half"),
+        ({"id": "m\udc00", "response": "Rhenium melts at 3186 degrees."}, "m?", "not_utf8", "a text holds half"),
+        ({"response": "a", "evidence": [{"\ud800": "b"}]}, 2, "not_utf8", "a text holds half"),
+    ],
+)
+def test_a_malformed_item_costs_the_others_nothing(
+    http: httpx.Client, item: Any, identity: Any, code: str, message: str
 ) -> None:
-    body = json.dumps({"items": [GOOD, item]})
+    body = json.dumps({"items": [GOOD, item, BAD]})
     reply = http.post("/v1/batch", content=body, headers={"content-type": "application/json"})
-    first, second = reply.json()["results"]
-    assert (reply.status_code, first["report"]["status"]) == (200, "grounded")
-    assert (second["id"], second["error"]["code"]) == (identity, "not_utf8")
-
-
-@pytest.mark.parametrize(("item", "identity", "message"), MALFORMED)
-def test_a_malformed_item_costs_the_others_nothing(http: httpx.Client, item: Any, identity: Any, message: str) -> None:
-    reply = http.post("/v1/batch", json={"items": [GOOD, item, BAD]})
     assert reply.status_code == 200
     first, second, third = reply.json()["results"]
     assert (first["report"]["status"], third["report"]["status"]) == ("grounded", "hallucinated")
-    assert (second["id"], second["error"]["code"]) == (identity, "invalid")
+    assert (second["id"], second["error"]["code"]) == (identity, code)
     assert second["error"]["message"].startswith(message)
 
 
@@ -129,13 +114,8 @@ def test_text_of_the_answer_cannot_forge_an_event(http: httpx.Client) -> None:
 
 def test_history_and_report_are_what_was_checked(http: httpx.Client) -> None:
     made = http.post("/v1/check", json={**BAD, "labels": {"flow": "history-test"}}).json()
-    assert made["id"]
-    for _ in range(50):  # the store writes off the turn
-        page = http.get("/v1/history", params={"flow": "history-test"}).json()
-        if page["reports"]:
-            break
-        time.sleep(0.1)
-    assert [(row["id"], row["status"]) for row in page["reports"]] == [(made["id"], "hallucinated")]
+    rows = until(lambda: http.get("/v1/history", params={"flow": "history-test"}).json()["reports"])
+    assert [(row["id"], row["status"]) for row in rows] == [(made["id"], "hallucinated")]
     kept = http.get(f"/v1/reports/{made['id']}").json()
     assert kept["response"] == BAD["response"]
     assert kept["report"]["claims"][0]["label"] == made["claims"][0]["label"]
@@ -143,7 +123,7 @@ def test_history_and_report_are_what_was_checked(http: httpx.Client) -> None:
 
 def test_history_comes_in_pages(http: httpx.Client) -> None:
     http.post("/v1/batch", json={"items": [{**GOOD, "labels": {"flow": "paged"}} for _ in range(5)]})
-    time.sleep(1)
+    until(lambda: len(http.get("/v1/history", params={"flow": "paged"}).json()["reports"]) == 5)
     first = http.get("/v1/history", params={"flow": "paged", "limit": 3}).json()
     second = http.get("/v1/history", params={"flow": "paged", "limit": 3, "before": first["next"]}).json()
     ids = [row["id"] for page in (first, second) for row in page["reports"]]
@@ -151,21 +131,17 @@ def test_history_comes_in_pages(http: httpx.Client) -> None:
     assert second["next"] is None
 
 
-def test_probes(http: httpx.Client) -> None:
-    assert http.get("/healthz").json()["status"] == "ok"
-    assert http.get("/readyz").json() == {"status": "ready"}
-
-
-def test_metrics_count_requests_and_verdicts(http: httpx.Client) -> None:
+def test_probes_and_metrics(http: httpx.Client) -> None:
     def counted() -> float:
         text = http.get("/metrics").text
+        assert "evidencerails_ready 1.0" in text
         found = re.search(r'^evidencerails_reports_total\{decision="\w+",status="hallucinated"\} (\S+)', text, re.M)
         return float(found[1]) if found else 0.0
 
+    assert http.get("/healthz").json()["status"] == "ok" and http.get("/readyz").json() == {"status": "ready"}
     before = counted()
     http.post("/v1/check", json=BAD)
     assert counted() == before + 1
-    assert "evidencerails_ready 1.0" in http.get("/metrics").text
 
 
 def test_openapi_has_every_route_with_an_example(http: httpx.Client) -> None:

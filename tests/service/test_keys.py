@@ -11,10 +11,8 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from service_process import GOOD, Service
+from service_process import GOOD, Service, submitted
 
-from evidencerails import Exchange, Report
-from evidencerails.operations.review.package import package_of
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
 from evidencerails.service.keys import KeyRing, hash_of, new_key
@@ -70,8 +68,7 @@ def test_each_role_may_what_it_says(keyed: httpx.Client, role: str, allowed: set
 
 
 def test_a_released_text_is_fetched_by_whoever_may_check_or_review(keyed: httpx.Client, released: ReviewQueue) -> None:
-    package = package_of(Report(status="hallucinated"), Exchange.of("Wrong."))
-    review_id = released.submit(package, tier="synchronous", risk=0.5, stakes="medium", within_s=600).id
+    review_id, other = submitted(released, "Wrong."), submitted(released, "Wrong.")
     path = f"/v1/reviews/{review_id}/released"
 
     def fetch(role: str) -> tuple[int, Any]:
@@ -85,7 +82,6 @@ def test_a_released_text_is_fetched_by_whoever_may_check_or_review(keyed: httpx.
     assert keyed.get(path).status_code == 401
     missing = keyed.get("/v1/reviews/ffff/released", headers=as_role("check"))
     assert (missing.status_code, missing.json()["error"]["code"]) == (404, "no_such_review")
-    other = released.submit(package, tier="synchronous", risk=0.5, stakes="medium", within_s=600).id
     released.decide(other, "rejected", reviewer="ann")
     reply = keyed.get(f"/v1/reviews/{other}/released", headers=as_role("check"))
     assert (reply.status_code, reply.json()["error"]["code"]) == (409, "review_rejected")
@@ -142,7 +138,7 @@ def test_a_new_key_opens_the_service_and_stands_nowhere_else(tmp_path: Path, ser
     with running.client() as client:
         assert client.post("/v1/check", json=GOOD).status_code == 401
         assert client.post("/v1/check", json=GOOD, headers={"X-API-Key": key}).status_code == 200
-    assert key not in running.log.read_text(encoding="utf-8")
+    assert key not in running.log_text
     assert yaml.safe_load(entry)[0]["role"] == "check"
 
 

@@ -1,14 +1,7 @@
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
 import pytest
+from databases import passing, postgresql_url, server, sqlite_url, store, url
 
-sys.path.append(str(Path(__file__).resolve().parent.parent))
-from databases import postgresql_url, server, sqlite_url, url
-
-__all__ = ["postgresql_url", "server", "sqlite_url", "url"]
+__all__ = ["passing", "postgresql_url", "server", "sqlite_url", "store", "url"]
 
 
 @pytest.fixture(autouse=True)

@@ -22,13 +22,14 @@ from evidencerails.operations.store.queries import Filter, export
 from evidencerails.report import Review
 from evidencerails.settings.store import SampleRates, StoreSettings
 
+HOSTILE = "a\x00b \ud800 '; DROP TABLE reports; -- \u202e{{7*7}}"
 
-def test_a_report_comes_out_as_it_went_in(url: str) -> None:
-    with Store(StoreSettings(url=url)) as store:
-        given = report()
-        report_id = store.put(given, exchange(flow="check claims", agent="writer", model="m-1"))
-        assert store.flush(10)
-        kept = queries.report(store.engine, str(report_id))
+
+def test_a_report_comes_out_as_it_went_in(store: Store) -> None:
+    given = report()
+    report_id = store.put(given, exchange(flow="check claims", agent="writer", model="m-1"))
+    assert store.flush(10)
+    kept = queries.report(store.engine, str(report_id))
     assert kept is not None
     assert Report.model_validate(kept.body["report"]).claims == given.claims
     assert (kept.body["response"], kept.body["question"]) == (ANSWER, "Melting point?")
@@ -37,55 +38,48 @@ def test_a_report_comes_out_as_it_went_in(url: str) -> None:
     assert (row.flow, row.agent, row.model, row.llm_calls, row.llm_tokens) == ("check claims", "writer", "m-1", 2, 120)
 
 
-def test_history_goes_backwards_page_by_page(url: str) -> None:
-    with Store(StoreSettings(url=url)) as store:
-        ids = [store.put(report(), exchange()) for _ in range(5)]
-        store.flush(10)
-        first = queries.history(store.engine, limit=2)
-        second = queries.history(store.engine, limit=2, before_seq=first[-1].seq)
+def test_history_goes_backwards_page_by_page(store: Store) -> None:
+    ids = [store.put(report(), exchange()) for _ in range(5)]
+    store.flush(10)
+    first = queries.history(store.engine, limit=2)
+    second = queries.history(store.engine, limit=2, before_seq=first[-1].seq)
     assert [row.id for row in (*first, *second)] == ids[:0:-1]
 
 
-def test_filters_counts_and_trends(url: str) -> None:
-    with Store(StoreSettings(url=url)) as store:
-        for score in (0.7, 0.9):
-            store.put(report(score), exchange(flow="a"))
-        store.put(grounded(), exchange(flow="b"))
-        store.put(grounded(status="unverified", hallucination_score=None), exchange(flow="b"))
-        store.flush(10)
-        engine = store.engine
-        assert queries.count(engine) == 4
-        assert [row.hallucination_score for row in queries.history(engine, Filter(min_score=0.8))] == [0.9]
-        assert [row.hallucination_score for row in queries.worst(engine, limit=2)] == [0.9, 0.7]
-        assert queries.count(engine, Filter(since=time.time() + 60)) == 0
-        by_flow = {c.value: c for c in queries.counts(engine, "flow")}
-        assert (by_flow["a"].reports, by_flow["a"].hallucinated, by_flow["a"].mean_score) == (2, 2, pytest.approx(0.8))
-        assert (by_flow["b"].hallucinated, by_flow["b"].unverified, by_flow["b"].mean_score) == (0, 1, 0.1)
-        assert queries.finding_counts(engine, "kind") == {"unsupported_claim": 2}
-        assert queries.finding_counts(engine, "check", Filter(flow="b")) == {}
-        assert [(p.reports, p.hallucinated) for p in queries.trend(engine, step_s=1e7)] == [(4, 2)]
+def test_filters_counts_and_trends(store: Store) -> None:
+    for score in (0.7, 0.9):
+        store.put(report(score), exchange(flow="a"))
+    store.put(grounded(), exchange(flow="b"))
+    store.put(grounded(None, status="unverified"), exchange(flow="b"))
+    store.flush(10)
+    engine = store.engine
+    assert queries.count(engine) == 4 and queries.count(engine, Filter(since=time.time() + 60)) == 0
+    assert [row.hallucination_score for row in queries.history(engine, Filter(min_score=0.8))] == [0.9]
+    assert [row.hallucination_score for row in queries.worst(engine, limit=2)] == [0.9, 0.7]
+    by_flow = {c.value: c for c in queries.counts(engine, "flow")}
+    assert (by_flow["a"].reports, by_flow["a"].hallucinated, by_flow["a"].mean_score) == (2, 2, pytest.approx(0.8))
+    assert (by_flow["b"].hallucinated, by_flow["b"].unverified, by_flow["b"].mean_score) == (0, 1, 0.1)
+    assert queries.finding_counts(engine, "kind") == {"unsupported_claim": 2}
+    assert queries.finding_counts(engine, "check", Filter(flow="b")) == {}
+    assert [(p.reports, p.hallucinated) for p in queries.trend(engine, step_s=1e7)] == [(4, 2)]
 
 
-HOSTILE = "a\x00b \ud800 '; DROP TABLE reports; -- \u202e{{7*7}}"
-
-
-def test_hostile_text_and_names_are_kept_and_harm_nothing(url: str) -> None:
-    with Store(StoreSettings(url=url)) as store:
-        report_id = store.put(grounded(reason=HOSTILE), exchange(HOSTILE, flow=HOSTILE, session=HOSTILE))
-        assert store.flush(10)
-        kept = queries.report(store.engine, str(report_id))
-        assert kept is not None and kept.body["response"] == HOSTILE and kept.body["session"] == HOSTILE
-        assert kept.summary.flow is not None and "\x00" not in kept.summary.flow
-        assert queries.report(store.engine, HOSTILE) is None
-        assert [row.id for row in queries.history(store.engine, Filter(flow=HOSTILE))] == [report_id]
-        assert queries.count(store.engine) == 1
+def test_hostile_text_and_names_are_kept_and_harm_nothing(store: Store) -> None:
+    report_id = store.put(grounded(reason=HOSTILE), exchange(HOSTILE, flow=HOSTILE, session=HOSTILE))
+    assert store.flush(10)
+    kept = queries.report(store.engine, str(report_id))
+    assert kept is not None and kept.body["response"] == HOSTILE and kept.body["session"] == HOSTILE
+    assert kept.summary.flow is not None and "\x00" not in kept.summary.flow
+    assert queries.report(store.engine, HOSTILE) is None
+    assert [row.id for row in queries.history(store.engine, Filter(flow=HOSTILE))] == [report_id]
+    assert queries.count(store.engine) == 1
 
 
 @pytest.mark.parametrize("redaction", ["hash", "drop"])
 def test_redaction_keeps_no_word_of_answer_and_evidence(url: str, redaction: str, tmp_path: Path) -> None:
-    given = report(answer="Rhenium melts at 3186 degrees, they say.")
-    with Store(StoreSettings(url=url), redaction=redaction) as store:  # type: ignore[arg-type]
-        report_id = store.put(given, exchange())
+    config = GuardConfig.load({"redaction": "off", "store": {"url": url, "redaction": redaction}})
+    with Store.from_config(config) as store:  # type: ignore[union-attr]
+        report_id = store.put(report(answer="Rhenium melts at 3186 degrees, they say."), exchange())
         store.flush(10)
         kept = queries.report(store.engine, str(report_id))
     assert kept is not None and kept.redaction == redaction
@@ -97,70 +91,47 @@ def test_redaction_keeps_no_word_of_answer_and_evidence(url: str, redaction: str
         assert files and not any(b"Rhenium" in data for data in files)
 
 
-def test_the_redaction_of_the_store_wins_over_the_general_one(sqlite_url: str) -> None:
-    config = GuardConfig.load({"redaction": "off", "store": {"url": sqlite_url, "redaction": "drop"}})
-    store = Store.from_config(config)
-    assert store is not None and store.redaction == "drop"
-    store.close()
-
-
 def test_a_sample_is_kept_by_stakes_and_says_its_rate(sqlite_url: str) -> None:
-    rates = SampleRates(low=0.0, medium=0.5)
-    with Store(StoreSettings(url=sqlite_url, sample=rates)) as store:
+    with Store(StoreSettings(url=sqlite_url, sample=SampleRates(low=0.0, medium=0.5))) as store:
         low = [store.put(grounded(stakes="low"), exchange()) for _ in range(50)]
         medium = [store.put(grounded(stakes="medium"), exchange()) for _ in range(400)]
         high = [store.put(grounded(stakes="high"), exchange()) for _ in range(10)]
+        review = Review(id="1", tier="synchronous", state="pending", risk=0.6)
+        assert store.put(grounded(stakes="low", review=review), exchange())  # whatever the sample
         store.flush(10)
-        kept = list(queries.each(store.engine))
-    assert not any(low) and all(high)
+        kept = {k.sample_rate for k in queries.each(store.engine) if k.summary.stakes == "medium"}
+    assert not any(low) and all(high) and kept == {0.5}
     assert 130 <= sum(1 for report_id in medium if report_id) <= 270  # 200 +- 7 standard deviations
-    assert {k.summary.stakes: k.sample_rate for k in kept} == {"medium": 0.5, "high": 1.0}
 
 
-def test_a_reviewed_report_is_kept_whatever_the_sample(sqlite_url: str) -> None:
-    review = Review(id="1", tier="synchronous", state="pending", risk=0.6)
-    with Store(StoreSettings(url=sqlite_url, sample=SampleRates(medium=0.0))) as store:
-        assert store.put(grounded(review=review), exchange())
-        assert store.put(grounded(), exchange()) is None
+def test_the_same_record_is_never_there_twice(store: Store) -> None:
+    for _ in range(3):
+        store.put(report(id="one"), exchange())
+    store.flush(10)
+    assert queries.count(store.engine) == 1
+    assert queries.finding_counts(store.engine, "kind") == {"unsupported_claim": 1}
 
 
-def test_the_same_record_is_never_there_twice(url: str) -> None:
-    with Store(StoreSettings(url=url)) as store:
-        given = report(id="one")
-        for _ in range(3):
-            store.put(given, exchange())
-        store.flush(10)
-        assert queries.count(store.engine) == 1
-        assert queries.finding_counts(store.engine, "kind") == {"unsupported_claim": 1}
+def test_retention_deletes_what_is_old_and_nothing_else(store: Store, passing: list[float]) -> None:
+    store.put(report(id="old"), exchange())
+    passing[0] += 91 * 86_400
+    store.put(report(id="new"), exchange())
+    store.flush(10)
+    assert store.purge() == 1
+    assert [row.id for row in queries.history(store.engine)] == ["new"]
+    assert queries.finding_counts(store.engine, "kind") == {"unsupported_claim": 1}
+    passing[0] += 400 * 86_400
+    with pytest.raises(StoreError, match="would delete every report"):
+        store.purge()
+    assert store.purge(force=True) == 1
 
 
-def test_retention_deletes_what_is_old_and_nothing_else(url: str) -> None:
-    clock = [time.time()]
-    from evidencerails.operations.store.clock import SteadyClock
-
-    steady = SteadyClock(wall=lambda: clock[0], monotonic=lambda: clock[0])
-    with Store(StoreSettings(url=url, keep_days=30), clock=steady) as store:
-        store.put(report(id="old"), exchange())
-        clock[0] += 31 * 86_400
-        store.put(report(id="new"), exchange())
-        store.flush(10)
-        assert store.purge() == 1
-        assert [row.id for row in queries.history(store.engine)] == ["new"]
-        assert queries.finding_counts(store.engine, "kind") == {"unsupported_claim": 1}
-        clock[0] += 400 * 86_400
-        with pytest.raises(StoreError, match="would delete every report"):
-            store.purge()
-        assert store.purge(force=True) == 1
-
-
-def test_export_in_both_formats(url: str) -> None:
-    with Store(StoreSettings(url=url)) as store:
-        store.put(report(id="r1"), exchange(flow="=HYPERLINK(1)"))
-        store.put(grounded(id="r2"), exchange())
-        store.flush(10)
-        lines, table = io.StringIO(), io.StringIO()
-        assert export(queries.each(store.engine), lines, "jsonl") == 2
-        assert export(queries.each(store.engine), table, "csv") == 2
+def test_export_in_both_formats(store: Store) -> None:
+    store.put(report(id="r1"), exchange(flow="=HYPERLINK(1)"))
+    store.put(grounded(id="r2"), exchange())
+    store.flush(10)
+    lines, table = io.StringIO(), io.StringIO()
+    assert export(queries.each(store.engine), lines, "jsonl") == export(queries.each(store.engine), table, "csv") == 2
     rows = [json.loads(line) for line in lines.getvalue().splitlines()]
     assert [row["id"] for row in rows] == ["r1", "r2"]
     assert rows[0]["report"]["claims"][0]["evidence"][0]["span"]["text"] == EVIDENCE
@@ -170,14 +141,12 @@ def test_export_in_both_formats(url: str) -> None:
 
 def test_the_guard_keeps_its_reports_and_gives_their_ids(sqlite_url: str) -> None:
     guard = Guard({"store": {"url": sqlite_url}})
-    try:
-        made = guard.check_sync("Paris is in Italy.", evidence="Paris is the capital of France.")
-        assert guard.store is not None and guard.store.flush(10)
-        kept = queries.report(guard.store.engine, made.id)
-        assert kept is not None and kept.summary.status == made.status == "hallucinated"
-        assert kept.body["report"] == made.plain(max_bytes=1_000_000)
-    finally:
-        guard.close()
+    made = guard.check_sync("Paris is in Italy.", evidence="Paris is the capital of France.")
+    assert guard.store is not None and guard.store.flush(10)
+    kept = queries.report(guard.store.engine, made.id)
+    assert kept is not None and kept.summary.status == made.status == "hallucinated"
+    assert kept.body["report"] == made.plain(max_bytes=1_000_000)
+    guard.close()
 
 
 def test_tables_come_from_migrations_and_match_the_models(url: str) -> None:
@@ -189,18 +158,13 @@ def test_tables_come_from_migrations_and_match_the_models(url: str) -> None:
     import evidencerails.operations.store
     from evidencerails.operations.store.models import Base
 
-    folder = Path(evidencerails.operations.store.__file__).parent / "migrations"
     config = Config()
+    folder = Path(evidencerails.operations.store.__file__).parent / "migrations"
     config.set_main_option("script_location", str(folder))
     assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
     engine = open_engine(url)
     with reading(engine) as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
-    engine.dispose()
-
-
-def test_a_store_of_a_newer_version_is_left_alone(url: str) -> None:
-    engine = open_engine(url)
     with writing(engine) as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     engine.dispose()
@@ -223,8 +187,7 @@ def test_a_wrong_url_is_named_without_its_password(address: str, message: str) -
 
 
 def test_settings_take_the_url_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = GuardConfig.load({"store": {"url_env": "DATABASE"}}).store
-    assert settings is not None
+    settings = StoreSettings(url_env="DATABASE")
     with pytest.raises(SettingsError, match="'DATABASE' is not set"):
         _ = settings.address
     monkeypatch.setenv("DATABASE", "sqlite:///x.db")

@@ -75,7 +75,7 @@ def conditions_of(view: View, settings: MonitoringSettings) -> list[Condition]:
             f"the hallucination score has risen from {cusum.chart.baseline:.3f} to {last.mean_since:.3f} "
             f"since about {iso(last.began_at)}{change}"
         )
-        data = {"cusum": cusum.up, "threshold": cusum.chart.threshold_up, "mean_score": view.window.mean_score}
+        data = {"cusum": cusum.up, "threshold": cusum.chart.threshold_up, "mean_score": last.mean_since}
         found.append(Condition("shift", message, {**data, "worst": worst, "recommended": RECOMMENDED}))
     found += [_regressed(regression, worst) for regression in view.regressions if not regression.is_over]
     if view.budget.state == "exhausted":

@@ -3,7 +3,6 @@ in a thread. Commands, dashboard and alerts take it from here."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -57,17 +56,6 @@ class Budget(NamedTuple):
         return self.spent / self.allowed if self.allowed else None
 
 
-class Window(NamedTuple):
-    """The last reports, with the 95% interval (Wilson) of the share of hallucinated ones among those checked."""
-
-    reports: int
-    hallucinated: int
-    unverified: int
-    mean_score: float | None
-    low: float | None
-    high: float | None
-
-
 class GateFailures(NamedTuple):
     """Answers that failed the quality gate lately, and the `seq` of the newest of them."""
 
@@ -79,7 +67,6 @@ class GateFailures(NamedTuple):
 class View(NamedTuple):
     """What the monitor sees; the worst reports are of the window of the budget."""
 
-    window: Window
     cusum: Charted
     changes: tuple[Change, ...]
     regressions: tuple[Regression, ...]
@@ -100,7 +87,6 @@ def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MA
     known = changes(store)
     failed = Filter(since=store.clock.now() - GATE_WINDOW_H * HOUR_S, gate_passed=False)
     return View(
-        window=window_of(rows[-settings.window :]),
         cusum=charted(scored, settings, known),
         changes=tuple(known),
         regressions=regressions(scored, known, settings.regression),
@@ -137,19 +123,6 @@ def budget_of(reports: Iterable[tuple[str, float, int]], settings: ErrorBudgetSe
     if sum(count for _, count, _ in rows) < settings.min_reports:
         return Budget("too_few_reports", answers, allowed, spent, unverified)
     return Budget("ok" if spent < allowed else "exhausted", answers, allowed, spent, unverified)
-
-
-def window_of(rows: Sequence[Summary]) -> Window:
-    """Counts, mean and interval of some reports."""
-    scores = [row.hallucination_score for row in rows if row.hallucination_score is not None]
-    bad = sum(row.status == "hallucinated" for row in rows)
-    unverified = sum(row.status == "unverified" for row in rows)
-    low = high = None
-    if checked := len(rows) - unverified:
-        from scipy.stats import binomtest
-
-        low, high = binomtest(bad, checked).proportion_ci(method="wilson")
-    return Window(len(rows), bad, unverified, statistics.fmean(scores) if scores else None, low, high)
 
 
 def retrieval_correlation(rows: Sequence[Summary]) -> float | None:
