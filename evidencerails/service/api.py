@@ -233,5 +233,6 @@ def _store_trouble(request: Request) -> dict[str, Any] | None:
 @probes.get("/metrics", tags=["probes"], summary="Metrics for Prometheus", dependencies=[may("read")])
 async def metrics(request: Request) -> Response:
     """Prometheus text format."""
-    text, kind = request.app.state.metrics.text()
-    return Response(text, media_type=kind)
+    from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+    return Response(generate_latest(request.app.state.metrics.registry), media_type=CONTENT_TYPE_LATEST)

@@ -51,10 +51,7 @@ def create_app(guard: Guard) -> FastAPI:
     _answer_failures(app)
     app.add_middleware(SessionMiddleware, secret_key=session_secret(), **COOKIE)
     app.add_middleware(
-        Envelope,
-        settings=settings,
-        needs_local_name=not app.state.keys,
-        observe=app.state.metrics.observe_request,
+        Envelope, settings=settings, needs_local_name=not app.state.keys, observe=app.state.metrics.observe_request
     )
     return app
 

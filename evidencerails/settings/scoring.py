@@ -11,15 +11,7 @@ from evidencerails.settings.base import Section, Share, Weight, ascending
 from evidencerails.settings.own_parts import OwnName
 
 MeasureName = Literal[
-    "nli",
-    "judge",
-    "qa",
-    "bertscore",
-    "ngram",
-    "embedding",
-    "semantic_entropy",
-    "self_consistency",
-    "logprobs",
+    "nli", "judge", "qa", "bertscore", "ngram", "embedding", "semantic_entropy", "self_consistency", "logprobs"
 ]
 MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)
 DEFAULT_MEASURE_WEIGHTS: Mapping[MeasureName, float] = {

@@ -28,8 +28,8 @@ GOOD = {"response": "Rhenium melts at 3186 degrees Celsius.", "evidence": FACT}
 BAD = {"response": "Rhenium melts at 1200 degrees Celsius.", "evidence": FACT}
 
 
-def run(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(command(*arguments), input=stdin, capture_output=True, timeout=120)
+def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(command(*arguments), stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
 
 
 def command(*arguments: str) -> list[str]:
@@ -49,24 +49,21 @@ def verdicts(path: Path) -> list[tuple[Any, str]]:
 
 
 def test_each_row_gets_the_report_of_the_engine_in_order() -> None:
-    rows = [{"id": "a", **BAD}, {"id": 2, **GOOD}, {**GOOD, "other": "column"}]
+    called = {"id": "c", "tool_calls": [{"name": "drop"}], "tools": [{"name": "lookup"}]}
+    rows = [{"id": "a", **BAD}, {"id": 2, **GOOD}, {**GOOD, "other": "column"}, called]
     write_jsonl(Path("in.jsonl"), rows)
     done = run("in.jsonl", "out.jsonl", "--json")
     assert done.returncode == 0, done.stderr
-    assert verdicts(Path("out.jsonl")) == [("a", "hallucinated"), (2, "grounded"), (None, "grounded")]
+    assert verdicts(Path("out.jsonl")) == [
+        ("a", "hallucinated"), (2, "grounded"), (None, "grounded"), ("c", "hallucinated"),
+    ]  # fmt: skip
     expected = Guard().check_sync(**BAD)
     line = next(lines_of(Path("out.jsonl")))
     assert line["report"]["claims"][0]["label"] == expected.claims[0].label
     assert line["report"]["hallucination_score"] == pytest.approx(expected.hallucination_score, abs=1e-3)
     summary = json.loads(done.stdout)
-    assert summary["statuses"] == {"grounded": 2, "hallucinated": 1}
-    assert b"3 rows in" in done.stderr
-
-
-def test_tool_calls_alone_are_checked() -> None:
-    write_jsonl(Path("in.jsonl"), [{"id": 1, "tool_calls": [{"name": "drop"}], "tools": [{"name": "lookup"}]}])
-    assert run("in.jsonl", "out.jsonl").returncode == 0
-    assert verdicts(Path("out.jsonl")) == [(1, "hallucinated")]
+    assert summary["statuses"] == {"grounded": 2, "hallucinated": 2}
+    assert b"4 rows in" in done.stderr
 
 
 def test_csv_with_other_column_names_and_lists_in_cells() -> None:
@@ -91,30 +88,29 @@ def test_parquet() -> None:
     assert verdicts(Path("out.jsonl")) == [(1, "hallucinated"), (2, "grounded")]
 
 
-BAD_ROWS = [
-    (b"{not json", "not JSON"),
-    (b'"text"', "not an object but str"),
-    (b"\xff\xfe", "not UTF-8"),
-    (b'{"answer": "x"}', "no field 'response'"),
-    (b'{"response": 5}', "response must be a string, got int"),
-    (b'{"response": "x", "evidence": [5]}', "evidence item 1 is int without text"),
-    (b'{"response": "x", "evidence": ' + b"[" * 100_000, "nested too deep"),
-    (rb'{"response": "\ud800"}', "half a character"),
-    (b'{"response": "x", "stakes": "extreme"}', "stakes"),
-    (b'{"response": "x", "samples": 3}', "samples must be a list of strings"),
-]
+BAD_ROWS = {
+    b"{not json": "not JSON",
+    b'"text"': "not an object but str",
+    b"\xff\xfe": "not UTF-8",
+    b'{"answer": "x"}': "no field 'response'",
+    b'{"response": 5}': "response must be a string, got int",
+    b'{"response": "x", "evidence": [5]}': "evidence item 1 is int without text",
+    b'{"response": "x", "evidence": ' + b"[" * 100_000: "nested too deep",
+    rb'{"response": "\ud800"}': "half a character",
+    b'{"response": "x", "stakes": "extreme"}': "stakes",
+    b'{"response": "x", "samples": 3}': "samples must be a list of strings",
+}
 
 
 def test_rows_that_cannot_be_read_stand_aside_with_their_reasons() -> None:
-    lines = [row for row, _ in BAD_ROWS]
     good = json.dumps({"id": "good", **GOOD}).encode()
-    Path("in.jsonl").write_bytes(b"\n".join([good, b"", *lines, good]))
+    Path("in.jsonl").write_bytes(b"\n".join([good, b"", *BAD_ROWS, good]))
     done = run("in.jsonl", "out.jsonl")
     assert done.returncode == 3
     assert verdicts(Path("out.jsonl")) == [("good", "grounded")] * 2
     rejected = list(lines_of(Path("out.rejected.jsonl")))
-    assert [line["row"] for line in rejected] == list(range(3, 3 + len(lines)))
-    for line, (_, words) in zip(rejected, BAD_ROWS, strict=True):
+    assert [line["row"] for line in rejected] == list(range(3, 3 + len(BAD_ROWS)))
+    for line, words in zip(rejected, BAD_ROWS.values(), strict=True):
         assert words in line["reason"]
     assert b"out.rejected.jsonl" in done.stderr
 
@@ -139,11 +135,7 @@ def test_bad_cells_spoil_their_own_row_alone() -> None:
     assert run("in.csv", "out.jsonl").returncode == 3
     assert verdicts(Path("out.jsonl")) == [("3", "grounded")]
     reasons = {line["row"]: line["reason"] for line in lines_of(Path("out.rejected.jsonl"))}
-    assert reasons == {
-        1: "not UTF-8",
-        2: "4 cells under 3 column names",
-        4: "no field 'response'",
-    }
+    assert reasons == {1: "not UTF-8", 2: "4 cells under 3 column names", 4: "no field 'response'"}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +17,27 @@ from evidencerails.mitigation.escalate import escalate, no_turn_is_held, risk_of
 from evidencerails.operations.review.desk import ReviewDesk
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store, queries
+from evidencerails.operations.store.engine import writing
 from evidencerails.settings.store import StoreSettings
 
 
-def config(url: str = "", **escalation: Any) -> GuardConfig:
-    return GuardConfig.load({"store": {"url": url or "sqlite:///store.db"}, "escalation": escalation})
+def config(url: str, **escalation: Any) -> GuardConfig:
+    return GuardConfig.load({"store": {"url": url}, "escalation": escalation})
 
 
 def asked(stakes: str = "high", **fields: Any) -> Exchange:
     return exchange().model_copy(update={"stakes": stakes, **fields})
 
 
-async def escalated(given: Report, about: Exchange, settings: GuardConfig, **options: Any) -> Report:
+def to_a_person(**fields: Any) -> Report:
+    return report(decision="escalate", **fields)
+
+
+async def escalated(given: Report, settings: GuardConfig, about: Exchange | None = None, **options: Any) -> Any:
     """`escalate` with a desk for this one call, as a guard has one."""
     desk = ReviewDesk(settings) if settings.escalation else None
     try:
-        return await escalate(given, about, settings, desk=desk, **options)
+        return await escalate(given, about or asked(), settings, desk=desk, **options)
     finally:
         if desk is not None:
             desk.close()
@@ -53,6 +58,19 @@ async def decide_soon(url: str, verdict: str, text: str | None = None) -> None:
         await asyncio.to_thread(queue.decide, items[0].id, verdict, reviewer="ann", text=text)  # type: ignore[arg-type]
 
 
+@pytest.fixture
+async def desk(sqlite_url: str) -> AsyncIterator[ReviewDesk]:
+    """A desk at which turns are held until the test decides."""
+    opened = ReviewDesk(config(sqlite_url, deadlines_s={"blocking": 30}))
+    yield opened
+    opened.close()
+
+
+def held(desk: ReviewDesk) -> asyncio.Task[Report]:
+    """A turn that waits for a person."""
+    return asyncio.create_task(escalate(to_a_person(), asked(), desk.config, desk=desk))
+
+
 @pytest.mark.parametrize(
     ("stakes", "score", "risk", "tier"),
     [
@@ -65,40 +83,39 @@ async def decide_soon(url: str, verdict: str, text: str | None = None) -> None:
         ("high", 0.4, 0.4, "asynchronous"),
         ("high", 0.6, 0.6, "synchronous"),
         ("high", 0.75, 0.75, "blocking"),
+        ("high", None, 1.0, "blocking"),  # a confidence that was not measured counts nothing
     ],
 )
-def test_risk_is_stakes_times_doubt(stakes: str, score: float, risk: float, tier: str | None) -> None:
-    settings = config()
-    found = risk_of(report(score), asked(stakes), settings)
+def test_risk_is_stakes_times_doubt(stakes: str, score: float | None, risk: float, tier: str | None) -> None:
+    settings = config("sqlite:///store.db")
+    found = risk_of(report(hallucination_score=score), asked(stakes), settings)
     assert found == pytest.approx(risk)
     assert tier_of(round(found, 6), settings) == tier
 
 
-def test_a_confidence_that_was_not_measured_counts_nothing() -> None:
-    unverified = report(status="unverified", hallucination_score=None)
-    assert risk_of(unverified, asked("high"), config()) == 1.0
-
-
-async def test_a_small_risk_asks_nobody(sqlite_url: str) -> None:
-    given = grounded()
-    assert await escalated(given, asked(), config(sqlite_url)) is given
+async def test_what_needs_nobody_goes_on_as_it_was(sqlite_url: str) -> None:
+    shadow = GuardConfig.load({"activation": "shadow", "store": {"url": sqlite_url}, "escalation": {}})
+    for given, settings in (
+        (grounded(), config(sqlite_url)),  # a small risk
+        (report(), config(sqlite_url)),  # blocked anyway
+        (report(decision="warn"), GuardConfig()),
+        (to_a_person(), shadow),
+    ):
+        assert await escalated(given, settings) is given
 
 
 async def test_an_asynchronous_review_changes_nothing(sqlite_url: str) -> None:
-    given = grounded(hallucination_score=0.4, decision="warn")
-    made = await escalated(given, asked(), config(sqlite_url))
-    assert made.decision == "warn" and made.answer is None
-    assert made.review is not None and (made.review.tier, made.review.state) == ("asynchronous", "pending")
+    made = await escalated(grounded(0.4, decision="warn"), config(sqlite_url))
+    assert (made.decision, made.answer, made.review.tier, made.review.state) == (
+        "warn", None, "asynchronous", "pending",
+    )  # fmt: skip
 
 
-async def test_a_synchronous_review_withholds_the_answer(sqlite_url: str) -> None:
-    settings = config(sqlite_url)
-    made = await escalated(grounded(hallucination_score=0.6), asked(), settings)
+async def test_a_synchronous_review_withholds_the_answer(desk: ReviewDesk) -> None:
+    made = await escalated(grounded(0.6), desk.config)
     assert made.decision == "escalate" and made.is_blocked
     assert made.decided_by == "default, synchronous review pending"
-    desk = ReviewDesk(settings)
-    assert made.review is not None and desk.queue.get(made.review.id).item.report_id == made.id
-    desk.close()
+    assert desk.queue.get(made.review.id).item.report_id == made.id
 
 
 @pytest.mark.parametrize(
@@ -113,11 +130,10 @@ async def test_a_blocking_review_holds_the_turn_until_it_is_decided(
     url: str, verdict: str, text: str | None, decision: str, answer: str | None
 ) -> None:
     reviewer = asyncio.create_task(decide_soon(url, verdict, text))
-    made = await escalated(report(decision="escalate"), asked(), config(url))
+    made = await escalated(to_a_person(), config(url))
     await reviewer
     assert (made.decision, made.answer) == (decision, answer)
-    assert made.review is not None and (made.review.state, made.review.reviewer) == (verdict, "ann")
-    assert made.timings_ms["review"] > 0
+    assert (made.review.state, made.review.reviewer) == (verdict, "ann") and made.timings_ms["review"] > 0
     with Store(StoreSettings(url=url)) as store:
         released = [item for item in ReviewQueue(store).items(state=None) if item.released_at]
     assert len(released) == (decision == "allow")
@@ -125,134 +141,90 @@ async def test_a_blocking_review_holds_the_turn_until_it_is_decided(
 
 @pytest.mark.parametrize("fallback", ["block", "abstain", "warn", "raise"])
 async def test_nobody_in_time_is_the_fallback(sqlite_url: str, fallback: str) -> None:
-    settings = config(sqlite_url, deadlines_s={"blocking": 0.1}, fallback=fallback)
-    made = await escalated(report(decision="escalate"), asked(), settings)
-    assert made.decision == fallback and made.review is not None and made.review.state == "expired"
+    made = await escalated(to_a_person(), config(sqlite_url, deadlines_s={"blocking": 0.1}, fallback=fallback))
+    assert (made.decision, made.review.state) == (fallback, "expired")
 
 
 async def test_the_fallback_is_never_milder_than_the_decision(sqlite_url: str) -> None:
     settings = config(sqlite_url, deadlines_s={"blocking": 0.1}, fallback="allow")
-    made = await escalated(grounded(hallucination_score=0.9, decision="warn"), asked(), settings)
-    assert made.decision == "warn"
+    assert (await escalated(grounded(0.9, decision="warn"), settings)).decision == "warn"
 
 
-async def test_many_turns_are_held_at_once(sqlite_url: str) -> None:
-    settings = config(sqlite_url, deadlines_s={"blocking": 30})
-    desk = ReviewDesk(settings)
-    turns = [
-        asyncio.create_task(escalate(report(decision="escalate"), asked(), settings, desk=desk)) for _ in range(40)
-    ]
+async def test_many_turns_are_held_at_once(desk: ReviewDesk) -> None:
+    turns = [held(desk) for _ in range(40)]
     items = await until(lambda: found if len(found := desk.queue.items()) == 40 else None)
     for number, item in enumerate(items):
         verdict: Any = "approved" if number % 2 else "rejected"
         await asyncio.to_thread(desk.queue.decide, item.id, verdict, reviewer="ann")
     made = await asyncio.wait_for(asyncio.gather(*turns), 20)
     assert sorted(r.decision for r in made) == ["allow"] * 20 + ["block"] * 20
-    desk.close()
 
 
-async def test_a_cancelled_turn_leaves_its_review_in_the_queue(sqlite_url: str) -> None:
-    settings = config(sqlite_url)
-    desk = ReviewDesk(settings)
-    turn = asyncio.create_task(escalate(report(decision="escalate"), asked(), settings, desk=desk))
+async def test_a_cancelled_turn_leaves_its_review_in_the_queue(desk: ReviewDesk) -> None:
+    turn = held(desk)
     items = await until(desk.queue.items)
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn
     assert desk.queue.decide(items[0].id, "approved", reviewer="ann").state == "approved"
     assert [item.id for item in desk.queue.unreleased()] == [items[0].id]
-    desk.close()
 
 
-async def test_where_a_turn_may_not_wait_it_is_a_synchronous_review(sqlite_url: str) -> None:
-    with no_turn_is_held():
-        made = await asyncio.wait_for(escalated(report(decision="escalate"), asked(), config(sqlite_url)), 5)
-    assert made.decision == "escalate" and made.review is not None and made.review.tier == "synchronous"
-
-
-async def test_streams_and_capped_flows_are_never_held(sqlite_url: str) -> None:
+async def test_where_a_turn_may_not_wait_it_is_not_held(sqlite_url: str) -> None:
     settings = config(sqlite_url)
-    chunk = await escalated(report(decision="escalate"), asked(is_chunk=True), settings)
-    assert chunk.review is not None and chunk.review.tier == "asynchronous"
-    capped = await escalated(grounded(hallucination_score=0.9, decision="warn"), asked(), settings, cap="warn")
-    assert capped.decision == "warn" and capped.review is not None and capped.review.tier == "asynchronous"
+    with no_turn_is_held():
+        made = await asyncio.wait_for(escalated(to_a_person(), settings), 5)
+    assert (made.decision, made.review.tier) == ("escalate", "synchronous")
+    chunk = await escalated(to_a_person(), settings, asked(is_chunk=True))
+    assert chunk.review.tier == "asynchronous"
+    capped = await escalated(grounded(0.9, decision="warn"), settings, cap="warn")
+    assert (capped.decision, capped.review.tier) == ("warn", "asynchronous")
 
 
 async def test_a_queue_that_is_gone_releases_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "no").write_text("")
-    settings = config(f"sqlite:///{tmp_path}/no/store.db")
-    made = await escalated(report(decision="escalate"), asked(), settings)
-    assert made.decision == "block" and made.review is not None and made.review.state == "unavailable"
+    made = await escalated(to_a_person(), config(f"sqlite:///{tmp_path}/no/store.db"))
+    assert (made.decision, made.review.state) == ("block", "unavailable")
     assert made.review.reason.startswith("no_review_queue")
     assert "could not be given to a reviewer" in caplog.text and "Rhenium" not in caplog.text
 
 
-async def test_a_queue_that_goes_while_a_turn_is_held_releases_nothing(tmp_path: Path) -> None:
-    settings = config(f"sqlite:///{tmp_path}/store.db", deadlines_s={"blocking": 1.0})
-    desk = ReviewDesk(settings)
-    turn = asyncio.create_task(escalate(report(decision="escalate"), asked(), settings, desk=desk))
-    await until(lambda: (tmp_path / "store.db").exists() and desk.queue.items())
-    from sqlalchemy import text
-
-    from evidencerails.operations.store.engine import writing
-
+async def test_a_queue_that_goes_while_a_turn_is_held_releases_nothing(sqlite_url: str) -> None:
+    desk = ReviewDesk(config(sqlite_url, deadlines_s={"blocking": 1.0}))
+    turn = held(desk)
+    await until(desk.queue.items)
     with writing(desk.store.engine) as connection:
-        connection.execute(text("DROP TABLE review_events"))
-        connection.execute(text("DROP TABLE reviews"))
+        connection.exec_driver_sql("DROP TABLE review_events")
+        connection.exec_driver_sql("DROP TABLE reviews")
     made = await turn
     assert made.decision == "block" and made.review is not None and made.review.state == "unavailable"
     desk.close()
 
 
-def unverifiable(settings: dict[str, Any]) -> Guard:
-    return Guard({"checks": ["grounding"], "on_unverified": "escalate", **settings})
+async def test_without_the_settings_escalate_means_block() -> None:
+    made = await escalated(to_a_person(), GuardConfig())
+    assert (made.decision, made.review.state) == ("block", "unavailable")
 
 
-async def test_an_unverified_answer_goes_to_a_person_if_on_unverified_says_so(sqlite_url: str) -> None:
-    escalation = {"by_risk": False, "deadlines_s": {"blocking": 5}}
-    guard = unverifiable({"store": {"url": sqlite_url}, "escalation": escalation})
+@pytest.mark.parametrize("has_queue", [True, False])
+async def test_an_unverified_answer_goes_to_a_person_if_on_unverified_says_so(sqlite_url: str, has_queue: bool) -> None:
+    queue = {"store": {"url": sqlite_url}, "escalation": {"by_risk": False, "deadlines_s": {"blocking": 5}}}
+    guard = Guard({"checks": ["grounding"], "on_unverified": "escalate", **(queue if has_queue else {})})
     made = await guard.check("Paris is in France.")  # there is no evidence
-    assert (made.status, made.decision) == ("unverified", "escalate")
-    assert made.decided_by == "on_unverified, synchronous review pending"
-    assert made.review is not None and guard.store is not None
-    item = ReviewQueue(guard.store).get(made.review.id)
-    assert item.package.status == "unverified" and item.package.reason.startswith("no_evidence")
+    assert made.status == "unverified" and made.review is not None
+    if guard.store is None:  # no person can be asked
+        assert made.decision == "block" and "set `escalation`" in made.review.reason
+        return
+    assert (made.decision, made.decided_by) == ("escalate", "on_unverified, synchronous review pending")
+    package = ReviewQueue(guard.store).get(made.review.id).package
+    assert package is not None and package.status == "unverified" and package.reason.startswith("no_evidence")
     guard.close()
 
 
-async def test_an_unverified_answer_is_blocked_where_no_person_can_be_asked() -> None:
-    made = await unverifiable({}).check("Paris is in France.")
-    assert (made.status, made.decision) == ("unverified", "block")
-    assert made.review is not None and "set `escalation`" in made.review.reason
-
-
-async def test_without_the_settings_escalate_means_block() -> None:
-    made = await escalated(report(decision="escalate"), asked(), GuardConfig())
-    assert made.decision == "block" and made.review is not None and made.review.state == "unavailable"
-    plain = report(decision="warn")
-    assert await escalated(plain, asked(), GuardConfig()) is plain
-
-
-async def test_shadow_asks_nobody(sqlite_url: str) -> None:
-    settings = GuardConfig.load({"activation": "shadow", "store": {"url": sqlite_url}, "escalation": {}})
-    given = report(decision="escalate")
-    assert await escalated(given, asked(), settings) is given
-
-
-async def test_what_is_kept_back_anyway_is_not_escalated_by_risk(sqlite_url: str) -> None:
-    given = report(decision="block")
-    assert await escalated(given, asked(), config(sqlite_url)) is given
-
-
 async def test_the_whole_way_through_a_guard(sqlite_url: str) -> None:
-    guard = Guard(
-        {
-            "store": {"url": sqlite_url},
-            "escalation": {},
-            "severity": {"stakes": "high"},
-            "policies": [{"when": {"label": "contradicted"}, "then": "escalate"}],
-        }
-    )
+    policy = {"when": {"label": "contradicted"}, "then": "escalate"}
+    store: dict[str, Any] = {"store": {"url": sqlite_url}, "escalation": {}}
+    guard = Guard({**store, "severity": {"stakes": "high"}, "policies": [policy]})
     reviewer = asyncio.create_task(decide_soon(sqlite_url, "edited", "Paris is in France."))
     made: Report = await guard.check("Paris is in Italy.", evidence="Paris is the capital of France.")
     await reviewer

@@ -10,13 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import made
 import pytest
 from service_process import Service
 
 from evidencerails.exchange import Exchange, Labels
+from evidencerails.operations.monitoring.changes import add_change
+from evidencerails.operations.store.records import ATTRIBUTION
 from evidencerails.operations.store.store import Store
-from evidencerails.report import Abstention, Claim, Finding, Report, Span
+from evidencerails.report import Abstention, Report
 from evidencerails.settings.store import StoreSettings
 
 pytestmark = pytest.mark.slow
@@ -24,19 +26,14 @@ pytestmark = pytest.mark.slow
 HOSTILE = "new prompt v3 <script>alert(1)</script> {{ 7*7 }}"
 
 
-CLAIM_TEXT = "It melts at 12 degrees. <b>bold</b>"
-SPAN = Span(start=0, end=2, text="An")
-CLAIM = Claim(text=CLAIM_TEXT, span=SPAN, label="contradicted", score=0.9)
-FINDING = Finding(
-    kind="unsupported_claim", category="factual", severity="high", origin="intrinsic", span=SPAN, reason="it does not",
-    score=0.9, check="claims", version="1", label="contradicted", error_types=("number", "temporal"),
-)  # fmt: skip
+CLAIM = made.CLAIM.model_copy(update={"text": "It melts at 12 degrees. <b>bold</b>"})
+FINDING = made.FINDING.model_copy(update={"error_types": ("number", "temporal")})
+GOOD = {"faithfulness": 0.95, **dict.fromkeys(ATTRIBUTION, 1.0)}
+BAD = {"faithfulness": 0.1, **dict(zip(ATTRIBUTION, (0.25, 0.5, 1.0, 0.5), strict=True))}
 
 
 def fill(url: str, *, before: int, after: int) -> None:
     """Reports that are mostly fine, a change, and reports of which half are not."""
-    from evidencerails.operations.monitoring.changes import add_change
-
     with Store(StoreSettings(url=url)) as store:
         for n in range(before + after):
             if n == before:
@@ -47,13 +44,7 @@ def fill(url: str, *, before: int, after: int) -> None:
             report = Report(
                 status="hallucinated" if is_bad else "grounded",
                 hallucination_score=0.9 if is_bad else 0.05,
-                metrics={
-                    "faithfulness": 0.1 if is_bad else 0.95,
-                    "attribution_precision": 0.25 if is_bad else 1.0,
-                    "attribution_existence": 0.5 if is_bad else 1.0,
-                    "attribution_accuracy": 1.0,
-                    "attribution_entailment": 0.5 if is_bad else 1.0,
-                },
+                metrics=BAD if is_bad else GOOD,
                 findings=(FINDING,) if is_bad else (),
                 claims=(CLAIM,) if is_bad else (),
                 abstention=Abstention(action="answer", parts={"retrieval_quality": quality}),
@@ -106,24 +97,12 @@ def test_report_as_a_page_stands_alone_and_hostile_texts_stay_texts(url: str) ->
     assert "http://" not in loaded and "https://" not in loaded and "src=" not in loaded
 
 
-def test_the_trends_page_shows_budget_cusum_and_change(serve: Callable[..., Service], url: str) -> None:
-    with serve({"store": {"url": url}, "monitoring": {"budget": {"max_share": 0.15}}}).client() as client:
-        reply: httpx.Response = client.get("/trends?days=30")
-    assert reply.status_code == 200
-    for words in (
-        "Exhausted.",
-        "Scores went up",
-        "nearest change before it",
-        "CUSUM statistics",
-        "&lt;script&gt;",
-    ):
-        assert words in reply.text
-    assert "<script>" not in reply.text
-
-
 def test_the_trends_page_has_every_panel(serve: Callable[..., Service], url: str) -> None:
-    with serve({"store": {"url": url}}).client() as client:
+    with serve({"store": {"url": url}, "monitoring": {"budget": {"max_share": 0.15}}}).client() as client:
         text = client.get("/trends?days=30").text
+    for words in ("Exhausted.", "Scores went up", "nearest change before it", "CUSUM statistics", "&lt;script&gt;"):
+        assert words in text
+    assert "<script>" not in text
     cells = {
         tuple(re.sub(r"<[^>]+>|\s+", " ", cell).strip() for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S))
         for row in re.findall(r"<tr>(.*?)</tr>", text, re.S)

@@ -43,11 +43,7 @@ class Store:
     """
 
     def __init__(
-        self,
-        settings: StoreSettings | None = None,
-        *,
-        redaction: Redaction = "off",
-        clock: SteadyClock | None = None,
+        self, settings: StoreSettings | None = None, *, redaction: Redaction = "off", clock: SteadyClock | None = None
     ) -> None:
         try:
             from evidencerails.operations.store.engine import sqlite_file

@@ -7,6 +7,7 @@ hands down to all it awaits. What NeMo never asks for (streams, `generate_events
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections import OrderedDict
 from functools import lru_cache
@@ -44,18 +45,15 @@ class TurnTraces:
         turn = llm_stats_var.get()
         if turn is None or not self._has_adapters:
             emit(trace)
-        else:
-            self._keep(turn, trace)
-
-    def _keep(self, turn: Any, trace: Trace) -> None:
+            return
         from opentelemetry import context
 
         with self._lock:
             self._by_turn.setdefault(id(turn), (turn, []))[1].append((trace, context.get_current()))
-            late = [self._by_turn.popitem(last=False)[1] for _ in range(len(self._by_turn) - MAX_WAITING_TURNS)]
-        for _, waiting in late:
-            for forgotten, parent in waiting:
-                emit(forgotten, parent)
+            is_full = len(self._by_turn) > MAX_WAITING_TURNS
+            late = self._by_turn.popitem(last=False)[1][1] if is_full else []
+        for forgotten, parent in late:
+            emit(forgotten, parent)
 
     def take(self) -> list[Trace]:
         """The traces of the turn that is under way here."""
@@ -85,42 +83,35 @@ def _is_nemos_own(adapter: Any) -> bool:
 def _adapter_class() -> Any:
     from nemoguardrails.tracing.adapters.opentelemetry import OpenTelemetryAdapter
 
-    class OneTurn(OpenTelemetryAdapter):  # type: ignore[misc]
-        """NeMo's adapter for the spans of one turn, with the traces that wait for them."""
-
-        def __init__(self, tracer: Any, waiting: list[Trace]) -> None:
-            self.tracer = tracer
-            self.waiting = waiting
-
-        def _create_span(self, span_data: Any, parent_context: Any, spans: dict[str, Any], base_time_ns: int) -> None:
-            super()._create_span(span_data, parent_context, spans, base_time_ns)
-            if getattr(span_data, "action_name", None):
-                start_ns = base_time_ns + int(span_data.start_time * 1e9) - CLOCK_SLACK_NS
-                end_ns = base_time_ns + int(span_data.end_time * 1e9) + CLOCK_SLACK_NS
-                self._emit_within(start_ns, end_ns, spans[span_data.span_id])
-
-        def _emit_within(self, start_ns: int, end_ns: int, parent: Any) -> None:
-            from opentelemetry import trace as api
-
-            inside = [t for t in self.waiting if start_ns <= t.start_ns and t.end_ns <= end_ns]
-            self.waiting = [t for t in self.waiting if t not in inside]
-            for trace in inside:
-                emit(trace, api.set_span_in_context(parent))
-
     class WithGuardSpans(OpenTelemetryAdapter):  # type: ignore[misc]
-        """NeMo's adapter, and below each action the checks that ran in it."""
+        """NeMo's adapter, and below each action the checks that ran in it. `waiting` are those of the turn whose spans
+        are made: each turn has a copy of the adapter, since turns may end at the same time."""
+
+        waiting: tuple[Trace, ...] = ()
 
         def __init__(self, tracer: Any, traces: TurnTraces) -> None:
-            self.tracer = tracer
-            self._traces = traces
+            self.tracer, self._traces = tracer, traces
 
         def transform(self, interaction_log: Any) -> None:
-            turn = OneTurn(self.tracer, self._traces.take())
-            turn.transform(interaction_log)
+            turn = copy.copy(self)
+            turn.waiting = tuple(self._traces.take())
+            OpenTelemetryAdapter.transform(turn, interaction_log)
             for trace in turn.waiting:  # of an action that NeMo did not log
                 emit(trace)
 
         async def transform_async(self, interaction_log: Any) -> None:
             self.transform(interaction_log)
+
+        def _create_span(self, span_data: Any, parent_context: Any, spans: dict[str, Any], base_time_ns: int) -> None:
+            from opentelemetry import trace as api
+
+            super()._create_span(span_data, parent_context, spans, base_time_ns)
+            if getattr(span_data, "action_name", None):
+                start_ns = base_time_ns + int(span_data.start_time * 1e9) - CLOCK_SLACK_NS
+                end_ns = base_time_ns + int(span_data.end_time * 1e9) + CLOCK_SLACK_NS
+                inside = [one for one in self.waiting if start_ns <= one.start_ns and one.end_ns <= end_ns]
+                self.waiting = tuple(one for one in self.waiting if one not in inside)
+                for one in inside:
+                    emit(one, api.set_span_in_context(spans[span_data.span_id]))
 
     return WithGuardSpans
