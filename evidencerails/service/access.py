@@ -30,7 +30,7 @@ SECRET_VARIABLE = "EVIDENCERAILS_SESSION_SECRET"
 """Environment variable with the secret that signs sessions; unset: a new one at each start."""
 MIN_SECRET = 32
 MAX_FORM_FIELDS = 64
-COOKIE = {"session_cookie": "evidencerails_session", "max_age": 12 * 3600, "same_site": "strict"}
+COOKIE: Any = {"session_cookie": "evidencerails_session", "max_age": 12 * 3600, "same_site": "strict"}
 """Not for scripts (Starlette sees to that), not with requests from other sites, for twelve hours."""
 
 BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="`Authorization: Bearer KEY`")

@@ -96,8 +96,8 @@ async def checked_page(request: Request) -> HTMLResponse:
         exchange = Exchange.of(given["response"], evidence=given["evidence"] or None, prompt=given["prompt"] or None)
         plain = await unless_gone(request, request.app.state.checker.one(exchange))
     except Problem as problem:
-        said = {"status": problem.status_code, "problem": problem.message}
-        return visitor.page(request, "check.html", given=given, **said, **NO_REPORT)
+        status = problem.status_code
+        return visitor.page(request, "check.html", status=status, given=given, problem=problem.message, **NO_REPORT)
     shown = {"report": plain, "pieces": views.pieces(plain, given["response"]), "about": ABOUT}
     return visitor.page(request, "check.html", given=given, problem="", **shown)
 
@@ -120,7 +120,8 @@ async def history_page(request: Request) -> HTMLResponse:
     visitor = Visitor(request)
     visitor.require("read")
     asked = {name: request.query_params.get(name, "") for name in ("status", "flow", "agent", "model")}
-    where = queries.Filter(**{name: value or None for name, value in asked.items()})
+    chosen: dict[str, Any] = {name: value or None for name, value in asked.items()}
+    where = queries.Filter(**chosen)
     before = request.query_params.get("before", "")
     cursor = int(before) if before.isascii() and before.isdigit() and len(before) < 18 else None
 

@@ -149,7 +149,7 @@ def _update(
             connection.execute(insert(AlertRow), {"key": condition.key, "opened_at": now, "count": 1, **values})
             sent.append(Notification("opened", condition.key, condition.message))
         elif now - row.last_at >= repeat_s or condition.up_to > json.loads(row.data)["up_to"]:
-            connection.execute(update(AlertRow).where(AlertRow.id == row.id).values(**values, count=row.count + 1))
+            connection.execute(update(AlertRow).where(AlertRow.id == row.id).values(**values, count=AlertRow.count + 1))
             sent.append(Notification("repeated", condition.key, condition.message))
     for row in is_open.values():
         connection.execute(update(AlertRow).where(AlertRow.id == row.id).values(closed_at=now))

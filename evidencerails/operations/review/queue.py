@@ -224,12 +224,12 @@ def _find(connection: Connection, review_id: str) -> str:
     if len(wanted) == ID_LENGTH:
         return wanted
     query = select(ReviewRow.id).where(ReviewRow.id.startswith(wanted)).limit(2)
-    first, *others = [*connection.execute(query).scalars()] or [""]
-    if not first:
+    found = list(connection.execute(query).scalars())
+    if not found:
         raise _no_such(review_id)
-    if others:
+    if len(found) > 1:
         raise ReviewError(f"several reviews begin with {review_id!r}; give more of its id")
-    return first
+    return found[0]
 
 
 def _decided_text(row: Any) -> str:
