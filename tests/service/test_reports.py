@@ -72,7 +72,7 @@ def test_monitor_finds_the_shift_and_names_the_change(url: str) -> None:
     done = evidencerails("monitor", "--config", "strict.yml")
     assert done.returncode == 1, done.stderr  # the budget: 19.4 % where 15 % may be
     assert done.stdout.startswith("680 reports, 19.4 % hallucinated of those verified")
-    assert "error budget exhausted" in done.stdout
+    assert "error budget exhausted" in done.stdout and "last 500 reports: " in done.stdout
     assert "shift up began" in done.stdout and "change before it: new prompt v3" in done.stdout
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 HOUR_S = 3600.0
 GATE_WINDOW_H = 1.0
 """For which answers that failed the quality gate keep their alert open; each is sent once."""
+WINDOW = 500
+"""The last reports, of which the share of hallucinated ones is shown."""
 WORST = 5
 """Reports named in an alert."""
 MAX_REPORTS = 50_000
@@ -56,6 +58,14 @@ class Budget(NamedTuple):
         return self.spent / self.allowed if self.allowed else None
 
 
+class Window(NamedTuple):
+    """The last reports, and the 95% interval (Wilson) of the share of hallucinated ones among those checked."""
+
+    reports: int
+    low: float | None
+    high: float | None
+
+
 class GateFailures(NamedTuple):
     """Answers that failed the quality gate lately, and the `seq` of the newest of them."""
 
@@ -67,6 +77,7 @@ class GateFailures(NamedTuple):
 class View(NamedTuple):
     """What the monitor sees; the worst reports are of the window of the budget."""
 
+    window: Window
     cusum: Charted
     changes: tuple[Change, ...]
     regressions: tuple[Regression, ...]
@@ -87,6 +98,7 @@ def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MA
     known = changes(store)
     failed = Filter(since=store.clock.now() - GATE_WINDOW_H * HOUR_S, gate_passed=False)
     return View(
+        window=_window_of(rows[-WINDOW:]),
         cusum=charted(scored, settings, known),
         changes=tuple(known),
         regressions=regressions(scored, known, settings.regression),
@@ -98,6 +110,16 @@ def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MA
         ),
         worst=tuple(queries.worst(engine, _recent(store, settings), limit=WORST)),
     )
+
+
+def _window_of(rows: Sequence[Summary]) -> Window:
+    checked = [row for row in rows if row.status != "unverified"]
+    if not checked:
+        return Window(len(rows), None, None)
+    from scipy.stats import binomtest
+
+    bad = sum(row.status == "hallucinated" for row in checked)
+    return Window(len(rows), *binomtest(bad, len(checked)).proportion_ci(method="wilson"))
 
 
 def budget_now(store: Store, settings: MonitoringSettings) -> Budget:
