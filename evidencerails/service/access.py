@@ -43,8 +43,6 @@ class Caller:
 
     name: str
     permissions: frozenset[Permission]
-    is_local: bool = False
-    """True where the service has no keys: whoever reaches the loopback address may do all."""
 
     @classmethod
     def of(cls, key: ApiKey) -> Caller:
@@ -52,7 +50,8 @@ class Caller:
         return cls(key.name, PERMISSIONS[key.role])
 
 
-LOCAL = Caller("local", PERMISSIONS["admin"], is_local=True)
+LOCAL = Caller("local", PERMISSIONS["admin"])
+"""Where the service has no keys: whoever reaches the loopback address may do all."""
 
 
 def _address_of(request: Request) -> str:
@@ -115,40 +114,38 @@ def _mark(key: ApiKey) -> list[str]:
 
 
 class Visitor:
-    """Who looks at a page: a session, the permissions of its key, and the token for its forms."""
+    """Who looks at a page: a session, the permissions of its key, and the token for its forms.
 
-    def __init__(self, request: Request) -> None:
-        state = request.app.state
-        self.session = request.session
+    Without one of the permissions that a page needs: 303 to the login page, or 403.
+    """
+
+    def __init__(self, request: Request, *permissions: Permission) -> None:
+        state, self.request, self.session = request.app.state, request, request.session
         self.has_keys = bool(state.keys)
         key = next((key for key in state.keys.keys if _mark(key) == self.session.get("key")), None)
         self.caller = Caller.of(key) if key is not None else None if self.has_keys else LOCAL
+        self.name = key.name if key is not None else ""
         self.token = str(self.session.setdefault("token", secrets.token_hex(16)))
-        state.rate.take(f"page {key.name if key else _address_of(request)}")
-
-    def require(self, permission: Permission) -> Caller:
-        """The caller, if it may; else a `Problem`: 303 to the login page, 403 the key's role does not allow it."""
-        if self.caller is None:
+        state.rate.take(f"page {self.name or _address_of(request)}")
+        if permissions and self.caller is None:
             raise Problem(303, "login", "log in first", headers={"Location": "/login"})
-        if permission not in self.caller.permissions:
-            raise Problem(403, "forbidden", f"the API key {self.caller.name!r} may not {permission}")
-        return self.caller
+        if permissions and self.caller is not None and self.caller.permissions.isdisjoint(permissions):
+            raise Problem(403, "forbidden", f"the API key {self.name!r} may not {' or '.join(permissions)}")
 
-    def page(self, request: Request, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    def page(self, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """A rendered page."""
         ours = {"caller": self.caller, "has_keys": self.has_keys, "token": self.token}
-        return HTMLResponse(render(name, here=request.url.path, **ours, **values), status_code=status)
+        return HTMLResponse(render(name, here=self.request.url.path, **ours, **values), status_code=status)
 
-
-async def form_of(request: Request, visitor: Visitor) -> dict[str, Any]:
-    """The fields of a form that this service has made for this session; 403 if it comes from elsewhere."""
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise Problem(403, "foreign_form", "this form was sent by another site")
-    try:
-        form = await request.form(max_files=1, max_fields=MAX_FORM_FIELDS, max_part_size=2**21)
-    except (MultiPartException, ValueError) as error:
-        raise Problem(400, "unreadable", f"the form cannot be read: {error}") from None
-    token = form.get("token")
-    if not isinstance(token, str) or not hmac.compare_digest(token.encode("utf-8", "replace"), visitor.token.encode()):
-        raise Problem(403, "foreign_form", "this form is not of this session; load the page again")
-    return dict(form)
+    async def form(self) -> dict[str, Any]:
+        """The fields of a form that this service has made for this session; 403 if it comes from elsewhere."""
+        if self.request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise Problem(403, "foreign_form", "this form was sent by another site")
+        try:
+            form = await self.request.form(max_files=1, max_fields=MAX_FORM_FIELDS, max_part_size=2**21)
+        except (MultiPartException, ValueError) as error:
+            raise Problem(400, "unreadable", f"the form cannot be read: {error}") from None
+        token = form.get("token")
+        if not isinstance(token, str) or not hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode()):
+            raise Problem(403, "foreign_form", "this form is not of this session; load the page again")
+        return dict(form)

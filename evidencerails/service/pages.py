@@ -18,7 +18,7 @@ from evidencerails.errors import ReviewConflictError, ReviewError
 from evidencerails.exchange import Exchange
 from evidencerails.report_page import ABOUT
 from evidencerails.service import views
-from evidencerails.service.access import Visitor, form_of, log_in
+from evidencerails.service.access import Visitor, log_in
 from evidencerails.service.api import read_store
 from evidencerails.service.checking import unless_gone
 from evidencerails.service.problems import Problem
@@ -50,7 +50,7 @@ async def static(name: str) -> Response:
 @router.get("/login")
 async def login_page(request: Request) -> HTMLResponse:
     """Where a key is asked for."""
-    return Visitor(request).page(request, "login.html", problem="")
+    return Visitor(request).page("login.html", problem="")
 
 
 @router.post("/login")
@@ -60,7 +60,7 @@ async def login(request: Request) -> Response:
     form = await request.form(max_files=0, max_fields=4)
     key = request.app.state.keys.find(str(form.get("key", "")))
     if key is None:
-        return visitor.page(request, "login.html", status=401, problem="This API key is not known.")
+        return visitor.page("login.html", status=401, problem="This API key is not known.")
     log_in(request, key)
     return RedirectResponse("/", status_code=303)
 
@@ -68,7 +68,7 @@ async def login(request: Request) -> Response:
 @router.post("/logout")
 async def logout(request: Request) -> Response:
     """Forget the session in this browser."""
-    await form_of(request, Visitor(request))
+    await Visitor(request).form()
     request.session.clear()
     return RedirectResponse("/login", status_code=303)
 
@@ -76,17 +76,15 @@ async def logout(request: Request) -> Response:
 @router.get("/")
 async def check_page(request: Request) -> HTMLResponse:
     """The form to check an answer."""
-    visitor = Visitor(request)
-    visitor.require("check" if not visitor.caller or "check" in visitor.caller.permissions else "read")
-    return visitor.page(request, "check.html", given=dict.fromkeys(FORM_TEXTS, ""), problem="", **NO_REPORT)
+    visitor = Visitor(request, "check", "read")
+    return visitor.page("check.html", given=dict.fromkeys(FORM_TEXTS, ""), problem="", **NO_REPORT)
 
 
 @router.post("/")
 async def checked_page(request: Request) -> HTMLResponse:
     """The form with the marked answer below it."""
-    visitor = Visitor(request)
-    visitor.require("check")
-    form = await form_of(request, visitor)
+    visitor = Visitor(request, "check")
+    form = await visitor.form()
     given = {name: str(form.get(name, "")) for name in FORM_TEXTS}
     try:
         texts = (given["evidence"], await _uploaded(form.get("file")))
@@ -97,9 +95,9 @@ async def checked_page(request: Request) -> HTMLResponse:
         plain = await unless_gone(request, request.app.state.checker.one(exchange))
     except Problem as problem:
         status = problem.status_code
-        return visitor.page(request, "check.html", status=status, given=given, problem=problem.message, **NO_REPORT)
+        return visitor.page("check.html", status=status, given=given, problem=problem.message, **NO_REPORT)
     shown = {"report": plain, "pieces": views.pieces(plain, given["response"]), "about": ABOUT}
-    return visitor.page(request, "check.html", given=given, problem="", **shown)
+    return visitor.page("check.html", given=given, problem="", **shown)
 
 
 async def _uploaded(file: Any) -> str:
@@ -117,8 +115,7 @@ async def history_page(request: Request) -> HTMLResponse:
     """Kept reports, the newest first."""
     from evidencerails.operations.store import queries
 
-    visitor = Visitor(request)
-    visitor.require("read")
+    visitor = Visitor(request, "read")
     asked = {name: request.query_params.get(name, "") for name in ("status", "flow", "agent", "model")}
     chosen: dict[str, Any] = {name: value or None for name, value in asked.items()}
     where = queries.Filter(**chosen)
@@ -135,7 +132,7 @@ async def history_page(request: Request) -> HTMLResponse:
         {**row._asdict(), "texts": [shorten(text, EXCERPT, placeholder=" …") for text in texts.get(row.id, ())]}
         for row in rows
     ]
-    return visitor.page(request, "history.html", rows=shown, asked=asked, following=following)
+    return visitor.page("history.html", rows=shown, asked=asked, following=following)
 
 
 @router.get("/reports/{report_id}")
@@ -143,15 +140,13 @@ async def report_page(request: Request, report_id: str) -> HTMLResponse:
     """One kept report with its answer marked."""
     from evidencerails.operations.store import queries
 
-    visitor = Visitor(request)
-    visitor.require("read")
+    visitor = Visitor(request, "read")
     kept = await read_store(request, lambda engine: queries.report(engine, report_id))
     if kept is None:
         raise Problem(404, "no_such_report", "There is no report of this id; it may have been deleted by its age.")
     plain, answer = kept.body["report"], kept.body.get("response")
     is_whole = kept.redaction == "off" and isinstance(answer, str)
     return visitor.page(
-        request,
         "report.html",
         report=plain,
         pieces=views.pieces(plain, str(answer)) if is_whole else [],
@@ -165,8 +160,7 @@ async def report_page(request: Request, report_id: str) -> HTMLResponse:
 @router.get("/trends")
 async def trends_page(request: Request) -> HTMLResponse:
     """Rates over time, kinds of findings, scores, latency and cost, the worst answers."""
-    visitor = Visitor(request)
-    visitor.require("read")
+    visitor = Visitor(request, "read")
     from evidencerails.service.charts import charts
     from evidencerails.service.trends import trends
 
@@ -180,31 +174,29 @@ async def trends_page(request: Request) -> HTMLResponse:
         found = trends(guard.store, guard.config, begin)
         return {**found, "charts": charts(found, begin, now)}
 
-    return visitor.page(request, "trends.html", days=days, choices=DAYS, **await read_store(request, read))
+    return visitor.page("trends.html", days=days, choices=DAYS, **await read_store(request, read))
 
 
 @router.get("/review")
 async def queue_page(request: Request) -> HTMLResponse:
     """What waits for a person."""
-    visitor = Visitor(request)
-    visitor.require("review")
+    visitor = Visitor(request, "review")
     items = await read_store(request, lambda _: _queue(request).items(limit=MAX_WAITING))
     shown = [{**item._asdict(), "is_overdue": item.is_overdue(time.time())} for item in items]
-    return visitor.page(request, "queue.html", items=shown, said=request.query_params.get("said", "")[:40])
+    return visitor.page("queue.html", items=shown, said=request.query_params.get("said", "")[:40])
 
 
 @router.get("/review/{review_id}")
 async def review_page(request: Request, review_id: str) -> HTMLResponse:
     """One answer with all that a reviewer needs, and the three verdicts."""
-    visitor = Visitor(request)
-    visitor.require("review")
-    return await _review(request, visitor, review_id)
+    visitor = Visitor(request, "review")
+    return await _review(visitor, review_id)
 
 
 async def _review(
-    request: Request, visitor: Visitor, review_id: str, *, form: Mapping[str, Any] | None = None, problem: str = "",
-    status: int = 200,
-) -> HTMLResponse:  # fmt: skip
+    visitor: Visitor, review_id: str, *, form: Mapping[str, Any] | None = None, problem: str = "", status: int = 200
+) -> HTMLResponse:
+    request = visitor.request
     try:
         found = await read_store(request, lambda _: _queue(request).get(review_id))
     except ReviewError as error:
@@ -213,7 +205,6 @@ async def _review(
     first = {"text": package.output if package else "", "reviewer": visitor.session.get("reviewer", "")}
     typed = {**dict.fromkeys(("verdict", "note"), ""), **first, **(form or {})}
     return visitor.page(
-        request,
         "review.html",
         status=status,
         item=found.item._asdict(),
@@ -232,11 +223,10 @@ async def _review(
 @router.post("/review/{review_id}")
 async def decide(request: Request, review_id: str) -> Response:
     """Store a verdict on the version that the reviewer saw."""
-    visitor = Visitor(request)
-    caller = visitor.require("review")
-    form = await form_of(request, visitor)
+    visitor = Visitor(request, "review")
+    form = await visitor.form()
     verdict, version = str(form.get("verdict", "")), str(form.get("version", ""))
-    reviewer = str(form.get("reviewer", "")).strip() if caller.is_local else caller.name
+    reviewer = visitor.name or str(form.get("reviewer", "")).strip()
     text = str(form.get("text", "")).replace("\r\n", "\n")
     if not (version.isascii() and version.isdigit() and len(version) < 10):
         raise Problem(400, "unreadable", "the form does not name the version that was shown")
@@ -254,8 +244,8 @@ async def decide(request: Request, review_id: str) -> Response:
         await read_store(request, stored)
     except ReviewError as error:
         status = 409 if isinstance(error, ReviewConflictError) else 422
-        return await _review(request, visitor, review_id, form=form, problem=str(error), status=status)
-    log.info("review %s by key %s", verdict, caller.name)
+        return await _review(visitor, review_id, form=form, problem=str(error), status=status)
+    log.info("review %s by key %s", verdict, visitor.name or "local")
     visitor.session["reviewer"] = reviewer  # asked for once
     return RedirectResponse(f"/review?said={verdict}", status_code=303)
 
@@ -270,6 +260,5 @@ async def problem_page(request: Request, problem: Problem) -> Response:
     """A failure for people; a login where that is what is missing."""
     if problem.status_code == 303:
         return RedirectResponse("/login", status_code=303)
-    return Visitor(request).page(
-        request, "problem.html", status=problem.status_code, message=problem.message, code=problem.code
-    )
+    words = {"message": problem.message, "code": problem.code}
+    return Visitor(request).page("problem.html", status=problem.status_code, **words)
