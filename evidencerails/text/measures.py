@@ -29,7 +29,8 @@ _BASE: dict[str, dict[str, float]] = {
     "power": {"watt": 1.0, "kilowatt": 1e3, "megawatt": 1e6},
     "data": {"byte": 1.0, "megabyte": 1e6, "gigabyte": 1e9, "terabyte": 1e12},
 }
-_FACTORS = {unit: (dimension, factor) for dimension, units in _BASE.items() for unit, factor in units.items()}
+FACTORS = {unit: (dimension, factor) for dimension, units in _BASE.items() for unit, factor in units.items()}
+"""Dimension of each unit, and how many base units it is."""
 _IMPERIAL = frozenset({"mile", "yard", "foot", "inch", "pound_weight", "ounce", "acre", "mph"})
 ROUNDED = 0.05
 """Largest share by which a rounded value may miss the exact one: "6 feet" is 1.8 m, but 1 mile is not 2 km."""
@@ -54,9 +55,9 @@ def measure_of(quantity: Quantity) -> Measure | None:
     if quantity.unit in ("celsius", "fahrenheit"):
         is_imperial = quantity.unit == "fahrenheit"
         return Measure("temperature", (quantity.value - 32.0) / 1.8 if is_imperial else quantity.value, is_imperial)
-    if quantity.kind != "measure" or quantity.unit not in _FACTORS:
+    if quantity.kind != "measure" or quantity.unit not in FACTORS:
         return None
-    dimension, factor = _FACTORS[quantity.unit]
+    dimension, factor = FACTORS[quantity.unit]
     return Measure(dimension, quantity.value * factor, quantity.unit in _IMPERIAL)
 
 

@@ -152,7 +152,8 @@ _UNIT_NAMES = {
     "gigabyte": "gb gigabytes",
     "terabyte": "tb terabytes",
 }
-_UNITS = {name: unit for unit, names in _UNIT_NAMES.items() for name in names.split()}
+UNITS = {name: unit for unit, names in _UNIT_NAMES.items() for name in names.split()}
+"""Unit by each of its names, in lower case."""
 _CURRENCIES = {"dollar": "$", "dollars": "$", "euro": "€", "euros": "€", "pound": "£", "pounds": "£", "yen": "¥"}
 _PLURALS = frozenset(
     """people men women children staff aircraft sheep fish police""".split()  # noqa: SIM905
@@ -189,9 +190,9 @@ def _mixed(text: str) -> Iterator[Quantity]:
         count = 0.0 if not whole else 1.0 if whole in ("a", "an") else NUMBER_WORDS.get(whole) or float(whole)
         share = {"half": 0.5, "quarter": 0.25}[(match["part"] or "half").lower()]
         unit = (match["unit"] or match["unit2"] or match["unit3"]).lower()
-        if unit in _UNITS and len(unit) > 2:
+        if unit in UNITS and len(unit) > 2:
             about = _is_about(text, match.start())
-            yield Quantity("measure", count + share, _UNITS[unit], about, *match.span())
+            yield Quantity("measure", count + share, UNITS[unit], about, *match.span())
 
 
 def _fraction(match: re.Match[str]) -> float:
@@ -284,8 +285,8 @@ def _with_unit(text: str, value: float, currency: str | None, about: bool, start
     if word in ("degree", "degrees") and after and (scale := _SCALE_OF_DEGREES.match(text, after.end())):
         name = "celsius" if scale[1][0] in "cC" else "fahrenheit"
         return Quantity("measure", value, name, about, start, scale.end())
-    if word in _UNITS and (len(word) > 1 or word in "°gmlsw"):
-        return Quantity("measure", value, _UNITS[word], about, start, after.end() if after else end)
+    if word in UNITS and (len(word) > 1 or word in "°gmlsw"):
+        return Quantity("measure", value, UNITS[word], about, start, after.end() if after else end)
     is_plural = word.endswith("s") and not word.endswith("ss") and word not in _NO_PLURALS
     counted = word[:-1] if is_plural and word != "s" else word if word in _PLURALS else ""
     return Quantity("count", value, counted, about, start, end)

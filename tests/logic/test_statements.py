@@ -81,9 +81,6 @@ WRONG = [
     "She was born in 1950 and was aged 30 in 1985.",
     "He was born on 5 May 1950 and died on 4 May 2000 at the age of 50.",
     "John Smith (1920–1990) died aged 75.",
-    "Founded in 1990, the firm celebrated its 25th anniversary in 2010.",
-    "February 2023 has 29 days",
-    "April has 31 days.",
     "Between 1990 and 2005 there were 20 years.",
     "From 9:00 to 17:30 is 8 hours.",
     "from 9 am to 5 pm is 7 hours",
@@ -108,7 +105,6 @@ WRONG = [
     "That is 25% of 80, or 25.",
     "Marie Curie, born in 1867, died in 1934 at age 76.",
     "Christmas Day 2023 (December 25, 2023) fell on a Tuesday.",
-    "There are 31 days in June.",
     "Two weeks is 15 days.",
     "1 hour is 50 minutes",
     "0.5 = 5%",
@@ -257,7 +253,6 @@ FINE = [
     "born in 1950, aged 35 in 1985",
     "He was born on 5 May 1950 and died on 4 May 2000 at the age of 49.",
     "John Smith (1920–1990) died aged 70.",
-    "Founded in 1990, the firm celebrated its 25th anniversary in 2015.",
     "2000 was a leap year",
     "1900 was not a leap year",
     "from 28 February to 1 March is 1 day",
@@ -344,7 +339,6 @@ FINE = [
     "He was born on 3 March 1950, and in 1985 his company had 30 employees.",
     "Einstein (1879–1955) was 26 when he published in 1905.",
     "Born in 1564, Shakespeare died in 1616 at the age of 52.",
-    "The company was founded in 1990, opened 25 shops, and celebrated its 10th anniversary in 2000.",
     "Between 1914 and 1918, 4 years of war passed.",
     "Tuesday, 5 March 2024 to Friday, 8 March 2024.",
     "The deadline moved from 30 June 2024 to 15 July 2024.",
@@ -482,7 +476,7 @@ def test_the_reason_shows_what_was_computed(text: str, reason: str) -> None:
         ("20% of 50 is 12", "percentage"),
         ("2 hours = 100 minutes", "unit"),
         ("91 is a prime number.", "number_property"),
-        ("April has 31 days.", "calendar"),
+        ("2023 was a leap year.", "calendar"),
     ],
 )
 def test_the_kind_of_error(text: str, kind: str) -> None:
@@ -561,7 +555,7 @@ def test_only_the_beginning_of_a_huge_text_is_read() -> None:
 
 @pytest.mark.parametrize("name", ["arithmetic", "dates", "orderings"])
 def test_each_part_can_be_turned_off(name: str) -> None:
-    text = "2 + 2 = 5. April has 31 days. Ann is taller than Bob. Bob is taller than Ann."
+    text = "2 + 2 = 5. 2023 was a leap year. Ann is taller than Bob. Bob is taller than Ann."
     settings = LogicSettings(**{name: False})
     kinds = {"arithmetic": "arithmetic", "dates": "calendar", "orderings": "ordering"}
     found = {s.kind for s in computed_statements(text, settings) if s.is_right is False}

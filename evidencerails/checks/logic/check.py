@@ -6,15 +6,16 @@ and each conclusion that does not follow (`reasoning`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.logic.dates import dates_and_times
 from evidencerails.checks.logic.formulas import formulas
+from evidencerails.checks.logic.numbers import Convention
 from evidencerails.checks.logic.orderings import contradictory_orderings
-from evidencerails.checks.logic.quantities import quantity_relations
 from evidencerails.checks.logic.reasoning import (
     Audit,
     Step,
@@ -24,7 +25,8 @@ from evidencerails.checks.logic.reasoning import (
     steps_of,
     with_form_faults,
 )
-from evidencerails.checks.logic.statements import Statement, masked
+from evidencerails.checks.logic.skeleton import Skeleton
+from evidencerails.checks.logic.statements import Statement, is_asserted, masked, sentences
 from evidencerails.checks.logic.sums import sums_in_words
 from evidencerails.checks.logic.syllogisms import form_faults
 from evidencerails.exchange import Exchange, Span
@@ -90,13 +92,26 @@ def computed_statements(response: str, settings: LogicSettings) -> list[Statemen
     """
     found: list[Statement] = []
     if settings.arithmetic:
-        text = masked(response[:MAX_CHARACTERS])
-        found += [*formulas(text), *sums_in_words(text), *quantity_relations(text)]
+        found += _computed(masked(response[:MAX_CHARACTERS]))
     if settings.dates or settings.orderings:
         dated = masked(response[:MAX_CHARACTERS], keeps_dates=True)
         found += dates_and_times(dated) if settings.dates else ()
         found += contradictory_orderings(dated) if settings.orderings else ()
     return _without_duplicates(found)
+
+
+def _computed(text: str) -> Iterator[Statement]:
+    """The sums of a masked text; with digits and separators each sentence is read in both conventions."""
+    for start, end in sentences(text):
+        conventions: Sequence[Convention] = (
+            ("point", "comma") if re.search(r"\d[.,]\d", text[start:end]) else ("point",)
+        )
+        for convention in conventions:
+            skeleton = Skeleton(text, start, end, convention)
+            for one in (*formulas(skeleton), *sums_in_words(skeleton)):
+                first, last = skeleton.span(one.start, one.end)
+                if is_asserted(text, first, last):
+                    yield one._replace(start=first, end=last)
 
 
 def _without_duplicates(found: Iterable[Statement]) -> list[Statement]:

@@ -88,7 +88,7 @@ def _days_between(match: re.Match[str]) -> _Judged:
             if second < first and two.year is None:
                 second = two.at(first.year + 1) or second
             right |= _units_between(min(first, second), max(first, second), unit)
-    if count is None or not right:
+    if not right:
         return None
     shown = " or ".join(map(str, sorted(right)))
     return "date", count in right, f"computed: {shown} {unit}{'s' if max(right) != 1 else ''}, not {count}"
@@ -108,8 +108,8 @@ def _units_between(first: datetime.date, second: datetime.date, unit: str) -> se
 
 def _day_after(match: re.Match[str]) -> _Judged:
     one, two, count = read_date(match["one"]), read_date(match["two"]), read_count(match["count"])
-    days = (count or 0) * (7 if match["unit"].lower().startswith("week") else 1)
-    if count is None or days > MAX_DAYS:
+    days = count * (7 if match["unit"].lower().startswith("week") else 1)
+    if days > MAX_DAYS:
         return None
     shift = datetime.timedelta(days=-days if match["way"].lower() in ("before", "prior to") else days)
     years = [one.year] if one.year else [two.year - 1, two.year, two.year + 1] if two.year else _years_meant(one, two)
@@ -157,15 +157,10 @@ def _age(match: re.Match[str]) -> _Judged:
     return "age", int(match["age"]) in right, f"computed: {shown} years, not {match['age']}"
 
 
-def _anniversary(match: re.Match[str]) -> _Judged:
-    years = int(match["then"]) - int(match["born"])
-    return "age", years == int(match["age"]), f"computed: {years} years, not {match['age']}"
-
-
 def _years_between(match: re.Match[str]) -> _Judged:
     """From one year to another; where something lasted from one to the other, both may count, or neither."""
     count, years = read_count(match["count"]), int(match["two"]) - int(match["one"])
-    if count is None or years < 0:
+    if years < 0:
         return None
     size = {"year": 1, "decade": 10, "century": 100}.get(re.sub(r"ies$", "y", match["unit"].lower()).rstrip("s"))
     if size is None:
@@ -180,18 +175,10 @@ def _leap_year(match: re.Match[str]) -> _Judged:
     return "calendar", is_leap != is_denied, f"computed: {year} is {'a' if is_leap else 'no'} leap year"
 
 
-def _month_length(match: re.Match[str]) -> _Judged:
-    year = match.groupdict().get("year")
-    years = [int(year)] if year else [LEAP_YEAR - 1, LEAP_YEAR]
-    right = sorted({calendar.monthrange(year, _month_number(match["month"]))[1] for year in years})
-    shown = " or ".join(map(str, right))
-    return "calendar", int(match["days"]) in right, f"computed: {shown} days, not {match['days']}"
-
-
 def _time_between(match: re.Match[str]) -> _Judged:
     one, two, size = _minutes(match["one"]), _minutes(match["two"]), {"h": 60, "m": 1}.get(match["unit"][0].lower())
     count = read_count(match["count"]) if "." not in match["count"] else float(match["count"])
-    if one is None or two is None or size is None or count is None or "month" in match["unit"].lower():
+    if one is None or two is None or size is None or "month" in match["unit"].lower():
         return None
     stated = round(count * size)
     has_half_of_day = "m" in (match["one"] + match["two"]).lower()
@@ -273,12 +260,6 @@ _FACTS: tuple[tuple[Callable[[re.Match[str]], _Judged], str], ...] = (
         r"(?:aged|at\s+(?:the\s+)?age\s+(?:of\s+)?)\s*(?P<age>\d{1,3})(?!\d)",
     ),
     (
-        _anniversary,
-        rf"\b(?:founded|established|opened|built|launched|married|formed|created|inaugurated)\s+(?:on|in)\s+"
-        rf"(?P<born>{_YEAR})\b{_GAP}\b(?P<age>\d{{1,3}})(?:st|nd|rd|th)\s+(?:(?:wedding|birthday)\s+)?"
-        rf"(?:anniversary|birthday|jubilee){_GAP}\bin\s+(?P<then>{_YEAR})\b",
-    ),
-    (
         _years_between,
         rf"\b(?P<from>from\s+|between\s+)?(?P<one>{_YEAR})\s*(?:to|until|till|–|-|(?(from)and|(?!)))\s*"
         rf"(?P<two>{_YEAR})(?:(?P<lasts>{_LASTS})|(?(from)(?:{_IS}|\s*\()|(?!))){_COUNT}\s+{_UNIT}",
@@ -292,12 +273,6 @@ _FACTS: tuple[tuple[Callable[[re.Match[str]], _Judged], str], ...] = (
         _leap_year,
         rf"\b(?P<year>{_YEAR})\s+(?:is|was|will be|isn't|wasn't)\s+(?P<neg>not\s+)?(?:also\s+)?a\s+leap\s+year\b",
     ),
-    (
-        _month_length,
-        rf"\b(?P<month>{'|'.join(MONTHS)})(?:\s+(?P<year>{_YEAR}))?\s+(?:has|had|have)\s+(?:only\s+)?"
-        r"(?P<days>\d{1,2})\s+days\b",
-    ),
-    (_month_length, rf"\bthere are\s+(?:only\s+)?(?P<days>\d{{1,2}})\s+days\s+in\s+(?P<month>{'|'.join(MONTHS)})\b"),
     (
         _time_between,
         rf"\b(?:from|between)\s+(?P<one>{_CLOCK})\s*(?:to|until|and|–|-)\s*(?P<two>{_CLOCK})(?:{_IS}|{_LASTS})"

@@ -1,0 +1,149 @@
+"""A sentence as its skeleton: each number and each sign of arithmetic one character, so that patterns can be short.
+
+In: a sentence of a masked text. Out: a `Skeleton` such as "the sum of #, # and # ∼ #", with its numbers and places.
+
+    #  a number            %  a percentage       Y  a year behind "in", "since" and the like
+    = + - * / ^ √ ( )      signs of arithmetic, LaTeX included    ?  a number with unknown letters: 3rd, 2x
+    ⊕ ⊖ ⊗ ⊘                plus, minus, times, divided by, in words
+    ∼  is, are             ≡  equals, makes      ≈  about, behind one of these or =
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+from evidencerails.checks.logic.numbers import (
+    DIGITS,
+    IN_WORDS,
+    SCALE_SIGNS,
+    SCALES,
+    Convention,
+    Number,
+    read_digits,
+    read_words,
+)
+from evidencerails.text.values import UNITS
+
+CURRENCIES = "$€£¥₹"
+_SIGNS = {"plus": "⊕", "minus": "⊖", "times": "⊗", "multipliedby": "⊗", "dividedby": "⊘", "squared": "²", "cubed": "³"}
+_SIGNS |= {"tothepowerof": "^", "raisedtothepowerof": "^", "**": "^", "sqrt": "√", r"\sqrt": "√", "}{": ")/("}
+_SIGNS |= {
+    r"\times": "*",
+    r"\cdot": "*",
+    r"\ast": "*",
+    r"\div": "/",
+    **dict(zip("×⋅·∙÷−–—{}#%∼≡", "****/---()????", strict=True)),
+}
+_COPULA = r"(?:which|that)\s+(?:is|are)|that's|is\s+(?:exactly|therefore|also)|is|are|was|were|would\s+be|will\s+be"
+_EQUALS = (
+    r"(?:is|are)\s+equal\s+to|equals?|makes?|gives?|yields?|totals|leaves|adds?\s+up\s+to|amounts?\s+to|results\s+in|"
+    r"works\s+out\s+(?:to|at)|comes?\s+(?:out\s+)?(?:to|at)|must\s+be|should\s+be"
+)
+_ABOUT = r"(?:about|approximately|approx\.?|roughly|around|nearly|almost|close\s+to|some|~|≈|circa)"
+_EXACTLY = r"(?:exactly|only|just|simply|precisely|then|thus|therefore)"
+_UNIT = "|".join(sorted((re.escape(name) for name in UNITS if len(name) > 1), key=len, reverse=True))
+_TOKEN = re.compile(
+    rf"""
+      (?P<space>[^\S\n]+)
+    | (?P<nothing>[{CURRENCIES}&_]|\b(?:USD|EUR|GBP)\b|\\(?:left|right|q?quad|text|math(?:rm|bf)|boxed|displaystyle
+        |[dt]?frac)(?![A-Za-z])|\\[,;!()\[\]\ $\n]|(?<![\d)])\*\*|\*\*(?![\d(-])
+        |\*(?!\*|\s*[\d(√\\.{CURRENCIES}A-Za-z-])
+        |(?<=\S)\*(?=[A-Za-z]))
+    | (?P<coded>(?<![\w.])0[xbo][0-9a-f]+\b)
+    | (?P<number>(?<![\w.])(?:{DIGITS}))
+    | (?P<dozen>\b(?P<half>half\s)?an?\sdozen\b|\bdozen\b)
+    | (?P<words>\b{IN_WORDS}\b)
+    | (?P<about>(?:(?P<sign>(?<![<>!])==?|\\(?:approx|simeq|sim)\b|[≈≃≅])|\b(?P<equals>{_EQUALS})\b
+        |\b(?P<copula>{_COPULA})\b)
+        (?:\s*(?:(?P<approximately>{_ABOUT})|{_EXACTLY}))*)
+    | (?P<named>\b(?:plus|minus|times|(?:multiplied|divided)\s+by|squared|cubed|sqrt
+        |(?:raised\s+)?to\s+the\s+power\s+of)\b
+        |\\[a-z]+|\}}\s*\{{|\*\*)
+    | (?P<cross>(?<=[\d)\s])[xX](?=\s*[\d(√{CURRENCIES}]))
+    | (?P<plain>[^\W\d_][\w'’-]*|(?s:.))
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_BEHIND = re.compile(
+    rf"(?P<percent>\s?(?:\\?%|per\s?cent\b))|[\s-]?(?P<scale>{'|'.join(SCALES)})\b|(?P<short>(?-i:{'|'.join(SCALE_SIGNS)}))(?!\w)"
+    rf"|\s?(?P<unit>degrees\s(?:celsius|fahrenheit)|{_UNIT}|(?-i:[mgls])|°\s?[CF])(?![\w/²³])"
+    rf"|(?P<glued>(?!x\s*[\d({CURRENCIES}])(?:[^\W\d²³]|_)+|/(?=[A-Za-z])|\.(?=\d))",
+    re.IGNORECASE,
+)
+"""What belongs to the number before it."""
+_YEAR_BEFORE = re.compile(r"\b(?:in|since|until|by|during|before|after|around)\s$", re.IGNORECASE)
+
+
+class Cell(NamedTuple):
+    """One character of a skeleton: what of the text it stands for, and its number if it is one."""
+
+    char: str
+    start: int
+    end: int
+    number: Number | None = None
+
+
+class Skeleton:
+    """A sentence of a text with its numbers read in one convention."""
+
+    def __init__(self, text: str, start: int, end: int, convention: Convention = "point") -> None:
+        self._cells = list(_cells(text, start, end, convention))
+        self.text = "".join(cell.char for cell in self._cells)
+
+    def numbers(self, start: int, end: int) -> list[Number]:
+        """The numbers between two places of the skeleton."""
+        return [cell.number for cell in self._cells[start:end] if cell.number]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """What of the text stands between two places of the skeleton."""
+        return self._cells[start].start, self._cells[end - 1].end
+
+
+def _cells(text: str, place: int, stop: int, convention: Convention) -> Iterator[Cell]:
+    while place < stop and (match := _TOKEN.match(text, place, stop)):
+        (start, place), kind, lower = match.span(), str(match.lastgroup), " ".join(match[0].lower().split())
+        if kind in ("number", "words", "dozen"):
+            cell = _number(text, match, kind, convention)
+            place = cell.end
+            yield cell
+        elif kind == "about":
+            yield Cell("=" if match["sign"] else "≡" if match["equals"] else "∼", start, place)
+            if match["approximately"] or (match["sign"] and match["sign"][0] != "="):
+                yield Cell("≈", start, place)
+        elif kind != "nothing":
+            one = {"space": " ", "coded": "?", "cross": "*"}.get(kind) or _SIGNS.get(lower.replace(" ", "")) or lower
+            for char in one:
+                power = "²³".find(char)
+                yield Cell(char if power < 0 else "^", start, place)
+                if power >= 0:
+                    yield Cell("#", start, place, Number(Fraction(power + 2)))
+
+
+def _number(text: str, match: re.Match[str], kind: str, convention: Convention) -> Cell:
+    """A number with what belongs to it: a magnitude, a unit, a percent sign."""
+    start, end = match.span()
+    number: Number | None = Number(Fraction(12))
+    if kind == "dozen":
+        number = Number(Fraction(6 if match["half"] else 12), unit="dozen")
+    else:
+        number = read_digits(match[0], convention) if kind == "number" else Number(Fraction(read_words(match[0])))
+    behind = _BEHIND.match(text, end)
+    if number is None or (behind and behind["glued"] and behind["glued"] != "/"):
+        return Cell("?", start, behind.end() if behind else end)
+    if text[start - 1 : start] and text[start - 1] in CURRENCIES:
+        number = number._replace(unit=text[start - 1])
+    if behind is None or behind["glued"]:
+        is_year = match[0].isdigit() and len(match[0]) == 4 and _YEAR_BEFORE.search(text[max(0, start - 8) : start])
+        return Cell("Y" if is_year else "#", start, end, None if is_year else number)
+    if behind["percent"]:
+        return Cell("%", start, behind.end(), number)
+    if name := behind["scale"] or behind["short"]:
+        scale = SCALES.get(name.lower()) or SCALE_SIGNS[name]
+        number = number.times(scale)._replace(scale=scale, unit="dozen" if scale == 12 else number.unit)
+    else:
+        name = re.sub(r"^degrees\s|\s", "", behind["unit"].lower())
+        number = number._replace(unit=UNITS[name])
+    return Cell("#", start, behind.end(), number)
