@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from evidencerails.errors import SettingsError
 from evidencerails.exchange import Exchange
 from evidencerails.measures.base import MeasureContext
-from evidencerails.report import CheckResult
+from evidencerails.report import CheckResult, CheckStatus, Finding
 from evidencerails.settings.own_parts import own_part
 
 if TYPE_CHECKING:
@@ -61,3 +63,29 @@ def get_check(name: str) -> Check:
     module, attribute = _HOMES[name].split(":")
     check: Check = getattr(importlib.import_module(module), attribute)()
     return check
+
+
+def concluded(
+    check: Check, found: Sequence[Finding], gaps: Sequence[str], right: str, *, counts: Iterable[str] = (), **more: Any
+) -> CheckResult:
+    """What a check found: any finding wins, else anything that it could not look at, else the response is right.
+
+    Args:
+        gaps: what was not looked at, and why.
+        right: the reason where there is neither.
+        counts: names that the reason counts; by default the violations of what was found.
+        more: further fields of the result.
+    """
+    status: CheckStatus = "hallucinated" if found else "unverified" if gaps else "grounded"
+    counted = Counter(counts or (str(finding.violation) for finding in found))
+    reasons = [f"{count} {name}" for name, count in counted.items()] if found else []
+    scores = {"unverified": None, "grounded": 0.0}
+    fields: dict[str, Any] = {
+        "name": check.name,
+        "version": check.version,
+        "status": status,
+        "reason": ", ".join(reasons) or "; ".join(gaps) or right,
+        "score": scores.get(status, max((one.score or 0.0 for one in found), default=0.0)),
+        "findings": tuple(found),
+    }
+    return CheckResult(**{**fields, **more})

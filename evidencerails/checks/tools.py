@@ -11,22 +11,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evidencerails.checks.base import CheckContext
+from evidencerails.checks.base import CheckContext, concluded
 from evidencerails.checks.knowledge.asking import verdicts as ask
 from evidencerails.checks.knowledge.base import KnowledgeSource, Lookup, Verdict, plain
 from evidencerails.checks.knowledge.check import near_quote
 from evidencerails.checks.knowledge.tool_values import Value, values_of
-from evidencerails.checks.structure.schema import Compiled, SchemaProblem, compiled, time_limit
-from evidencerails.checks.structure.violations import pointer
+from evidencerails.checks.structure.schema import SchemaProblem, compiled, time_limit
+from evidencerails.checks.structure.violations import cut_short, pointer
 from evidencerails.errors import DID_YOU_MEAN
 from evidencerails.exchange import Exchange, ToolCall
-from evidencerails.report import Category, CheckResult, CheckStatus, Finding, Origin, Quote, Severity
+from evidencerails.report import Category, CheckResult, Finding, Origin, Quote, Severity
 from evidencerails.settings.violations import VIOLATIONS
 
 UNKNOWN_TOOL, INVALID_ARGUMENTS, UNKNOWN_VALUE = VIOLATIONS["tools"]
 MAX_FINDINGS = 100
 """More violations are counted, but not listed one by one."""
 MAX_ERRORS_OF_A_CALL = 5
+MAX_SHOWN = 200
+"""Characters of a value or a message."""
 MIN_NAME_SIMILARITY = 70.0
 """rapidfuzz ratio, 0 to 100, from which a known tool is shown for an unknown one."""
 _CLASS: Mapping[str, tuple[Category, Severity, Origin]] = {
@@ -58,14 +60,6 @@ class Violation(NamedTuple):
     near: tuple[Quote, ...] = ()
 
 
-class _Form(NamedTuple):
-    """What name and schema say."""
-
-    violations: list[Violation]
-    unknown: list[str]
-    """Why a call could not be checked."""
-
-
 class ToolsCheck:
     """Tool calls against the known tools, their schemas, and the sources of their values."""
 
@@ -79,30 +73,20 @@ class ToolsCheck:
         settings, started = context.config.tools, time.monotonic()
         calls = exchange.tool_calls[: settings.max_calls]
         tools = exchange.tools or (context.sources.tools if context.sources else ())
-        form = await context.nli.run(check_form, calls, tools, settings.budget_s)
-        left_s = max(0.001, settings.budget_s - (time.monotonic() - started))
-        values, unknown = await _check_values(calls, context, left_s)
+        violations, unknown = await context.nli.run(check_form, calls, tools, settings.budget_s)
+        values = await _check_values(calls, context, max(0.001, settings.budget_s - (time.monotonic() - started)))
+        violations += values.violations
+        unknown += values.unknown
         if len(exchange.tool_calls) > len(calls):
             unknown.append(f"too_many_calls: {len(exchange.tool_calls)}, tools.max_calls is {settings.max_calls}")
-        return self._result(calls, [*form.violations, *values.violations], [*form.unknown, *unknown], values)
-
-    def _result(
-        self, calls: Sequence[ToolCall], violations: list[Violation], unknown: list[str], values: _Values
-    ) -> CheckResult:
         counts = Counter(violation.name for violation in violations)
-        status: CheckStatus = "hallucinated" if violations else "unverified" if unknown else "grounded"
-        if violations:
-            reason = ", ".join(f"{count} {name}" for name, count in counts.items())
-        elif unknown:
-            reason = unknown[0] if len(unknown) == 1 else f"{unknown[0]} (and {len(unknown) - 1} more)"
-        else:
-            reason = "all calls valid"
-        return CheckResult(
-            name=self.name,
-            status=status,
-            reason=reason,
-            score={"hallucinated": 1.0, "grounded": 0.0}.get(status),
-            findings=tuple(self._finding(violation) for violation in violations[:MAX_FINDINGS]),
+        further = f"{unknown[0]} (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+        return concluded(
+            self,
+            [self._finding(violation) for violation in violations[:MAX_FINDINGS]],
+            [further] if further else unknown,
+            "all calls valid",
+            counts=(violation.name for violation in violations),
             metrics={
                 "tool_calls": float(len(calls)),
                 **{f"tool_calls_{name}": float(counts[name]) for name in VIOLATIONS["tools"]},
@@ -110,7 +94,6 @@ class ToolsCheck:
                 "tool_values_unverifiable": float(values.unverifiable),
             },
             details={"unverified": unknown[:MAX_FINDINGS], "tools": sorted({call.name for call in calls})[:50]},
-            version=self.version,
         )
 
     def _finding(self, violation: Violation) -> Finding:
@@ -132,38 +115,30 @@ class ToolsCheck:
 # ---- name and schema
 
 
-def check_form(calls: Sequence[ToolCall], tools: Sequence[Mapping[str, Any]], budget_s: float) -> _Form:
-    """Name and arguments of each call against the known tools. Blocks for as long as the validation takes."""
-    known: dict[str, Mapping[str, Any]] = {}
-    for tool in tools:
-        known.setdefault(str(tool.get("name")), tool)
-    form = _Form([], [])
+def check_form(
+    calls: Sequence[ToolCall], tools: Sequence[Mapping[str, Any]], budget_s: float
+) -> tuple[list[Violation], list[str]]:
+    """Name and arguments of each call against the known tools, and why a call could not be checked. Blocks for as long
+    as the validation takes."""
+    known = {str(tool.get("name")): tool for tool in reversed(tools)}
+    violations: list[Violation] = []
+    unknown: list[str] = []
     if not known:
-        form.unknown.append("no_tools: which tools there are is not known; give 'tools' or tools.definitions")
+        unknown.append("no_tools: which tools there are is not known; give 'tools' or tools.definitions")
     with time_limit(budget_s):
-        _check_calls(calls, known, form)
-    form.unknown[:] = list(dict.fromkeys(form.unknown))
-    return form
-
-
-def _check_calls(calls: Sequence[ToolCall], known: Mapping[str, Mapping[str, Any]], form: _Form) -> None:
-    schemas: dict[str, Compiled | str | None] = {}
-    for place, call in enumerate(calls):
-        if call.arguments_error:
-            message = f"the arguments of {call.name!r} are {call.arguments_error}"
-            form.violations.append(Violation(INVALID_ARGUMENTS, f"/{place}/arguments", message))
-        if not known:
-            continue
-        if call.name not in known:
-            form.violations.append(_unknown_tool(place, call, tuple(known)))
-            continue
-        if call.name not in schemas:
-            schemas[call.name] = _schema_of(known[call.name])
-        schema = schemas[call.name]
-        if isinstance(schema, str):
-            form.unknown.append(f"tool {call.name!r}: {schema}")
-        elif schema is not None and not call.arguments_error:
-            _check_arguments(place, call, schema, form)
+        for place, call in enumerate(calls):
+            if call.arguments_error:
+                message = f"the arguments of {call.name!r} are {call.arguments_error}"
+                violations.append(Violation(INVALID_ARGUMENTS, f"/{place}/arguments", message))
+            if known and call.name not in known:
+                violations.append(_unknown_tool(place, call, tuple(known)))
+            elif known:
+                try:
+                    violations += _invalid_arguments(place, call, known[call.name].get("parameters"))
+                except SchemaProblem as problem:
+                    reason = str(problem).replace("structure.timeout_s", "tools.budget_s")
+                    unknown.append(f"tool {call.name!r}: {reason}")
+    return violations, list(dict.fromkeys(unknown))
 
 
 def _unknown_tool(place: int, call: ToolCall, known: tuple[str, ...]) -> Violation:
@@ -175,95 +150,76 @@ def _unknown_tool(place: int, call: ToolCall, known: tuple[str, ...]) -> Violati
     return Violation(UNKNOWN_TOOL, f"/{place}/name", f"{problem}{hint}")
 
 
-def _schema_of(tool: Mapping[str, Any]) -> Compiled | str | None:
-    """The schema of a tool, ready to be used; a text says why it cannot be."""
-    if tool.get("parameters") is None:
-        return None
-    try:
-        return compiled(tool["parameters"])
-    except SchemaProblem as problem:
-        return str(problem)
+def _invalid_arguments(place: int, call: ToolCall, parameters: Any) -> list[Violation]:
+    """Arguments that the schema refuses, and those that a tool does not declare: JSON Schema accepts them by default, a
+    function does not. A schema that says anything about further properties is taken at its word.
 
-
-def _check_arguments(place: int, call: ToolCall, schema: Compiled, form: _Form) -> None:
-    try:
-        errors = schema.errors(call.arguments)
-    except SchemaProblem as problem:
-        form.unknown.append(f"tool {call.name!r}: {str(problem).replace('structure.timeout_s', 'tools.budget_s')}")
-        return
-    for error in errors[:MAX_ERRORS_OF_A_CALL]:
-        at = f"/{place}/arguments{pointer(tuple(error.absolute_path))}"
-        form.violations.append(Violation(INVALID_ARGUMENTS, at, _short(error.message)))
-    for name in undeclared(call.arguments, schema.root)[:MAX_ERRORS_OF_A_CALL]:
-        at = f"/{place}/arguments{pointer((name,))}"
-        form.violations.append(Violation(INVALID_ARGUMENTS, at, f"{call.name!r} has no argument {name[:100]!r}"))
-
-
-def undeclared(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
-    """Arguments that a tool does not declare. JSON Schema accepts them by default; a function does not.
-    A schema that says anything about further properties is taken at its word."""
-    declared = schema.get("properties")
-    if not isinstance(declared, Mapping) or any(keyword in schema for keyword in _OPEN_KEYWORDS):
+    Raises:
+        SchemaProblem: the schema cannot be used.
+    """
+    if parameters is None:
         return []
-    return [name for name in arguments if name not in declared]
+    schema = compiled(parameters)
+    if call.arguments_error:
+        return []
+    wrong = [(tuple(e.absolute_path), cut_short(e.message, MAX_SHOWN)) for e in schema.errors(call.arguments)]
+    declared = schema.root.get("properties")
+    undeclared: list[Any] = []
+    if isinstance(declared, Mapping) and not any(keyword in schema.root for keyword in _OPEN_KEYWORDS):
+        extra = [name for name in call.arguments if name not in declared]
+        undeclared = [((name,), f"{call.name!r} has no argument {name[:100]!r}") for name in extra]
+    return [
+        Violation(INVALID_ARGUMENTS, f"/{place}/arguments{pointer(path)}", message)
+        for path, message in (*wrong[:MAX_ERRORS_OF_A_CALL], *undeclared[:MAX_ERRORS_OF_A_CALL])
+    ]
 
 
 # ---- values
 
 
 class _Values(NamedTuple):
-    violations: list[Violation]
+    violations: Sequence[Violation] = ()
+    unknown: Sequence[str] = ()
     looked_up: int = 0
     unverifiable: int = 0
 
 
-async def _check_values(calls: Sequence[ToolCall], context: CheckContext, budget_s: float) -> tuple[_Values, list[str]]:
+async def _check_values(calls: Sequence[ToolCall], context: CheckContext, budget_s: float) -> _Values:
     """Values that have a resolver, looked up once each however often they occur."""
-    settings, sources = context.config.tools, context.sources
-    if sources is None or not settings.resolvers:
-        return _Values([]), []
-    found = values_of(calls, tuple(settings.resolvers))
+    resolvers, sources = context.config.tools.resolvers, context.sources
+    if sources is None or not resolvers:
+        return _Values()
+    found = values_of(calls, tuple(resolvers))
     places: dict[tuple[str, Lookup], list[Value]] = {}
     violations: list[Violation] = []
     for value in found.values:
         if not isinstance(value.value, (str, int, float)):
-            violations.append(_no_value(value))
+            kind = "an object" if isinstance(value.value, Mapping) else type(value.value).__name__
+            message = f"{value.name!r} is {kind}; expected a single value to look up"
+            violations.append(Violation(UNKNOWN_VALUE, value.place, message))
             continue
-        is_folded = settings.resolvers[value.resolver].match == "folded"
-        places.setdefault((value.resolver, Lookup.of(value.value, is_folded=is_folded)), []).append(value)
+        lookup = Lookup.of(value.value, is_folded=resolvers[value.resolver].match == "folded")
+        places.setdefault((value.resolver, lookup), []).append(value)
     by_sources: dict[tuple[KnowledgeSource, ...], dict[Lookup, Sequence[KnowledgeSource]]] = {}
     for resolver, lookup in places:
         asked = sources.by_argument[resolver]
         by_sources.setdefault(asked, {})[lookup] = asked
-    deadline = time.monotonic() + budget_s
-    verdicts: dict[tuple[tuple[KnowledgeSource, ...], Lookup], Verdict] = {}
+    deadline, verdicts = time.monotonic() + budget_s, dict[Any, Verdict]()
     for asked, lookups in by_sources.items():
-        left_s = max(0.0, deadline - time.monotonic())
-        for lookup, verdict in (await ask(lookups, left_s)).items():
-            verdicts[asked, lookup] = verdict
-    unknown = list(found.problems)
-    count = 0
+        answers = await ask(lookups, max(0.0, deadline - time.monotonic()))
+        verdicts.update({(asked, lookup): verdict for lookup, verdict in answers.items()})
+    unverifiable = []
     for (resolver, lookup), mentioned in places.items():
         verdict = verdicts[sources.by_argument[resolver], lookup]
         if verdict.outcome == "refuted":
             violations += [_unknown_value(value, verdict) for value in mentioned]
         elif verdict.outcome == "unverifiable":
-            count += 1
-            unknown.append(f"{mentioned[0].place}: {verdict.reason}")
-    return _Values(violations, len(places), count), unknown
-
-
-def _no_value(value: Value) -> Violation:
-    kind = "an object" if isinstance(value.value, Mapping) else type(value.value).__name__
-    return Violation(UNKNOWN_VALUE, value.place, f"{value.name!r} is {kind}; expected a single value to look up")
+            unverifiable.append(f"{mentioned[0].place}: {verdict.reason}")
+    return _Values(violations, [*found.problems, *unverifiable], len(places), len(unverifiable))
 
 
 def _unknown_value(value: Value, verdict: Verdict) -> Violation:
     hint = f"{DID_YOU_MEAN}{' or '.join(map(repr, verdict.near))}?" if verdict.near else ""
     near = tuple(near_quote(verdict.source, text, plain(value.value)) for text in verdict.near)
-    message = f"{value.name!r} {_short(repr(value.value))} does not exist: {verdict.reason}{hint}"
-    return Violation(UNKNOWN_VALUE, value.place, message, near)
-
-
-def _short(text: str, limit: int = 200) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    shown = cut_short(repr(value.value), MAX_SHOWN)
+    return Violation(UNKNOWN_VALUE, value.place, f"{value.name!r} {shown} does not exist: {verdict.reason}{hint}", near)

@@ -60,7 +60,7 @@ class SourceSettings(Section):
     path: str | None = None
     """File of `jsonl` and `csv`; a relative one is looked for beside the settings, then in the current directory."""
     table: str | None = None
-    """Table of `sqlalchemy`; a full-text table of SQLite (FTS5) is searched as one."""
+    """Table of `sqlalchemy`."""
     field: str | None = None
     """Column or key that holds the values; in `http`, the dotted path to it in a match. Unset: the first column, the
     whole line of `jsonl`, the whole match."""

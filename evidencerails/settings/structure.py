@@ -6,50 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from evidencerails.settings.base import Pattern, Positive, Section, Share
-
-JsonType = Literal["string", "number", "integer", "boolean", "object", "array", "null"]
-
-
-class ValueRule(Section):
-    """What one value may be."""
-
-    enum: tuple[Any, ...] | None = None
-    """The values allowed."""
-    pattern: Pattern | None = None
-    """Regular expression that must be found in the text; `^` and `$` for all of it."""
-    minimum: float | None = None
-    """Smallest number allowed."""
-    maximum: float | None = None
-    """Largest number allowed."""
-    min_length: int | None = Field(default=None, ge=0)
-    """Fewest characters allowed."""
-    max_length: int | None = Field(default=None, ge=0)
-    """Most characters allowed."""
-
-    @model_validator(mode="after")
-    def _in_order(self) -> ValueRule:
-        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
-            raise ValueError(f"minimum ({self.minimum:g}) must not be above maximum ({self.maximum:g})")
-        return self
-
-
-class FieldRule(ValueRule):
-    """What the value at one place of the JSON may be."""
-
-    pointer: str
-    """JSON pointer (RFC 6901), as `/order/status`; `*` stands for every item or key: `/items/*/price`."""
-    type: JsonType | None = None
-    """JSON type of the value."""
-    required: bool = True
-    """Whether the place must be there."""
-
-    @field_validator("pointer")
-    @classmethod
-    def _begins_with_slash(cls, value: str) -> str:
-        if value and not value.startswith("/"):
-            raise ValueError(f"{value!r} is no JSON pointer; did you mean {'/' + value.replace('.', '/')!r}?")
-        return value
+from evidencerails.settings.base import Positive, Section, Share
 
 
 class StructureSettings(Section):
@@ -62,10 +19,6 @@ class StructureSettings(Section):
     """JSON or YAML file with that schema."""
     model: str | None = None
     """Pydantic model of the response, as `package.module:Class`; it is imported."""
-    text: ValueRule | None = None
-    """What the response as a text may be, where it is not JSON."""
-    fields: tuple[FieldRule, ...] = ()
-    """Enums, patterns and ranges of single places, beside a schema or without one."""
     on_multiple: Literal["refuse", "each", "last"] = "refuse"
     """Several different JSON values: a violation, each must fit, or only the last counts."""
     surrounding_text: Literal["allow", "refuse"] = "allow"
@@ -96,4 +49,4 @@ class StructureSettings(Section):
     @property
     def has_rules(self) -> bool:
         """True if the settings say anything about the response."""
-        return any((self.json_schema is not None, self.schema_file, self.model, self.text, self.fields))
+        return any((self.json_schema is not None, self.schema_file, self.model))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -149,17 +147,11 @@ def test_policies_decide_on_the_kind(papers: dict[str, Any]) -> None:
     assert checked(papers, MADE_UP, policies=policies).decision == "annotate"
 
 
-def test_drugs_of_an_extractor_of_your_own_are_looked_up_in_texts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drugs_of_an_extractor_of_your_own_are_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "examples"))
-    file = tmp_path / "drugs.db"
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("CREATE VIRTUAL TABLE labels USING fts5(name)")
-        connection.executemany("INSERT INTO labels VALUES (?)", [("Atorvastatin calcium",), ("Metformin",)])
-        connection.commit()
+    (tmp_path / "labels.csv").write_text("name\nAtorvastatin\nMetformin\n", encoding="utf-8")
     knowledge = {
-        "sources": {"labels": {"kind": "sqlalchemy", "url": f"sqlite:///{file}", "table": "labels"}},
+        "sources": {"labels": {"kind": "csv", "path": str(tmp_path / "labels.csv")}},
         "entities": {"drugs": {"sources": ["labels"], "function": "entity_extractors:drugs", "match": "folded"}},
     }
     assert checked(knowledge, "Take atorvastatin and 500 mg of metformin.").status == "grounded"

@@ -63,10 +63,6 @@ def database(tmp_path: Path) -> Path:
         connection.executemany("INSERT INTO users VALUES (?, ?)", [(u, int(u[4:])) for u in USERS])
         connection.execute("CREATE TABLE papers (title TEXT, authors TEXT, year INTEGER)")
         connection.executemany("INSERT INTO papers VALUES (?, ?, ?)", [(t, a, y) for a, y, t in PAPERS])
-        connection.execute("CREATE VIRTUAL TABLE notes USING fts5(title, body)")
-        connection.execute(
-            "INSERT INTO notes VALUES ('Drugs', 'Atorvastatin lowers cholesterol; so does rosuvastatin.')"
-        )
         connection.commit()
     return file
 
@@ -205,20 +201,6 @@ def test_a_sqlite_file_is_never_written(database: Path) -> None:
     users = source_of(**_sqlalchemy(database)["users"])
     assert found(users, value("usr_1001'; DELETE FROM users; --")) is False
     assert database.read_bytes() == before
-
-
-def test_full_text_tables_are_searched_as_texts(database: Path) -> None:
-    notes = source_of(kind="sqlalchemy", url=f"sqlite:///{database}", table="notes", field="body")
-    assert [
-        found(notes, value(v, is_folded=True)) for v in ("Atorvastatin", "rosuvastatin", "statin", "Zolmitrex")
-    ] == [
-        True,
-        True,
-        False,
-        False,
-    ]
-    for hostile in ('" OR title : "Drugs', "NEAR(", "a AND", "body:*", ""):
-        assert found(notes, value(hostile, is_folded=True)) is False
 
 
 def test_a_url_with_a_password_stays_out_of_the_message() -> None:

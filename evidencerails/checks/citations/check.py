@@ -7,26 +7,28 @@ read against all the evidence, so that the report can name the passage it should
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from evidencerails.checks.base import CheckContext
+from evidencerails.checks.base import CheckContext, concluded
 from evidencerails.checks.citations.answer import Citation, CitedAnswer, CitedStatement, read_answer
 from evidencerails.checks.citations.findings import (
+    IDLE,
+    MISQUOTED,
+    MISSING_CITATION,
+    NON_ENTAILING,
+    NONEXISTENT_SOURCE,
+    UNCITED_CLAIM,
     citation_metrics,
-    idle_finding,
-    misquoted_finding,
-    nonexistent_finding,
     not_entailed_finding,
-    uncited_finding,
+    violation_finding,
 )
 from evidencerails.checks.citations.quotations import is_verbatim, likeness
 from evidencerails.checks.citations.sources import Sources
 from evidencerails.checks.citations.verification import MAX_SINGLES, Question, Verification, verify
 from evidencerails.checks.grounding import Readable, claim_of, readable_evidence
 from evidencerails.exchange import Exchange, Span
-from evidencerails.report import CheckResult, CheckStatus, Claim, Finding
+from evidencerails.report import CheckResult, Claim, Finding
 from evidencerails.settings.citations import CitationLevel
 from evidencerails.verdict.model import VerdictModel
 
@@ -57,27 +59,29 @@ class CitationsCheck:
         answer = await context.nli.run(read_answer, exchange.response, sources, settings, context.splitter)
         if early := self._early(answer, exchange, settings.level):
             return early
-        findings = _unresolved(answer, sources, exchange, settings.level)
-        read = _Read([])
-        if settings.level in VERIFYING:
+        is_read = settings.level in VERIFYING
+        version = f"{self.version}+{settings.level}"
+        if is_read:
+            version += f"+verdict-{VerdictModel.load().version}+{context.nli.name}@{context.nli.version}"
+        findings, read = _unresolved(answer, sources, exchange, settings.level), _Read([])
+        if is_read:
             misquoted = _misquoted(answer, sources, exchange)
             read = await _verify(answer, sources, exchange, context)
             wrong = {finding.span for finding in misquoted if finding.span}
             findings += [*misquoted, *_not_entailed(read, sources, wrong)]
-        version = self._version(context, settings.level)
-        findings = [finding.model_copy(update={"version": version}) for finding in _in_order(findings)]
-        status, reason = _status(findings, read, answer, settings.level)
-        return CheckResult(
-            name=self.name,
-            status=status,
-            reason=reason,
-            score=None if status == "unverified" else _score(findings, read),
-            claims=tuple(_claims(read, sources, version)),
-            findings=tuple(findings),
-            metrics=citation_metrics(answer, findings, read.supported, is_read=settings.level in VERIFYING),
+        findings.sort(key=lambda finding: (finding.span.start if finding.span else 0, finding.violation or ""))
+        findings = [finding.model_copy(update={"version": version}) for finding in findings]
+        result = concluded(
+            self,
+            findings,
+            [read.unread] if read.unread else [],
+            HELD[settings.level] if answer.citations else "no_claims",
+            claims=_claims(read, sources, version),
+            metrics=citation_metrics(answer, findings, read.supported, is_read=is_read),
             details=_details(answer, sources, read, settings.level),
             version=version,
         )
+        return result if result.status == "unverified" else result.model_copy(update={"score": _score(findings, read)})
 
     def _early(self, answer: CitedAnswer, exchange: Exchange, level: str) -> CheckResult | None:
         """The result where there is nothing to look up, or nothing to look it up in."""
@@ -86,15 +90,8 @@ class CitationsCheck:
         if level == "soft" and not answer.citations:
             return CheckResult(name=self.name, status="grounded", reason="no_citations", version=self.version)
         if not exchange.evidence and (answer.citations or level in VERIFYING):
-            reason = "no_evidence: nothing to look the citations up in"
-            return CheckResult(name=self.name, status="unverified", reason=reason, version=self.version)
+            return concluded(self, [], ["no_evidence: nothing to look the citations up in"], "")
         return None
-
-    def _version(self, context: CheckContext, level: str) -> str:
-        if level not in VERIFYING:
-            return f"{self.version}+{level}"
-        model = VerdictModel.load()
-        return f"{self.version}+{level}+verdict-{model.version}+{context.nli.name}@{context.nli.version}"
 
 
 # ---- what needs no model
@@ -102,32 +99,41 @@ class CitationsCheck:
 
 def _unresolved(answer: CitedAnswer, sources: Sources, exchange: Exchange, level: str) -> list[Finding]:
     """Sources that do not exist, and claims that cite nothing."""
-    findings = [nonexistent_finding(one, len(sources)) for one in answer.citations if not one.exists]
+    findings = []
+    for one in answer.citations:
+        if not one.exists:
+            names = ", ".join(repr(name[:80]) for name in one.names)
+            reason = f"{names} is none of the {len(sources)} sources"
+            findings.append(violation_finding(NONEXISTENT_SOURCE, one.span, reason))
     if level == "soft":
         return findings
     uncited = [one for one in answer.statements if not one.citations]
     if exchange.is_chunk and uncited and uncited[-1] is answer.statements[-1]:
         uncited.pop()  # its citation may stand at the head of the next chunk
-    cites = bool(answer.citations) or exchange.is_chunk
-    return findings + [uncited_finding(one.statement.span, cites=cites) for one in uncited]
+    violation, reason = MISSING_CITATION, "the answer makes claims and cites no source"
+    if answer.citations or exchange.is_chunk:
+        violation, reason = UNCITED_CLAIM, "the claim cites no source"
+    return findings + [violation_finding(violation, one.statement.span, reason) for one in uncited]
 
 
 def _misquoted(answer: CitedAnswer, sources: Sources, exchange: Exchange) -> list[Finding]:
     """Quotations that the cited sources do not have; without a citation, that no source and no user has."""
-    findings = []
     said = [message.content for message in exchange.prompt]
+    asked: list[tuple[Span, str, list[str]]] = []
     for one in answer.statements:
-        if one.citations and not one.places:
-            continue  # its source does not exist: that is said already
-        texts = [p.text for p in sources.passages(one.places or range(len(sources)))] + ([] if one.citations else said)
-        for quotation in one.quotations:
-            if not is_verbatim(quotation.words, texts):
-                findings.append(misquoted_finding(quotation.span, likeness(quotation.words, texts)))
+        if one.places or not one.citations:  # else its source does not exist: that is said already
+            places = one.places or range(len(sources))
+            texts = [p.text for p in sources.passages(places)] + ([] if one.citations else said)
+            asked += [(quotation.span, quotation.words, texts) for quotation in one.quotations]
     for citation in answer.citations:
-        texts = [p.text for p in sources.passages(citation.places)]
-        if citation.quote and citation.places and not is_verbatim(citation.quote, texts):
-            findings.append(misquoted_finding(citation.span, likeness(citation.quote, texts)))
-    return findings
+        if citation.quote and citation.places:
+            asked.append((citation.span, citation.quote, [p.text for p in sources.passages(citation.places)]))
+    reason = "the words are not in the source; the nearest there are {:.0%} alike"
+    return [
+        violation_finding(MISQUOTED, span, reason.format(likeness(words, texts)))
+        for span, words, texts in asked
+        if not is_verbatim(words, texts)
+    ]
 
 
 # ---- what the cited passages say
@@ -213,17 +219,15 @@ def _not_entailed(read: _Read, sources: Sources, misquoted: set[Span]) -> list[F
         if not one.is_upheld:
             ids = [sources.items[place].passage.id for place in one.question.places]
             findings.append(not_entailed_finding(own, one.verification, ids, sources))
-        findings += map(idle_finding, one.idle_citations)
+        for citation in one.idle_citations:
+            findings.append(violation_finding(NON_ENTAILING, citation.span, IDLE, score=None, severity="low"))
     return findings
 
 
-def _claims(read: _Read, sources: Sources, version: str) -> list[Claim]:
+def _claims(read: _Read, sources: Sources, version: str) -> tuple[Claim, ...]:
     """The read statements as claims, quotes placed in the evidence as it was given."""
-    claims = [claim_of(one.span, one.verification.reading, one.verification.judged, version) for one in read.statements]
-    return [
-        claim.model_copy(update={"evidence": tuple(sources.in_exchange(quote) for quote in claim.evidence)})
-        for claim in claims
-    ]
+    claims = (claim_of(one.span, one.verification.reading, one.verification.judged, version) for one in read.statements)
+    return tuple(c.model_copy(update={"evidence": tuple(map(sources.in_exchange, c.evidence))}) for c in claims)
 
 
 def _suggested(read: _Read) -> list[dict[str, Any]]:
@@ -240,29 +244,13 @@ def _suggested(read: _Read) -> list[dict[str, Any]]:
 
 # ---- the result
 
-
-def _in_order(findings: Sequence[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda finding: (finding.span.start if finding.span else 0, finding.violation or ""))
-
-
-HELD = {
+HELD: dict[CitationLevel, str] = {
     "soft": "all cited sources exist; level 'soft' does not read them",
     "required": "every claim cites a source that exists; level 'required' does not read them",
     "verified": "all citations hold",
     "strict": "all citations hold",
 }
 """What an answer without a violation is said to have shown, by level."""
-
-
-def _status(
-    findings: Sequence[Finding], read: _Read, answer: CitedAnswer, level: CitationLevel
-) -> tuple[CheckStatus, str]:
-    if findings:
-        counts = Counter(finding.violation for finding in findings)
-        return "hallucinated", ", ".join(f"{count} {name}" for name, count in counts.items())
-    if read.unread:
-        return "unverified", read.unread
-    return "grounded", HELD[level] if answer.citations else "no_claims"
 
 
 def _score(findings: Sequence[Finding], read: _Read) -> float | None:

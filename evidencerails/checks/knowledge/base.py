@@ -197,36 +197,32 @@ def shown(record: Any) -> str:
     return text if len(text) <= MAX_SHOWN_CHARACTERS else text[: MAX_SHOWN_CHARACTERS - 1] + "…"
 
 
-def nearest_of(text: str, values: Iterable[str], *, is_text: bool = False) -> tuple[str, ...]:
-    """At most three values that resemble a text, the most similar first; itself is left out.
-
-    Args:
-        is_text: the values are texts, of which the most similar part counts.
-    """
+def nearest_of(text: str, values: Iterable[str]) -> tuple[str, ...]:
+    """At most three values that resemble a text, the most similar first; itself is left out."""
     from rapidfuzz import fuzz, process
 
     choices = list(dict.fromkeys(islice(values, MAX_COMPARED)))
-    scorer = fuzz.partial_ratio if is_text else fuzz.ratio
-    found = process.extract(
-        text, choices, scorer=scorer, processor=folded, score_cutoff=MIN_NEARNESS, limit=MAX_NEAR + 1
-    )
+    limits: dict[str, Any] = {"score_cutoff": MIN_NEARNESS, "limit": MAX_NEAR + 1}
+    found = process.extract(text, choices, scorer=fuzz.ratio, processor=folded, **limits)
     return tuple(value for value, _, _ in found if value != text)[:MAX_NEAR]
 
 
-def part_columns(fields: Mapping[str, str], field: str | None) -> dict[str, str]:
-    """Column of each part: those that the settings name, and that of the values where it has the name of a part."""
-    return {**({field: field} if field in PARTS else {}), **fields}
+Parts = Mapping[str, tuple[str, str]]
+"""Column and value of each part of an entity that a table has a column for."""
 
 
-def known_parts(lookup: Lookup, fields: Mapping[str, str]) -> dict[str, str]:
-    """The parts that these fields hold; empty if a year would be all."""
-    parts = {name: value for name, value in lookup.parts if name in fields and value}
+def known_parts(lookup: Lookup, fields: Mapping[str, str], field: str | None) -> Parts:
+    """The parts that a table with these columns holds; none if a year would be all. Its own column may be a part."""
+    columns = {**({field: field} if field in PARTS else {}), **fields}
+    parts = {name: (columns[name], value) for name, value in lookup.parts if columns.get(name) and value}
     return parts if set(parts) - {"year"} else {}
 
 
-def fits(row: Mapping[str, Any], parts: Mapping[str, str], fields: Mapping[str, str]) -> bool:
+def fits(row: Mapping[str, Any], parts: Parts) -> bool:
     """True if the record has every part: a title word for word, an author among its authors, the very year."""
-    return all(part_fits(name, folded(plain(row.get(fields[name], ""))), folded(want)) for name, want in parts.items())
+    return all(
+        part_fits(name, folded(plain(row.get(field, ""))), folded(want)) for name, (field, want) in parts.items()
+    )
 
 
 def part_fits(name: str, have: str, want: str) -> bool:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
-from evidencerails.checks.base import CheckContext
+from evidencerails.checks.base import CheckContext, concluded
 from evidencerails.checks.knowledge.asking import verdicts
 from evidencerails.checks.knowledge.base import Lookup, Verdict, folded
 from evidencerails.checks.knowledge.entities import MAX_ENTITIES, Entity, Kind
 from evidencerails.errors import DID_YOU_MEAN, EvidencerailsError
 from evidencerails.exchange import Exchange, Span
-from evidencerails.report import SEVERITIES, CheckResult, CheckStatus, Finding, Quote
+from evidencerails.report import SEVERITIES, CheckResult, Finding, Quote
 from evidencerails.text.claimable import without_reasoning
 from evidencerails.text.sentences import split_sentences
 
@@ -70,60 +71,43 @@ class KnowledgeCheck:
         """
         settings, sources = context.config.knowledge, context.sources
         if sources is None or not settings.entities:
-            reason = "no_sources: name sources and entities under 'knowledge' in the settings"
-            return CheckResult(name=self.name, status="unverified", reason=reason, version=self.version)
+            return concluded(self, [], ["no_sources: name sources and entities under 'knowledge' in the settings"], "")
         kinds = sources.kinds
         found = await sources.threads.run(lambda: mentions(exchange.response, kinds), timeout_s=settings.budget_s)
-        chosen = await _chosen(found, exchange, context)
-        asked = {mention.lookup: sources.by_entity[mention.kind.name] for mention in chosen.open}
-        return self._result(found, chosen, await verdicts(asked, settings.budget_s))
-
-    def _result(self, found: _Found, chosen: _Candidates, verdicts: Mapping[Lookup, Verdict]) -> CheckResult:
+        chosen, left_out = await _chosen(found, exchange, context)
         first: dict[Lookup, Mention] = {}
-        for mention in chosen.open:
+        for mention in chosen:
             first.setdefault(mention.lookup, mention)
-        findings = tuple(
-            _finding(first[lookup], verdict, self.name, self.version)
-            for lookup, verdict in verdicts.items()
-            if verdict.outcome == "refuted"
-        )
-        outcomes = Counter(verdict.outcome for verdict in verdicts.values())
-        status, reason = _status(findings, verdicts, first, found)
+        asked = {lookup: sources.by_entity[mention.kind.name] for lookup, mention in first.items()}
+        answered = await verdicts(asked, settings.budget_s)
+        refuted = [lookup for lookup, verdict in answered.items() if verdict.outcome == "refuted"]
+        outcomes = Counter(verdict.outcome for verdict in answered.values())
         metrics = {f"entities_{name}": float(outcomes[name]) for name in ("verified", "refuted", "unverifiable")}
         if decided := outcomes["verified"] + outcomes["refuted"]:
             metrics["existing_entity_rate"] = outcomes["verified"] / decided
-        return CheckResult(
-            name=self.name,
-            status=status,
-            reason=reason,
-            score={"hallucinated": 1.0, "grounded": 0.0}.get(status),
-            findings=findings,
+        return concluded(
+            self,
+            [_finding(first[lookup], answered[lookup], self) for lookup in refuted],
+            _gaps(answered, found),
+            "all entities found" if answered else "no_entities",
+            counts=(f"{first[lookup].kind.name} without a record" for lookup in refuted),
             metrics=metrics,
-            details={"entities": _listed(verdicts, first), "not_looked_up": chosen.left_out},
-            version=self.version,
+            details={"entities": _listed(answered, first), "not_looked_up": left_out},
         )
 
 
-class _Found(NamedTuple):
-    mentions: list[Mention]
-    is_cut: bool
-    """True if there are more than are looked up."""
-
-
-def mentions(response: str, kinds: Sequence[Kind]) -> _Found:
-    """The entities of a response without its reasoning traces, each with the sentence it stands in."""
+def mentions(response: str, kinds: Sequence[Kind]) -> list[Mention]:
+    """The entities of a response without its reasoning traces, each with the sentence it stands in; of a kind at most
+    `MAX_ENTITIES`, and one more that shows that there are more."""
     found: list[Mention] = []
-    is_cut = False
     for part in without_reasoning(response):
         sentences = split_sentences(part.text)
         for kind in kinds:
-            entities = list(kind.extract(part.text))
-            is_cut = is_cut or len(entities) > MAX_ENTITIES
-            for entity in entities[:MAX_ENTITIES]:
+            for entity in islice(kind.extract(part.text), MAX_ENTITIES + 1):
                 span = Span.of(response, part.start + entity.start, part.start + entity.end)
                 start, end = _around(sentences, entity)
                 found.append(Mention(kind, entity, span, Span.of(response, part.start + start, part.start + end)))
-    return _Found(found, is_cut)
+    return found
 
 
 def _around(sentences: Sequence[Span], entity: Entity) -> tuple[int, int]:
@@ -132,43 +116,41 @@ def _around(sentences: Sequence[Span], entity: Entity) -> tuple[int, int]:
     return (touched[0].start, touched[-1].end) if touched else (entity.start, entity.end)
 
 
-class _Candidates(NamedTuple):
-    open: list[Mention]
-    left_out: dict[str, int]
-    """How many were not looked up, by reason."""
-
-
-async def _chosen(found: _Found, exchange: Exchange, context: CheckContext) -> _Candidates:
-    """The mentions to look up: severe enough, stated, and left open by the evidence."""
+async def _chosen(
+    found: Sequence[Mention], exchange: Exchange, context: CheckContext
+) -> tuple[list[Mention], dict[str, int]]:
+    """The mentions to look up: severe enough, stated, and left open by the evidence; and how many not, by reason."""
     least = SEVERITIES.index(context.config.knowledge.min_severity)
     left_out: Counter[str] = Counter()
     chosen: list[Mention] = []
-    for mention in found.mentions:
+    count: Counter[str] = Counter()
+    for mention in found:
+        count[mention.kind.name] += 1
         if SEVERITIES.index(mention.kind.severity) < least:
             left_out["below_min_severity"] += 1
         elif _NOT_STATED.search(mention.sentence.text) or mention.sentence.text.rstrip().endswith("?"):
             left_out["not_stated_as_a_fact"] += 1
-        else:
+        elif count[mention.kind.name] <= MAX_ENTITIES:
             chosen.append(mention)
     if chosen and exchange.evidence:
         supported = await _settled_by_evidence(chosen, exchange, context)
         left_out["settled_by_evidence"] += len(supported)
         chosen = [m for place, m in enumerate(chosen) if place not in supported]
-    return _Candidates(chosen, {reason: count for reason, count in left_out.items() if count})
+    return chosen, {reason: count for reason, count in left_out.items() if count}
 
 
 async def _settled_by_evidence(chosen: Sequence[Mention], exchange: Exchange, context: CheckContext) -> set[int]:
     """Places of the mentions that the evidence names, or whose sentence it entails."""
     texts = [f" {folded(passage.text)} " for passage in exchange.evidence]
-    named = {place for place, m in enumerate(chosen) if any(_names(text, m.entity) for text in texts)}
-    rest = [m for place, m in enumerate(chosen) if place not in named]
-    entailed = await _entailed({m.sentence for m in rest}, exchange, context) if rest else set()
+
+    def is_named(entity: Entity) -> bool:
+        words = [f" {folded(word)} " for word in entity.parts.values() or [entity.text]]
+        return any(all(word in text for word in words) for text in texts)
+
+    named = {place for place, m in enumerate(chosen) if is_named(m.entity)}
+    rest = {m.sentence for place, m in enumerate(chosen) if place not in named}
+    entailed = await _entailed(rest, exchange, context) if rest else set()
     return named | {place for place, m in enumerate(chosen) if m.sentence in entailed}
-
-
-def _names(text: str, entity: Entity) -> bool:
-    words = list(entity.parts.values()) or [entity.text]
-    return all(f" {folded(word)} " in text for word in words)
 
 
 async def _entailed(sentences: set[Span], exchange: Exchange, context: CheckContext) -> set[Span]:
@@ -191,7 +173,7 @@ async def _entailed(sentences: set[Span], exchange: Exchange, context: CheckCont
     return {sentence for sentence, label in zip(ordered, judged, strict=True) if label == "supported"}
 
 
-def _finding(mention: Mention, verdict: Verdict, check: str, version: str) -> Finding:
+def _finding(mention: Mention, verdict: Verdict, check: KnowledgeCheck) -> Finding:
     hint = f"{DID_YOU_MEAN}{' or '.join(map(repr, verdict.near))}?" if verdict.near else ""
     return Finding(
         kind="factual_fabrication",
@@ -202,8 +184,8 @@ def _finding(mention: Mention, verdict: Verdict, check: str, version: str) -> Fi
         reason=f"{mention.kind.name}: {verdict.reason} of {mention.entity.text!r}{hint}",
         evidence=tuple(near_quote(verdict.source, near, mention.entity.text) for near in verdict.near),
         score=1.0,
-        check=check,
-        version=version,
+        check=check.name,
+        version=check.version,
     )
 
 
@@ -216,18 +198,12 @@ def near_quote(source: str, near: str, text: str) -> Quote:
     return Quote(passage_id=source, source=f"knowledge:{source}", span=Span.of(near, 0, len(near)), score=similarity)
 
 
-def _status(
-    findings: Sequence[Finding], verdicts: Mapping[Lookup, Verdict], first: Mapping[Lookup, Mention], found: _Found
-) -> tuple[CheckStatus, str]:
-    if findings:
-        counts = Counter(first[k].kind.name for k, v in verdicts.items() if v.outcome == "refuted")
-        return "hallucinated", "no record of " + ", ".join(f"{n} {name}" for name, n in counts.items())
-    unknown = [verdict for verdict in verdicts.values() if verdict.outcome == "unverifiable"]
+def _gaps(answered: Mapping[Lookup, Verdict], found: Sequence[Mention]) -> list[str]:
+    unknown = [verdict for verdict in answered.values() if verdict.outcome == "unverifiable"]
     if unknown:
-        return "unverified", f"unverifiable_entities: {len(unknown)} of {len(verdicts)}; the first: {unknown[0].reason}"
-    if found.is_cut:
-        return "unverified", f"too_many_entities: only {MAX_ENTITIES} of a kind are looked up"
-    return "grounded", "all entities found" if verdicts else "no_entities"
+        return [f"unverifiable_entities: {len(unknown)} of {len(answered)}; the first: {unknown[0].reason}"]
+    is_cut = max(Counter(mention.kind.name for mention in found).values(), default=0) > MAX_ENTITIES
+    return [f"too_many_entities: only {MAX_ENTITIES} of a kind are looked up"] if is_cut else []
 
 
 def _listed(verdicts: Mapping[Lookup, Verdict], first: Mapping[Lookup, Mention]) -> list[dict[str, Any]]:

@@ -19,7 +19,6 @@ from evidencerails.checks.knowledge.base import (
     folded,
     known_parts,
     nearest_of,
-    part_columns,
     part_fits,
     plain,
     shown,
@@ -63,7 +62,7 @@ class ListSource(SettingsSource):
 
     def _read(self) -> _Records:
         settings = self._settings
-        columns = tuple(dict.fromkeys([*settings.fields.values(), *([settings.field] if settings.field else [])]))
+        columns = [column for column in (*settings.fields.values(), settings.field) if column]
         try:
             found = self._path.stat()
             if found.st_size > MAX_FILE_BYTES:
@@ -72,40 +71,30 @@ class ListSource(SettingsSource):
             rows = list(read(self._path, columns))
         except (OSError, ValueError, RecursionError, csv.Error) as error:
             raise SettingsError(f"source {self.name!r}: cannot read {str(self._path)!r}: {error}") from error
-        field = settings.field or (next(iter(rows[0]), None) if rows and settings.kind == "csv" else None)
-        records = _Records(rows, field, part_columns(settings.fields, field))
         self._changed_at = found.st_mtime
-        return records
+        own = next(iter(rows[0]), None) if rows and settings.kind == "csv" else None
+        return _Records(rows, settings.field or own, settings.fields)
 
 
 class _Records:
-    """Records, with what look-ups compare made ready.
-
-    Args:
-        rows: the records; one that is a bare value has it under `value`.
-        field: column of the values; None if there is none, and `value` if they are a plain list.
-        fields: column of each part of an entity.
-    """
+    """Records, with what look-ups compare made ready; one that is a bare value has it under `value`."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]], field: str | None, fields: Mapping[str, str]) -> None:
-        self._rows = rows
-        self._fields = fields
-        self._is_named = bool(field or fields)
+        self._rows, self._field, self._fields = rows, field, fields
         self._values = [plain(row.get(field or "value", "")).strip() for row in rows]
         self._exact = {value: place for place, value in enumerate(self._values) if value}
         self._folded = {name: place for place, value in enumerate(self._values) if (name := folded(value))}
-        self._parts = {name: [folded(plain(row.get(column, ""))) for row in rows] for name, column in fields.items()}
+        columns = {column for column in (*fields.values(), field) if column}
+        self._columns = {column: [folded(plain(row.get(column, ""))) for row in rows] for column in columns}
 
     def find(self, lookup: Lookup) -> Answer | None:
         """Is it there? None if the records lack the columns for it."""
-        parts = known_parts(lookup, self._fields)
-        if parts:
-            wanted = [(name, self._parts[name], folded(value)) for name, value in parts.items()]
-            places = (
-                n for n in range(len(self._rows)) if all(part_fits(name, have[n], want) for name, have, want in wanted)
-            )
-            place = next(places, None)
-        elif lookup.parts and self._is_named:
+        if parts := known_parts(lookup, self._fields, self._field):
+            wanted = [(name, self._columns[column], folded(value)) for name, (column, value) in parts.items()]
+            places = range(len(self._rows))
+            fitting = (n for n in places if all(part_fits(name, have[n], want) for name, have, want in wanted))
+            place = next(fitting, None)
+        elif lookup.parts and (self._field or self._fields):
             return None
         else:
             place = self._folded.get(folded(lookup.text)) if lookup.is_folded else self._exact.get(lookup.text)
@@ -117,16 +106,16 @@ class _Records:
         """Values that resemble it; for the parts of an entity, records that do, or that have such an author."""
         from rapidfuzz import fuzz, process
 
-        parts = known_parts(lookup, self._fields)
+        parts = known_parts(lookup, self._fields, self._field)
         if not parts:
             return nearest_of(lookup.text, self._values)
         limits: dict[str, Any] = {"score_cutoff": MIN_NEARNESS, "limit": MAX_NEAR}
-        records = [" ".join(row) for row in zip(*(self._parts[name][:MAX_COMPARED] for name in parts), strict=True)]
-        wanted = " ".join(map(folded, parts.values()))
-        close = process.extract(wanted, records, scorer=fuzz.ratio, **limits)
+        have = {name: self._columns[column][:MAX_COMPARED] for name, (column, _) in parts.items()}
+        want = {name: folded(value) for name, (_, value) in parts.items()}
+        records = [" ".join(row) for row in zip(*have.values(), strict=True)]
+        close = process.extract(" ".join(want.values()), records, scorer=fuzz.ratio, **limits)
         if not close and "author" in parts:
-            authors = self._parts["author"][:MAX_COMPARED]
-            close = process.extract(folded(parts["author"]), authors, scorer=fuzz.partial_ratio, **limits)
+            close = process.extract(want["author"], have["author"], scorer=fuzz.partial_ratio, **limits)
         return tuple(shown(self._rows[place]) for _, _, place in close)
 
 

@@ -1,5 +1,4 @@
-"""Source of kind `sqlalchemy`: a table behind any SQLAlchemy URL (extra `sql`). An SQLite file is only read, and its
-full-text tables (FTS5) are searched as texts.
+"""Source of kind `sqlalchemy`: a table behind any SQLAlchemy URL (extra `sql`). An SQLite file is only read.
 
 Statements are built from the reflected table, so table and column names are quoted by SQLAlchemy for that database, and
 what is looked up is a bound parameter.
@@ -9,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 from evidencerails.checks.knowledge.base import (
     Answer,
     Lookup,
+    Parts,
     SettingsSource,
     fits,
-    folded,
     known_parts,
     nearest_of,
-    part_columns,
     plain,
     same,
     shown,
@@ -45,11 +43,8 @@ MAX_SEARCHED = 20_000
 class SqlSource(SettingsSource):
     """A table of a database. It is inspected when it is first asked, so the app starts while the database is down.
 
-    Args:
-        folders: where the relative path of an SQLite file is looked for, in this order.
-
     Raises:
-        SettingsError: the URL cannot be read, or its SQLite file is not there.
+        SettingsError: the URL cannot be read, or its SQLite file is in none of `folders`.
         MissingExtraError: SQLAlchemy, or the database's driver, is not installed.
     """
 
@@ -57,7 +52,6 @@ class SqlSource(SettingsSource):
         super().__init__(name, settings)
         self._lock = threading.Lock()
         self._reflected: Table | None = None
-        self._is_full_text = False
         self._engine = _engine(name, settings.secret_url, folders)
 
     async def lookup(self, lookup: Lookup) -> Answer | None:
@@ -69,39 +63,28 @@ class SqlSource(SettingsSource):
         return await self._in_thread(lambda: self._near(lookup))
 
     def _find(self, lookup: Lookup) -> Answer | None:
-        table = self._table()
-        fields = part_columns(self._settings.fields, self._column(table).key)
-        parts = known_parts(lookup, fields)
-        if lookup.parts and not parts:
-            return None
-        for where in self._conditions(table, lookup, parts, fields):
-            for record in self._rows(table, where):
-                value = plain(record[self._column(table).key])
-                if fits(record, parts, fields) if parts else self._is_it(value, lookup):
-                    return Answer(True, shown(record))
-        return Answer(False)
-
-    def _is_it(self, found: str, lookup: Lookup) -> bool:
-        if self._is_full_text and lookup.is_folded:  # texts: it is enough that they name it
-            return f" {folded(lookup.text)} " in f" {folded(found)} "
-        return same(found, lookup)
-
-    def _conditions(
-        self, table: Table, lookup: Lookup, parts: Mapping[str, str], fields: Mapping[str, str]
-    ) -> list[Any]:
-        """What to search for, one after the other: rows that may be it, to be compared in full."""
         from sqlalchemy import String, and_, cast, func
 
-        column = self._column(table)
-        wanted = [(table.c[fields[name]], value) for name, value in parts.items()]
-        if self._is_full_text:
-            return [and_(*(one.bool_op("MATCH")(_phrase(value)) for one, value in wanted or [(column, lookup.text)]))]
+        table, column, parts = self._asked(lookup)
+        conditions: list[Any]
         if parts:
-            return [and_(*(_contains(one, value) for one, value in wanted))]
-        if lookup.is_folded:
-            return [func.lower(cast(column, String)) == lookup.text.lower(), _contains(column, lookup.text)]
-        value = _as_column_type(column, lookup.text)
-        return [] if value is None else [column == value]
+            conditions = [and_(*(_contains(table.c[field], value) for field, value in parts.values()))]
+        elif lookup.parts:
+            return None
+        elif lookup.is_folded:
+            conditions = [func.lower(cast(column, String)) == lookup.text.lower(), _contains(column, lookup.text)]
+        else:
+            value = _as_column_type(column, lookup.text)
+            conditions = [] if value is None else [column == value]
+        for record in (record for condition in conditions for record in self._rows(table, condition)):
+            if fits(record, parts) if parts else same(plain(record[column.key]), lookup):
+                return Answer(True, shown(record))
+        return Answer(False)
+
+    def _asked(self, lookup: Lookup) -> tuple[Table, Column[Any], Parts]:
+        table = self._table()
+        column = table.c[self._settings.field] if self._settings.field else next(iter(table.c))
+        return table, column, known_parts(lookup, self._settings.fields, column.key)
 
     def _rows(self, table: Table, where: Any) -> list[dict[str, Any]]:
         from sqlalchemy import select
@@ -115,73 +98,45 @@ class SqlSource(SettingsSource):
     def _near(self, lookup: Lookup) -> tuple[str, ...]:
         from sqlalchemy import String, cast, select
 
-        table = self._table()
-        fields = part_columns(self._settings.fields, self._column(table).key)
-        parts = known_parts(lookup, fields)
-        columns = [table.c[fields[name]] for name in parts] or [self._column(table)]
-        wanted = " ".join(parts.values()) or lookup.text
-        first = next(iter(parts.values()), lookup.text)
+        table, column, parts = self._asked(lookup)
+        columns = [table.c[field] for field, _ in parts.values()] or [column]
+        wanted = [value for _, value in parts.values()] or [lookup.text]
         query = select(*columns).limit(MAX_SEARCHED)
-        similar = query.where(cast(columns[0], String).istartswith(first[:3], autoescape=True))
+        similar = query.where(cast(columns[0], String).istartswith(wanted[0][:3], autoescape=True))
         with self._engine.connect() as connection:
-            for statement in (query,) if self._is_full_text else (similar, query):
-                rows = connection.execute(statement)
-                values = (" ".join(plain(value) for value in row) for row in rows)
-                near = nearest_of(wanted, values, is_text=self._is_full_text)
-                if near:
+            for statement in (similar, query):
+                values = (" ".join(map(plain, row)) for row in connection.execute(statement))
+                if near := nearest_of(" ".join(wanted), values):
                     return tuple(map(shown, near))
         return ()
 
-    def _column(self, table: Table) -> Column[Any]:
-        return table.c[self._settings.field] if self._settings.field else next(iter(table.c))
-
     def _table(self) -> Table:
-        """The table as the database describes it.
+        """The table as the database describes it; where there is none, "schema.table" is read as that of a schema.
 
         Raises:
             KnowledgeError: there is no such table or column.
         """
+        from sqlalchemy import MetaData, Table
+        from sqlalchemy.exc import NoSuchTableError
+
         with self._lock:
             if self._reflected is None:
                 name = str(self._settings.table)
-                table = _reflected(self._engine, name)
-                own = [self._settings.field] if self._settings.field else []
-                for column in (*self._settings.fields.values(), *own):
+                schema, _, inner = name.rpartition(".")
+                for own, of_schema in ((name, None), (inner, schema or None)):
+                    with suppress(NoSuchTableError):
+                        table = Table(own, MetaData(), schema=of_schema, autoload_with=self._engine)
+                        break
+                else:
+                    raise KnowledgeError(f"no_table: the database has no table {name!r}")
+                for column in (*self._settings.fields.values(), self._settings.field or next(iter(table.c)).key):
                     if column not in table.c:
                         known = ", ".join(table.c.keys())
                         raise KnowledgeError(
                             f"no_column: table {name!r} has no column {column!r}; its columns: {known}"
                         )
-                self._is_full_text = _is_full_text(self._engine, name)
                 self._reflected = table
             return self._reflected
-
-
-def _reflected(engine: Engine, name: str) -> Table:
-    """The table of this name; where there is none, "schema.table" is read as the table of a schema."""
-    from sqlalchemy import MetaData, Table
-    from sqlalchemy.exc import NoSuchTableError
-
-    schema, _, inner = name.rpartition(".")
-    for own, of_schema in ((name, None), (inner, schema)) if schema else ((name, None),):
-        with suppress(NoSuchTableError):
-            return Table(own, MetaData(), schema=of_schema, autoload_with=engine)
-    raise KnowledgeError(f"no_table: the database has no table {name!r}")
-
-
-def _is_full_text(engine: Engine, table: str) -> bool:
-    from sqlalchemy import text
-
-    if engine.dialect.name != "sqlite":
-        return False
-    with engine.connect() as connection:
-        made_by = connection.execute(text("SELECT sql FROM sqlite_master WHERE name = :name"), {"name": table}).scalar()
-    return bool(re.search(r"\bUSING\s+fts5\b", made_by or "", re.IGNORECASE))
-
-
-def _phrase(text: str) -> str:
-    """A text as one FTS5 string: none of its characters is syntax (https://sqlite.org/fts5.html#fts5_strings)."""
-    return '"' + text.replace('"', '""').replace("\0", " ") + '"'
 
 
 def _contains(column: Column[Any], value: str) -> Any:

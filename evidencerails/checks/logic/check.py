@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
-from evidencerails.checks.base import CheckContext
+from evidencerails.checks.base import CheckContext, concluded
 from evidencerails.checks.logic.dates import dates_and_times
 from evidencerails.checks.logic.formulas import formulas
 from evidencerails.checks.logic.numbers import Convention
@@ -19,7 +18,6 @@ from evidencerails.checks.logic.orderings import contradictory_orderings
 from evidencerails.checks.logic.reasoning import (
     Audit,
     Step,
-    Verdict,
     audit_with_judge,
     audit_with_nli,
     steps_of,
@@ -30,7 +28,7 @@ from evidencerails.checks.logic.statements import Statement, is_asserted, masked
 from evidencerails.checks.logic.sums import sums_in_words
 from evidencerails.checks.logic.syllogisms import form_faults
 from evidencerails.exchange import Exchange, Span
-from evidencerails.report import CheckResult, CheckStatus, Finding
+from evidencerails.report import CheckResult, Finding
 from evidencerails.settings.logic import LogicSettings
 from evidencerails.text.language import unknown_language
 
@@ -63,24 +61,36 @@ class LogicCheck:
         Raises:
             NliError: the NLI backend failed.
         """
-        settings = context.config.logic
-        statements = await context.nli.run(computed_statements, exchange.response, settings)
-        steps = await context.nli.run(_steps, exchange.response) if settings.audit != "off" else []
-        language = await context.nli.run(unknown_language, exchange.response, RULE_LANGUAGES)
+        settings, response = context.config.logic, exchange.response
+        statements = await context.nli.run(computed_statements, response, settings)
+        steps = await context.nli.run(steps_of, response[:MAX_CHARACTERS]) if settings.audit != "off" else []
+        language = await context.nli.run(unknown_language, response, RULE_LANGUAGES)
         audit = await _audit(steps[:MAX_STEPS], exchange, context)
-        findings = [*_of_statements(statements, exchange.response), *_of_audit(audit, statements)]
-        findings.sort(key=lambda finding: finding.span.start if finding.span else 0)
-        findings = findings[:MAX_FINDINGS]
-        gaps = _gaps(exchange, statements, steps, audit, language)
-        status, reason = _status(findings, gaps, statements, audit)
-        return CheckResult(
-            name=self.name,
-            status=status,
-            reason=reason,
-            score=_score(status, findings),
-            findings=tuple(findings),
+        findings = _findings(statements, audit, response)
+        gaps = [audit.stopped_by, next((s.reason for s in statements if s.is_right is None), "")]
+        if len(response) > MAX_CHARACTERS:
+            gaps.append(f"too_long: only the first {MAX_CHARACTERS} characters were read")
+        if any(step.is_conclusion for step in steps[MAX_STEPS:]):
+            gaps.append(f"too_many_steps: {MAX_STEPS} of {len(steps)} were audited")
+        if language and not audit.stopped_by:
+            gaps.append(f"{language}: only its formulas were read")
+        gaps = list(filter(None, gaps))
+        computed = f"{len(statements)} statements computed, {len(audit.verdicts)} steps audited"
+        return concluded(
+            self,
+            findings,
+            gaps,
+            computed if statements or audit.verdicts else "nothing_to_compute",
             metrics=_metrics(statements, audit),
-            details=_details(statements, steps, audit, gaps),
+            details={
+                "computed": dict(Counter(statement.kind for statement in statements)),
+                "steps": len(steps),
+                "audit": [
+                    {"start": v.step.span.start, "end": v.step.span.end, "stand": v.stand, "reason": v.reason}
+                    for v in audit.verdicts
+                ],
+                "not_checked": gaps,
+            },
             version=f"{self.version}+{audit.version}" if audit.version else self.version,
         )
 
@@ -131,10 +141,6 @@ def _is_same(one: Statement, two: Statement) -> bool:
     return shared > 0 and (one.end == two.end or shared >= 0.8 * min(one.end - one.start, two.end - two.start))
 
 
-def _steps(response: str) -> list[Step]:
-    return steps_of(response[:MAX_CHARACTERS])
-
-
 async def _audit(steps: Sequence[Step], exchange: Exchange, context: CheckContext) -> Audit:
     if not any(step.is_conclusion for step in steps):
         return Audit()
@@ -149,79 +155,30 @@ async def _audit(steps: Sequence[Step], exchange: Exchange, context: CheckContex
     return with_form_faults(audit, steps, faults)
 
 
-def _of_statements(statements: Sequence[Statement], response: str) -> list[Finding]:
-    wrong = [statement for statement in statements if statement.is_right is False]
-    return [_finding(Span.of(response, s.start, s.end), s.reason, s.kind, CERTAINTY) for s in wrong]
-
-
-def _of_audit(audit: Audit, statements: Sequence[Statement]) -> list[Finding]:
-    """The steps that do not follow, without those that a computation has found already."""
+def _findings(statements: Sequence[Statement], audit: Audit, response: str) -> list[Finding]:
+    """The wrong statements, and the steps that do not follow, without those that a computation has found already."""
     wrong = [s for s in statements if s.is_right is False]
+    found = [(Span.of(response, s.start, s.end), s.reason, str(s.kind), CERTAINTY) for s in wrong]
+    for verdict in audit.verdicts:
+        span = verdict.step.span
+        is_computed = any(s.start < span.end and s.end > span.start for s in wrong)
+        if verdict.stand in ("contradicted", "invalid") and not is_computed:
+            found.append((span, verdict.reason, "invalid_step", verdict.score or 0.0))
     return [
-        _finding(verdict.step.span, verdict.reason, "invalid_step", verdict.score)
-        for verdict in audit.verdicts
-        if verdict.stand in ("contradicted", "invalid") and not _is_covered(verdict, wrong)
+        Finding(
+            kind="logic_error",
+            category="logical",
+            severity="medium",
+            origin="intrinsic",
+            span=span,
+            reason=reason,
+            score=score,
+            check=LogicCheck.name,
+            version=LogicCheck.version,
+            violation=violation,
+        )
+        for span, reason, violation, score in sorted(found, key=lambda one: one[0].start)[:MAX_FINDINGS]
     ]
-
-
-def _is_covered(verdict: Verdict, wrong: Sequence[Statement]) -> bool:
-    span = verdict.step.span
-    return any(s.start < span.end and s.end > span.start for s in wrong)
-
-
-def _finding(span: Span, reason: str, violation: str, score: float | None) -> Finding:
-    return Finding(
-        kind="logic_error",
-        category="logical",
-        severity="medium",
-        origin="intrinsic",
-        span=span,
-        reason=reason,
-        score=score,
-        check=LogicCheck.name,
-        version=LogicCheck.version,
-        violation=violation,
-    )
-
-
-def _gaps(
-    exchange: Exchange,
-    statements: Sequence[Statement],
-    steps: Sequence[Step],
-    audit: Audit,
-    language: str,
-) -> list[str]:
-    """Why the answer was not checked in full."""
-    gaps = [audit.stopped_by] if audit.stopped_by else []
-    not_computed = next((s.reason for s in statements if s.is_right is None), "")
-    if not_computed:
-        gaps.append(not_computed)
-    if len(exchange.response) > MAX_CHARACTERS:
-        gaps.append(f"too_long: only the first {MAX_CHARACTERS} characters were read")
-    if sum(step.is_conclusion for step in steps[MAX_STEPS:]):
-        gaps.append(f"too_many_steps: {MAX_STEPS} of {len(steps)} were audited")
-    if language and not audit.stopped_by:
-        gaps.append(f"{language}: only its formulas were read")
-    return gaps
-
-
-def _status(
-    findings: Sequence[Finding], gaps: Sequence[str], statements: Sequence[Statement], audit: Audit
-) -> tuple[CheckStatus, str]:
-    if findings:
-        counts = Counter(str(finding.violation) for finding in findings)
-        return "hallucinated", ", ".join(f"{count} {name}" for name, count in counts.items())
-    if gaps:
-        return "unverified", "; ".join(gaps)
-    if not statements and not audit.verdicts:
-        return "grounded", "nothing_to_compute"
-    return "grounded", f"{len(statements)} statements computed, {len(audit.verdicts)} steps audited"
-
-
-def _score(status: CheckStatus, findings: Sequence[Finding]) -> float | None:
-    if status == "unverified":
-        return None
-    return max((finding.score for finding in findings if finding.score is not None), default=0.0)
 
 
 def _metrics(statements: Sequence[Statement], audit: Audit) -> dict[str, float]:
@@ -231,17 +188,3 @@ def _metrics(statements: Sequence[Statement], audit: Audit) -> dict[str, float]:
         metrics["logic_steps"] = float(len(audit.verdicts))
         metrics["logic_steps_shown"] = follows / len(audit.verdicts)
     return metrics
-
-
-def _details(
-    statements: Sequence[Statement], steps: Sequence[Step], audit: Audit, gaps: Sequence[str]
-) -> dict[str, Any]:
-    return {
-        "computed": dict(Counter(statement.kind for statement in statements)),
-        "steps": len(steps),
-        "audit": [
-            {"start": v.step.span.start, "end": v.step.span.end, "stand": v.stand, "reason": v.reason}
-            for v in audit.verdicts
-        ],
-        "not_checked": list(gaps),
-    }

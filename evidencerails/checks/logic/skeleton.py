@@ -11,9 +11,9 @@ In: a sentence of a masked text. Out: a `Skeleton` such as "the sum of #, # and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evidencerails.checks.logic.numbers import (
     DIGITS,
@@ -78,32 +78,46 @@ _YEAR_BEFORE = re.compile(r"\b(?:in|since|until|by|during|before|after|around)\s
 
 
 class Cell(NamedTuple):
-    """One character of a skeleton: what of the text it stands for, and its number if it is one."""
+    """One character of a skeleton: what of the text it stands for, and its value if it is a number or a date."""
 
     char: str
     start: int
     end: int
-    number: Number | None = None
+    value: Any = None
+
+
+Special = tuple[re.Pattern[str], Callable[[re.Match[str]], Cell | None]]
+"""What else than numbers gets a character of its own, and how it is read."""
 
 
 class Skeleton:
     """A sentence of a text with its numbers read in one convention."""
 
-    def __init__(self, text: str, start: int, end: int, convention: Convention = "point") -> None:
-        self._cells = list(_cells(text, start, end, convention))
+    def __init__(
+        self, text: str, start: int, end: int, convention: Convention = "point", special: Special | None = None
+    ) -> None:
+        self._cells = list(_cells(text, start, end, convention, special))
         self.text = "".join(cell.char for cell in self._cells)
 
     def numbers(self, start: int, end: int) -> list[Number]:
         """The numbers between two places of the skeleton."""
-        return [cell.number for cell in self._cells[start:end] if cell.number]
+        return [cell.value for cell in self._cells[start:end] if isinstance(cell.value, Number)]
+
+    def value(self, place: int) -> Any:
+        """The value of one character."""
+        return self._cells[place].value
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """What of the text stands between two places of the skeleton."""
         return self._cells[start].start, self._cells[end - 1].end
 
 
-def _cells(text: str, place: int, stop: int, convention: Convention) -> Iterator[Cell]:
+def _cells(text: str, place: int, stop: int, convention: Convention, special: Special | None) -> Iterator[Cell]:
     while place < stop and (match := _TOKEN.match(text, place, stop)):
+        if special and (own := special[0].match(text, place, stop)) and (cell := special[1](own)):
+            place = cell.end
+            yield cell
+            continue
         (start, place), kind, lower = match.span(), str(match.lastgroup), " ".join(match[0].lower().split())
         if kind in ("number", "words", "dozen"):
             cell = _number(text, match, kind, convention)

@@ -304,7 +304,7 @@ _SAME = re.compile(
     r"(?:,? ?[=∼≡≈]+ ?|, i\.e\.,? |(?<=\()|(?<=\( )|(?<=or ))"
     r"(?:i\.e\.,? |about |roughly |~)?#"
     r"(?P<close> ?\))?"
-    r"(?! (?:[a-z]+ )?(?:more|less|fewer|too|longer|higher|lower|further|percent|over|each|apiece|per|an?|from|of|away)\b"
+    r"(?! (?:[a-z]+ )?(?:more|less|fewer|too|longer|higher|lower|further|percent|over|each|apiece|per|an?|from|of)\b"
     r"| ?[-+*/^⊕⊖⊗⊘])"
 )
 

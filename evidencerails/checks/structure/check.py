@@ -1,25 +1,26 @@
 """Structure: does the response have the form that its reader, mostly a program, expects?
 
-In: an exchange with a schema, or rules of the settings. Out: a finding for each violation, and how far the samples
+In: an exchange with a schema, or that of the settings. Out: a finding for each violation, and how far the samples
 agree with each field.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from statistics import mean
+from typing import Any
 
-from evidencerails.checks.base import CheckContext
+from evidencerails.checks.base import CheckContext, concluded
 from evidencerails.checks.structure.find import Found, find_json
 from evidencerails.checks.structure.json import FoundJson
-from evidencerails.checks.structure.rules import Rules, rules_of, violations_of_text, violations_of_value
+from evidencerails.checks.structure.rules import Rules, rules_of, violations_of_value
 from evidencerails.checks.structure.schema import SchemaProblem, canonical, time_limit
 from evidencerails.checks.structure.violations import Violation, pointer
 from evidencerails.exchange import Exchange, Span
 from evidencerails.measures.json_fields import Field, json_fields
 from evidencerails.measures.self_consistency import field_report
-from evidencerails.report import CheckResult, CheckStatus, Finding
+from evidencerails.report import CheckResult, Finding
 from evidencerails.settings.structure import StructureSettings
 from evidencerails.text.json_places import Path, Place, walk
 
@@ -31,19 +32,20 @@ MAX_SPAN = 2_000
 """A longer part of the response is shown by its beginning."""
 
 
-class _Outcome(NamedTuple):
+@dataclass
+class _Outcome:
     violations: list[Violation]
     stopped_by: str = ""
     """Why the response could not be judged to the end."""
     values: tuple[FoundJson, ...] = ()
-    found: Found | None = None
+    found: Found = field(default_factory=lambda: Found((), False))
 
 
 class StructureCheck:
-    """The response against a JSON Schema, a pydantic model, or rules of the settings.
+    """The response against a JSON Schema or a pydantic model.
 
     Every violation is a finding with its JSON pointer, and its span where the place exists. A schema that cannot be
-    used, or a pattern without end, leaves the response unverified. Without any rule the check is skipped.
+    used, or a pattern without end, leaves the response unverified. Without a schema the check is skipped.
     """
 
     name = "structure"
@@ -62,68 +64,80 @@ class StructureCheck:
 
     def _result(self, exchange: Exchange, rules: Rules, settings: StructureSettings) -> CheckResult:
         """Blocks for as long as the validation takes."""
-        outcome = _judge(exchange.response, rules, settings)
-        findings = [_finding(violation, exchange.response) for violation in outcome.violations[:MAX_FINDINGS]]
-        details = _details(outcome)
-        metrics = {"structure_violations": float(len(outcome.violations))}
+        outcome = _Outcome([])
+        _judge(exchange.response, rules, settings, outcome)
+        violations = outcome.violations
+        findings = [_finding(violation, exchange.response) for violation in violations[:MAX_FINDINGS]]
+        metrics, fields = {"structure_violations": float(len(violations))}, {}
         if exchange.samples and outcome.values:
-            report, disagreements = _field_agreement(exchange, outcome.values[-1], settings)
-            details["fields"] = report
+            agreement, disagreements = _field_agreement(exchange, outcome.values[-1], settings)
+            fields = {"fields": agreement}
             findings += disagreements
-            if report:
-                metrics["field_agreement"] = sum(entry["agreement"] for entry in report.values()) / len(report)
-        status: CheckStatus = "hallucinated" if findings else "unverified" if outcome.stopped_by else "grounded"
-        return CheckResult(
-            name=self.name,
-            status=status,
-            reason=_summary(outcome, findings),
-            score={"hallucinated": 1.0, "grounded": 0.0}.get(status),
-            findings=tuple(findings),
+            if agreement:
+                metrics["field_agreement"] = mean(entry["agreement"] for entry in agreement.values())
+        return concluded(
+            self,
+            findings,
+            [outcome.stopped_by] if outcome.stopped_by else [],
+            "fits",
+            counts=[violation.name for violation in violations],
             metrics=metrics,
-            details=details,
-            version=self.version,
+            details={
+                "violations": [
+                    {
+                        "violation": violation.name,
+                        "pointer": None if violation.path is None else pointer(violation.path),
+                        "keyword": violation.keyword,
+                        "message": violation.message,
+                    }
+                    for violation in violations[:MAX_FINDINGS]
+                ],
+                "violations_in_all": len(violations),
+                "json_values": len(outcome.found.values),
+                "text_around": outcome.found.has_text_around,
+                **fields,
+            },
         )
 
 
 # ---- violations
 
 
-def _judge(response: str, rules: Rules, settings: StructureSettings) -> _Outcome:
+def _judge(response: str, rules: Rules, settings: StructureSettings, outcome: _Outcome) -> None:
+    """Note what is wrong: what was found before the time is up stays found."""
     if len(response) > MAX_CHARACTERS:
-        return _Outcome([Violation("too_long", f"{len(response)} characters; the limit is {MAX_CHARACTERS}")])
-    violations: list[Violation] = []
+        message = f"{len(response)} characters; the limit is {MAX_CHARACTERS}"
+        outcome.violations.append(Violation("too_long", message))
+        return
     try:
         with time_limit(settings.timeout_s):
-            return _judge_in_time(response, rules, settings, violations)
+            _judge_json(response, rules, settings, outcome)
     except SchemaProblem as problem:
-        return _Outcome(violations, str(problem))
+        outcome.stopped_by = str(problem)
 
 
-def _judge_in_time(response: str, rules: Rules, settings: StructureSettings, violations: list[Violation]) -> _Outcome:
-    """Append what is wrong: what was found before the time is up stays found."""
-    if rules.text is not None:
-        violations += _of_whole(response, violations_of_text(response, rules.text))
-    if not rules.needs_json:
-        return _Outcome(violations)
-    types = rules.root_types()
-    found = find_json(
+def _judge_json(response: str, rules: Rules, settings: StructureSettings, outcome: _Outcome) -> None:
+    types, violations = rules.root_types(), outcome.violations
+    outcome.found = found = find_json(
         response,
         wants_array=types is None or "array" in types,
         wants_scalar=types is None or bool(types - {"object", "array"}),
     )
-    values, around = _chosen(found, response, settings)
+    outcome.values, around = _chosen(found, response, settings)
     violations += around
-    if not values and types is not None and "string" in types and response.strip():
+    if not outcome.values and types is not None and "string" in types and response.strip():
         violations += _of_whole(response, violations_of_value(response.strip(), rules))
-        return _Outcome(violations, found=found)
-    if not values and not around:
+    elif not outcome.values and not around:
         instead = f"it is {len(response)} characters of something else" if response.strip() else "it is empty"
         violations += _of_whole(response, [Violation("no_json", f"the response holds no JSON: {instead}")])
-    for value in values:
+    for value in outcome.values:
         violations += value.slips
-        if value.is_read:
-            _judge_value(value, rules, violations)
-    return _Outcome(violations, values=tuple(values), found=found)
+        own: list[Violation] = []
+        try:
+            for violation in violations_of_value(value.value, rules) if value.is_read else ():
+                own.append(violation)
+        finally:
+            violations += _placed(own, value)
 
 
 def _of_whole(response: str, violations: Iterable[Violation]) -> list[Violation]:
@@ -147,15 +161,6 @@ def _chosen(found: Found, response: str, settings: StructureSettings) -> tuple[t
         (around,) = _of_whole(response, [Violation("text_around", "there is text around the JSON")])
         violations.append(around._replace(path=None))
     return values, violations
-
-
-def _judge_value(found: FoundJson, rules: Rules, violations: list[Violation]) -> None:
-    own: list[Violation] = []
-    try:
-        for violation in violations_of_value(found.value, rules):
-            own.append(violation)
-    finally:
-        violations += _placed(own, found)
 
 
 def _placed(violations: list[Violation], found: FoundJson) -> list[Violation]:
@@ -230,27 +235,3 @@ def _finding(violation: Violation, response: str) -> Finding:
         version=StructureCheck.version,
         violation=violation.name,
     )
-
-
-def _summary(outcome: _Outcome, findings: list[Finding]) -> str:
-    names = [violation.name for violation in outcome.violations] or [str(finding.violation) for finding in findings]
-    counted = ", ".join(f"{count} {name}" for name, count in Counter(names).items())
-    return "; ".join(part for part in (counted, outcome.stopped_by) if part) or "fits"
-
-
-def _details(outcome: _Outcome) -> dict[str, Any]:
-    listed = [
-        {
-            "violation": violation.name,
-            "pointer": None if violation.path is None else pointer(violation.path),
-            "keyword": violation.keyword,
-            "message": violation.message,
-        }
-        for violation in outcome.violations[:MAX_FINDINGS]
-    ]
-    return {
-        "violations": listed,
-        "violations_in_all": len(outcome.violations),
-        "json_values": len(outcome.found.values) if outcome.found else 0,
-        "text_around": bool(outcome.found and outcome.found.has_text_around),
-    }

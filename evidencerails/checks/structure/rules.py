@@ -1,4 +1,4 @@
-"""What a response has to fit: a schema, a pydantic model, rules of the settings; and the violations of each."""
+"""What a response has to fit: a schema or a pydantic model; and the violations of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evidencerails.checks.structure.violations import (
 )
 from evidencerails.errors import SettingsError
 from evidencerails.settings.reading import YamlError, read_yaml
-from evidencerails.settings.structure import FieldRule, StructureSettings, ValueRule
+from evidencerails.settings.structure import StructureSettings
 from evidencerails.text.json_places import Path
 
 
@@ -31,21 +31,14 @@ class ValueModel(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """All that one response is held against."""
+    """What one response is compared with: a schema, or a model."""
 
     schema: Compiled | None = None
     model: ValueModel | None = None
-    fields: tuple[FieldRule, ...] = ()
-    text: ValueRule | None = None
-
-    @property
-    def needs_json(self) -> bool:
-        """True if the response has to hold JSON."""
-        return self.schema is not None or self.model is not None or bool(self.fields)
 
     @property
     def root_schema(self) -> dict[str, Any]:
-        """The JSON Schema; that of the model if there is one; empty otherwise.
+        """The JSON Schema, or that of the model.
 
         Raises:
             SchemaProblem: pydantic has no JSON Schema for the model.
@@ -68,20 +61,17 @@ class Rules(NamedTuple):
 
 
 def rules_of(settings: StructureSettings, schema: Mapping[str, Any] | None = None) -> Rules | None:
-    """The rules of the settings, with the schema of one response in the place of theirs; None if there is nothing.
+    """The schema of one response, else that of the settings or their model; None if there is nothing.
 
     Raises:
         SchemaProblem: the schema is not valid, or the model or the file cannot be loaded.
     """
-    if schema is None and not settings.has_rules:
-        return None
-    rules = Rules(fields=settings.fields, text=settings.text)
     if schema is None and settings.model:
-        return rules._replace(model=_load_model(settings.model))
-    own = next((one for one in (schema, settings.json_schema) if one is not None), None)
+        return Rules(model=_load_model(settings.model))
+    own = settings.json_schema if schema is None else schema
     if own is None and settings.schema_file is not None:
         own = _read_file(settings.schema_file)
-    return rules if own is None else rules._replace(schema=compiled(own))
+    return None if own is None else Rules(compiled(own))
 
 
 def load_rules(settings: StructureSettings) -> Rules | None:
@@ -104,96 +94,16 @@ def _read_file(name: str) -> Any:
 
 
 def violations_of_value(value: Any, rules: Rules) -> Iterator[Violation]:
-    """What does not fit, in the order of the rules; to be called within a `time_limit`.
+    """What does not fit; to be called within a `time_limit`.
 
     Raises:
         SchemaProblem: the schema or model cannot be applied, or the time is up.
     """
     if rules.schema is not None:
-        yield from _of_schema(value, rules.schema)
+        for error in rules.schema.errors(value):
+            yield from violations_of_error(error)
     if rules.model is not None:
         yield from _of_model(value, rules.model)
-    for rule in rules.fields:
-        yield from _of_field(value, rule)
-
-
-def _of_schema(value: Any, schema: Compiled) -> Iterator[Violation]:
-    for error in schema.errors(value):
-        yield from violations_of_error(error)
-
-
-# ---- single places, and a bare text
-
-
-def _of_field(value: Any, rule: FieldRule) -> Iterator[Violation]:
-    """What does not fit a rule at the places that its pointer names."""
-    parts = [part.replace("~1", "/").replace("~0", "~") for part in rule.pointer.split("/")[1:]]
-    for path, found, is_there in _places(value, parts, ()):
-        if is_there:
-            for violation in _of_schema(found, compiled(_as_schema(rule))):
-                yield violation._replace(path=(*path, *(violation.path or ())))
-        elif rule.required:
-            yield Violation("missing_field", f"nothing is at {rule.pointer}", path, "required")
-
-
-def _places(value: Any, parts: Sequence[str], path: Path) -> Iterator[tuple[Path, Any, bool]]:
-    """The places that a pointer with wildcards names, each with whether there is anything."""
-    if not parts:
-        yield path, value, True
-        return
-    part, rest = parts[0], parts[1:]
-    if part == "*":
-        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        for key, child in items:
-            yield from _places(child, rest, (*path, key))
-    elif isinstance(value, dict) and part in value:
-        yield from _places(value[part], rest, (*path, part))
-    elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
-        yield from _places(value[int(part)], rest, (*path, int(part)))
-    else:
-        yield path, None, False
-
-
-def _as_schema(rule: ValueRule) -> dict[str, Any]:
-    """The rule as a JSON Schema of one value. A bound on numbers means that it is one; so with patterns and texts."""
-    schema: dict[str, Any] = {
-        "enum": list(rule.enum) if rule.enum is not None else None,
-        "pattern": rule.pattern,
-        "minimum": rule.minimum,
-        "maximum": rule.maximum,
-        "minLength": rule.min_length,
-        "maxLength": rule.max_length,
-        "type": getattr(rule, "type", None),
-    }
-    given = {name: part for name, part in schema.items() if part is not None}
-    if {"minimum", "maximum"} & given.keys():
-        return {"type": "number", **given}
-    return {"type": "string", **given} if {"pattern", "minLength", "maxLength"} & given.keys() else given
-
-
-def violations_of_text(text: str, rule: ValueRule) -> Iterator[Violation]:
-    """What is wrong with a response that is a bare text; white space around it counts for its pattern alone.
-
-    Raises:
-        SchemaProblem: the time is up.
-    """
-    schema, bare = _as_schema(rule), text.strip()
-    for names, value in ((("minimum", "maximum"), _number(bare)), (("pattern",), text)):
-        part = {name: schema.pop(name) for name in names if name in schema}
-        if part:
-            kind = "string" if "pattern" in part else "number"
-            yield from _of_schema(value, compiled({"type": kind, **part}))
-    schema.pop("type", None)
-    if "enum" in schema:
-        schema["enum"] = list(map(str, schema["enum"]))
-    yield from _of_schema(bare, compiled(schema))
-
-
-def _number(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 # ---- pydantic

@@ -26,8 +26,6 @@ from urllib.parse import urlsplit
 
 import regex
 
-PATTERN_TIMEOUT_S = 0.5
-"""Of one match; beyond it the response is unverified."""
 DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _DATA_KEYWORDS = frozenset({"enum", "const", "default", "examples"})
 """Keywords whose value is data: what looks like a keyword inside is none."""
@@ -144,27 +142,26 @@ def _without_dialects(node: Any) -> Any:
 # ---- time
 
 
-class _Limit(NamedTuple):
-    ends_at: float
-
-    def left_s(self) -> float:
-        left = self.ends_at - time.monotonic()
-        if left <= 0:
-            raise SchemaProblem("timeout: the validation took longer than structure.timeout_s")
-        return left
-
-
-_limit: ContextVar[_Limit] = ContextVar("evidencerails_structure_limit")
+PATTERN_TIMEOUT_S = 0.5
+"""Seconds for one match of a pattern."""
+_ends_at: ContextVar[float] = ContextVar("evidencerails_structure_ends_at")
 
 
 @contextmanager
 def time_limit(timeout_s: float) -> Iterator[None]:
-    """How long all validation inside may take, and one match of a pattern; beyond, `SchemaProblem` is raised there."""
-    token = _limit.set(_Limit(time.monotonic() + timeout_s))
+    """How long all validation inside may take; beyond, `SchemaProblem` is raised there."""
+    token = _ends_at.set(time.monotonic() + timeout_s)
     try:
         yield
     finally:
-        _limit.reset(token)
+        _ends_at.reset(token)
+
+
+def _left_s() -> float:
+    left = _ends_at.get() - time.monotonic()
+    if left <= 0:
+        raise SchemaProblem("timeout: the validation took longer than structure.timeout_s")
+    return left
 
 
 def pattern_found(pattern: str, text: str) -> bool:
@@ -173,14 +170,12 @@ def pattern_found(pattern: str, text: str) -> bool:
     Raises:
         SchemaProblem: the time is up.
     """
-    limit = _limit.get()
-    seconds = min(PATTERN_TIMEOUT_S, limit.left_s())
     try:
-        return _pattern(pattern).search(text, timeout=seconds, concurrent=True) is not None
+        return _pattern(pattern).search(text, timeout=min(PATTERN_TIMEOUT_S, _left_s()), concurrent=True) is not None
     except TimeoutError:
         raise SchemaProblem(
-            f"pattern_timeout: the pattern {pattern[:80]!r} took longer than {PATTERN_TIMEOUT_S} s on a text "
-            f"of {len(text)} characters; it may backtrack without end"
+            f"pattern_timeout: the pattern {pattern[:80]!r} took longer than {PATTERN_TIMEOUT_S:g} s on a text of "
+            f"{len(text)} characters; it may backtrack without end"
         ) from None
 
 
@@ -225,7 +220,7 @@ def _bounded(draft: Any) -> Any:
 
 def _timed(keyword: Callable[..., Any]) -> Callable[..., Any]:
     def timed(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-        _limit.get().left_s()
+        _left_s()
         return keyword(validator, value, instance, schema)
 
     return timed
