@@ -47,17 +47,20 @@ def with_flags(pieces: Sequence[Piece], findings: Sequence[Finding]) -> tuple[Pi
 
     The findings' spans count in the text as it stands now. A piece that was written before is flagged as a whole.
     """
-    text = joined(pieces)
-    ranges = _flagged_ranges(text, [f for f in findings if f.span is not None])
+    ranges = _flagged_ranges(joined(pieces), findings)
     cut: list[Piece] = []
     start = 0
     for piece in pieces:
-        end = start + len(piece.text)
-        own = [(max(a, start), min(b, end), found) for a, b, found in ranges if a < end and b > start]
+        end, place = start + len(piece.text), 0
+        own = [(max(a, start) - start, min(b, end) - start, found) for a, b, found in ranges if a < end and b > start]
         if piece.is_touched:
-            cut.append(replace(piece, findings=tuple(f for _, _, found in own for f in found)))
+            cut.append(replace(piece, findings=tuple(finding for *_, found in own for finding in found)))
         else:
-            cut += _split(replace(piece, findings=()), [(a - start, b - start, found) for a, b, found in own])
+            for first, last, found in own:
+                cut += [_part(piece, place, first)] if first > place else []
+                cut.append(_part(piece, first, last, found))
+                place = last
+            cut += [_part(piece, place, len(piece.text))] if place < len(piece.text) or not own else []
         start = end
     return tuple(cut)
 
@@ -68,44 +71,26 @@ def _flagged_ranges(text: str, findings: Sequence[Finding]) -> list[tuple[int, i
     sentences = split_sentences(text)
     spans = sorted(((f.span, f) for f in findings if f.span), key=lambda one: (one[0].start, one[0].end))
     for span, finding in spans:
-        own = [s for s in sentences if s.start < span.end and s.end > span.start]
-        start = min([s.start for s in own] + [span.start])
-        end = max([s.end for s in own] + [span.end])
+        own = [span, *(s for s in sentences if s.start < span.end and s.end > span.start)]
+        start, end, together = min(s.start for s in own), max(s.end for s in own), [finding]
         if found and start < found[-1][1]:
-            last = found[-1]
-            found[-1] = (last[0], max(last[1], end), [*last[2], finding])
-        else:
-            found.append((start, end, [finding]))
+            start, last, before = found.pop()
+            end, together = max(last, end), [*before, finding]
+        found.append((start, end, together))
     return found
 
 
-def _split(piece: Piece, ranges: Sequence[tuple[int, int, list[Finding]]]) -> list[Piece]:
-    parts: list[Piece] = []
-    place = 0
-    for start, end, found in ranges:
-        if start > place:
-            parts.append(_part(piece, place, start))
-        parts.append(replace(_part(piece, start, end), findings=tuple(found)))
-        place = end
-    if place < len(piece.text) or not parts:
-        parts.append(_part(piece, place, len(piece.text)))
-    return parts
-
-
-def _part(piece: Piece, start: int, end: int) -> Piece:
-    at = piece.before.start
-    text = piece.text[start:end]
-    return Piece(Span(start=at + start, end=at + end, text=text), text)
+def _part(piece: Piece, start: int, end: int, findings: Iterable[Finding] = ()) -> Piece:
+    at, text = piece.before.start, piece.text[start:end]
+    return Piece(Span(start=at + start, end=at + end, text=text), text, findings=tuple(findings))
 
 
 def rewritten(pieces: Sequence[Piece], texts: Mapping[int, str]) -> tuple[Piece, ...]:
     """The pieces, those at these places with a new text. Where one is taken out, so are its gap and its list mark."""
-    new = [
-        replace(piece, text=texts[place], reason=piece.reason or _reason(piece), findings=())
-        if place in texts
-        else replace(piece, findings=())
-        for place, piece in enumerate(pieces)
-    ]
+    new = [replace(piece, findings=()) for piece in pieces]
+    for place, text in texts.items():
+        reasons = dict.fromkeys(finding.reason or finding.kind for finding in pieces[place].findings)
+        new[place] = replace(new[place], text=text, reason=new[place].reason or "; ".join(reasons) or "flagged")
     for place, piece in enumerate(new):
         if piece.is_touched and not piece.text and pieces[place].text:
             _close_gap(new, place)
@@ -128,25 +113,17 @@ def _close_gap(pieces: list[Piece], place: int) -> None:
 
 def _take_along(pieces: list[Piece], place: int, side: int, count: int) -> None:
     """Move `count` characters of the neighbour on that side into the removed piece; the rest stays as it is."""
+    if not count:
+        return
     removed, other = pieces[place], pieces[place + side]
-    if count == 0:
-        return
+    cut = count if side > 0 else len(other.text) - count
+    taken, rest = (_part(other, 0, cut), _part(other, cut, len(other.text)))[::side]
     if other.is_touched:
-        text = other.text[count:] if side > 0 else other.text[: len(other.text) - count]
-        pieces[place + side] = replace(other, text=text)
+        pieces[place + side] = replace(other, text=rest.text)
         return
-    if side > 0:
-        taken, rest = _part(other, 0, count), _part(other, count, len(other.text))
-        span = Span(start=removed.before.start, end=taken.before.end, text=removed.before.text + taken.text)
-    else:
-        cut = len(other.text) - count
-        taken, rest = _part(other, cut, len(other.text)), _part(other, 0, cut)
-        span = Span(start=taken.before.start, end=removed.before.end, text=taken.text + removed.before.text)
-    pieces[place + side], pieces[place] = rest, replace(removed, before=span)
-
-
-def _reason(piece: Piece) -> str:
-    return "; ".join(dict.fromkeys(finding.reason or finding.kind for finding in piece.findings)) or "flagged"
+    first, last = (removed.before, taken.before)[::side]
+    pieces[place + side] = rest
+    pieces[place] = replace(removed, before=Span(start=first.start, end=last.end, text=first.text + last.text))
 
 
 def is_kept(response: str, pieces: Sequence[Piece]) -> bool:
@@ -157,20 +134,11 @@ def is_kept(response: str, pieces: Sequence[Piece]) -> bool:
 
 def changes_of(pieces: Sequence[Piece]) -> tuple[Change, ...]:
     """The spans whose text has changed."""
-    return tuple(
-        Change(before=piece.before, after=piece.text, reason=piece.reason)
-        for piece in pieces
-        if piece.is_touched and piece.text != piece.before.text
-    )
+    changed = (piece for piece in pieces if piece.is_touched and piece.text != piece.before.text)
+    return tuple(Change(before=piece.before, after=piece.text, reason=piece.reason) for piece in changed)
 
 
 def diff_of(response: str, text: str) -> str:
     """Unified diff of the two texts, a sentence a line; empty if they are equal."""
-    lines = difflib.unified_diff(
-        _sentence_lines(response), _sentence_lines(text), "response", "repaired", lineterm="", n=1
-    )
-    return "\n".join(lines)
-
-
-def _sentence_lines(text: str) -> list[str]:
-    return [" ".join(span.text.split()) for span in split_sentences(text)]
+    one, two = ([" ".join(span.text.split()) for span in split_sentences(side)] for side in (response, text))
+    return "\n".join(difflib.unified_diff(one, two, "response", "repaired", lineterm="", n=1))

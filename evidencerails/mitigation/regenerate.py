@@ -9,7 +9,7 @@ flagged by whatever rule, or of which no claim is supported; only milder finding
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.errors import EvidencerailsError, reason_of
 from evidencerails.exchange import Exchange
@@ -25,7 +25,7 @@ from evidencerails.mitigation.pieces import (
 )
 from evidencerails.mitigation.rewriting import RewriteRefusedError, refusal, rewrite
 from evidencerails.policy import rule_for
-from evidencerails.report import DECISIONS, CheckStatus, Finding, Repair, RepairStatus, Report
+from evidencerails.report import DECISIONS, Finding, Repair, RepairStatus, Report
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
@@ -54,13 +54,11 @@ async def regenerate(report: Report, exchange: Exchange, context: CheckContext, 
     """
     session = context.llm or context.judge
     flagged = flagged_findings(report, context.config)
-    begun = Repair(status="no_model", reason="no_model: there is no language model to write it again")
-    begun = begun.model_copy(update={"flagged": len(flagged), "remaining": len(flagged)})
+    begun = Repair(status="no_model", flagged=len(flagged), remaining=len(flagged))
     if session is None:
-        return begun
+        return _ended(begun, "no_model", "no_model: there is no language model to write it again")
     if not any(finding.span for finding in flagged):
-        reason = "nothing_to_repair: no finding says where in the answer it is"
-        return begun.model_copy(update={"status": "nothing_to_repair", "reason": reason})
+        return _ended(begun, "nothing_to_repair", "nothing_to_repair: no finding says where in the answer it is")
     state = _State(whole(exchange.response), flagged, report)
     return await _rounds(state, begun, exchange, context, session, recheck)
 
@@ -87,17 +85,33 @@ async def _rounds(
             continue
         except EvidencerailsError as error:
             return _ended(outcome, "failed", reason_of(error))
-        new = await recheck(_with_text(exchange, joined(pieces)))
+        text = joined(pieces)
+        new = await recheck(exchange.model_copy(update={"response": text, "logprobs": ()}))  # those are of other tokens
         left = flagged_findings(new, context.config)
-        outcome = outcome.model_copy(update={"remaining": len(left), "checks": _statuses(new)})
+        checks = {name: result.status for name, result in new.checks.items()}
+        outcome = outcome.model_copy(update={"remaining": len(left), "checks": checks})
         if lost := _lost_verdict(first, new):
             return _ended(outcome, "unverified", lost)
         if not left and DECISIONS.index(new.decision) < _FROM:
             if problem := _not_grounded(pieces, first, new):
                 return _ended(outcome, "unverified" if new.status == "unverified" else "not_converged", problem)
-            return _repaired(outcome, pieces, exchange, new)
-        if len(left) >= len(state.flagged) or not left:
-            return _ended(outcome, "not_converged", _still_wrong(left, state.flagged, new))
+            return _ended(
+                outcome,
+                "repaired",
+                f"all {outcome.flagged} flagged findings are gone",
+                text=text,
+                diff=diff_of(exchange.response, text),
+                changes=changes_of(pieces),
+                decision=new.decision,
+                findings=new.findings,
+            )
+        if not left:
+            return _ended(
+                outcome, "not_converged", f"not_converged: the new text gets {new.decision} by {new.decided_by}"
+            )
+        if len(left) >= len(state.flagged):
+            remaining = f"{len(left)} flagged findings are left of {len(state.flagged)}"
+            return _ended(outcome, "not_converged", f"not_converged: {remaining}")
         state = _State(pieces, left, new)
     if outcome.status == "refused":
         return outcome
@@ -123,21 +137,12 @@ async def _attempt(
     return pieces
 
 
-def _with_text(exchange: Exchange, text: str) -> Exchange:
-    return exchange.model_copy(update={"response": text, "logprobs": ()})  # those are of the tokens that were written
-
-
-def _statuses(report: Report) -> dict[str, CheckStatus]:
-    return {name: result.status for name, result in report.checks.items()}
-
-
 def _lost_verdict(before: Report, after: Report) -> str | None:
     """The check that had a verdict on the response and has none on the new text; None if all still have theirs."""
+    decided = ("grounded", "hallucinated")
     for name, result in before.checks.items():
-        now = after.checks.get(name)
-        if now is None:  # the chain of verification has no result of its own where it refutes nothing
-            continue
-        if result.status in ("grounded", "hallucinated") and now.status not in ("grounded", "hallucinated"):
+        now = after.checks.get(name)  # the chain of verification has no result of its own where it refutes nothing
+        if now and result.status in decided and now.status not in decided:
             return f"not_verified_again: {name}: {now.reason or now.status}"
     return None
 
@@ -153,26 +158,5 @@ def _not_grounded(pieces: Sequence[Piece], before: Report, after: Report) -> str
     return None
 
 
-def _still_wrong(left: Sequence[Finding], before: Sequence[Finding], new: Report) -> str:
-    if left:
-        return f"not_converged: {len(left)} flagged findings are left of {len(before)}"
-    return f"not_converged: the new text gets {new.decision} by {new.decided_by}"
-
-
-def _repaired(outcome: Repair, pieces: Sequence[Piece], exchange: Exchange, new: Report) -> Repair:
-    text = joined(pieces)
-    return outcome.model_copy(
-        update={
-            "status": "repaired",
-            "reason": f"all {outcome.flagged} flagged findings are gone",
-            "text": text,
-            "diff": diff_of(exchange.response, text),
-            "changes": changes_of(pieces),
-            "decision": new.decision,
-            "findings": new.findings,
-        }
-    )
-
-
-def _ended(repair: Repair, status: RepairStatus, reason: str) -> Repair:
-    return repair.model_copy(update={"status": status, "reason": reason})
+def _ended(repair: Repair, status: RepairStatus, reason: str, **more: Any) -> Repair:
+    return repair.model_copy(update={"status": status, "reason": reason, **more})

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from evidencerails import Guard
-from evidencerails.checks.citations.findings import CLASSES
 from evidencerails.errors import SettingsError
-from evidencerails.settings.violations import VIOLATIONS
 
 OPENED = "The Halden bridge opened in 1932"
 PAINTED = "The bridge was painted by volunteers"
@@ -130,10 +128,6 @@ def test_padding_of_any_length_is_found_and_lowers_the_precision(
     report = guard().check_sync(f"{OPENED} {marks}.", evidence=evidence)
     assert report.status == status, report.reason
     assert report.metrics.get("attribution_precision") == precision
-
-
-def test_each_violation_is_classed_and_named_in_the_settings() -> None:
-    assert set(CLASSES) == set(VIOLATIONS["citations"])
 
 
 @pytest.mark.parametrize(
