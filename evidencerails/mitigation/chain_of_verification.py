@@ -58,6 +58,11 @@ class Candidate(NamedTuple):
     claim: Claim
     expected_severity: float
 
+    def verified(self, outcome: Verified, reason: str, **more: Any) -> VerifiedClaim:
+        """What became of it."""
+        fields = {"claim": self.claim.text, "span": self.claim.span, "expected_severity": self.expected_severity}
+        return VerifiedClaim(**{**fields, "outcome": outcome, "reason": reason, **more})
+
 
 class _Asked(BaseModel):
     model_config = ConfigDict(strict=True)
@@ -66,7 +71,7 @@ class _Asked(BaseModel):
     question: str
 
 
-class Answered(BaseModel):
+class _Answered(BaseModel):
     """An answer to one question, by its number, with the words of the evidence it rests on."""
 
     model_config = ConfigDict(strict=True)
@@ -88,15 +93,14 @@ async def verify_claims(
         return list(results), ()
     candidates = _candidates(results, exchange, context)
     session = context.judge or context.llm
-    if not candidates:
-        return list(results), ()
-    if session is None or not exchange.evidence:
+    if session is None or not exchange.evidence or not candidates:
         reason = "no_model" if session is None else "no_evidence"
-        verified = tuple(_unanswered(candidate, reason) for candidate in candidates)
+        verified = [candidate.verified("unanswered", reason) for candidate in candidates]
     else:
-        verified = await _verify(candidates, exchange, context, session)
-    verified = tuple(_not_milder(one, _contradicted(results)) for one in verified)
-    return _with_outcomes(results, verified), verified
+        verified = await _Verifier(exchange, context, session).verified(candidates)
+    contradicted = _contradicted(results)
+    verified = [_not_milder(one) if _place(one.span) in contradicted else one for one in verified]
+    return (_with_outcomes(results, verified) if verified else list(results)), tuple(verified)
 
 
 def _candidates(results: Sequence[CheckResult], exchange: Exchange, context: CheckContext) -> list[Candidate]:
@@ -104,17 +108,18 @@ def _candidates(results: Sequence[CheckResult], exchange: Exchange, context: Che
 
     A claim without a score counts as if it were as likely false as true.
     """
-    settings = context.config
-    stakes = stakes_of(exchange, settings.severity)
+    settings, stakes = context.config, stakes_of(exchange, context.config.severity)
     found: dict[tuple[int, int, str], Candidate] = {}
-    for result in results:
-        for claim in result.claims:
-            severity = severity_of(_finding(claim.span), stakes, settings.severity, feeds_tools=bool(exchange.tools))
-            expected = severity.score * (0.5 if claim.score is None else claim.score)
-            if expected >= settings.verification.min_severity:
-                found.setdefault((claim.span.start, claim.span.end, claim.text), Candidate(claim, expected))
-    ranked = sorted(found.values(), key=lambda one: -one.expected_severity)
-    return ranked[:MAX_CLAIMS]
+    for claim in (claim for result in results for claim in result.claims):
+        severity = severity_of(_finding(claim.span), stakes, settings.severity, feeds_tools=bool(exchange.tools))
+        expected = severity.score * (0.5 if claim.score is None else claim.score)
+        if expected >= settings.verification.min_severity:
+            found.setdefault((*_place(claim.span), claim.text), Candidate(claim, expected))
+    return sorted(found.values(), key=lambda one: -one.expected_severity)[:MAX_CLAIMS]
+
+
+def _place(span: Span) -> tuple[int, int]:
+    return span.start, span.end
 
 
 def _finding(span: Span, reason: str = "", **fields: Any) -> Finding:
@@ -132,145 +137,90 @@ def _finding(span: Span, reason: str = "", **fields: Any) -> Finding:
     )
 
 
-async def _verify(
-    candidates: Sequence[Candidate], exchange: Exchange, context: CheckContext, session: LlmSession
-) -> tuple[VerifiedClaim, ...]:
-    try:
-        questions = await open_questions([one.claim for one in candidates], context, session)
-        answers = await independent_answers(questions, candidates, exchange, context, session) if questions else {}
-    except EvidencerailsError as error:
-        return tuple(_unanswered(candidate, reason_of(error)) for candidate in candidates)
-    return tuple(
-        await asyncio.gather(
-            *(
-                _compared(candidate, questions.get(place, ""), answers.get(place), exchange, context)
-                for place, candidate in enumerate(candidates)
-            )
+class _Verifier:
+    """Asks a model about claims, and compares its answers with them as the checks read evidence."""
+
+    def __init__(self, exchange: Exchange, context: CheckContext, session: LlmSession) -> None:
+        self._exchange, self._context, self._session = exchange, context, session
+
+    async def verified(self, candidates: Sequence[Candidate]) -> list[VerifiedClaim]:
+        """What the independent answers say about each claim."""
+        try:
+            questions = await self._questions([one.claim for one in candidates])
+            answers = await self._answers(questions, candidates) if questions else {}
+        except EvidencerailsError as error:
+            return [candidate.verified("unanswered", reason_of(error)) for candidate in candidates]
+        compared = (self._compared(one, questions.get(n, ""), answers.get(n)) for n, one in enumerate(candidates))
+        return list(await asyncio.gather(*compared))
+
+    async def _questions(self, claims: Sequence[Claim]) -> Mapping[int, str]:
+        """An open question for each claim, by its place; none for a claim whose question gives its answer away."""
+        listed = "\n".join(f"{n}. {' '.join(claim.text.split())}" for n, claim in enumerate(claims, start=1))
+        parse = partial(parse_items, key="questions", model=_Asked, number="claim", count=len(claims))
+        asked = await self._ask("verification_questions", {"claims": listed}, parse)
+        found = {one.claim - 1: " ".join(one.question.split()) for one in asked}
+        return {place: text for place, text in found.items() if text and not _is_leading(text, claims[place].text)}
+
+    async def _answers(self, questions: Mapping[int, str], candidates: Sequence[Candidate]) -> Mapping[int, _Answered]:
+        """Answers from the evidence alone, by the claim's place; neither answer nor claims are in the prompt."""
+        places = list(questions)
+        claims = [candidates[place].claim for place in places]
+        excerpts = await self._context.nli.run(excerpts_for, claims, self._exchange.evidence)
+        variables = {
+            "evidence": "\n\n".join(f"[{p.id}]\n{p.text.strip()}" for p in excerpts.passages),
+            "questions": "\n".join(f"{n}. {questions[place]}" for n, place in enumerate(places, start=1)),
+        }
+        parse = partial(parse_items, key="answers", model=_Answered, number="question", count=len(places))
+        return {places[one.question - 1]: one for one in await self._ask("verification_answers", variables, parse)}
+
+    async def _ask(self, task: str, variables: Mapping[str, str], parse: Any) -> list[Any]:
+        prompts = self._context.prompts
+        found: list[Any] = await ask_cached(
+            self._context.cache,
+            self._session,
+            prompts.render(task, **variables),
+            parse,
+            prompt_version=prompts.version(task),
+            repair="That reply could not be read. Reply with the JSON object alone, as described.",
         )
-    )
+        return found
 
+    async def _compared(self, candidate: Candidate, question: str, answer: _Answered | None) -> VerifiedClaim:
+        """What the independent answer says about the claim."""
+        if not question:
+            return candidate.verified("unanswered", "no_question: none that leaves the answer open")
+        text = answer.answer.strip() if answer else ""
+        quote = find_quote(answer.quote, self._exchange.evidence) if answer and text else None
+        problem = ""
+        if not text:
+            problem = "no_answer: the evidence does not answer it"
+        elif quote is None:
+            problem = "no_quote: the answer rests on words that the evidence does not have"
+        else:
+            (wording,) = hypotheses([Span.of(text, 0, len(text))], question)
+            if await self._relation(quote, wording.text) != "entailment":
+                problem = "quote_does_not_say_so: the quoted words do not entail the answer"
+        if problem or quote is None:
+            return candidate.verified("unanswered", problem, question=question)
+        passage = Passage(id="answer", text=f"{question} {text}")
+        readings = await read_claims([candidate.claim.text], [passage], self._context.nli)
+        model, settings = VerdictModel.load(), self._context.config.grounding
+        verdict = await self._context.nli.run(judged_reading, readings.claims[0], model, settings)
+        outcome = _outcome(verdict.label, verdict.verdict.score)
+        if outcome == "upheld" and await self._relation(quote, candidate.claim.text) == "contradiction":
+            # A question takes all but one value from its claim: "When were tolls introduced?"
+            problem = "quote_says_otherwise: the quoted words contradict the claim"
+            return candidate.verified("unanswered", problem, question=question)
+        reason = f"the independent answer leaves the claim {verdict.label}, score {verdict.verdict.score:.2f}"
+        return candidate.verified(outcome, reason, question=question, answer=text, evidence=(quote,))
 
-async def _compared(
-    candidate: Candidate, question: str, answer: Answered | None, exchange: Exchange, context: CheckContext
-) -> VerifiedClaim:
-    """What the independent answer says about the claim, read as the checks read evidence."""
-    if not question:
-        return _unanswered(candidate, "no_question: none that leaves the answer open")
-    if answer is None or not answer.answer.strip():
-        return _unanswered(candidate, "no_answer: the evidence does not answer it", question)
-    quote = find_quote(answer.quote, exchange.evidence)
-    if quote is None:
-        return _unanswered(candidate, "no_quote: the answer rests on words that the evidence does not have", question)
-    text = answer.answer.strip()
-    (wording,) = hypotheses([Span.of(text, 0, len(text))], question)
-    if await _relation(quote, wording.text, exchange, context) != "entailment":
-        return _unanswered(candidate, "quote_does_not_say_so: the quoted words do not entail the answer", question)
-    settings, model = context.config.grounding, VerdictModel.load()
-    passage = Passage(id="answer", text=f"{question} {text}")
-    readings = await read_claims([candidate.claim.text], [passage], context.nli)
-    verdict = await context.nli.run(judged_reading, readings.claims[0], model, settings)
-    reason = f"the independent answer leaves the claim {verdict.label}, score {verdict.verdict.score:.2f}"
-    outcome = _outcome(verdict.label, verdict.verdict.score)
-    if outcome == "upheld" and await _relation(quote, candidate.claim.text, exchange, context) == "contradiction":
-        # A question takes all but one value from its claim: "When were tolls introduced?" of a claim that they were.
-        return _unanswered(candidate, "quote_says_otherwise: the quoted words contradict the claim", question)
-    found = {"answer": text, "outcome": outcome, "evidence": (quote,)}
-    return _unanswered(candidate, reason, question).model_copy(update=found)
-
-
-async def _relation(quote: Quote, text: str, exchange: Exchange, context: CheckContext) -> str:
-    """`entailment` if the quoted sentence, alone or with those before it, entails a text; else `contradiction` if it
-    contradicts it, or `neutral`."""
-    premises = (sentence_of(quote, exchange.evidence), context_of(quote, exchange.evidence))
-    rows = await context.nli.scores([(clean(premise), text) for premise in premises])
-    found = (label for label in ("entailment", "contradiction") if rows[:, LABELS.index(label)].max() >= QUOTE_SAYS)
-    return next(found, "neutral")
-
-
-def _contradicted(results: Sequence[CheckResult]) -> set[tuple[int, int]]:
-    """Places of what a check calls contradicted."""
-    claims = [claim.span for result in results for claim in result.claims if claim.label == "contradicted"]
-    findings = [one.span for result in results for one in result.findings if one.label == "contradicted" and one.span]
-    return {(span.start, span.end) for span in (*claims, *findings)}
-
-
-def _not_milder(one: VerifiedClaim, contradicted: set[tuple[int, int]]) -> VerifiedClaim:
-    if one.outcome != "upheld" or (one.span.start, one.span.end) not in contradicted:
-        return one
-    reason = f"contradicted: a check read the same evidence as a contradiction; {one.reason}"
-    return one.model_copy(update={"outcome": "unanswered", "reason": reason})
-
-
-def _outcome(label: Label, unsupported_score: float) -> Verified:
-    if label == "supported" and 1.0 - unsupported_score >= MIN_CONSISTENCY:
-        return "upheld"
-    return "refuted" if label == "contradicted" and unsupported_score >= MIN_CONSISTENCY else "unanswered"
-
-
-def _unanswered(candidate: Candidate, reason: str, question: str = "") -> VerifiedClaim:
-    return VerifiedClaim(
-        claim=candidate.claim.text,
-        span=candidate.claim.span,
-        question=question,
-        outcome="unanswered",
-        reason=reason,
-        expected_severity=candidate.expected_severity,
-    )
-
-
-def _with_outcomes(results: Sequence[CheckResult], verified: Sequence[VerifiedClaim]) -> list[CheckResult]:
-    outcomes = {(one.span.start, one.span.end): one for one in verified}
-    updated = [_with_outcome(result, outcomes) for result in results]
-    flagged = {(f.span.start, f.span.end) for result in results for f in result.findings if f.span}
-    refuted = [one for one in verified if one.outcome == "refuted" and (one.span.start, one.span.end) not in flagged]
-    if refuted:
-        updated.append(_refutation(refuted))
-    return updated
-
-
-def _with_outcome(result: CheckResult, outcomes: Mapping[tuple[int, int], VerifiedClaim]) -> CheckResult:
-    """The result, its findings about verified claims with the outcome."""
-
-    def noted(finding: Finding) -> Finding:
-        place = (finding.span.start, finding.span.end) if finding.span else None
-        one = outcomes.get(place) if place and finding.kind == "unsupported_claim" else None
-        return finding.model_copy(update={"verification": one.outcome}) if one else finding
-
-    return result.model_copy(update={"findings": tuple(map(noted, result.findings))})
-
-
-def _refutation(refuted: Sequence[VerifiedClaim]) -> CheckResult:
-    findings = tuple(
-        _finding(
-            one.span,
-            "an independent answer to a question about it says otherwise",
-            evidence=one.evidence,
-            score=REFUTED_SCORE,
-            label="contradicted",
-            verification="refuted",
-        )
-        for one in refuted
-    )
-    reason = f"{len(findings)} claims refuted"
-    return CheckResult(
-        name=CHECK, status="hallucinated", reason=reason, score=REFUTED_SCORE, findings=findings, version=VERSION
-    )
-
-
-# ---- the two calls
-
-
-async def open_questions(claims: Sequence[Claim], context: CheckContext, session: LlmSession) -> Mapping[int, str]:
-    """An open question for each claim, by its place; none for a claim whose question gives its answer away."""
-    asked = await _ask(
-        "verification_questions",
-        {"claims": "\n".join(f"{n}. {' '.join(claim.text.split())}" for n, claim in enumerate(claims, start=1))},
-        partial(parse_items, key="questions", model=_Asked, number="claim", count=len(claims)),
-        context,
-        session,
-    )
-    found = {one.claim - 1: " ".join(one.question.split()) for one in asked}
-    return {place: text for place, text in found.items() if text and not _is_leading(text, claims[place].text)}
+    async def _relation(self, quote: Quote, text: str) -> str:
+        """`entailment` if the quoted sentence, alone or with those before it, entails a text; else `contradiction` if
+        it contradicts it, or `neutral`."""
+        premises = (read(quote, self._exchange.evidence) for read in (sentence_of, context_of))
+        rows = await self._context.nli.scores([(clean(premise), text) for premise in premises])
+        found = (label for label in ("entailment", "contradiction") if rows[:, LABELS.index(label)].max() >= QUOTE_SAYS)
+        return next(found, "neutral")
 
 
 def _is_leading(question: str, claim: str) -> bool:
@@ -282,39 +232,41 @@ def _is_leading(question: str, claim: str) -> bool:
     return bool(stated) and all(text.lower() in question.lower() for text in stated)
 
 
-async def independent_answers(
-    questions: Mapping[int, str],
-    candidates: Sequence[Candidate],
-    exchange: Exchange,
-    context: CheckContext,
-    session: LlmSession,
-) -> Mapping[int, Answered]:
-    """Answers from the evidence alone, by the claim's place; neither answer nor claims are in the prompt."""
-    places = list(questions)
-    claims = [candidates[place].claim for place in places]
-    excerpts = await context.nli.run(excerpts_for, claims, exchange.evidence)
-    answered = await _ask(
-        "verification_answers",
-        {
-            "evidence": "\n\n".join(f"[{p.id}]\n{p.text.strip()}" for p in excerpts.passages),
-            "questions": "\n".join(f"{n}. {questions[place]}" for n, place in enumerate(places, start=1)),
-        },
-        partial(parse_items, key="answers", model=Answered, number="question", count=len(places)),
-        context,
-        session,
-    )
-    return {places[one.question - 1]: one for one in answered}
+def _outcome(label: Label, unsupported_score: float) -> Verified:
+    if label == "supported" and 1.0 - unsupported_score >= MIN_CONSISTENCY:
+        return "upheld"
+    return "refuted" if label == "contradicted" and unsupported_score >= MIN_CONSISTENCY else "unanswered"
 
 
-async def _ask(
-    task: str, variables: Mapping[str, str], parse: Any, context: CheckContext, session: LlmSession
-) -> list[Any]:
-    found: list[Any] = await ask_cached(
-        context.cache,
-        session,
-        context.prompts.render(task, **variables),
-        parse,
-        prompt_version=context.prompts.version(task),
-        repair="That reply could not be read. Reply with the JSON object alone, as described.",
-    )
-    return found
+def _contradicted(results: Sequence[CheckResult]) -> set[tuple[int, int]]:
+    """Places of what a check calls contradicted."""
+    stated = [one for result in results for one in (*result.claims, *result.findings)]
+    return {_place(one.span) for one in stated if one.label == "contradicted" and one.span}
+
+
+def _not_milder(one: VerifiedClaim) -> VerifiedClaim:
+    if one.outcome != "upheld":
+        return one
+    reason = f"contradicted: a check read the same evidence as a contradiction; {one.reason}"
+    return one.model_copy(update={"outcome": "unanswered", "reason": reason})
+
+
+def _with_outcomes(results: Sequence[CheckResult], verified: Sequence[VerifiedClaim]) -> list[CheckResult]:
+    """The results, their findings about verified claims with the outcome, and one for refuted claims without any."""
+    outcomes = {_place(one.span): one.outcome for one in verified}
+    flagged = {_place(f.span) for result in results for f in result.findings if f.span}
+
+    def noted(finding: Finding) -> Finding:
+        outcome = outcomes.get(_place(finding.span)) if finding.span and finding.kind == "unsupported_claim" else None
+        return finding.model_copy(update={"verification": outcome}) if outcome else finding
+
+    updated = [result.model_copy(update={"findings": tuple(map(noted, result.findings))}) for result in results]
+    refuted = [one for one in verified if one.outcome == "refuted" and _place(one.span) not in flagged]
+    if refuted:
+        reason = "an independent answer to a question about it says otherwise"
+        more: Any = {"score": REFUTED_SCORE, "label": "contradicted", "verification": "refuted"}
+        findings = tuple(_finding(one.span, reason, evidence=one.evidence, **more) for one in refuted)
+        summary = f"{len(findings)} claims refuted"
+        fields: Any = {"status": "hallucinated", "reason": summary, "score": REFUTED_SCORE, "findings": findings}
+        updated.append(CheckResult(name=CHECK, version=VERSION, **fields))
+    return updated

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from evidencerails.checks.base import CheckContext, concluded
-from evidencerails.checks.citations.answer import Citation, CitedAnswer, CitedStatement, read_answer
+from evidencerails.checks.citations.answer import Citation, CitedAnswer, read_answer
 from evidencerails.checks.citations.findings import (
     IDLE,
     MISQUOTED,
@@ -25,7 +25,7 @@ from evidencerails.checks.citations.findings import (
 )
 from evidencerails.checks.citations.quotations import is_verbatim, likeness
 from evidencerails.checks.citations.sources import Sources
-from evidencerails.checks.citations.verification import MAX_SINGLES, Question, Verification, verify
+from evidencerails.checks.citations.verification import MAX_SINGLES, Question, SourceReader, Verification
 from evidencerails.checks.grounding import Readable, claim_of, readable_evidence
 from evidencerails.exchange import Exchange, Span
 from evidencerails.report import CheckResult, Claim, Finding
@@ -139,46 +139,31 @@ def _misquoted(answer: CitedAnswer, sources: Sources, exchange: Exchange) -> lis
 # ---- what the cited passages say
 
 
-class _ReadStatement(NamedTuple):
-    """A statement that was read against sources."""
-
-    cited: CitedStatement
-    question: Question
-    verification: Verification
-
-    @property
-    def span(self) -> Span:
-        """Where it stands in the answer."""
-        return self.question.statement.span
-
-    @property
-    def is_upheld(self) -> bool:
-        """True if its sources support it, at level strict also if it restates them."""
-        return self.verification.is_supported and self.verification.is_restated_whole
-
-    @property
-    def idle_citations(self) -> list[Citation]:
-        """Those that name, alone or among others (`[1, 2]`, `[1-3]`), a source that supports nothing. One that names
-        what does not exist has its finding already."""
-        idle = {*self.verification.idle}
-        return [
-            citation
-            for citation in self.cited.citations
-            if citation.exists
-            and any(places and {*places} <= idle for places in citation.places_by_number or (citation.places,))
-        ]
-
-
 class _Read(NamedTuple):
-    statements: list[_ReadStatement]
+    statements: list[tuple[Question, Verification]]
     unread: str = ""
     """Why some statements could not be read; empty if all could."""
 
     @property
     def supported(self) -> dict[Span, bool]:
         """Cited statement whose sources could be read -> whether they uphold it, each of its citations a part."""
-        read = [one for one in self.statements if one.cited.citations and not one.question.has_too_many]
-        return {one.span: one.is_upheld and not one.idle_citations for one in read}
+        return {
+            question.statement.span: one.is_upheld and not _idle_citations(question, one)
+            for question, one in self.statements
+            if question.cited.citations and not question.has_too_many
+        }
+
+
+def _idle_citations(question: Question, one: Verification) -> list[Citation]:
+    """Citations that name, alone or among others (`[1, 2]`, `[1-3]`), a source that supports nothing. One that names
+    what does not exist has its finding already."""
+    idle = {*one.idle}
+    return [
+        citation
+        for citation in question.cited.citations
+        if citation.exists
+        and any(places and {*places} <= idle for places in citation.places_by_number or (citation.places,))
+    ]
 
 
 async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, context: CheckContext) -> _Read:
@@ -190,55 +175,51 @@ async def _verify(answer: CitedAnswer, sources: Sources, exchange: Exchange, con
     readable: Readable = await context.nli.run(readable_evidence, all_sources, statements, context.nli.languages)
     known = {id(passage) for passage in readable.passages}  # several may have one id: parts of one document
     known_places = tuple(place for place, source in enumerate(sources.items) if id(source.passage) in known)
-    asked: list[tuple[CitedStatement, Question]] = []
+    asked: list[Question] = []
     unread = readable.reason
     for one in answer.statements:
         places = tuple(place for place in one.places if place in known_places) if one.citations else known_places
         if len(places) < len(one.places):
             unread = unread or (readable.unread[0] if readable.unread else "") + " (cited evidence)"
         elif places:
-            wants_singles = bool(one.citations) and not one.statement.shares
-            question = Question(one.statement, places, wants_singles=wants_singles)
+            asked.append(question := Question(one, places))
             if question.has_too_many:
                 unread = unread or f"too_many_sources: a claim cites {len(places)}, {MAX_SINGLES} are read one by one"
-            asked.append((one, question))
-    is_strict = context.config.citations.level == "strict"
-    questions = [question for _, question in asked]
-    verified = await verify(questions, sources, context, user_input=exchange.user_input, is_strict=is_strict)
-    return _Read([_ReadStatement(*pair, found) for pair, found in zip(asked, verified, strict=True)], unread)
+    reader = SourceReader(sources, context, exchange.user_input)
+    verified = await reader.verify(asked, is_strict=context.config.citations.level == "strict")
+    return _Read(list(zip(asked, verified, strict=True)), unread)
 
 
 def _not_entailed(read: _Read, sources: Sources, misquoted: set[Span]) -> list[Finding]:
     """Claims that their sources do not entail. One that misquotes is not read on: its words are another's."""
     findings = []
-    for one in read.statements:
-        own, citations = one.span, one.cited.citations
+    for question, one in read.statements:
+        own, citations = question.statement.span, question.cited.citations
         quotes_wrongly = any(own.start <= span.start < own.end for span in misquoted)
         if not citations or quotes_wrongly or misquoted & {citation.span for citation in citations}:
             continue
         if not one.is_upheld:
-            ids = [sources.items[place].passage.id for place in one.question.places]
-            findings.append(not_entailed_finding(own, one.verification, ids, sources))
-        for citation in one.idle_citations:
+            ids = [sources.items[place].passage.id for place in question.places]
+            findings.append(not_entailed_finding(own, one, ids, sources))
+        for citation in _idle_citations(question, one):
             findings.append(violation_finding(NON_ENTAILING, citation.span, IDLE, score=None, severity="low"))
     return findings
 
 
 def _claims(read: _Read, sources: Sources, version: str) -> tuple[Claim, ...]:
     """The read statements as claims, quotes placed in the evidence as it was given."""
-    claims = (claim_of(one.span, one.verification.reading, one.verification.judged, version) for one in read.statements)
+    claims = (claim_of(asked.statement.span, one.reading, one.judged, version) for asked, one in read.statements)
     return tuple(c.model_copy(update={"evidence": tuple(map(sources.in_exchange, c.evidence))}) for c in claims)
 
 
 def _suggested(read: _Read) -> list[dict[str, Any]]:
     """Uncited statements, each with the passage that supports it and should have been cited."""
     suggested = []
-    for one in read.statements:
-        support = one.verification.reading.support
-        if not one.cited.citations and one.verification.is_supported:
-            quote = support.quote(one.verification.reading.hypothesis, 1.0) if support else None
-            passage = quote.passage_id if quote else ""
-            suggested.append({"span": [one.span.start, one.span.end], "passage": passage})
+    for question, one in read.statements:
+        if not question.cited.citations and one.is_supported:
+            quote = one.reading.support.quote(one.reading.hypothesis, 1.0) if one.reading.support else None
+            span = question.statement.span
+            suggested.append({"span": [span.start, span.end], "passage": quote.passage_id if quote else ""})
     return suggested
 
 
@@ -260,8 +241,7 @@ def _score(findings: Sequence[Finding], read: _Read) -> float | None:
     """
     scores = [finding.score for finding in findings if finding.score is not None and finding.category != "structural"]
     if read.statements:
-        verdicts = [one.verification.judged.verdict for one in read.statements]
-        scores.append(VerdictModel.load().response(verdicts))
+        scores.append(VerdictModel.load().response([one.judged.verdict for _, one in read.statements]))
     return max(scores, default=None)
 
 

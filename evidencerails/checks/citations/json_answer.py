@@ -53,6 +53,8 @@ class JsonClaim(NamedTuple):
     is_exact: bool
     """True if offsets in `text` count in the answer too: no escapes."""
     citations: tuple[JsonCitation, ...]
+    has_field: bool
+    """True if a citation field stands beside it, an empty one included."""
 
 
 def json_claims(response: str) -> list[JsonClaim] | None:
@@ -65,9 +67,8 @@ def json_claims(response: str) -> list[JsonClaim] | None:
         data = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    if not _has_citations(data, 0):
-        return None
-    return list(_claims(data, (), _Places(response, dict(walk(response, start)))))
+    claims = list(_claims(data, (), _Places(response, dict(walk(response, start)))))
+    return claims if any(claim.has_field for claim in claims) else None
 
 
 class _Places(NamedTuple):
@@ -83,16 +84,6 @@ class _Places(NamedTuple):
         return Span.of(self.response, start + quote, end - quote)
 
 
-def _has_citations(data: Any, depth: int) -> bool:
-    if depth > MAX_DEPTH:
-        return False
-    if isinstance(data, dict):
-        if any(key in data for key in CITATION_KEYS) and any(isinstance(data.get(key), str) for key in CLAIM_KEYS):
-            return True
-        return any(_has_citations(value, depth + 1) for value in data.values())
-    return isinstance(data, list) and any(_has_citations(item, depth + 1) for item in data)
-
-
 def _claims(data: Any, path: Path, places: _Places) -> Iterator[JsonClaim]:
     if len(path) > MAX_DEPTH:
         return
@@ -106,7 +97,7 @@ def _claims(data: Any, path: Path, places: _Places) -> Iterator[JsonClaim]:
     if key is not None:
         text, span = data[key], places.span((*path, key))
         citations = tuple(_citations(data[field], (*path, field), places, span)) if field else ()
-        yield JsonClaim(text, span, span.text == text, citations)
+        yield JsonClaim(text, span, span.text == text, citations, field is not None)
     for name, value in data.items():
         if name not in (key, field) and isinstance(value, (dict, list)):
             yield from _claims(value, (*path, name), places)
