@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from evidencerails.checks.base import CheckContext
@@ -38,23 +39,18 @@ Relation = Literal["entailed", "contradicted", "neutral"]
 
 
 class Unit(NamedTuple):
-    """A part of the answer at one level."""
+    """A part of the answer at one level, with its highest P(entailment) and P(contradiction)."""
 
     span: Span
     texts: tuple[str, ...]
     """What the model reads: the whole, or its sentences where that is too long."""
-
-
-class Scores(NamedTuple):
-    """Highest P(entailment) and P(contradiction) of one part, over all premises of its level."""
-
-    entailment: float
-    contradiction: float
+    entailment: float = 0.0
+    contradiction: float = 0.0
 
     @property
     def relation(self) -> Relation:
         """Which of the two wins; neutral below `MIN_PROBABILITY`."""
-        if max(self) < MIN_PROBABILITY:
+        if max(self.entailment, self.contradiction) < MIN_PROBABILITY:
             return "neutral"
         return "entailed" if self.entailment >= self.contradiction else "contradicted"
 
@@ -64,29 +60,44 @@ async def with_levels(results: Sequence[CheckResult], exchange: Exchange, contex
 
     Metrics `entailment_<level>` hold the share of parts that are entailed. Nothing is added without evidence,
     claims, or a language that the model reads; chunks of a stream are left out.
+
+    Raises:
+        NliError: the NLI backend failed.
     """
     levels = context.config.granularity.levels
     bearer = next((n for name in READERS for n, result in enumerate(results) if result.name == name), None)
     if not levels or bearer is None or exchange.is_chunk or not exchange.evidence:
         return list(results)
-    found = await entailment_levels(exchange, context, levels)
-    changed = results[bearer].model_copy(
-        update={
-            "metrics": {**results[bearer].metrics, **_metrics(found)},
-            "details": {**results[bearer].details, "entailment": _details(found)},
-        }
-    )
+    found = await _levels(exchange, context, levels)
+    changed = results[bearer]
+    shares = {
+        f"entailment_{level}": sum(unit.relation == "entailed" for unit in units) / len(units)
+        for level, units in found.items()
+        if units
+    }
+    details = {**changed.details, "entailment": {level: _details(units) for level, units in found.items()}}
+    changed = changed.model_copy(update={"metrics": {**changed.metrics, **shares}, "details": details})
     return [changed if n == bearer else result for n, result in enumerate(results)]
 
 
-async def entailment_levels(
-    exchange: Exchange, context: CheckContext, levels: Sequence[EntailmentLevel]
-) -> dict[EntailmentLevel, list[tuple[Unit, Scores]]]:
-    """The parts of each level with their scores; empty where nothing can be read.
+def _details(units: Sequence[Unit]) -> list[dict[str, Any]]:
+    """Offsets and scores; no words."""
+    return [
+        {
+            "span": [unit.span.start, unit.span.end],
+            "entailment": round(unit.entailment, 4),
+            "contradiction": round(unit.contradiction, 4),
+            "relation": unit.relation,
+            "read_in_parts": len(unit.texts) > 1,
+        }
+        for unit in units[:MAX_LISTED]
+    ]
 
-    Raises:
-        NliError: the NLI backend failed.
-    """
+
+async def _levels(
+    exchange: Exchange, context: CheckContext, levels: Sequence[EntailmentLevel]
+) -> dict[EntailmentLevel, list[Unit]]:
+    """The parts of each level with their scores; empty where nothing can be read."""
     sentences = await context.nli.run(claim_sentences, exchange.response, context.splitter)
     if not sentences:
         return {}
@@ -94,90 +105,45 @@ async def entailment_levels(
     if readable.reason or not readable.passages:
         return {}
     limit = int(context.nli.max_tokens * MAX_HYPOTHESIS)
-
-    def fits(text: str) -> bool:
-        return len(context.nli.token_offsets(text)) <= limit
-
     found = {}
     for level in levels:
-        units = await context.nli.run(units_of, exchange.response, sentences, level, fits)
+        units = await context.nli.run(_units, exchange.response, sentences, level, context.nli, limit)
         premises = await context.nli.run(_premises, readable.passages, level)
-        found[level] = await _read(units, premises, context)
+        texts = [text for unit in units for text in unit.texts]
+        claims = iter((await read_claims(texts, premises, context.nli)).claims)
+        found[level] = [_scored(unit, [next(claims) for _ in unit.texts]) for unit in units]
     return found
 
 
-def units_of(response: str, sentences: Sequence[Span], level: EntailmentLevel, fits: Any) -> list[Unit]:
+def _scored(unit: Unit, own: Sequence[ClaimEvidence]) -> Unit:
+    return unit._replace(
+        entailment=min(one.entailment for one in own), contradiction=max(one.contradiction for one in own)
+    )
+
+
+def _units(response: str, sentences: Sequence[Span], level: EntailmentLevel, nli: Any, limit: int) -> list[Unit]:
     """The parts of an answer at a level: its claim sentences one by one, together by paragraph, or all together."""
-    if level == "sentence":
-        return [Unit(sentence, (clean(sentence.text),)) for sentence in sentences]
     groups: list[list[Span]] = []
     for sentence in sentences:
-        is_same = groups and (level == "document" or not _is_apart(response, groups[-1][-1], sentence))
-        if is_same:
-            groups[-1].append(sentence)
-        else:
-            groups.append([sentence])
-    return [_unit(response, group, fits) for group in groups]
+        gap = response[groups[-1][-1].end : sentence.start] if groups else "\n\n"
+        is_apart = level == "sentence" or (level == "passage" and re.search(r"\n\s*\n", gap) is not None)
+        if is_apart or not groups:
+            groups.append([])
+        groups[-1].append(sentence)
+    units = []
+    for group in groups:
+        texts = tuple(clean(sentence.text) for sentence in group)
+        fits = len(nli.token_offsets(" ".join(texts))) <= limit
+        span = Span.of(response, group[0].start, group[-1].end)
+        units.append(Unit(span, (" ".join(texts),) if fits else texts))
+    return units
 
 
-def _is_apart(response: str, first: Span, second: Span) -> bool:
-    """True if a blank line lies between two sentences."""
-    return re.search(r"\n\s*\n", response[first.end : second.start]) is not None
-
-
-def _unit(response: str, group: Sequence[Span], fits: Any) -> Unit:
-    span = Span.of(response, group[0].start, group[-1].end)
-    texts = tuple(clean(sentence.text) for sentence in group)
-    whole = " ".join(texts)
-    return Unit(span, (whole,) if fits(whole) else texts)
-
-
-def _premises(passages: Sequence[Passage], level: EntailmentLevel) -> list[list[Passage]]:
-    """The evidence of a level, each list read as one premise: the best of its windows counts."""
+def _premises(passages: Sequence[Passage], level: EntailmentLevel) -> list[Passage]:
+    """The evidence of a level; the best of its windows counts."""
     if level == "document":
-        whole = "\n\n".join(passage.text for passage in passages)
-        return [[Passage(id="document", text=whole)]]
+        return [Passage(id="document", text="\n\n".join(passage.text for passage in passages))]
     if level == "passage":
-        return [list(passages)]
+        return list(passages)
     pieces = (Passage(id=p.id, text=s.text, source=p.source) for p in passages for s in split_sentences(p.text))
-    return [[piece for piece, _ in zip(pieces, range(MAX_EVIDENCE_SENTENCES), strict=False)]]
-
-
-async def _read(
-    units: Sequence[Unit], premises: list[list[Passage]], context: CheckContext
-) -> list[tuple[Unit, Scores]]:
-    texts = [text for unit in units for text in unit.texts]
-    readings: list[list[ClaimEvidence]] = []
-    for passages in premises:
-        readings.append((await read_claims(texts, passages, context.nli)).claims)
-    found, at = [], 0
-    for unit in units:
-        own = [one for claims in readings for one in claims[at : at + len(unit.texts)]]
-        at += len(unit.texts)
-        found.append((unit, Scores(min(r.entailment for r in own), max(r.contradiction for r in own))))
-    return found
-
-
-def _metrics(found: dict[EntailmentLevel, list[tuple[Unit, Scores]]]) -> dict[str, float]:
-    return {
-        f"entailment_{level}": sum(scores.relation == "entailed" for _, scores in rows) / len(rows)
-        for level, rows in found.items()
-        if rows
-    }
-
-
-def _details(found: dict[EntailmentLevel, list[tuple[Unit, Scores]]]) -> dict[str, Any]:
-    """Offsets and scores of each level; no words."""
-    return {
-        level: [
-            {
-                "span": [unit.span.start, unit.span.end],
-                "entailment": round(scores.entailment, 4),
-                "contradiction": round(scores.contradiction, 4),
-                "relation": scores.relation,
-                "read_in_parts": len(unit.texts) > 1,
-            }
-            for unit, scores in rows[:MAX_LISTED]
-        ]
-        for level, rows in found.items()
-    }
+    return list(islice(pieces, MAX_EVIDENCE_SENTENCES))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -102,16 +103,17 @@ async def generate_grounded(
     """
     settings = context.config.generation
     shown = await context.nli.run(_ranked_and_fitted, question, passages, settings.max_evidence_tokens, context.nli)
+    note, answer = "(none)", _answer((), 0, shown, "no_relevant_evidence" if passages else "no_evidence")
     if not shown:
-        return _abstained((), 0, shown, "no_relevant_evidence" if passages else "no_evidence")
-    note, answer = "(none)", _abstained((), 0, shown, "no_evidence")
+        return answer
     for number in range(1, settings.max_rounds + 1):
         written = await _write(question, shown, note, context, session)
         claims = tuple(await asyncio.gather(*(_placed(claim, shown, context) for claim in written)))
         answer = _answer(claims, number, shown)
         if answer.ungrounded_share <= settings.max_ungrounded_share:
             break
-        note = _stricter(answer)
+        refused = " | ".join(claim.statement for claim in claims if claim.is_quarantined)
+        note = _STRICTER.format(share=answer.ungrounded_share, claims=refused)
     return answer
 
 
@@ -141,11 +143,7 @@ async def _write(
         question=question,
         note=note,
     )
-    return await ask(session, messages, _read, repair=_REPAIR)
-
-
-def _read(reply: str) -> list[ClaimOutput]:
-    return parse_items(reply, "claims", ClaimOutput)
+    return await ask(session, messages, partial(parse_items, key="claims", model=ClaimOutput), repair=_REPAIR)
 
 
 async def _placed(claim: ClaimOutput, passages: Sequence[Passage], context: CheckContext) -> PlacedClaim:
@@ -171,32 +169,21 @@ async def _standing(
     return ("grounded" if label == "supported" else "not_borne_out"), label
 
 
-def _answer(claims: tuple[PlacedClaim, ...], rounds: int, passages: Sequence[Passage]) -> GroundedAnswer:
+def _answer(
+    claims: tuple[PlacedClaim, ...], rounds: int, passages: Sequence[Passage], missing: str = ""
+) -> GroundedAnswer:
+    """The answer that the claims make; an abstention where none is left, or something is `missing`."""
     asserted = [claim for claim in claims if claim.standing != "not_asserted"]
     out = [claim for claim in asserted if claim.is_quarantined]
-    share = len(out) / len(asserted) if asserted else 0.0
-    kept = [claim for claim in claims if not claim.is_quarantined]
-    if asserted and len(out) == len(asserted):
-        return _abstained(claims, rounds, passages, "findings", share)
+    missing = missing or ("findings" if asserted and len(out) == len(asserted) else "")
+    kept = (claim for claim in claims if not claim.is_quarantined)
     return GroundedAnswer(
-        text=" ".join(map(_sentence, kept)),
+        text=message_for((missing,)) if missing else " ".join(map(_sentence, kept)),
         claims=claims,
-        ungrounded_share=share,
+        ungrounded_share=len(out) / len(asserted) if asserted else 0.0,
         rounds=rounds,
         passages=tuple(passage.id for passage in passages),
-    )
-
-
-def _abstained(
-    claims: tuple[PlacedClaim, ...], rounds: int, passages: Sequence[Passage], reason: str, share: float = 0.0
-) -> GroundedAnswer:
-    return GroundedAnswer(
-        text=message_for((reason,)),
-        claims=claims,
-        ungrounded_share=share,
-        rounds=rounds,
-        passages=tuple(passage.id for passage in passages),
-        is_abstention=True,
+        is_abstention=bool(missing),
     )
 
 
@@ -208,8 +195,3 @@ def _sentence(claim: PlacedClaim) -> str:
     refs = "".join(f" [{ref}]" for ref in claim.source_refs)
     caveats = f" (uncertain: {'; '.join(claim.caveats)})" if claim.caveats else ""
     return f"{body}{refs}{caveats}."
-
-
-def _stricter(answer: GroundedAnswer) -> str:
-    refused = " | ".join(claim.statement for claim in answer.claims if claim.is_quarantined)
-    return _STRICTER.format(share=answer.ungrounded_share, claims=refused)

@@ -8,8 +8,8 @@ those is looked at here before the checks look at it again.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -17,11 +17,11 @@ from evidencerails.errors import LlmReplyError, with_cause
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.llm.parsing import ask, parse_items
 from evidencerails.measures.evidence import excerpts_for
-from evidencerails.mitigation.misplaced import Value, made_limits, misplaced_values, own_values
+from evidencerails.mitigation.misplaced import made_limits, misplaced_values, own_values
 from evidencerails.mitigation.pieces import Piece
 from evidencerails.nli.base import ENTAILMENT
 from evidencerails.nli.windows import content_terms
-from evidencerails.report import Claim, Finding
+from evidencerails.report import Claim
 from evidencerails.text.claimable import makes_claim
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of
@@ -121,23 +121,17 @@ async def rewrite(
 def _described(number: int, piece: Piece) -> str:
     lines = [f"{number}. {' '.join(piece.text.split())}"]
     for finding in piece.findings:
-        lines.append(f"   wrong: {_issue(finding)}")
+        place = f' ("{" ".join(finding.span.text.split())}")' if finding.span else ""
+        what = finding.label or finding.kind.replace("_", " ")
+        issue = f"{what}{place}; {' '.join(finding.reason.split())}"
+        lines.append(f"   wrong: {issue[:600]}")
         lines += [f'   the evidence says: "{" ".join(quote.span.text.split())}"' for quote in finding.evidence[:2]]
     return "\n".join(lines)
 
 
-def _issue(finding: Finding) -> str:
-    what = finding.label or finding.kind.replace("_", " ")
-    place = f' ("{" ".join(finding.span.text.split())}")' if finding.span else ""
-    return f"{what}{place}; {' '.join(finding.reason.split())}"[:600]
-
-
 def _evidence(pieces: Sequence[Piece], exchange: Exchange) -> str:
-    claims = [
-        Claim(text=piece.text, span=piece.before, label="absent")
-        for piece in pieces
-        if piece.findings and piece.text.strip()
-    ]
+    flagged = (piece for piece in pieces if piece.findings and piece.text.strip())
+    claims = [Claim(text=piece.text, span=piece.before, label="absent") for piece in flagged]
     excerpts = excerpts_for(claims, exchange.evidence).passages
     return "\n\n".join(f"[{p.id}]\n{p.text.strip()}" for p in excerpts) or "(there is no evidence)"
 
@@ -159,11 +153,12 @@ async def refusal(
     context: CheckContext,
 ) -> str | None:
     """Why these texts may not take the places of the flagged pieces; None if they may."""
-    if not any(text for text in texts.values()) and not _rest(pieces, texts).strip():
+    rest = "".join(piece.text for place, piece in enumerate(pieces) if place not in texts)
+    if not any(texts.values()) and not rest.strip():
         return "nothing_left: the correction takes the whole answer away"
     if _no_longer_answers(pieces, texts, exchange):
         return "no_answer: the correction takes out what the question asks for, and puts nothing in its place"
-    problem = await context.nli.run(_first_problem, pieces, texts, exchange)
+    problem = await context.nli.run(_first_problem, pieces, texts, rest, exchange)
     return problem or await _lost_claim(pieces, texts, claims, context)
 
 
@@ -171,142 +166,161 @@ def _no_longer_answers(pieces: Sequence[Piece], texts: Mapping[int, str], exchan
     """True if the answer had dates, names or numbers, of the kind that was asked for if the question says which, and
     the new text has none."""
     question = question_of(exchange.user_input)
-    if not question:
-        return False
-    asked = _ASKS_FOR_A_VALUE.search(question)
+    asked, known = _ASKS_FOR_A_VALUE.search(question or ""), own_values(question or "")
+
+    def answers(text: str) -> bool:
+        kinds = {"year": "date", "month": "date", "day": "date", "name": "name"}
+        own = own_values(text) - known
+        return any(asked is None or kinds.get(value.kind, "number") == asked.lastgroup for value in own)
+
     now = "".join(texts.get(place, piece.text) for place, piece in enumerate(pieces))
-    known = own_values(question)
-    before, after = (
-        any(asked is None or _kind(value) == asked.lastgroup for value in own_values(text) - known)
-        for text in (exchange.response, now)
-    )
-    return before and not after
+    return bool(question) and answers(exchange.response) and not answers(now)
 
 
-def _kind(value: Value) -> str:
-    return {"year": "date", "month": "date", "day": "date", "name": "name"}.get(value.kind, "number")
-
-
-def _rest(pieces: Sequence[Piece], texts: Mapping[int, str]) -> str:
-    return "".join(piece.text for place, piece in enumerate(pieces) if place not in texts)
-
-
-def _first_problem(pieces: Sequence[Piece], texts: Mapping[int, str], exchange: Exchange) -> str | None:
+def _first_problem(pieces: Sequence[Piece], texts: Mapping[int, str], rest: str, exchange: Exchange) -> str | None:
     labels = (f"[{p.id}] [{number}] {p.source or ''}" for number, p in enumerate(exchange.evidence, start=1))
     given = "\n".join([exchange.user_input, exchange.response, *(p.text for p in exchange.evidence), *labels])
-    others = [s.text for s in split_sentences(_rest(pieces, texts)) if len(s.text) >= 20]
-    known = content_terms(given)
-    evidence = "\n".join(p.text for p in exchange.evidence)
+    others = [s.text for s in split_sentences(rest) if len(s.text) >= 20]
     for place, text in texts.items():
-        old = pieces[place].text
-        if len(text) > MAX_GROWTH * len(old) + ROOM:
-            return f"grown: a sentence of {len(old)} characters became {len(text)}"
-        if ("\n" in text and "\n" not in old) or len(split_sentences(text)) > max(1, len(split_sentences(old))):
-            return "grown: a sentence became several"
-        if set(_URL.findall(text)) - set(_URL.findall(given)):
-            return "new_address: the correction brings in a web or mail address that nothing given has"
-        if _repeats(text, others):
-            return "repeats: the correction holds a sentence that stands elsewhere in the answer"
-        problem = (
-            _only_hedges(text, pieces[place], f"{old}\n{evidence}")
-            or _made_up(text, old, known)
-            or _leaves_topic(text, pieces[place])
-            or _denies_alone(text, old, exchange)
-        )
-        if problem:
-            return problem
-        kinds = {finding.kind for finding in pieces[place].findings}
-        if not kinds & VALUES_FROM_ELSEWHERE and (new := _new_values(text, given)):
-            return with_cause("new_value: the correction has a number or name that nothing given has", ", ".join(new))
-        if not kinds & VALUES_FROM_ELSEWHERE and (moved := _out_of_place(text, old, exchange.evidence)):
-            return with_cause("misplaced_value: the evidence says this value of something else", ", ".join(moved))
+        correction = _Correction(text, pieces[place], given, others, exchange.evidence)
+        for reason, find in _REFUSALS:
+            found = find(correction)
+            if found:
+                return reason if found is True else with_cause(reason, ", ".join(found))
     return None
 
 
-def _new_values(text: str, given: str) -> list[str]:
-    """Numbers and names of a text that the given texts do not have."""
-    numbers = {_bare(number) for number in _NUMBER.findall(given)}
-    words = given.lower()
-    new = [number for number in _NUMBER.findall(text) if _bare(number) not in numbers]
-    return new + [word for name in values_of(text).names for word in name.words if word not in words]
+class _Correction(NamedTuple):
+    """A new text for one piece, and what it is compared with."""
+
+    text: str
+    piece: Piece
+    given: str
+    """All that the model was given."""
+    others: Sequence[str]
+    """Longer sentences of the answer that stay."""
+    passages: Sequence[Passage]
+
+    @property
+    def sentences(self) -> list[str]:
+        """Sentences of the new text."""
+        return [span.text for span in split_sentences(self.text)]
+
+    @property
+    def takes_values_from_elsewhere(self) -> bool:
+        """True if a finding asks for a value that neither evidence nor answer has."""
+        return bool({finding.kind for finding in self.piece.findings} & VALUES_FROM_ELSEWHERE)
 
 
-def _out_of_place(text: str, old: str, evidence: Sequence[Passage]) -> list[str]:
-    return misplaced_values(text, old, evidence) or made_limits(text, evidence)
+def _is_long(c: _Correction) -> bool:
+    return len(c.text) > MAX_GROWTH * len(c.piece.text) + ROOM
 
 
-def _bare(number: str) -> str:
-    return number.replace(",", "").rstrip(".")
+def _is_several(c: _Correction) -> bool:
+    has_line = "\n" in c.text and "\n" not in c.piece.text
+    return has_line or len(c.sentences) > max(1, len(split_sentences(c.piece.text)))
 
 
-def _denies_alone(text: str, old: str, exchange: Exchange) -> str | None:
-    """Why a new negation may not stand: no sentence about the same thing in the evidence has one."""
-    denying = [s.text for s in split_sentences(text) if _DENIES.search(s.text) and makes_claim(s.text)]
-    if not denying or _DENIES.search(old):
-        return None
-    sentences = [s.text for passage in exchange.evidence for s in split_sentences(passage.text)]
-    negated = [content_terms(sentence) for sentence in sentences if _DENIES.search(sentence)]
-    for sentence in denying:
-        terms = content_terms(sentence)
-        if not any(len(terms & about) * 2 >= len(terms) for about in negated):
-            return "denies: the correction negates what no sentence of the evidence negates"
-    return None
+def _has_new_address(c: _Correction) -> bool:
+    return bool(set(_URL.findall(c.text)) - set(_URL.findall(c.given)))
 
 
-def _repeats(text: str, others: Sequence[str]) -> bool:
+def _repeats(c: _Correction) -> bool:
     from rapidfuzz import fuzz, process
 
+    nearest = (process.extractOne(s, c.others, scorer=fuzz.ratio, score_cutoff=REPEATED_FROM) for s in c.sentences)
+    return any(found is not None for found in nearest)
+
+
+def _new_hedges(c: _Correction) -> list[str]:
+    """Words that leave open what neither the sentence nor the evidence does."""
+    known = "\n".join([c.piece.text, *(p.text for p in c.passages)])
+    return sorted(set(_HEDGES.findall(c.text.lower())) - set(_HEDGES.findall(known.lower())))
+
+
+def _calls_unknown(c: _Correction) -> bool:
+    is_unknown = bool(c.text) and not makes_claim(c.text) and _SAYS_UNKNOWN.search(c.text) is not None
+    return is_unknown and any(finding.label == "contradicted" for finding in c.piece.findings)
+
+
+def _is_made_up(c: _Correction) -> bool:
+    known = content_terms(c.given)
+    claimed = [terms for s in c.sentences if makes_claim(s) and (terms := content_terms(s))]
+    return any(len(terms - known) / len(terms) > MAX_NOVELTY for terms in claimed)
+
+
+def _says_nothing(c: _Correction) -> bool:
+    """True for a new text that is none of a corrected claim, a removed one, or one briefly said to be unknown."""
+    about = content_terms(c.piece.text)
+    idle = (s for s in c.sentences if not makes_claim(s))
     return any(
-        process.extractOne(sentence.text, others, scorer=fuzz.ratio, score_cutoff=REPEATED_FROM) is not None
-        for sentence in split_sentences(text)
+        not (_SAYS_UNKNOWN.search(s) and content_terms(s) & about) or len(s) > MAX_UNKNOWN_CHARACTERS for s in idle
     )
 
 
-def _only_hedges(text: str, piece: Piece, given: str) -> str | None:
-    """Why a new text that leaves something open may not stand: neither the sentence nor the evidence leaves it open."""
-    if new := set(_HEDGES.findall(text.lower())) - set(_HEDGES.findall(given.lower())):
-        return with_cause("hedges: the correction leaves open what nothing given leaves open", ", ".join(sorted(new)))
-    is_unknown = bool(text) and not makes_claim(text) and _SAYS_UNKNOWN.search(text) is not None
-    if is_unknown and any(finding.label == "contradicted" for finding in piece.findings):
-        return "hedges: the correction calls unknown what the evidence says otherwise"
-    return None
+def _leaves_topic(c: _Correction) -> bool:
+    """True for a claim with no word of the sentence that it replaces, or of the evidence on that."""
+    quotes = [quote.span.text for finding in c.piece.findings for quote in finding.evidence]
+    about = content_terms("\n".join([c.piece.text, *quotes]))
+    return makes_claim(c.text) and bool(about) and not content_terms(c.text) & about
 
 
-def _made_up(text: str, old: str, known: set[str]) -> str | None:
-    """Why a new text is none of a corrected claim, a removed one, or one said to be unknown."""
-    sentences = [span.text for span in split_sentences(text)]
-    for sentence in sentences:
-        terms = content_terms(sentence)
-        if makes_claim(sentence):
-            if terms and len(terms - known) / len(terms) > MAX_NOVELTY:
-                return "made_up: most words of the correction stand neither in the answer nor in the evidence"
-        elif not (_SAYS_UNKNOWN.search(sentence) and terms & content_terms(old)):
-            return "off_topic: the correction neither states nor leaves open what the sentence was about"
-        elif len(sentence) > MAX_UNKNOWN_CHARACTERS:
-            return "off_topic: the correction says at length that it says nothing"
-    return None
+def _denies_alone(c: _Correction) -> bool:
+    """True for a new negation where no sentence about the same thing in the evidence has one."""
+    denying = [s for s in c.sentences if _DENIES.search(s) and makes_claim(s)]
+    if not denying or _DENIES.search(c.piece.text):
+        return False
+    sentences = [s.text for passage in c.passages for s in split_sentences(passage.text)]
+    negated = [content_terms(sentence) for sentence in sentences if _DENIES.search(sentence)]
+    terms = [content_terms(sentence) for sentence in denying]
+    return any(not any(len(own & about) * 2 >= len(own) for about in negated) for own in terms)
 
 
-def _leaves_topic(text: str, piece: Piece) -> str | None:
-    """Why a new claim may not stand: none of its words is in the sentence it replaces, or in the evidence on that."""
-    quotes = [quote.span.text for finding in piece.findings for quote in finding.evidence]
-    about = content_terms("\n".join([piece.text, *quotes]))
-    if makes_claim(text) and about and not content_terms(text) & about:
-        return "off_topic: the correction speaks of something else than the sentence that it replaces"
-    return None
+def _new_values(c: _Correction) -> list[str]:
+    """Numbers and names that the given texts do not have."""
+    if c.takes_values_from_elsewhere:
+        return []
+    numbers = {number.replace(",", "").rstrip(".") for number in _NUMBER.findall(c.given)}
+    new = [n for n in _NUMBER.findall(c.text) if n.replace(",", "").rstrip(".") not in numbers]
+    words = c.given.lower()
+    return new + [word for name in values_of(c.text).names for word in name.words if word not in words]
+
+
+def _misplaced(c: _Correction) -> list[str]:
+    if c.takes_values_from_elsewhere:
+        return []
+    return misplaced_values(c.text, c.piece.text, c.passages) or made_limits(c.text, c.passages)
+
+
+_REFUSALS: Sequence[tuple[str, Callable[[_Correction], bool | list[str]]]] = (
+    ("grown: the correction is much longer than the sentence", _is_long),
+    ("grown: a sentence became several", _is_several),
+    ("new_address: the correction brings in a web or mail address that nothing given has", _has_new_address),
+    ("repeats: the correction holds a sentence that stands elsewhere in the answer", _repeats),
+    ("hedges: the correction leaves open what nothing given leaves open", _new_hedges),
+    ("hedges: the correction calls unknown what the evidence says otherwise", _calls_unknown),
+    ("made_up: most words of the correction stand neither in the answer nor in the evidence", _is_made_up),
+    ("off_topic: the correction neither states nor briefly leaves open what the sentence was about", _says_nothing),
+    ("off_topic: the correction speaks of something else than the sentence that it replaces", _leaves_topic),
+    ("denies: the correction negates what no sentence of the evidence negates", _denies_alone),
+    ("new_value: the correction has a number or name that nothing given has", _new_values),
+    ("misplaced_value: the evidence says this value of something else", _misplaced),
+)
+"""Why a correction is refused, and what finds it, in the order in which they are asked."""
 
 
 async def _lost_claim(
     pieces: Sequence[Piece], texts: Mapping[int, str], claims: Sequence[Claim], context: CheckContext
 ) -> str | None:
     """A supported claim inside a flagged sentence belongs to the rest: the new sentence has to state it still."""
-    pairs = []
-    start = 0
+    pairs, start = [], 0
     for place, piece in enumerate(pieces):
         end = start + len(piece.text)
         if place in texts:
-            own = (claim for claim in claims if _is_kept_in(claim, piece, start, end))
-            pairs += [(texts[place], claim.text) for claim in own if claim.span.text not in texts[place]]
+            flagged = [f.span for f in piece.findings if f.span]
+            own = (c for c in claims if c.label == "supported" and start <= c.span.start and c.span.end <= end)
+            kept = (c for c in own if not any(s.start < c.span.end and s.end > c.span.start for s in flagged))
+            pairs += [(texts[place], claim.text) for claim in kept if claim.span.text not in texts[place]]
         start = end
     if any(not text for text, _ in pairs):
         return "drops_supported: the correction takes out a sentence with a claim that is supported"
@@ -314,11 +328,3 @@ async def _lost_claim(
         if row[ENTAILMENT] < MIN_KEPT_CLAIM:
             return with_cause("drops_supported: the correction no longer states a claim that is supported", claim)
     return None
-
-
-def _is_kept_in(claim: Claim, piece: Piece, start: int, end: int) -> bool:
-    """True if the claim is supported and its words are a part of the piece that no finding is about."""
-    inside = start <= claim.span.start and claim.span.end <= end
-    flagged = (f.span for f in piece.findings if f.span)
-    is_flagged = any(s.start < claim.span.end and s.end > claim.span.start for s in flagged)
-    return inside and not is_flagged and claim.label == "supported"

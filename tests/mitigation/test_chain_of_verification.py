@@ -131,48 +131,24 @@ async def test_a_refuted_claim_that_no_check_flagged_becomes_a_finding(server: R
     assert any(finding.verification == "refuted" for finding in report.findings)
 
 
+OPEN = questions(OPEN_QUESTION)
+
+
 @pytest.mark.parametrize(
     ("asked", "answered", "reason"),
     [
-        pytest.param(questions("Did it open in 1911?"), "{}", "no_question", id="yes-or-no question"),
-        pytest.param(questions("Which bridge opened in 1911?"), "{}", "no_question", id="gives the answer away"),
-        pytest.param("No questions today.", "{}", "LlmReplyError", id="prose"),
-        pytest.param(questions(OPEN_QUESTION), "Sorry.", "LlmReplyError", id="no answers"),
-        pytest.param(questions(OPEN_QUESTION), answers(("", "")), "no_answer", id="the evidence does not say"),
-        pytest.param(
-            questions(OPEN_QUESTION),
-            answers(("It opened in 1911.", "it opened in 1911")),
-            "no_quote",
-            id="made-up quote",
-        ),
-        pytest.param(
-            questions(OPEN_QUESTION),
-            answers((WRONG, "The Halden bridge opened in 1932")),
-            "quote_does_not_say_so",
-            id="the quote contradicts the answer",
-        ),
-        pytest.param(
-            questions(OPEN_QUESTION),
-            answers(("1911", "opened in 1932")),
-            "quote_does_not_say_so",
-            id="the quote contradicts a short answer",
-        ),
-        pytest.param(
-            questions(OPEN_QUESTION),
-            answers((WRONG, "The Halden bridge is 412 metres long")),
-            "no_quote",
-            id="words of the answer as the quote",
-        ),
-        pytest.param(
-            questions(OPEN_QUESTION),
-            answers((WRONG, "It is 412 metres long")),
-            "quote_does_not_say_so",
-            id="the quote is about something else",
-        ),
-        pytest.param(
-            questions(OPEN_QUESTION, "x"), answers((OPENED, OPENED)), "LlmReplyError", id="more questions than claims"
-        ),
-        pytest.param('{"questions": [{"claim": true, "question": "x"}]}', "{}", "LlmReplyError", id="wrong types"),
+        (questions("Did it open in 1911?"), "{}", "no_question"),  # yes or no
+        (questions("Which bridge opened in 1911?"), "{}", "no_question"),  # gives the answer away
+        ("No questions today.", "{}", "LlmReplyError"),
+        (OPEN, "Sorry.", "LlmReplyError"),
+        (OPEN, answers(("", "")), "no_answer"),
+        (OPEN, answers(("It opened in 1911.", "it opened in 1911")), "no_quote"),  # made up
+        (OPEN, answers((WRONG, "The Halden bridge opened in 1932")), "quote_does_not_say_so"),
+        (OPEN, answers(("1911", "opened in 1932")), "quote_does_not_say_so"),
+        (OPEN, answers((WRONG, "The Halden bridge is 412 metres long")), "no_quote"),  # words of the answer
+        (OPEN, answers((WRONG, "It is 412 metres long")), "quote_does_not_say_so"),  # about something else
+        (questions(OPEN_QUESTION, "x"), answers((OPENED, OPENED)), "LlmReplyError"),  # more questions than claims
+        ('{"questions": [{"claim": true, "question": "x"}]}', "{}", "LlmReplyError"),
     ],
 )
 async def test_what_cannot_be_trusted_changes_nothing(

@@ -18,33 +18,17 @@ from evidencerails.checks.logic.statements import HIDDEN, Statement, is_asserted
 MAX_COMPARISONS = 400
 """Comparisons of one text that are put together; later ones are left out."""
 
-_SCALES = {
-    "height": "taller higher / shorter lower",
-    "age": "older elder / younger",
-    "size": "bigger larger greater / smaller tinier",
-    "weight": "heavier / lighter",
-    "speed": "faster quicker / slower",
-    "wealth": "richer wealthier / poorer",
-    "length": "longer /",
-    "temperature": "hotter warmer / colder cooler",
-    "time": "later newer / earlier sooner",
-    "strength": "stronger / weaker",
-    "quality": "better / worse",
-    "distance": "farther further / closer nearer",
-    "price": "pricier costlier dearer / cheaper",
-    "width": "wider broader / narrower",
-    "depth": "deeper / shallower",
-    "brightness": "brighter / darker dimmer",
-    "loudness": "louder noisier / quieter",
-    "intelligence": "smarter cleverer wiser /",
-    "hardness": "harder tougher / softer",
-    "thickness": "thicker / thinner",
-    "density": "denser /",
-}
+_SCALES = """height: taller higher / shorter lower; age: older elder / younger; size: bigger larger greater / smaller;
+weight: heavier / lighter; speed: faster quicker / slower; wealth: richer wealthier / poorer; length: longer /;
+temperature: hotter warmer / colder cooler; time: later newer / earlier sooner; strength: stronger / weaker;
+quality: better / worse; distance: farther further / closer nearer; price: pricier costlier dearer / cheaper;
+width: wider broader / narrower; depth: deeper / shallower; brightness: brighter / darker dimmer;
+loudness: louder noisier / quieter; intelligence: smarter cleverer wiser /; hardness: harder tougher / softer;
+thickness: thicker / thinner; density: denser /"""
 _DIRECTIONS = {
-    word: (scale, sign)
-    for scale, words in _SCALES.items()
-    for sign, part in zip((1, -1), words.split("/"), strict=True)
+    word: (scale.split(":")[0].strip(), sign)
+    for scale in _SCALES.split(";")
+    for sign, part in zip((1, -1), scale.split(":")[1].split("/"), strict=True)
     for word in part.split()
 }
 _SUPERLATIVES = {re.sub(r"er$", "est", word): pair for word, pair in _DIRECTIONS.items()}
