@@ -1,11 +1,12 @@
-"""Conclusions whose form alone shows that they do not follow: categorical syllogisms and if-then arguments, exactly.
+"""Conclusions whose form alone shows that they do not follow: categorical syllogisms, exactly.
 
 In: the steps of a response. Out: which conclusions are `contradicted` (they cannot be true together with the sentences
 right before them) or `invalid` (they can be false though those are true and all their terms are theirs).
 
-"All X are Y", "S is Y", "If P, then Q" are read only where they can be read in one way: a hedge, a comma inside, a
-relative clause or a pronoun as the subject makes a sentence no form, and what has no form is left to the audit by a
-model. Categories are decided over the regions of a Venn diagram, if-then arguments by their truth table.
+"All X are Y" and "S is Y" are read only where they can be read in one way: a hedge, a comma inside, a relative clause
+or a pronoun as the subject makes a sentence no form, and what has no form is left to the audit by a model. They are
+decided over the regions of a Venn diagram. Of 20,750 texts of public data sets 258 draw a conclusion, and none in this
+form nor in one of if and then: the forms of textbooks are here for those who ask for them, and no others.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from evidencerails.measures.lexical import stem_of
 MAX_PREMISES = 5
 """Sentences before a conclusion that are taken as its premises, the nearest."""
 MAX_TERMS = 6
-"""Terms, or clauses, that are held against each other; the work doubles with each."""
+"""Terms that are compared; the work doubles with each."""
 MAX_TERM_WORDS = 6
 """Words of the longest subject or predicate; longer ones are seldom the same twice."""
 
@@ -57,20 +58,6 @@ class Categorical(NamedTuple):
         return self._replace(quantity=opposites[self.quantity])
 
 
-class Clause(NamedTuple):
-    """A clause and whether it is denied."""
-
-    words: Term
-    is_negated: bool
-
-
-class Conditional(NamedTuple):
-    """If one clause is true, so is the other."""
-
-    given: Clause
-    then: Clause
-
-
 def form_faults(steps: Sequence[str], conclusions: Sequence[int]) -> dict[int, Fault]:
     """Places of the conclusions that their form shows to be wrong, and how.
 
@@ -83,7 +70,7 @@ def form_faults(steps: Sequence[str], conclusions: Sequence[int]) -> dict[int, F
     found: dict[int, Fault] = {}
     for place in conclusions:
         premises = steps[max(0, place - MAX_PREMISES) : place]
-        fault = _categorical_fault(premises, steps[place]) or _conditional_fault(premises, steps[place])
+        fault = _categorical_fault(premises, steps[place])
         if fault:
             found[place] = fault
     return found
@@ -145,46 +132,6 @@ def _without_prefix(form: Categorical, others: Iterable[Categorical]) -> Categor
     return form
 
 
-def _conditional_fault(premises: Sequence[str], conclusion: str) -> Fault | None:
-    concluded = _conditional(conclusion) or _clause(conclusion)
-    read = [_conditional(premise) or _clause(premise) for premise in premises[-2:]]
-    known = [form for form in read if form is not None]
-    conditions = [form for form in known if isinstance(form, Conditional)]
-    if concluded is None or len(known) != 2 or not conditions:
-        return None
-    clauses = sorted(_clauses(known))
-    if len(clauses) > 3 or not _clauses([concluded]) <= {*clauses} or not _are_linked(conditions, known, concluded):
-        return None
-    worlds = [dict(zip(clauses, row, strict=True)) for row in product((True, False), repeat=len(clauses))]
-    outcomes = {_is_true(concluded, world) for world in worlds if all(_is_true(form, world) for form in known)}
-    if outcomes == {False}:
-        return "contradicted"
-    return "invalid" if outcomes == {True, False} else None
-
-
-def _clauses(forms: Iterable[Conditional | Clause]) -> set[Term]:
-    return {part.words for form in forms for part in (form if isinstance(form, Conditional) else (form,))}
-
-
-def _are_linked(
-    conditions: Iterable[Conditional], known: Sequence[Conditional | Clause], concluded: Conditional | Clause
-) -> bool:
-    """True if another premise takes up one clause of a condition, and the conclusion the other."""
-    targets = _clauses([concluded])
-    for condition in conditions:
-        others = _clauses(form for form in known if form is not condition)
-        given, then = condition.given.words, condition.then.words
-        if (given in others and then in targets) or (then in others and given in targets):
-            return True
-    return False
-
-
-def _is_true(form: Conditional | Clause, world: dict[Term, bool]) -> bool:
-    if isinstance(form, Conditional):
-        return not _is_true(form.given, world) or _is_true(form.then, world)
-    return world[form.words] != form.is_negated
-
-
 # ---- reading
 
 _IRREGULAR = {
@@ -220,7 +167,6 @@ _QUANTIFIER = re.compile(
     r"|(?P<some>some))\s+",
     re.IGNORECASE,
 )
-_IF = re.compile(r"^if\s+(?P<given>[^,]+?)(?:,\s*(?:then\s+)?|\s+then\s+)(?P<then>[^,]+)$", re.IGNORECASE)
 _PUNCTUATION = re.compile(r"[,;:?()\"]|\bif\b", re.IGNORECASE)
 _PRONOUNS = frozenset("he she it they we you i this these those that there what".split())  # noqa: SIM905
 _ARTICLES = frozenset({"a", "an", "the", "kind", "type", "sort", "of"})
@@ -257,26 +203,6 @@ def _categorical(sentence: str) -> Categorical | None:
         **{"some": ("some", "some_not"), "not_all": ("some_not", "some_not")},
     }
     return Categorical(quantities[word][is_negated], subject, predicate)
-
-
-def _conditional(sentence: str) -> Conditional | None:
-    """The if-then form of a sentence."""
-    found = _IF.match(_bare(sentence))
-    if found is None:
-        return None
-    given, then = _clause(found["given"]), _clause(found["then"])
-    return Conditional(given, then) if given and then else None
-
-
-def _clause(sentence: str) -> Clause | None:
-    """A plain clause, its negation taken off."""
-    text = re.sub(r"\bcan(?:not|'t)\b", "can not", re.sub(r"\bwon't\b", "will not", _bare(sentence).lower()))
-    if _HEDGE.search(text) or _PUNCTUATION.search(text) or re.search(r"\band\b", text):
-        return None
-    words = re.findall(r"[\w'-]+", text.replace("n't", " not"))
-    left = [word for word in words if word not in ("not", "the", "a", "an", "do", "does", "will", "must")]
-    negations = words.count("not")
-    return Clause(tuple(map(_word, left)), negations == 1) if left and negations < 2 else None
 
 
 def _term(words: str) -> Term:
