@@ -43,7 +43,7 @@ from evidencerails.mitigation.respond import respond, without_repair_of_calls
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.service import ExchangeNli, NliService
 from evidencerails.operations.telemetry.emit import emit
-from evidencerails.report import Abstention, CheckResult, Decision, Report, reason_code
+from evidencerails.report import Abstention, CheckResult, Decision, Report, VerifiedClaim, reason_code
 from evidencerails.reporting import build_report
 from evidencerails.text.sentences import Splitter
 from evidencerails.tool_calls import with_arguments
@@ -445,7 +445,9 @@ async def _checked(
     whole = _with_text(exchange, arguments) if arguments else exchange
     runs = (_run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, listeners) for c in checks)
     results = await asyncio.gather(*runs)
-    found, verified, quality, config = deduplicate(results), (), None, context.config
+    found, config = deduplicate(results), context.config
+    verified: tuple[VerifiedClaim, ...] = ()
+    quality = None
     if not exchange.is_chunk:  # of a part of an answer none of these would be worth its cost
         if config.verification.enabled:
             found, verified = await verify_claims(found, exchange, context)

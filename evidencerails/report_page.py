@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from evidencerails.text.html import FOLDER, standalone_page, templates_of
 from evidencerails.text.values import bare_word, is_function_word
 from evidencerails.text.visible import all_visible, visible
-
-if TYPE_CHECKING:
-    from evidencerails.report import Claim, Redaction, Report
 
 ABOUT = {
     "supported": "The evidence says so.",
@@ -26,6 +23,18 @@ MOST_WORDS = 0.6
 SHORTEST_MARKED = 4
 """Shorter words without a digit are mostly particles and auxiliaries."""
 _WORD = re.compile(r"\w+(?:[.,'’:/-]\w+)*")
+
+
+WHOLE = 2**62
+"""Bytes: nothing of a report is left out."""
+
+
+class Report(Protocol):
+    """What a page reads of a report: its plain data. `report.Report` is one."""
+
+    def plain(self, *, max_bytes: int = ..., redaction: Any = ..., expose_evidence: bool = ...) -> dict[str, Any]:
+        """JSON-ready data."""
+        ...
 
 
 class Mark(NamedTuple):
@@ -51,7 +60,7 @@ def page(
     report: Report,
     answer: str,
     *,
-    redaction: Redaction = "off",
+    redaction: str = "off",
     expose_evidence: bool = True,
     extraction: Any = None,
 ) -> str:
@@ -65,7 +74,7 @@ def page(
     return standalone_page(
         FOLDER / "report.html.j2",
         FOLDER / "report.css",
-        report=report.plain(max_bytes=2**62, redaction=redaction, expose_evidence=expose_evidence),
+        report=report.plain(max_bytes=WHOLE, redaction=redaction, expose_evidence=expose_evidence),
         pieces=pieces_of(report, answer) if redaction == "off" else [],
         redaction=redaction,
         evidence_hidden=not expose_evidence,
@@ -79,7 +88,7 @@ def notebook_view(report: Report) -> str:
 
     A report does not hold its answer: what stands between its claims is shown as an ellipsis.
     """
-    plain = all_visible(report.plain(max_bytes=2**62))
+    plain = all_visible(report.plain(max_bytes=WHOLE))
     template = templates_of(FOLDER).get_template("notebook.html.j2")
     return template.render(report=plain, pieces=pieces_of(report, words_of(report)))
 
@@ -96,18 +105,19 @@ def pieces_of(report: Report, answer: str) -> list[Piece]:
 
 def words_of(report: Report) -> str:
     """The answer as far as a report holds it, each word in its place; an ellipsis where words are missing."""
-    spans = [claim.span for claim in report.claims]
-    spans += [finding.span for finding in report.findings if finding.span is not None]
-    answer = ["\0"] * max((span.end for span in spans), default=0)
+    plain = report.plain(max_bytes=WHOLE)
+    spans = [item["span"] for item in (*plain["claims"], *plain["findings"]) if item["span"] is not None]
+    answer = ["\0"] * max((span["end"] for span in spans), default=0)
     for span in spans:
-        answer[span.start : span.end] = span.text
+        answer[span["start"] : span["end"]] = span["text"]
     return re.sub("\0+", lambda gap: "…".center(len(gap[0])) if len(gap[0]) > 2 else " " * len(gap[0]), "".join(answer))
 
 
 def marks(report: Report, answer: str) -> list[Mark]:
     """The offending words of an answer in order, none in two marks; neighbours of one claim are joined."""
     out: list[Mark] = []
-    for mark in sorted(_marks(report, answer)):
+    plain = report.plain(max_bytes=WHOLE)
+    for mark in sorted(_marks(plain["claims"], plain["findings"], answer)):
         last = out[-1] if out else None
         if last and mark.start <= last.end + 1 and (mark.label, mark.claim) == (last.label, last.claim):
             out[-1] = last._replace(end=max(mark.end, last.end))
@@ -119,31 +129,31 @@ def marks(report: Report, answer: str) -> list[Mark]:
     return out
 
 
-def _marks(report: Report, answer: str) -> Iterable[Mark]:
+def _marks(claims: list[dict[str, Any]], findings: list[dict[str, Any]], answer: str) -> Iterable[Mark]:
     """Those of claims and of findings; where they meet, what is about fewer words says more closely what is wrong."""
-    claims = [(one, mark) for one in enumerate(report.claims, start=1) for mark in _marks_in_claim(*one, answer)]
-    for finding in report.findings:
-        if finding.span is None or finding.kind == "unsupported_claim":
+    marked = [(one, mark) for one in enumerate(claims, start=1) for mark in _marks_in_claim(*one, answer)]
+    for finding in findings:
+        if finding["span"] is None or finding["kind"] == "unsupported_claim":
             continue
-        start, end = finding.span.start, finding.span.end
-        met = [one for one in claims if one[1].start < end and start < one[1].end]
-        if all(end - start < claim.span.end - claim.span.start for (_, claim), _ in met):
-            yield Mark(start, end, finding.kind)
-            claims = [one for one in claims if one not in met]
-    yield from (mark for _, mark in claims)
+        start, end = finding["span"]["start"], finding["span"]["end"]
+        met = [one for one in marked if one[1].start < end and start < one[1].end]
+        if all(end - start < claim["span"]["end"] - claim["span"]["start"] for (_, claim), _ in met):
+            yield Mark(start, end, finding["kind"])
+            marked = [one for one in marked if one not in met]
+    yield from (mark for _, mark in marked)
 
 
-def _marks_in_claim(number: int, claim: Claim, answer: str) -> list[Mark]:
+def _marks_in_claim(number: int, claim: dict[str, Any], answer: str) -> list[Mark]:
     """The words of a claim that its evidence lacks; the whole claim if there are none, or mostly such words."""
-    label, span = claim.label, claim.span
-    if label not in MARKED:
+    if claim["label"] not in MARKED:
         return []
-    known = {word.casefold() for quote in claim.evidence for word in _WORD.findall(quote.span.text)}
-    words = [word for one in claim.spans or (span,) for word in _WORD.finditer(answer, one.start, one.end)]
+    spans = [(one["start"], one["end"]) for one in claim["spans"] or (claim["span"],)]
+    known = {word.casefold() for quote in claim["evidence"] for word in _WORD.findall(quote["span"]["text"])}
+    words = [word for span in spans for word in _WORD.finditer(answer, *span)]
     unknown = [word for word in words if word.group().casefold() not in known and _says_something(word.group())]
-    if not unknown or len(unknown) > MOST_WORDS * len(words):
-        return [Mark(one.start, one.end, label, number) for one in claim.spans or (span,)]
-    return [Mark(word.start(), word.end(), label, number) for word in unknown]
+    if unknown and len(unknown) <= MOST_WORDS * len(words):
+        spans = [word.span() for word in unknown]
+    return [Mark(*span, claim["label"], number) for span in spans]
 
 
 def _says_something(word: str) -> bool:

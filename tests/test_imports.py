@@ -14,6 +14,7 @@ NEVER = [
     ("reporting.py", "adapters", set()),
     ("errors.py", "", set()),
     ("trace.py", "operations", set()),
+    ("report_page.py", "report", set()),
     ("exchange.py", "tool_calls", set()),
     ("trace.py", "llm", set()),
     ("llm", "checks", set()),

@@ -15,7 +15,15 @@ from evidencerails.report import CheckResult, CheckStatus, Claim, ErrorType, Fin
 from evidencerails.text.claimable import bare_labels, claim_sentences, clean
 from evidencerails.text.language import unknown_language
 from evidencerails.verdict.model import VerdictModel
-from evidencerails.verdict.reading import ClaimEvidence, Judged, hypotheses, judged_reading, lacks_its_question, reading
+from evidencerails.verdict.reading import (
+    ClaimEvidence,
+    Hypothesis,
+    Judged,
+    hypotheses,
+    judged_reading,
+    lacks_its_question,
+    reading,
+)
 
 SUPPORTED_LABELS = ("supported", "unevaluatable")
 _SEVERITY: dict[str, Severity] = {"contradicted": "high", "absent": "medium", "partially_supported": "low"}
@@ -72,7 +80,10 @@ class GroundingCheck:
     ) -> Steps[CheckResult]:
         settings = context.config.grounding
         labels = bare_labels(exchange.response, sentences)
-        wordings = [*hypotheses(sentences, exchange.user_input), *(clean(label.text) for label in labels)]
+        wordings: list[Hypothesis | str] = [
+            *hypotheses(sentences, exchange.user_input),
+            *(clean(label.text) for label in labels),
+        ]
         read = yield from reading(wordings, readable.passages, context.nli)
         version = self._version(context)
         judged = [
@@ -89,7 +100,7 @@ class GroundingCheck:
         findings = [finding_of(claim, self.name, is_made_up=bool(one.missing)) for claim, one in wrong]
         findings += contradictions
         status, reason = _status(findings, readable)
-        scores = [found.score or 0.0 for found in (*claims, *findings)]
+        scores = [claim.score or 0.0 for claim in claims] + [finding.score or 0.0 for finding in findings]
         unsupported = len(wrong) / len(claims)
         return CheckResult(
             name=self.name,

@@ -438,7 +438,7 @@ def _has_failed(future: asyncio.Future[Any]) -> bool:
 def _step(steps: Steps[T], scores: Scores | None, nothing: Scores) -> tuple[Sequence[Pair], T | None]:
     """The pairs that are wanted next, or none and the result."""
     try:
-        pairs = steps.send(scores)  # type: ignore[arg-type] - a generator begins with None
+        pairs = next(steps) if scores is None else steps.send(scores)
         while not pairs:
             pairs = steps.send(nothing)
     except StopIteration as end:

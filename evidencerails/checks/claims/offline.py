@@ -17,7 +17,15 @@ from evidencerails.text.claimable import bare_labels, clean
 from evidencerails.text.claims import ExtractedClaim
 from evidencerails.text.subjective import subject_of
 from evidencerails.verdict.model import ClaimVerdict, VerdictModel, sigmoid
-from evidencerails.verdict.reading import LIKELIER, ClaimEvidence, Judged, hypotheses, judged_reading, reading
+from evidencerails.verdict.reading import (
+    LIKELIER,
+    ClaimEvidence,
+    Hypothesis,
+    Judged,
+    hypotheses,
+    judged_reading,
+    reading,
+)
 
 
 class _Read(NamedTuple):
@@ -39,7 +47,7 @@ def classify_offline(
     whole = [ExtractedClaim(w.text, span, span) for w, span in zip(wordings, sentences, strict=True)]
     labels = [ExtractedClaim(clean(span.text), span, span) for span in bare_labels(exchange.response, sentences)]
     every = [*whole, *extracted, *labels]
-    texts = [*wordings, *(claim.text for claim in (*extracted, *labels))]
+    texts: list[Hypothesis | str] = [*wordings, *(claim.text for claim in (*extracted, *labels))]
     readings = yield from reading(texts, passages, context.nli)
     read = [
         _Read(claim, one, judged_reading(one, model, settings))
