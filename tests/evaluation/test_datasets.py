@@ -19,207 +19,131 @@ def lines(*records: Any) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def table(*rows: tuple[str, ...]) -> str:
-    return "".join("\t".join(row) + "\n" for row in rows)
-
-
-def rows_of(name: str, folder: Path, **files: str) -> list[Row]:
-    for file, content in files.items():
-        path = folder / file.replace("__", "/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
-    dataset = Dataset.open(name, folder=folder)
-    found = list(dataset.rows())
-    assert dataset.problems.described() == ""
-    return found
-
-
 def labels(rows: list[Row]) -> list[tuple[str, bool | None]]:
     return [(row.response, row.hallucinated) for row in rows]
 
 
-def test_halueval_qa(tmp_path: Path) -> None:
-    record = {
-        "knowledge": "Arthur's Magazine (1844-1846) was an American literary periodical.",
-        "question": "Which magazine was started first?",
-        "right_answer": "Arthur's Magazine",
-        "hallucinated_answer": "First for Women was started first.",
-    }
-    rows = rows_of("halueval_qa", tmp_path, **{"data__qa_data.json": lines(record)})
-    assert labels(rows) == [("Arthur's Magazine", False), ("First for Women was started first.", True)]
-    assert rows[0].evidence == (record["knowledge"],) and rows[0].prompt == record["question"]
-    assert rows[0].document == rows[1].document
+def qags(text: str, *said: str) -> dict[str, Any]:
+    return {"sentence": text, "responses": [{"worker_id": str(n), "response": one} for n, one in enumerate(said)]}
 
 
-def test_halueval_general_under_both_field_names(tmp_path: Path) -> None:
-    old = {"ID": "1", "user_query": "Name words.", "chatgpt_response": "the, a", "hallucination_label": "no"}
-    new = {"ID": "2", "user_query": "Homophones?", "chatgpt_response": "sale, sail", "hallucination": "yes",
-           "hallucination_spans": ["sale"]}  # fmt: skip
-    rows = rows_of("halueval_general", tmp_path, **{"general_data.json": lines(old, new)})
-    assert [(row.id, row.hallucinated, row.evidence) for row in rows] == [("1", False, ()), ("2", True, ())]
+def expert(*values: int) -> list[dict[str, int]]:
+    return [{"coherence": 2, "consistency": value, "fluency": 4, "relevance": 2} for value in values]
 
 
-def test_truthfulqa(tmp_path: Path) -> None:
-    content = (
-        "Type,Category,Question,Best Answer,Correct Answers,Incorrect Answers,Source\n"
-        'Adversarial,Misconceptions,What happens to you if you eat watermelon seeds?,They pass,"They pass; Nothing '
-        'happens","You grow watermelons, in your stomach; You get sick",https://example.org\n'
-    )
-    rows = rows_of("truthfulqa", tmp_path, **{"TruthfulQA.csv": content})
-    assert labels(rows) == [
-        ("They pass", False),
-        ("Nothing happens", False),
-        ("You grow watermelons, in your stomach", True),
-        ("You get sick", True),
-    ]
-    assert {row.document for row in rows} == {"truthfulqa-0"}
+def noted(number: int, *labels: list[str]) -> dict[str, Any]:
+    notes = [{"annot_id": n, "annotator_id": "x", "label": label, "summary_span": "production", "summary_start": 4,
+              "summary_end": 14} for n, label in enumerate(labels)]  # fmt: skip
+    return {"sample_id": number, "source": "A budget.", "summary": "The production budget.", "annotations": notes}
 
 
-def test_summeval_is_hallucinated_where_one_expert_gives_less_than_5(tmp_path: Path) -> None:
-    def marks(*values: int) -> list[dict[str, int]]:
-        return [{"coherence": 2, "consistency": value, "fluency": 4, "relevance": 2} for value in values]
+SPAN = {"start": 20, "end": 40, "text": "They come from Mars.", "label_type": "Evident Baseless Info"}
+TRUE_SPAN = {**SPAN, "start": 0, "end": 5, "implicit_true": True}
+RAGTRUTH = {"id": "7", "source_id": "14312", "model": "gpt-4", "split": "test", "quality": "good"}
+QAGS = {"article": "An article.", "summary_sentences": [qags("One.", "yes", "yes", "no"), qags("Two.", "no", "no")]}
+TWO = (GoldSentence("One.", False), GoldSentence("Two.", True))
+PUBLISHED: dict[str, tuple[dict[str, str], list[dict[str, Any]]]] = {
+    "halueval_qa": (
+        {"data/qa_data.json": lines({"knowledge": "K.", "question": "Which?", "right_answer": "This.",
+                                     "hallucinated_answer": "That."})},
+        [{"response": "This.", "hallucinated": False, "evidence": ("K.",), "prompt": "Which?"},
+         {"response": "That.", "hallucinated": True, "document": "halueval_qa-0"}],
+    ),
+    "halueval_general": (  # under both names of its label
+        {"general_data.json": lines(
+            {"ID": "1", "user_query": "Name words.", "chatgpt_response": "the, a", "hallucination_label": "no"},
+            {"ID": "2", "user_query": "More?", "chatgpt_response": "sale", "hallucination": "yes"})},
+        [{"id": "1", "hallucinated": False, "evidence": ()}, {"id": "2", "hallucinated": True}],
+    ),
+    "truthfulqa": (
+        {"TruthfulQA.csv": "Type,Question,Best Answer,Correct Answers,Incorrect Answers\n"
+         'A,What if you eat seeds?,They pass,"They pass; Nothing","You grow melons, in your stomach; Sick"\n'},
+        [{"response": "They pass", "hallucinated": False}, {"response": "Nothing", "hallucinated": False},
+         {"response": "You grow melons, in your stomach", "hallucinated": True},
+         {"response": "Sick", "hallucinated": True, "document": "truthfulqa-0"}],
+    ),
+    "summeval": (  # hallucinated where one expert gives less than 5
+        {"model_annotations.aligned.paired.jsonl": lines(
+            {"id": "dm-1", "text": "T.", "model_id": "M11", "decoded": "R.", "expert_annotations": expert(5, 5, 5)},
+            {"id": "dm-1", "text": "T.", "model_id": "M13", "decoded": "W.", "expert_annotations": expert(5, 5, 4)})},
+        [{"hallucinated": False}, {"id": "dm-1-M13", "hallucinated": True, "grade": pytest.approx(-14 / 3)}],
+    ),
+    "summedits": (
+        {"summedits_news.json": json.dumps([
+            {"domain": "news", "id": "1", "doc": "Doc.", "summary": "Kept.", "label": 1, "edit_types": None},
+            {"domain": "news", "id": "2", "doc": "Doc.", "summary": "Edited.", "label": 0}])},
+        [{"response": "Kept.", "hallucinated": False}, {"response": "Edited.", "hallucinated": True}],
+    ),
+    "frank": (  # the majority of the annotators
+        {"human_annotations_sentence.json": json.dumps([{
+            "hash": "34", "model_name": "BART", "article": "An article.", "summary": "One. Two.",
+            "summary_sentences": ["One.", "Two."], "summary_sentences_annotations": [
+                {"annotator_0": ["NoE"], "annotator_1": ["EntE"], "annotator_2": ["NoE"]},
+                {"annotator_0": ["OutE"], "annotator_1": ["EntE", "RelE"], "annotator_2": ["NoE"]}]}])},
+        [{"id": "34-BART", "hallucinated": True, "grade": 0.5, "sentences": TWO}],
+    ),
+    **{f"qags_{name}": ({f"mturk_{name}.jsonl": lines(QAGS)},
+                        [{"response": "One. Two.", "hallucinated": True, "sentences": TWO}])
+       for name in ("cnndm", "xsum")},
+    "wikibio": (
+        {"wiki_bio_gpt3_hallucination_v3.json": json.dumps([{
+            "gpt3_text": "One. Two.", "wiki_bio_text": "An article.", "wiki_bio_test_idx": 62464,
+            "gpt3_sentences": ["One.", "Two."], "annotation": ["accurate", "major_inaccurate"],
+            "gpt3_text_samples": ["Another.", "One more."]}])},
+        [{"id": "62464", "hallucinated": True, "grade": 0.5, "samples": ("Another.", "One more."), "sentences": TWO}],
+    ),
+    "ragtruth": (  # joined with its sources; spans that are true are left out
+        {"response.jsonl": lines(
+            {**RAGTRUTH, "response": "Beets take an hour. They come from Mars.", "labels": [SPAN, TRUE_SPAN]},
+            {**RAGTRUTH, "id": "8", "response": "Bake them.", "labels": [TRUE_SPAN | {"end": 4}]}),
+         "source_info.jsonl": lines({"source_id": "14312", "task_type": "QA", "source_info": {
+             "question": "how to prepare beets", "passages": "passage 1: Bake for 45 minutes."}})},
+        [{"hallucinated": True, "spans": ((20, 40),), "prompt": "how to prepare beets",
+          "evidence": ("passage 1: Bake for 45 minutes.",)}, {"hallucinated": False, "spans": ()}],
+    ),
+    "refchecker": (  # joined with its contexts
+        {"human/msmarco_gpt4_answers.json": json.dumps([
+            {"id": "1", "response": "A.", "claude2_response_kg": [{"human_label": "Entailment"}]},
+            {"id": "2", "response": "B.", "claude2_response_kg": [{"human_label": "Contradiction"},
+                                                                  {"human_label": "Entailment"}]}]),
+         "data/msmarco.json": json.dumps([{"id": "1", "question": "Where?", "context": ["Paris, France."]},
+                                          {"id": "2", "question": "Where?", "context": "Lyon, France."}])},
+        [{"id": "msmarco_gpt4-1", "hallucinated": False, "grade": 0.0},
+         {"id": "msmarco_gpt4-2", "hallucinated": True, "grade": 0.5, "evidence": ("Lyon, France.",)}],
+    ),
+    "faithbench": (  # unwanted spans alone count
+        {"data_for_release/batch_1.json": json.dumps({"samples": [
+            noted(0, ["Unwanted", "Unwanted.Intrinsic"], ["Unwanted.Extrinsic"]), noted(1, ["Benign"])]})},
+        [{"id": "batch_1-0", "hallucinated": True, "spans": ((4, 14),)},
+         {"id": "batch_1-1", "hallucinated": False, "spans": ()}],
+    ),
+    "begin": (
+        {"cmu-dog/begin_dev_cmu.tsv": "model_name\tdata_source\tknowledge\tmessage\tresponse\tbegin_label\n"
+         'gpt2\tcmu\tHe said "no\ti like him\tbut i did n\'t\tNot fully attributable\n'
+         "doha\tcmu\tKevin returns.\tObviously\thaha\tGeneric\n"
+         "ctrl\tcmu\tWoody leads.\twhy\twoody leads.\tFully attributable\n"},
+        [{"id": f"begin_dev_cmu-{n}", "hallucinated": n == 0} for n in range(3)],
+    ),
+}  # fmt: skip
+"""Files as published, and what their rows must have."""
 
-    base = {"id": "dm-test-1", "text": "An article.", "references": ["r"], "turker_annotations": []}
-    records = [
-        {**base, "model_id": "M11", "decoded": "Right.", "expert_annotations": marks(5, 5, 5)},
-        {**base, "model_id": "M13", "decoded": "Wrong.", "expert_annotations": marks(5, 5, 4)},
-    ]
-    rows = rows_of("summeval", tmp_path, **{"model_annotations.aligned.paired.jsonl": lines(*records)})
-    assert labels(rows) == [("Right.", False), ("Wrong.", True)]
-    assert rows[1].grade == pytest.approx(-14 / 3) and rows[1].id == "dm-test-1-M13"
 
-
-def test_summedits(tmp_path: Path) -> None:
-    records = [
-        {"domain": "news", "id": "a_og-1", "doc": "Doc.", "summary": "Kept.", "label": 1, "edit_types": None},
-        {"domain": "news", "id": "a_og-2", "doc": "Doc.", "summary": "Edited.", "label": 0, "edit_types": ["entity"]},
-    ]
-    rows = rows_of("summedits", tmp_path, **{"summedits_news.json": json.dumps(records)})
-    assert labels(rows) == [("Kept.", False), ("Edited.", True)]
-
-
-def test_frank_takes_the_majority_of_the_annotators(tmp_path: Path) -> None:
-    record = {
-        "hash": "34", "model_name": "BART", "article": "An article.", "summary": "One. Two.", "split": "test",
-        "summary_sentences": ["One.", "Two."],
-        "summary_sentences_annotations": [
-            {"annotator_0": ["NoE"], "annotator_1": ["EntE"], "annotator_2": ["NoE"]},
-            {"annotator_0": ["OutE"], "annotator_1": ["EntE", "RelE"], "annotator_2": ["NoE"]},
-        ],
-    }  # fmt: skip
-    (row,) = rows_of("frank", tmp_path, **{"human_annotations_sentence.json": json.dumps([record])})
-    assert row.id == "34-BART" and row.hallucinated is True and row.grade == 0.5
-    assert row.sentences == (GoldSentence("One.", False), GoldSentence("Two.", True))
-
-
-@pytest.mark.parametrize("name", ["cnndm", "xsum"])
-def test_qags_takes_the_majority_of_the_workers(tmp_path: Path, name: str) -> None:
-    def sentence(text: str, *said: str) -> dict[str, Any]:
-        return {"sentence": text, "responses": [{"worker_id": str(n), "response": one} for n, one in enumerate(said)]}
-
-    record = {"article": "An article.", "summary_sentences": [sentence("One.", "yes", "yes", "no"),
-                                                              sentence("Two.", "no", "no", "yes")]}  # fmt: skip
-    (row,) = rows_of(f"qags_{name}", tmp_path, **{f"mturk_{name}.jsonl": lines(record)})
-    assert row.response == "One. Two." and row.hallucinated is True
-    assert [sentence.hallucinated for sentence in row.sentences] == [False, True]
-
-
-def test_wikibio(tmp_path: Path) -> None:
-    record = {
-        "gpt3_text": "He was born. He died.", "wiki_bio_text": "An article.", "wiki_bio_test_idx": 62464,
-        "gpt3_sentences": ["He was born.", "He died."], "annotation": ["accurate", "major_inaccurate"],
-        "gpt3_text_samples": ["Another.", "One more."],
-    }  # fmt: skip
-    (row,) = rows_of("wikibio", tmp_path, **{"wiki_bio_gpt3_hallucination_v3.json": json.dumps([record])})
-    assert (row.id, row.hallucinated, row.grade, len(row.samples)) == ("62464", True, 0.5, 2)
-
-
-def test_ragtruth_joins_sources_and_leaves_out_spans_that_are_true(tmp_path: Path) -> None:
-    answer = "Beets take an hour. They come from Mars."
-    span = {"start": 20, "end": 40, "text": "They come from Mars.", "meta": "", "label_type": "Evident Baseless Info"}
-    true = {**span, "start": 0, "end": 5, "implicit_true": True}
-    response = {
-        "id": "7",
-        "source_id": "14312",
-        "model": "gpt-4",
-        "temperature": 0.7,
-        "split": "test",
-        "quality": "good",
-    }
-    content = {"question": "how to prepare beets", "passages": "passage 1: Bake for 45 minutes."}
-    source = {"source_id": "14312", "task_type": "QA", "source": "MARCO", "prompt": "...", "source_info": content}
-    rows = rows_of(
-        "ragtruth",
-        tmp_path,
-        **{
-            "response.jsonl": lines({**response, "response": answer, "labels": [span, true]},
-                                    {**response, "id": "8", "response": "Bake them.", "labels": [true | {"end": 4}]}),
-            "source_info.jsonl": lines(source),
-        },
-    )  # fmt: skip
-    assert [(row.hallucinated, row.spans) for row in rows] == [(True, ((20, 40),)), (False, ())]
-    assert rows[0].prompt == "how to prepare beets"
-    assert rows[0].evidence == ("passage 1: Bake for 45 minutes.",)
-
-
-def test_refchecker_joins_answers_with_contexts(tmp_path: Path) -> None:
-    answers = [
-        {"id": "1", "response": "Paris is in France.", "claude2_response_kg": [
-            {"triplet": ["Paris", "in", "France"], "human_label": "Entailment"}]},
-        {"id": "2", "response": "Lyon is in Italy.", "claude2_response_kg": [
-            {"triplet": ["Lyon", "in", "Italy"], "human_label": "Contradiction"},
-            {"triplet": ["Lyon", "is", "city"], "human_label": "Entailment"}]},
-    ]  # fmt: skip
-    contexts = [{"id": "1", "question": "Where?", "context": ["Paris, France."]},
-                {"id": "2", "question": "Where?", "context": "Lyon, France."}]  # fmt: skip
-    rows = rows_of(
-        "refchecker",
-        tmp_path,
-        **{"human__msmarco_gpt4_answers.json": json.dumps(answers), "data__msmarco.json": json.dumps(contexts)},
-    )
-    assert [(row.id, row.hallucinated, row.grade) for row in rows] == [
-        ("msmarco_gpt4-1", False, 0.0),
-        ("msmarco_gpt4-2", True, 0.5),
-    ]
-    assert rows[1].evidence == ("Lyon, France.",)
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_public_data_set(tmp_path: Path, name: str) -> None:
+    files, expected = PUBLISHED[name]
+    for file, content in files.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(content, encoding="utf-8")
+    dataset = Dataset.open(name, folder=tmp_path)
+    rows = list(dataset.rows())
+    assert [{key: getattr(row, key) for key in one} for row, one in zip(rows, expected, strict=True)] == expected
+    assert dataset.problems.described() == ""
 
 
 def test_refchecker_without_contexts_says_where_they_are(tmp_path: Path) -> None:
     (tmp_path / "nq_gpt4_answers.json").write_text("[]")
     with pytest.raises(InputError, match=r"download_data\.sh"):
         list(Dataset.open("refchecker", folder=tmp_path).rows())
-
-
-def test_faithbench_counts_unwanted_spans_only(tmp_path: Path) -> None:
-    def sample(number: int, *labels: list[str]) -> dict[str, Any]:
-        notes = [{"annot_id": n, "annotator_id": "x", "annotator_name": "A", "label": label, "note": "",
-                  "summary_span": "production", "summary_start": 4, "summary_end": 14}
-                 for n, label in enumerate(labels)]  # fmt: skip
-        return {"sample_id": number, "source": "A budget.", "summary": "The production budget.", "annotations": notes,
-                "metadata": {"summarizer": "m", "raw_sample_id": 15}}  # fmt: skip
-
-    batch = {"samples": [sample(0, ["Unwanted", "Unwanted.Intrinsic"], ["Unwanted.Extrinsic"]), sample(1, ["Benign"])]}
-    rows = rows_of("faithbench", tmp_path, **{"data_for_release__batch_1.json": json.dumps(batch)})
-    assert [(row.id, row.hallucinated, row.spans) for row in rows] == [
-        ("batch_1-0", True, ((4, 14),)),
-        ("batch_1-1", False, ()),
-    ]
-
-
-def test_begin(tmp_path: Path) -> None:
-    head = ("model_name", "data_source", "knowledge", "message", "response", "begin_label")
-    content = table(
-        head,
-        ("gpt2", "cmu", 'He said "no', "i like him", "but i did n't", "Not fully attributable"),
-        ("doha", "cmu", "Kevin returns.", "Obviously", "haha", "Generic"),
-        ("ctrl", "cmu", "Woody leads.", "why", "woody leads.", "Fully attributable"),
-    )
-    rows = rows_of("begin", tmp_path, **{"cmu-dog__begin_dev_cmu.tsv": content})
-    assert [(row.id, row.hallucinated) for row in rows] == [
-        ("begin_dev_cmu-0", True),
-        ("begin_dev_cmu-1", False),
-        ("begin_dev_cmu-2", False),
-    ]
 
 
 @pytest.mark.parametrize("name", SOURCES)
