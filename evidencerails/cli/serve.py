@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import typer
 
 from evidencerails.cli.common import CONFIG, one_of
 from evidencerails.cli.terminal import say
 
-if TYPE_CHECKING:
-    from evidencerails.config import GuardConfig
-
 
 def serve(
     config: Path | None = CONFIG,
-    host: str | None = typer.Option(None, "--host", help="Address. Default: service.host, else 127.0.0.1."),
+    host: str | None = typer.Option(None, help="Address. Default: service.host, else 127.0.0.1."),
     port: int | None = typer.Option(None, "--port", "-p", help="Port; 0 takes a free one. Default: 8484."),
-    keys_file: Path | None = typer.Option(
-        None, "--keys-file", metavar="FILE", help="YAML list of API keys: name, role, sha256."
-    ),
-    new_key: str | None = typer.Option(
-        None,
-        "--new-key",
-        metavar="NAME",
-        help="Make an API key, print it and its entry for the settings, and end.",
-    ),
-    role: str = typer.Option("check", "--role", help="Role of the new key: check, read, review or admin."),
+    keys_file: Path | None = typer.Option(None, metavar="FILE", help="YAML list of API keys: name, role, sha256."),
+    new_key: str | None = typer.Option(None, metavar="NAME", help="Make an API key, print it and its entry, and end."),
+    role: str = typer.Option("check", help="Role of the new key: check, read, review or admin."),
 ) -> int:
     """Serve checks over HTTP, with a dashboard at /.
 
@@ -37,22 +27,16 @@ def serve(
     """
     if new_key is not None:
         return _print_new_key(new_key, role)
+    from evidencerails.config import GuardConfig
     from evidencerails.guard import Guard
     from evidencerails.service.server import serve as run
-
-    run(Guard(_settings(config, host, port, keys_file)))
-    say("stopped")
-    return 0
-
-
-def _settings(config: Path | None, host: str | None, port: int | None, keys_file: Path | None) -> GuardConfig:
-    """The settings, with what the command line says in place of theirs."""
-    from evidencerails.config import GuardConfig
 
     settings = GuardConfig.load(config)
     given = {"host": host, "port": port, "keys_file": str(keys_file) if keys_file else None}
     service = {**settings.service.model_dump(), **{name: value for name, value in given.items() if value is not None}}
-    return settings.model_copy(update={"service": GuardConfig.load({"service": service}).service})
+    run(Guard(settings.model_copy(update={"service": GuardConfig.load({"service": service}).service})))
+    say("stopped")
+    return 0
 
 
 def _print_new_key(name: str, role: str) -> int:

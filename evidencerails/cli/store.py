@@ -18,11 +18,7 @@ DAY_S = 86_400.0
 
 
 @app.command("status")
-def status(
-    as_json: bool = JSON,
-    config: Path | None = CONFIG,
-    store: str | None = STORE,
-) -> int:
+def status(as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
     """How many reports are kept, and what waits in the spool. Exit code: 0, or 1 if something waits."""
     from evidencerails.operations.store import queries
 

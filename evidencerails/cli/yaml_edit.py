@@ -6,7 +6,6 @@ The parser only says where things stand; each insertion is checked by parsing th
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -29,13 +28,11 @@ def add_item(text: str, path: Path, item: str) -> str:
     Raises:
         CannotEdit: the place cannot be extended by insertion.
     """
-    data = _parsed(text)
-    wanted = copy.deepcopy(data)
-    items = _walk(wanted, path[:-1]).setdefault(path[-1], [])
-    items = _replace_none(wanted, path, items, [])
+    wanted, value = _parsed(text), yaml.safe_load(item)
+    parent = _walk(wanted, path[:-1])
+    items = parent[path[-1]] = [] if parent.get(path[-1]) is None else parent[path[-1]]
     if not isinstance(items, list):
         raise CannotEdit(f"{'.'.join(path)} is not a list")
-    value = yaml.safe_load(item)
     if value in items:
         return text
     items.append(value)
@@ -64,23 +61,14 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _walk(data: dict[str, Any], path: Path) -> dict[str, Any]:
-    place: Any = data
+    """The mapping at `path`, made where only its key was written."""
     for key in path:
-        place = _replace_none(place, (key,), place.setdefault(key, {}), {})
-        if not isinstance(place, dict):
+        if data.get(key) is None:
+            data[key] = {}
+        data = data[key]
+        if not isinstance(data, dict):
             raise CannotEdit(f"{key} is not a mapping of keys")
-    return place  # type: ignore[no-any-return]
-
-
-def _replace_none(data: dict[str, Any], path: Path, value: Any, empty: Any) -> Any:
-    """The value at `path`, or the new `empty` put there if only the key was written."""
-    if value is not None:
-        return value
-    parent: Any = data
-    for key in path[:-1]:
-        parent = parent[key]
-    parent[path[-1]] = empty
-    return empty
+    return data
 
 
 def _verified(text: str, wanted: dict[str, Any]) -> str:

@@ -112,6 +112,6 @@ async def test_hostile_answers_cannot_write_tables_or_controls_into_the_report()
     failure = {"attack": one.id, "what": "a false answer passed", "answer": probes[0].answer}
     text = markdown({**data, "run": run, "failures": [failure], "regression": None})
     assert "<script>" not in text and "\u202e" not in text and "[link](" not in text
-    row = next(line for line in text.splitlines() if line.startswith(f"| {one.id}"))
+    row = next(line for line in text.splitlines() if "a false answer passed" in line)
     assert row.replace("\\|", "").count("|") == 4
     assert any("no model was asked" in line for line in summary({**data, "run": run, "regression": None}))

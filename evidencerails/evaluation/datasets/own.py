@@ -36,35 +36,45 @@ def _records(file: Path, problems: Problems) -> Iterator[Placed]:
             yield place, row.fields
 
 
-def rows_of(record: Record, number: str) -> Row | list[Row]:
+def rows_of(record: Record, number: str) -> list[Row]:
     """The rows of one record.
 
     Raises:
         KeyError, TypeError, ValueError: a field is missing or has another shape.
     """
+    identity, prompt, evidence = (
+        str(record.get("id", number)),
+        str(record.get("prompt") or ""),
+        _texts(record, "evidence"),
+    )
     if "response" not in record and "correct" in record and "incorrect" in record:
-        return _answers(record, number)
+        text(record, "prompt")
+        return [
+            Row(id=f"{identity}-{field[0]}{place}", response=answer, hallucinated=field == "incorrect",
+                evidence=evidence, prompt=prompt)
+            for field in ("correct", "incorrect")
+            for place, answer in enumerate(filter(None, map(str.strip, text(record, field).split(";"))))
+        ]  # fmt: skip
     sentences = tuple(_sentence(item) for item in record.get("sentences") or ())
-    return Row(
-        id=str(record.get("id", number)),
+    judged = [sentence.hallucinated for sentence in sentences if sentence.hallucinated is not None]
+    label = record.get("hallucinated")
+    row = Row(
+        id=identity,
         response=text(record, "response"),
-        hallucinated=_label(record, sentences),
-        evidence=_texts(record, "evidence"),
-        prompt=str(record.get("prompt") or ""),
+        hallucinated=yes(label) if label is not None else any(judged) if judged else None,
+        evidence=evidence,
+        prompt=prompt,
         samples=_texts(record, "samples"),
         document=str(record.get("document") or ""),
         sentences=sentences,
-        spans=_spans(record),
+        spans=None if record.get("spans") is None else tuple((span[0], span[1]) for span in record["spans"]),
         grade=_grade(record),
     )
-
-
-def _label(record: Record, sentences: tuple[GoldSentence, ...]) -> bool | None:
-    """The response's own label, or whether any sentence is hallucinated."""
-    if record.get("hallucinated") is not None:
-        return yes(record["hallucinated"])
-    judged = [sentence.hallucinated for sentence in sentences if sentence.hallucinated is not None]
-    return any(judged) if judged else None
+    for span in record.get("spans") or ():
+        ends = [end for end in span if isinstance(end, int)]
+        if len(span) != 2 or len(ends) != 2 or not 0 <= ends[0] < ends[1] <= len(row.response):
+            raise ValueError(f"span {span!r} is not within the response of {len(row.response)} characters")
+    return [row]
 
 
 def _sentence(item: Any) -> GoldSentence:
@@ -82,36 +92,10 @@ def _texts(record: Record, name: str) -> tuple[str, ...]:
     return items
 
 
-def _spans(record: Record) -> tuple[tuple[int, int], ...] | None:
-    if record.get("spans") is None:
-        return None
-    pairs = [tuple(span) for span in record["spans"]]
-    length = len(record["response"])
-    for pair in pairs:
-        if len(pair) != 2 or not all(isinstance(end, int) for end in pair) or not 0 <= pair[0] < pair[1] <= length:
-            raise ValueError(f"span {pair!r} is not within the response of {length} characters")
-    return tuple((pair[0], pair[1]) for pair in pairs)
-
-
 def _grade(record: Record) -> float | None:
     if record.get("grade") is not None:
         return float(record["grade"])
     if record.get("consistency") is not None:
         return -float(record["consistency"])
-    inaccuracies = [s["inaccuracy"] for s in record.get("sentences") or () if "inaccuracy" in s]
-    return sum(map(float, inaccuracies)) / len(inaccuracies) if inaccuracies else None
-
-
-def _answers(record: Record, number: str) -> list[Row]:
-    identity, question = str(record.get("id", number)), text(record, "prompt")
-    return [
-        Row(
-            id=f"{identity}-{field[0]}{place}",
-            response=answer,
-            hallucinated=field == "incorrect",
-            evidence=_texts(record, "evidence"),
-            prompt=question,
-        )
-        for field in ("correct", "incorrect")
-        for place, answer in enumerate(filter(None, map(str.strip, text(record, field).split(";"))))
-    ]
+    inaccuracies = [float(s["inaccuracy"]) for s in record.get("sentences") or () if "inaccuracy" in s]
+    return sum(inaccuracies) / len(inaccuracies) if inaccuracies else None

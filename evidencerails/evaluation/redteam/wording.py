@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,30 +97,19 @@ def coverage_line(data: Mapping[str, Any]) -> str:
 
 def markdown(data: Mapping[str, Any]) -> str:
     """The whole report."""
-    return "\n".join(_lines(data)) + "\n"
-
-
-def _lines(data: Mapping[str, Any]) -> Iterator[str]:
     run = data["run"]
-    yield "# Red team"
-    yield ""
-    yield f"{run['date']}; {cell(run['machine'])}; evidencerails {run['version']}; seed {run['seed']}."
-    yield ""
-    yield from (f"- {cell(visible(line, one_line=True))}" for line in summary(data))
-    yield ""
-    yield from _table(TITLES, category_rows(data))
-    yield ""
-    yield from _table(("dimension", "score", "n"), dimension_rows(data))
+    about = f"{run['date']}; {cell(run['machine'])}; evidencerails {run['version']}; seed {run['seed']}."
+    lines = ["# Red team", "", about, "", *(f"- {cell(visible(line, one_line=True))}" for line in summary(data)), ""]
+    lines += [*_table(TITLES, category_rows(data)), "", *_table(("dimension", "score", "n"), dimension_rows(data))]
     if data["failures"]:
-        yield ""
-        yield "| attack | what happened | answer |"
-        yield "|---|---|---|"
-        for one in data["failures"]:
-            answer = cell(visible(one["answer"][:200], one_line=True))
-            yield f"| {one['attack']} | {cell(one['what'])} | {answer} |"
+        failures = (
+            (one["attack"], one["what"], visible(one["answer"][:200], one_line=True)) for one in data["failures"]
+        )
+        lines += ["", *_table(("attack", "what happened", "answer"), failures)]
+    return "\n".join(lines) + "\n"
 
 
-def _table(titles: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
+def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield "| " + " | ".join(titles) + " |"
     yield "|---" * len(titles) + "|"
     yield from ("| " + " | ".join(map(cell, row)) + " |" for row in rows)
