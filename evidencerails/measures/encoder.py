@@ -25,7 +25,6 @@ ENCODER_FOLDER = Path(__file__).resolve().parent / "model"
 EMBEDDING, TOKENS = "embedding", "tokens"
 """Outputs of the file: a vector for each text, and one for each of its tokens."""
 BATCH_TEXTS = 32
-_CLS, _SEP = "[CLS]", "[SEP]"
 
 
 class TextEncoder(Protocol):
@@ -65,11 +64,10 @@ class OnnxEncoder:
 
     languages: tuple[str, ...] = ("en",)
 
-    def __init__(self, folder: str | Path | None = None, *, threads: int | None = None) -> None:
+    def __init__(self, folder: str | Path | None = None) -> None:
         self._folder = Path(folder or ENCODER_FOLDER)
         self._description = read_description(self._folder)
         self._onnx = verify_file(self._folder, ONNX, self._description)
-        self._threads = threads
         self._lock = threading.Lock()
         self._loaded: tuple[int, Any, Any] | None = None
         self.name = self._description.name
@@ -86,33 +84,35 @@ class OnnxEncoder:
         return [encoded.tokens for encoded in self._encode(texts)]
 
     def _encode(self, texts: Sequence[str]) -> list[_Encoded]:
+        """All texts encoded, in their order; computed in batches of like length."""
         session, tokenizer = self._ready()
         parts = [self._parts(tokenizer, text) for text in texts]
         rows = [part for line in parts for part in line]
-        encoded = iter(self._rows(session, rows))
-        return [_joined([next(encoded) for _ in line]) for line in parts]
-
-    def _parts(self, tokenizer: Any, text: str) -> list[Ids]:
-        """Ids of the text's parts that fit the model, special ones included; one for nearly every text."""
-        cls, sep = tokenizer.token_to_id(_CLS), tokenizer.token_to_id(_SEP)
-        ids = tokenizer.encode(encodable(text), add_special_tokens=False).ids
-        room = self._description.max_length - 2
-        return [[cls, *ids[start : start + room], sep] for start in range(0, max(1, len(ids)), room)]
-
-    def _rows(self, session: Any, rows: Sequence[Ids]) -> list[_Encoded]:
-        """All rows encoded, in their order; computed in batches of like length."""
         order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
         found: dict[int, _Encoded] = {}
         for first in range(0, len(order), BATCH_TEXTS):
             places = order[first : first + BATCH_TEXTS]
             found.update(zip(places, self._batch(session, [rows[place] for place in places]), strict=True))
-        return [found[place] for place in range(len(rows))]
+        encoded = (found[place] for place in range(len(rows)))
+        return [_joined([next(encoded) for _ in line]) for line in parts]
+
+    def _parts(self, tokenizer: Any, text: str) -> list[Ids]:
+        """Ids of the text's parts that fit the model, special ones included; one for nearly every text."""
+        cls, sep = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+        ids = tokenizer.encode(encodable(text), add_special_tokens=False).ids
+        room = self._description.max_length - 2
+        return [[cls, *ids[start : start + room], sep] for start in range(0, max(1, len(ids)), room)]
 
     def _batch(self, session: Any, rows: Sequence[Ids]) -> list[_Encoded]:
-        feeds = _feeds(rows)
-        wanted = {node.name for node in session.get_inputs()}
+        import numpy as np
+
+        ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for place, row in enumerate(rows):
+            ids[place, : len(row)], mask[place, : len(row)] = row, 1
+        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        given = {node.name: feeds[node.name] for node in session.get_inputs()}
         try:
-            given = {name: feed for name, feed in feeds.items() if name in wanted}
             sentences, hidden = session.run([EMBEDDING, TOKENS], given)
         except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
             raise NliError(with_cause(f"onnxruntime failed on encoder {self.name!r}", error)) from error
@@ -123,7 +123,7 @@ class OnnxEncoder:
         with self._lock:
             if self._loaded is None or self._loaded[0] != os.getpid():
                 tokenizer = _load_tokenizer(verify_file(self._folder, TOKENIZER, self._description))
-                self._loaded = (os.getpid(), _open(self._onnx, self._threads), tokenizer)
+                self._loaded = (os.getpid(), _open(self._onnx), tokenizer)
             return self._loaded[1], self._loaded[2]
 
 
@@ -139,17 +139,6 @@ def default_encoder() -> OnnxEncoder:
 
 if hasattr(os, "register_at_fork"):  # a thread of the parent may have held the encoder's lock
     os.register_at_fork(after_in_child=default_encoder.cache_clear)
-
-
-def _feeds(rows: Sequence[Ids]) -> dict[str, Any]:
-    import numpy as np
-
-    ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
-    mask = np.zeros_like(ids)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = row
-        mask[place, : len(row)] = 1
-    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
 
 
 def _joined(pieces: Sequence[_Encoded]) -> _Encoded:
@@ -181,11 +170,11 @@ def _load_tokenizer(path: Path) -> Any:
     return tokenizer
 
 
-def _open(path: Path, threads: int | None) -> Any:
+def _open(path: Path) -> Any:
     from evidencerails.nli.onnx_session import open_session, usable_processors
 
     try:
-        session = open_session(path, threads or usable_processors())
+        session = open_session(path, usable_processors())
     except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
         raise ModelFileError(f"{path} cannot be opened: {error}; {REMEDY}") from error
     if not {EMBEDDING, TOKENS} <= {node.name for node in session.get_outputs()}:
