@@ -55,7 +55,7 @@ def exchange_of(
     return Exchange.of(
         answer,
         evidence=[{"text": text, "source": source} for text, source in texts if text.strip()],
-        prompt=_typed(prompt) if prompt is not None else log.before,  # type: ignore[arg-type]
+        prompt=_typed(prompt) if prompt is not None else log.before,
         samples=(*map(_typed, samples), *(_samples_in(samples_file) if samples_file else ())),
         **{name: value for name, value in form.items() if value not in (None, ())},
     )

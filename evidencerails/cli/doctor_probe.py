@@ -219,7 +219,8 @@ def _modes_of(config: Any, *, live: bool) -> list[Mode]:
 
 def _messages(plant: Plant, context: dict[str, Any], *, ready: bool = False) -> list[dict[str, Any]]:
     """Context and question, and the answer where it is ready."""
-    asked = [{"role": "context", "content": context}, {"role": "user", "content": plant.question}]
+    asked: list[dict[str, Any]] = [{"role": "context", "content": context}]
+    asked.append({"role": "user", "content": plant.question})
     return [*asked, {"role": "assistant", "content": plant.answer}] if ready else asked
 
 

@@ -62,8 +62,9 @@ def init(
         say("nothing to change")
         return 0
     for file, (before, after) in changes.items():
-        names = [str(file) if text is not None else "/dev/null" for text in (before, after)]
-        for line in difflib.unified_diff((before or "").splitlines(), (after or "").splitlines(), *names, lineterm=""):
+        old, new = (str(file) if text is not None else "/dev/null" for text in (before, after))
+        texts = (before or "").splitlines(), (after or "").splitlines()
+        for line in difflib.unified_diff(*texts, old, new, lineterm=""):
             print(visible(line))
     if dry_run:
         return 0

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import typer
 
@@ -39,7 +39,7 @@ CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 """What a disk says that takes no more: no bug."""
 EXIT_CRASHED = 70
 """A bug. Python's own 1 would read as "hallucinated"."""
-COMMANDS = {
+COMMANDS: dict[str, Callable[..., int]] = {
     "check": check.check,
     "init": init.init,
     "doctor": doctor.doctor,

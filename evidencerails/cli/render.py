@@ -92,7 +92,7 @@ def print_methods(report: Report, to: Console) -> None:
     table = plain_table("method", "result", "score", "ms")
     for name, ms in report.timings_ms.items():
         if (check := report.checks.get(name)) is not None:
-            result, score = check.status, check.details.get(OWN_SCORE, check.score)
+            result, score = str(check.status), check.details.get(OWN_SCORE, check.score)
         elif name.startswith("measure_"):
             result, score = missing.get(name, "measured"), report.metrics.get(name)
         else:

@@ -203,9 +203,9 @@ def ensemble_scores(how: EnsembleCalibration, names: Sequence[str], scores: Floa
 
 
 def _fitted(name: str, settings: Any, conclusion: str, held: Rows, before: Floats, after: Floats) -> Fitted:
-    qualities = (_quality(held.labels, scores, held.groups) for scores in (before, after))
-    bins = (metrics.reliability(held.labels, scores) for scores in (before, after))
-    return Fitted(name, settings, conclusion, *qualities, *bins)
+    first, second = (_quality(held.labels, scores, held.groups) for scores in (before, after))
+    bins = [metrics.reliability(held.labels, scores) for scores in (before, after)]
+    return Fitted(name, settings, conclusion, first, second, *bins)
 
 
 def _quality(labels: Bools, probabilities: Floats, groups: Floats) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from evidencerails.config import CHECKS
 from evidencerails.errors import InputError
 from evidencerails.evaluation import calibration as fits
 from evidencerails.evaluation.calibration import LEAST_PER_CLASS, Fitted, Rows, applied
+from evidencerails.evaluation.metrics import Bools
 from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.runs import outcomes_of
 from evidencerails.settings.calibration import CalibratorName, EnsembleCalibration, MethodCalibration
@@ -171,7 +172,7 @@ def _report_rows(
     return {REPORT: rows._replace(scores=scores)}
 
 
-def _split(rows: Rows, wanted: Wanted) -> fits.Bools:
+def _split(rows: Rows, wanted: Wanted) -> Bools:
     least_wrong = LEAST_PER_CLASS if wanted.false_warnings is None else 0
     return fits.split(rows, wanted.held_out, wanted.seed, least_wrong=least_wrong)
 

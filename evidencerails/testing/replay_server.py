@@ -96,7 +96,7 @@ class ReplayServer:
         with self._lock:
             self._default = None
             for kept in (self._rules, self._refused, self.requests, self.unmatched):
-                kept.clear()  # type: ignore[attr-defined]
+                kept.clear()
 
     @property
     def open_connections(self) -> int:
