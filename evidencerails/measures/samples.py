@@ -74,8 +74,9 @@ async def samples_for(exchange: Exchange, context: MeasureContext, languages: tu
         return Drawn((), reason)
     samples = exchange.samples
     if not samples:
-        if context.sampler is None or (reason := context.sampler.unavailable):
-            return Drawn((), "no_model" if context.sampler is None else reason)
+        unavailable = "no_model" if context.sampler is None else context.sampler.unavailable
+        if context.sampler is None or unavailable:
+            return Drawn((), unavailable or "")
         samples = await context.sampler.draw((await wanted_samples(exchange, context)).samples)
     texts = tuple(sample.text for sample in samples if sample.text.strip())
     return Drawn(texts, "" if texts else "no_samples")
