@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +23,7 @@ from evidencerails.measures.calibrated import calibrated, ensemble_score, log_od
 from evidencerails.settings.calibration import EnsembleCalibration, MethodCalibration
 
 Run = Callable[..., Any]
+CLAIM, SOURCE = "The bridge opened in 1950.", "The bridge opened in 1850."
 
 
 def overconfident(count: int, seed: int = 0, factor: float = 3.0) -> c.Rows:
@@ -39,20 +42,18 @@ def test_the_temperature_of_overconfident_scores_is_found() -> None:
 @pytest.mark.parametrize("kind", c.CALIBRATORS)
 def test_every_calibrator_lowers_the_error_and_keeps_the_order(kind: Any) -> None:
     rows = overconfident(1500)
-    outside = c.split(rows, 0.3, seed=1)
-    fitted = c.fit_method("x", rows, outside, kind)
+    fitted = c.fit_method("x", rows, c.split(rows, 0.3, seed=1), kind)
     assert fitted.settings is not None and fitted.conclusion.startswith(kind)
     assert fitted.after["ece"]["value"] < fitted.before["ece"]["value"] * 0.7
     assert fitted.after["log_loss"]["value"] < fitted.before["log_loss"]["value"]
-    values = [calibrated(score, fitted.settings) for score in np.linspace(0, 1, 101)]
+    values = [calibrated(score, fitted.settings) for score in np.linspace(0, 1, 101)]  # type: ignore[arg-type]
     assert values == sorted(values) and values[0] >= 0 and values[-1] <= 1
 
 
 def test_scores_that_fall_with_hallucinations_are_refused() -> None:
     rows = overconfident(600)
-    turned = rows._replace(scores=1 - rows.scores)
     with pytest.raises(InputError, match="do not mean more hallucinations"):
-        c.fit_one("platt", turned.labels, turned.scores)
+        c.fit_one("platt", rows.labels, 1 - rows.scores)
 
 
 def test_a_calibrator_that_is_worse_on_held_out_documents_is_refused() -> None:
@@ -65,58 +66,60 @@ def test_a_calibrator_that_is_worse_on_held_out_documents_is_refused() -> None:
     assert fitted.conclusion == "refused: temperature is worse than the raw score on held-out documents"
 
 
-def test_documents_are_never_on_both_sides() -> None:
+def test_documents_are_never_on_both_sides_and_too_few_rows_say_how_many_there_are() -> None:
     rows = overconfident(400)
     outside = c.split(rows, 0.3, seed=3)
     assert not set(rows.groups[outside]) & set(rows.groups[~outside])
     assert 0.2 < outside.mean() < 0.4
-
-
-def test_too_few_rows_say_how_many_there_are() -> None:
     with pytest.raises(InputError, match="at least 15 of each are needed"):
         c.split(overconfident(20), 0.3, seed=0)
 
 
-def two_methods(count: int, second_is_noise: bool) -> c.Rows:
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_an_ensemble_is_taken_where_it_helps_on_held_out_documents(is_turned: bool) -> None:
+    """Two methods know different things; or the second turns round on new documents."""
     generator = np.random.default_rng(5)
-    signal = generator.normal(0, 1, (count, 2))
-    true = 1.5 * signal[:, 0] + (0.0 if second_is_noise else 1.5) * signal[:, 1]
-    labels = generator.random(count) < 1 / (1 + np.exp(-true))
-    return c.Rows(labels, 1 / (1 + np.exp(-1.2 * signal)), np.arange(count, dtype=float))
-
-
-def test_an_ensemble_of_two_that_know_different_things_is_taken() -> None:
-    rows = two_methods(1500, second_is_noise=False)
-    fitted = c.fit_ensemble(["a", "b"], rows, c.split(rows, 0.3, 0), seed=0)
-    assert isinstance(fitted.settings, EnsembleCalibration)
-    assert fitted.conclusion.startswith("taken: log loss -")
-    assert fitted.settings.weights["a"] == pytest.approx(fitted.settings.weights["b"], rel=0.35)
-
-
-def test_an_ensemble_that_does_not_help_on_held_out_documents_is_refused() -> None:
-    rows = two_methods(1500, second_is_noise=False)
+    signal = generator.normal(0, 1, (1500, 2))
+    labels = generator.random(1500) < 1 / (1 + np.exp(-1.5 * signal.sum(axis=1)))
+    rows = c.Rows(labels, 1 / (1 + np.exp(-1.2 * signal)), np.arange(1500, dtype=float))
     outside = c.split(rows, 0.3, 0)
-    scores = rows.scores.copy()
-    scores[outside, 1] = 1 - scores[outside, 1]  # the second method turns round on new documents
-    fitted = c.fit_ensemble(["a", "b"], rows._replace(scores=scores), outside, seed=0)
-    assert fitted.settings is None and fitted.conclusion.startswith("refused: log loss +")
+    if is_turned:
+        rows.scores[outside, 1] = 1 - rows.scores[outside, 1]
+    fitted = c.fit_ensemble(["a", "b"], rows, outside, seed=0)
+    if is_turned:
+        assert fitted.settings is None and fitted.conclusion.startswith("refused: log loss +")
+    else:
+        assert isinstance(fitted.settings, EnsembleCalibration) and fitted.conclusion.startswith("taken: log loss -")
+        assert fitted.settings.weights["a"] == pytest.approx(fitted.settings.weights["b"], rel=0.35)
 
 
-def test_thresholds_by_hand() -> None:
-    labels = np.array([0, 0, 0, 1, 1, 1], dtype=bool)
-    scores = np.array([0.1, 0.2, 0.6, 0.4, 0.7, 0.9])
-    # between .2 and .4: one clean flagged (1/3), none leaks; between .6 and .7: none flagged, one leaks (1/3)
-    cheap_leak = c.cheapest(labels, scores, 1, 2)
-    assert cheap_leak.value == pytest.approx(0.3) and cheap_leak.leak_rate == 0
-    cheap_abstention = c.cheapest(labels, scores, 2, 1)
-    assert cheap_abstention.value == pytest.approx(0.65) and cheap_abstention.false_abstention_rate == 0
-    assert c.for_recall(labels, scores, 1.0).value == pytest.approx(0.3)
-    assert c.for_recall(labels, scores, 0.6).value == pytest.approx(0.65)
-    assert c.for_precision(labels, scores, 1.0).value == pytest.approx(0.65)
-    with pytest.raises(InputError, match=r"no threshold has a precision of 0\.9.*the best is 0\.75"):
-        c.for_precision(labels, np.array([0.1, 0.2, 0.9, 0.4, 0.7, 0.9]), 0.9)
-    with pytest.raises(InputError, match="costs must not be negative"):
-        c.cheapest(labels, scores, 0, 0)
+LABELS = np.array([0, 0, 0, 1, 1, 1], dtype=bool)
+SCORES = np.array([0.1, 0.2, 0.6, 0.4, 0.7, 0.9])
+
+
+@pytest.mark.parametrize(
+    ("choose", "wanted", "value"),
+    [
+        # between .2 and .4: one clean flagged (1/3), none leaks; between .6 and .7: none flagged, one leaks (1/3)
+        (c.cheapest, (1, 2), 0.3),
+        (c.cheapest, (2, 1), 0.65),
+        (c.for_recall, (1.0,), 0.3),
+        (c.for_recall, (0.6,), 0.65),
+        (c.for_precision, (0.75,), 0.3),  # from .3 on: three of four
+        (c.for_precision, (1.0,), 0.65),
+        (c.for_false_warnings, (0.0,), 0.65),
+        (c.for_false_warnings, (0.4,), 0.3),
+    ],
+)
+def test_thresholds_by_hand(choose: Any, wanted: tuple[float, ...], value: float) -> None:
+    assert choose(LABELS, SCORES, *wanted).value == pytest.approx(value)
+
+
+def test_a_threshold_that_cannot_be_is_an_error() -> None:
+    with pytest.raises(InputError, match="costs must not be negative, nor both 0"):
+        c.cheapest(LABELS, SCORES, 0, 0)
+    with pytest.raises(InputError, match="no threshold has a precision"):
+        c.for_precision(np.array([True, False]), np.array([0.5, 0.5]), 0.9)
 
 
 def test_the_ensemble_speaks_only_where_all_parts_have_a_score() -> None:
@@ -130,10 +133,9 @@ def test_the_ensemble_speaks_only_where_all_parts_have_a_score() -> None:
 def test_the_ensemble_is_the_reports_score_measures_included() -> None:
     settings: dict[str, Any] = {"checks": ["grounding"], "scoring": {"measures": ["nli"]}}
     ensemble = EnsembleCalibration(weights={"grounding": 0.7, "nli": 0.4}, intercept=0.2)
-    with_ensemble = {**settings, "calibration": {"ensemble": ensemble.model_dump()}}
-    arguments = ("The bridge opened in 1950.", "The bridge opened in 1850.")
-    raw = Guard(settings).check_sync(arguments[0], evidence=arguments[1])
-    report = Guard(with_ensemble).check_sync(arguments[0], evidence=arguments[1])
+    raw = Guard(settings).check_sync(CLAIM, evidence=SOURCE)
+    together = Guard({**settings, "calibration": {"ensemble": ensemble.model_dump()}})
+    report = together.check_sync(CLAIM, evidence=SOURCE)
     parts = {"grounding": raw.checks["grounding"].score, "nli": raw.metrics["measure_nli"]}
     assert report.hallucination_score == pytest.approx(ensemble_score(parts, ensemble))
     assert report.hallucination_score != pytest.approx(raw.hallucination_score)
@@ -145,7 +147,7 @@ def test_a_staircase_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"methods": {"groundin": {"method": "platt"}}}, "no check or measure 'groundin'; did you mean 'grounding'"),
         ({"methods": {"nli": {"method": "isotonic"}}}, "isotonic needs"),
@@ -154,10 +156,27 @@ def test_a_staircase_by_hand() -> None:
         ({"ensemble": {"weights": {"nli": 1.0}}}, "at least 2 items"),
     ],
 )
-def test_bad_settings_are_told_at_load(settings: dict[str, Any], told: str) -> None:
+def test_bad_settings_are_named_at_load(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError) as caught:
         GuardConfig.load({"calibration": settings})
-    assert told in str(caught.value)
+    assert message in str(caught.value)
+
+
+# ---- the command
+
+
+@pytest.fixture
+def calibrate(evidencerails: Run, tmp_path: Path) -> Run:
+    """Runs the command; gives what it left, what it wrote as settings, and as JSON."""
+
+    def run(file: Path, *options: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+        out, plain = tmp_path / "c.yml", tmp_path / "c.json"
+        done = evidencerails("calibrate", "--run", file, "--out", out, "--json", plain, *options)
+        if done.code:
+            return done, {}, {}
+        return done, yaml.safe_load(out.read_text())["evidencerails"], json.loads(plain.read_text())
+
+    return run
 
 
 def made_up_run(file: Path, rows: int = 400, *, methods: tuple[str, ...] = ("grounding", "consistency")) -> Path:
@@ -174,69 +193,47 @@ def made_up_run(file: Path, rows: int = 400, *, methods: tuple[str, ...] = ("gro
     return file
 
 
-def test_the_command_writes_settings_that_the_guard_reads(evidencerails: Run, tmp_path: Path) -> None:
+def test_the_command_writes_settings_that_the_guard_reads(calibrate: Run, tmp_path: Path) -> None:
     run = made_up_run(tmp_path / "r.rows.jsonl", methods=("grounding",))
-    out = tmp_path / "calibration.yml"
-    done = evidencerails(
-        "calibrate", "--run", run, "--out", out, "--html", tmp_path / "c.html", "--json", tmp_path / "c.json"
-    )
+    done, written, plain = calibrate(run, "--html", tmp_path / "c.html")
     assert done.code == 0, done.err
-    written = yaml.safe_load(out.read_text())["evidencerails"]
     how = written["calibration"]["methods"]["grounding"]
     assert "400 rows of made up" in written["calibration"]["fitted_on"]
-    assert Guard(out).config.calibration.methods["grounding"].method == how["method"]
-    guard = Guard({**written, "checks": ["grounding"]})
-    raw = Guard({"checks": ["grounding"]}).check_sync(
-        "The bridge opened in 1950.", evidence="The bridge opened in 1850."
-    )
-    report = guard.check_sync("The bridge opened in 1950.", evidence="The bridge opened in 1850.")
-    score = raw.checks["grounding"].score
-    assert score is not None
-    found = report.checks["grounding"]
-    assert found.score == pytest.approx(calibrated(score, MethodCalibration(**how)))
-    assert found.details["raw_score"] == pytest.approx(score)
-    assert found.status == raw.checks["grounding"].status  # a calibration touches no verdict
+    assert Guard(tmp_path / "c.yml").config.calibration.methods["grounding"].method == how["method"]
+    raw = Guard({"checks": ["grounding"]}).check_sync(CLAIM, evidence=SOURCE).checks["grounding"]
+    found = Guard({**written, "checks": ["grounding"]}).check_sync(CLAIM, evidence=SOURCE).checks["grounding"]
+    assert raw.score is not None
+    assert found.score == pytest.approx(calibrated(raw.score, MethodCalibration(**how)))
+    assert found.details["raw_score"] == pytest.approx(raw.score)
+    assert found.status == raw.status  # a calibration touches no verdict
     page = (tmp_path / "c.html").read_text()
     assert page.count("<svg") == 1 and "before" in page and "<script" not in page
-    told = json.loads((tmp_path / "c.json").read_text())
-    (fitted,) = told["fitted"]
+    (fitted,) = plain["fitted"]
     assert fitted["after"]["log_loss"]["value"] < fitted["before"]["log_loss"]["value"]
-    chosen = told["thresholds"]["grounding, worst claim"]["training"]["value"]
+    chosen = plain["thresholds"]["grounding, worst claim"]["training"]["value"]
     assert written["grounding"]["max_unsupported_score"] == pytest.approx(chosen, abs=1e-4)
 
 
-def test_the_threshold_of_the_report_s_score_becomes_the_gate_that_blocks(evidencerails: Run, tmp_path: Path) -> None:
+def test_the_threshold_of_the_report_s_score_becomes_the_gate_that_blocks(calibrate: Run, tmp_path: Path) -> None:
     run = made_up_run(tmp_path / "r.rows.jsonl", methods=("grounding",))
-    out, told = tmp_path / "c.yml", tmp_path / "c.json"
-    done = evidencerails("calibrate", "--run", run, "--out", out, "--json", told, "--gate", "--lambda2", "3")
-    assert done.code == 0, done.err
-    limit = yaml.safe_load(out.read_text())["evidencerails"]["quality_gate"]["max_hallucination_score"]
-    chosen = json.loads(told.read_text())["thresholds"]["report score"]
+    _, written, plain = calibrate(run, "--gate", "--lambda2", "3")
+    limit, chosen = written["quality_gate"]["max_hallucination_score"], plain["thresholds"]["report score"]
     assert limit == pytest.approx(chosen["training"]["value"], abs=1e-6)
     assert 0.0 < limit < 1.0 and chosen["held_out"]["leak_rate"] <= 0.5
-    settings = {**yaml.safe_load(out.read_text())["evidencerails"], "checks": ["grounding"], "policies": [
-        {"when": {"kind": "unsupported_claim"}, "then": "warn"}]}  # fmt: skip
-    report = Guard(settings).check_sync("The bridge opened in 1950.", evidence="The bridge opened in 1850.")
-    assert report.decision == "block" and report.decided_by == "quality_gate: hallucination_score"
-
-
-def test_a_gate_needs_a_check(evidencerails: Run, tmp_path: Path) -> None:
-    run = made_up_run(tmp_path / "r.rows.jsonl", methods=("nli",))
-    done = evidencerails("calibrate", "--run", run, "--out", tmp_path / "c.yml", "--gate")
-    assert done.code == 2 and "only measures" in done.err
+    policies = [{"when": {"kind": "unsupported_claim"}, "then": "warn"}]
+    report = Guard({**written, "checks": ["grounding"], "policies": policies}).check_sync(CLAIM, evidence=SOURCE)
+    assert (report.decision, report.decided_by) == ("block", "quality_gate: hallucination_score")
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A report as `store export` writes it."""
-    import io
-
     from evidencerails.operations.store import queries
     from evidencerails.operations.store.queries import export
 
     url = f"sqlite:///{tmp_path_factory.mktemp('store') / 'traffic.db'}"
     guard = Guard({"store": {"url": url}, "checks": ["grounding"]})
-    guard.check_sync("The bridge opened in 1950.", evidence="The bridge opened in 1850.", prompt="When did it open?")
+    guard.check_sync(CLAIM, evidence=SOURCE, prompt="When did it open?")
     assert guard.store is not None
     guard.store.flush()
     written = io.StringIO()
@@ -246,39 +243,35 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return row
 
 
-def a_day(file: Path, exported: dict[str, Any], wrong: int = 4) -> Path:
+def a_day(file: Path, exported: dict[str, Any], wrong: int = 4, changed: dict[str, Any] | None = None) -> Path:
     """100 right answers with scores .00 to .99 and some wrong ones with .90, each to a question of its own."""
     rows = []
     for number, score in enumerate([*(place / 100 for place in range(100)), *[0.9] * wrong]):
-        row = json.loads(json.dumps(exported)) | {"id": str(number), "question": f"Question {number}?"}
+        row = copy.deepcopy(exported) | {"id": str(number), "question": f"Question {number}?"}
         row["report"]["claims"][0]["score"] = row["report"]["checks"]["grounding"]["score"] = score
-        rows.append(row | ({"hallucinated": True} if number >= 100 else {}))
+        rows.append(row | ({"hallucinated": True} if number >= 100 else {}) | ((changed or {}) if number == 2 else {}))
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return file
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3])
 def test_a_budget_of_false_warnings_sets_the_threshold_on_the_apps_own_traffic(
-    evidencerails: Run, tmp_path: Path, exported: dict[str, Any], share: float
+    calibrate: Run, tmp_path: Path, exported: dict[str, Any], share: float
 ) -> None:
     """Answers that nobody marked count as right, and no wrong one is needed."""
-    out, told = tmp_path / "c.yml", tmp_path / "c.json"
     for wrong in (0, 4):
         day = a_day(tmp_path / "day.jsonl", exported, wrong)
-        done = evidencerails("calibrate", "--run", day, "--out", out, "--json", told, "--max-false-warnings", share)
-        assert done.code == 0, done.err
+        done, written, plain = calibrate(day, "--max-false-warnings", share)
         assert f"{100 + wrong} answers, {wrong} of them marked hallucinated; the others count as right" in done.err
-        ((name, threshold),) = json.loads(told.read_text())["thresholds"].items()
-        assert name == "grounding, worst claim"
-        limit = yaml.safe_load(out.read_text())["evidencerails"]["grounding"]["max_unsupported_score"]
-        assert limit == pytest.approx(1 - share, abs=0.06)
+        ((name, threshold),) = plain["thresholds"].items()
+        assert name == "grounding, worst claim" and "calibration" not in written
+        assert written["grounding"]["max_unsupported_score"] == pytest.approx(1 - share, abs=0.06)
         assert threshold["training"]["false_abstention_rate"] <= share
         assert (threshold["held_out"]["leak_rate"] is None) == (wrong == 0)
-        assert "calibration" not in yaml.safe_load(out.read_text())["evidencerails"]
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"hallucinated": "yes"}, "hallucinated: 'yes'"),
         ({"report": {"checks": {}}}, "day.jsonl:3: not an exported report (KeyError('claims'))"),
@@ -286,45 +279,39 @@ def test_a_budget_of_false_warnings_sets_the_threshold_on_the_apps_own_traffic(
     ],
 )
 def test_a_bad_line_of_traffic_is_named(
-    evidencerails: Run, tmp_path: Path, exported: dict[str, Any], change: dict[str, Any], told: str
+    calibrate: Run, tmp_path: Path, exported: dict[str, Any], change: dict[str, Any], message: str
 ) -> None:
-    day = a_day(tmp_path / "day.jsonl", exported)
-    lines = day.read_text().splitlines()
-    lines[2] = json.dumps(json.loads(lines[2]) | change)
-    day.write_text("\n".join(lines))
-    done = evidencerails("calibrate", "--run", day, "--out", tmp_path / "c.yml", "--max-false-warnings", 0.1)
-    assert done.code == 2 and told in done.err and "store export" in done.err
-
-
-def test_calibrated_traffic_is_refused(evidencerails: Run, tmp_path: Path, exported: dict[str, Any]) -> None:
-    exported = json.loads(json.dumps(exported))
-    exported["report"]["checks"]["grounding"]["details"]["raw_score"] = 0.5
-    day = a_day(tmp_path / "day.jsonl", exported)
-    done = evidencerails("calibrate", "--run", day, "--out", tmp_path / "c.yml", "--max-false-warnings", 0.1)
-    assert done.code == 2 and "calibrated already" in done.err
+    day = a_day(tmp_path / "day.jsonl", exported, changed=change)
+    done, *_ = calibrate(day, "--max-false-warnings", 0.1)
+    assert done.code == 2 and message in done.err and "store export" in done.err
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("methods", "options", "message"),
     [
-        (("--calibrator", "beta"), "expected one of auto, temperature, platt, isotonic"),
-        (("--target-precision", "0.9", "--target-recall", "0.9"), "exclude each other"),
-        (("--target-recall", "0.9", "--max-false-warnings", "0.1"), "exclude each other"),
-        (
-            ("--method", "consistency", "--max-false-warnings", "0.1"),
-            "sets the threshold of claims; consistency has none",
-        ),
-        (("--method", "judge"), "has no outcome of judge; it has grounding, consistency"),
+        ((), ("--calibrator", "beta"), "expected one of auto, temperature, platt, isotonic"),
+        ((), ("--target-precision", "0.9", "--target-recall", "0.9"), "exclude each other"),
+        ((), ("--target-recall", "0.9", "--max-false-warnings", "0.1"), "exclude each other"),
+        ((), ("--method", "consistency", "--max-false-warnings", "0.1"), "of claims; consistency has none"),
+        ((), ("--method", "judge"), "has no outcome of judge; it has grounding, consistency"),
+        (("nli",), ("--gate",), "only measures"),
     ],
 )
-def test_wrong_usage_exits_2(evidencerails: Run, tmp_path: Path, options: tuple[str, ...], told: str) -> None:
-    done = evidencerails("calibrate", "--run", made_up_run(tmp_path / "r.rows.jsonl", rows=100), *options)
-    assert done.code == 2 and told in done.err
+def test_wrong_usage_exits_2(calibrate: Run, tmp_path: Path, methods: Any, options: Any, message: str) -> None:
+    run = made_up_run(tmp_path / "r.rows.jsonl", rows=400, methods=methods or ("grounding", "consistency"))
+    done, *_ = calibrate(run, *options)
+    assert done.code == 2 and message in done.err
 
 
-def test_scores_that_are_calibrated_already_are_refused(evidencerails: Run, tmp_path: Path) -> None:
+def test_scores_that_are_calibrated_already_are_refused(
+    calibrate: Run, tmp_path: Path, exported: dict[str, Any]
+) -> None:
     config = GuardConfig.load({"calibration": {"methods": {"grounding": {"method": "platt"}}}})
     with RunFile(tmp_path / "r.jsonl", header_of("d", "x", None, 0, config)):
         pass
-    done = evidencerails("calibrate", "--run", tmp_path / "r.jsonl")
-    assert done.code == 2 and "calibrated already" in done.err
+    calibrated_report = copy.deepcopy(exported)
+    calibrated_report["report"]["checks"]["grounding"]["details"]["raw_score"] = 0.5
+    day = a_day(tmp_path / "day.jsonl", calibrated_report)
+    for file, options in ((tmp_path / "r.jsonl", ()), (day, ("--max-false-warnings", 0.1))):
+        done, *_ = calibrate(file, *options)
+        assert done.code == 2 and "calibrated already" in done.err
