@@ -40,14 +40,14 @@ class _Worker:
         self._lock = threading.Lock()
         self._waiting: deque[_Piece] = deque()
         self._is_serving = False
-        self._pool = ThreadPoolExecutor(1, "evidencerails-work")
+        self.pool = ThreadPoolExecutor(1, "evidencerails-work")
 
     def put(self, piece: _Piece) -> None:
         with self._lock:
             self._waiting.append(piece)
             is_asleep, self._is_serving = not self._is_serving, True
         if is_asleep:
-            self._pool.submit(self._serve)
+            self.pool.submit(self._serve)
 
     def _serve(self) -> None:
         done: list[tuple[_Piece, Any, BaseException | None]] = []
@@ -102,6 +102,11 @@ async def run(fn: Callable[..., T], *args: object) -> T:
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     _worker.put(_Piece(partial(fn, *args), future))
     return await future
+
+
+def begin(fn: Callable[[], object]) -> None:
+    """Have `fn()` done in the thread some time; nobody hears of what it gives or raises."""
+    _worker.pool.submit(fn)
 
 
 if hasattr(os, "register_at_fork"):

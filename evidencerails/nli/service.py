@@ -151,7 +151,7 @@ class NliService:
 
     def load_soon(self) -> None:
         """Begin to load the model, beside whatever else is going on. A failure is logged, and met again at its use."""
-        threading.Thread(target=self._load_or_log, name="evidencerails-load", daemon=True).start()
+        executor.begin(self._load_or_log)
 
     def _load_or_log(self) -> None:
         try:
