@@ -24,7 +24,7 @@ from evidencerails.errors import ReviewConflictError
 from evidencerails.operations.review.package import Package
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 PROCESSES, THREADS, REVIEWERS = 10, 5, 5
 

@@ -23,7 +23,7 @@ from tables import machine, publish
 from evidencerails import Claim, Exchange, Finding, Report, Span
 from evidencerails.operations.store import Store
 from evidencerails.report import CheckResult, Quote
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 CLAIMS = 8
 SENTENCE = "The northern tower of the Halden bridge was finished by local engineers in the spring of 1932. "

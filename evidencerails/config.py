@@ -24,7 +24,6 @@ from evidencerails.settings.claims import (
     ExposeSettings,
     GroundingSettings,
 )
-from evidencerails.settings.escalation import EscalationSettings
 from evidencerails.settings.knowledge import KnowledgeSettings
 from evidencerails.settings.llm import BudgetSettings, CacheSettings, LlmEndpoint, LlmSettings, NliSettings
 from evidencerails.settings.logic import LogicSettings
@@ -37,7 +36,13 @@ from evidencerails.settings.mitigation import (
     SeveritySettings,
     VerificationSettings,
 )
-from evidencerails.settings.monitoring import MonitoringSettings
+from evidencerails.settings.operations import (
+    EscalationSettings,
+    MonitoringSettings,
+    ServiceSettings,
+    StoreSettings,
+    TelemetrySettings,
+)
 from evidencerails.settings.policies import CHECKS, Rule, When
 from evidencerails.settings.problems import nearest, problems
 from evidencerails.settings.reading import read_settings
@@ -51,10 +56,7 @@ from evidencerails.settings.scoring import (
     RiskSettings,
     ScoringSettings,
 )
-from evidencerails.settings.service import ServiceSettings
-from evidencerails.settings.store import StoreSettings
 from evidencerails.settings.structure import StructureSettings
-from evidencerails.settings.telemetry import TelemetrySettings
 from evidencerails.settings.tools import ToolsSettings
 
 __all__ = [

@@ -15,7 +15,7 @@ from typing import Any
 
 from evidencerails.exchange import Exchange, LlmReply, Message
 from evidencerails.report import CheckResult, Report
-from evidencerails.settings.telemetry import TelemetrySettings
+from evidencerails.settings.operations import TelemetrySettings
 
 
 @dataclass

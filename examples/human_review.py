@@ -14,7 +14,7 @@ from pathlib import Path
 from evidencerails import Guard
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 SETTINGS = {
     "severity": {"stakes": "high"},  # stakes * (1 - confidence) is the risk; above 0.7 the turn waits

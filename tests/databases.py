@@ -19,7 +19,7 @@ from extras import needs
 
 from evidencerails.operations.store import Store
 from evidencerails.operations.store.clock import SteadyClock
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 UNPRIVILEGED = ("postgres", "nobody")
 """PostgreSQL refuses to run as root; one of these users runs it then."""

@@ -59,7 +59,7 @@ def settings_for(config: Path | None, url: str | None) -> GuardConfig:
 
 def with_store(settings: GuardConfig, url: str | None) -> GuardConfig:
     """The settings with their own store, or the one at a URL."""
-    from evidencerails.settings.store import StoreSettings
+    from evidencerails.settings.operations import StoreSettings
 
     kept = settings.store or StoreSettings()
     if url is not None:

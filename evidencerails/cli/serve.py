@@ -41,7 +41,7 @@ def serve(
 
 def _print_new_key(name: str, role: str) -> int:
     from evidencerails.service.keys import new_key
-    from evidencerails.settings.service import ApiKey, Role
+    from evidencerails.settings.operations import ApiKey, Role
 
     one_of("role", role, get_args(Role))
     key, digest = new_key()

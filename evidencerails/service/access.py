@@ -22,7 +22,7 @@ from evidencerails.service.keys import PERMISSIONS, Permission
 from evidencerails.service.problems import Problem
 from evidencerails.service.views import render
 from evidencerails.settings.environment import variable
-from evidencerails.settings.service import ApiKey
+from evidencerails.settings.operations import ApiKey
 
 MAX_KEY_CHARACTERS = 512
 

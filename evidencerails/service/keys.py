@@ -12,8 +12,8 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from evidencerails.errors import SettingsError
+from evidencerails.settings.operations import ApiKey, Role, ServiceSettings
 from evidencerails.settings.reading import YamlError, read_yaml
-from evidencerails.settings.service import ApiKey, Role, ServiceSettings
 
 Permission = Literal["check", "read", "review", "admin"]
 PERMISSIONS: dict[Role, frozenset[Permission]] = {

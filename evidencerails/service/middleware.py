@@ -23,7 +23,7 @@ from evidencerails.service.problems import Problem, problem_body
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from evidencerails.settings.service import ServiceSettings
+    from evidencerails.settings.operations import ServiceSettings
 
 log = logging.getLogger("evidencerails.service")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from evidencerails.guard import Guard
-    from evidencerails.settings.service import ServiceSettings
+    from evidencerails.settings.operations import ServiceSettings
 
 LISTEN_BACKLOG = 2048
 MAX_HEADER_BYTES = 64 * 1024

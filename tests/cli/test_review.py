@@ -16,7 +16,7 @@ from evidencerails.operations.review.package import package_of
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
 from evidencerails.report import Claim
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 Run = Callable[..., Any]
 ANSWER = "Paris is in Italy. \x1b[31m[bold]"

@@ -10,7 +10,7 @@ import pytest
 from commands import Run
 
 from evidencerails.operations.store import Store
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 from evidencerails.testing import ReplayServer
 
 FACT = "Refunds are paid within 5 business days."

@@ -19,7 +19,7 @@ from evidencerails.operations.monitoring.charts import (
     threshold_for,
 )
 from evidencerails.operations.monitoring.monitor import budget_of
-from evidencerails.settings.monitoring import CusumSettings, ErrorBudgetSettings
+from evidencerails.settings.operations import CusumSettings, ErrorBudgetSettings
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,7 @@ from evidencerails.operations.store.clock import SteadyClock
 from evidencerails.operations.store.engine import reading
 from evidencerails.operations.store.models import NoticeRow
 from evidencerails.report import Abstention, Gate
-from evidencerails.settings.monitoring import AlertSettings, MonitoringSettings
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import AlertSettings, MonitoringSettings, StoreSettings
 
 SETTINGS = MonitoringSettings.model_validate(
     {

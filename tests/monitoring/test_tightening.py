@@ -17,7 +17,7 @@ from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError
 from evidencerails.operations.monitoring.tightening import BudgetWatch, tightened
 from evidencerails.operations.store import Store, queries
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 FACT = "Rhenium melts at 3186 degrees."
 UNSAID = "Rhenium was named by a chemist from Breslau in a letter to his sister."

@@ -14,7 +14,7 @@ from nemo_apps import BLOCKED, CLEAN, EVIDENCE, MODEL, PLANTED, make_app, script
 from evidencerails.adapters.nemo_plugin import plugin_of
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store, queries
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 from evidencerails.testing import ReplayServer
 
 ESCALATE = """

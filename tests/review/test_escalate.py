@@ -18,7 +18,7 @@ from evidencerails.operations.review.desk import ReviewDesk
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store, queries
 from evidencerails.operations.store.engine import writing
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 
 def config(url: str, **escalation: Any) -> GuardConfig:

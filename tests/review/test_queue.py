@@ -16,7 +16,7 @@ from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
 from evidencerails.operations.store.engine import writing
 from evidencerails.operations.store.writes import delete_reviews_before, drop_review_texts_before
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 CORRECTED = "Rhenium melts at 3186 degrees."
 

@@ -21,8 +21,7 @@ from evidencerails.operations.review.webhook import Notifier
 from evidencerails.operations.store import Store
 from evidencerails.operations.store.engine import reading
 from evidencerails.settings.addresses import AddressError, checked_target, is_public
-from evidencerails.settings.escalation import WebhookSettings
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings, WebhookSettings
 
 SECRET = "whsec_" + base64.b64encode(b"s3cret" * 5).decode()
 

@@ -12,7 +12,7 @@ from service_process import Service
 
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 
 @pytest.fixture

@@ -16,8 +16,7 @@ from service_process import GOOD, Service, submitted
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
 from evidencerails.service.keys import KeyRing, hash_of, new_key
-from evidencerails.settings.service import ApiKey
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import ApiKey, StoreSettings
 
 KEYS = {role: f"gr_test-key-of-{role}" for role in ("check", "read", "review", "admin")}
 SETTINGS = {"service": {"keys": [{"name": r, "role": r, "sha256": hash_of(k)} for r, k in KEYS.items()]}}

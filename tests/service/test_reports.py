@@ -19,7 +19,7 @@ from evidencerails.operations.monitoring.changes import add_change
 from evidencerails.operations.store.records import ATTRIBUTION
 from evidencerails.operations.store.store import Store
 from evidencerails.report import Abstention, Report
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 pytestmark = pytest.mark.slow
 

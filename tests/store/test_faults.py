@@ -22,7 +22,7 @@ from evidencerails.operations.store import Store, queries
 from evidencerails.operations.store.clock import SteadyClock
 from evidencerails.operations.store.records import record_of
 from evidencerails.operations.store.spool import Spool
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 
 def opened(url: str, **more: object) -> Store:

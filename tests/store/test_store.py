@@ -20,7 +20,7 @@ from evidencerails.operations.store import Store, queries
 from evidencerails.operations.store.engine import HEAD, open_engine, reading, sqlite_file, writing
 from evidencerails.operations.store.queries import Filter, export
 from evidencerails.report import Review
-from evidencerails.settings.store import SampleRates, StoreSettings
+from evidencerails.settings.operations import SampleRates, StoreSettings
 
 HOSTILE = "a\x00b \ud800 '; DROP TABLE reports; -- \u202e{{7*7}}"
 

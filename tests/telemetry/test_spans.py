@@ -213,7 +213,7 @@ def test_the_service_exports_spans_and_metrics_and_logs_the_trace(collector: Stu
 def test_a_collector_that_is_away_costs_no_answer() -> None:
     code = (
         "from evidencerails import Guard\n"
-        "from evidencerails.settings.telemetry import TelemetrySettings\n"
+        "from evidencerails.settings.operations import TelemetrySettings\n"
         "from evidencerails.operations.telemetry.setup import exporting\n"
         "with exporting(TelemetrySettings(otlp_endpoint='http://127.0.0.1:9')):\n"
         "    print(Guard().check_sync('Rhenium melts.', evidence='Rhenium melts.').status)\n"

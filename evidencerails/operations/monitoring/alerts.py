@@ -22,7 +22,7 @@ from evidencerails.operations.store.engine import ALERTS, one_at_a_time, writing
 from evidencerails.operations.store.models import AlertRow
 from evidencerails.operations.store.records import as_json
 from evidencerails.settings.environment import variable
-from evidencerails.settings.monitoring import AlertSettings, EmailSettings, MonitoringSettings
+from evidencerails.settings.operations import AlertSettings, EmailSettings, MonitoringSettings
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -15,7 +15,7 @@ from evidencerails.errors import InputError
 from evidencerails.operations.store.engine import reading, writing
 from evidencerails.operations.store.models import ChangeRow, ReportRow
 from evidencerails.operations.store.records import as_json, plain_name
-from evidencerails.settings.monitoring import RegressionSettings
+from evidencerails.settings.operations import RegressionSettings
 
 if TYPE_CHECKING:
     from evidencerails.operations.store.queries import Summary

@@ -16,7 +16,7 @@ import numpy as np
 
 from evidencerails.operations.monitoring.changes import Change, nearest_change
 from evidencerails.operations.store.queries import Summary
-from evidencerails.settings.monitoring import CusumSettings, MonitoringSettings
+from evidencerails.settings.operations import CusumSettings, MonitoringSettings
 
 Distribution = Callable[[Any], Any]
 """P(score <= x) for an array of x."""

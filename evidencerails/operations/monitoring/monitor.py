@@ -12,7 +12,7 @@ from evidencerails.operations.monitoring.charts import Charted, charted
 from evidencerails.operations.store import queries
 from evidencerails.operations.store.queries import Filter, Summary
 from evidencerails.operations.store.store import DAY_S
-from evidencerails.settings.monitoring import ErrorBudgetSettings, MonitoringSettings
+from evidencerails.settings.operations import ErrorBudgetSettings, MonitoringSettings
 
 if TYPE_CHECKING:
     from evidencerails.operations.store.store import Store

@@ -14,8 +14,7 @@ from evidencerails.mitigation.severity import stakes_of
 from evidencerails.operations.review.package import RELEASABLE, Item, package_of
 from evidencerails.operations.store.store import DAY_S, Store, new_id
 from evidencerails.report import Report, ReviewTier
-from evidencerails.settings.escalation import EscalationSettings
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import EscalationSettings, StoreSettings
 
 log = logging.getLogger("evidencerails")
 

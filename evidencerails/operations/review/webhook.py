@@ -26,7 +26,7 @@ from evidencerails.operations.store.models import NoticeRow
 from evidencerails.operations.store.records import as_json
 from evidencerails.settings.addresses import AddressError, checked_target
 from evidencerails.settings.environment import variable
-from evidencerails.settings.escalation import WebhookSettings
+from evidencerails.settings.operations import WebhookSettings
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row

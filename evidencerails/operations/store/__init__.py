@@ -4,6 +4,6 @@
 """
 
 from evidencerails.operations.store.store import Store
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 __all__ = ["Store", "StoreSettings"]

@@ -21,7 +21,7 @@ from evidencerails.operations.store.records import Entry, Record
 from evidencerails.operations.store.spool import Spool
 from evidencerails.operations.store.writer import Writer, WriterStatus
 from evidencerails.report import Redaction, Report
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from evidencerails.errors import MissingExtraError
 from evidencerails.settings.environment import variable
-from evidencerails.settings.telemetry import TelemetrySettings
+from evidencerails.settings.operations import TelemetrySettings
 
 ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
