@@ -27,41 +27,23 @@ LARGE_BYTES = 64 * 1024
 """Bodies above it are parsed in a thread."""
 MAX_SEQ = 2**63 - 1
 """Of a row; databases hold no larger number."""
-FAILURE = {"error": {"code": "busy", "message": "128 requests are under way", "request_id": "5f0c"}}
-
-
-def _described(
-    descriptions: dict[int, str], example: Any = FAILURE, kind: str = "application/json"
-) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of answers, by their status."""
-    content = {kind: {"example": example}}
-    return {status: {"description": text, "content": content} for status, text in descriptions.items()}
-
-
-FAILURES = _described(
-    {
-        400: "Not UTF-8, not JSON, or nested too deep.",
-        401: "No API key, or an unknown one.",
-        403: "The key's role does not allow it.",
-        413: "The body is too large.",
-        422: "A field is missing, unknown or has a shape that cannot be read.",
-        429: "Too much at once; `Retry-After` says when to try again.",
-    }
-)
-RELEASED = _described(
-    {
-        404: "No such review.",
-        409: "`review_pending`, `review_rejected` or `review_expired`: nobody let it through.",
-        410: "The text was deleted, or is not the one that was decided on.",
-    }
-)
-REPORT = _described({200: "The report."}, {"status": "hallucinated", "decision": "block", "hallucination_score": 0.97})
-EVENTS = _described(
-    {200: "Events `check`, one for each check as it ends, then `report`; `error` if there is no report."},
-    'event: check\ndata: {"name": "claims", "status": "hallucinated"}\n\n'
-    'event: report\ndata: {"status": "hallucinated"}\n\n',
-    "text/event-stream",
-)
+FAILURES: dict[int | str, dict[str, Any]] = {
+    400: {"description": "Not UTF-8, not JSON, or nested too deep."},
+    401: {"description": "No API key, or an unknown one."},
+    403: {"description": "The key's role does not allow it."},
+    413: {"description": "The body is too large."},
+    422: {"description": "A field is missing, unknown or has a shape that cannot be read."},
+    429: {"description": "Too much at once; `Retry-After` says when to try again."},
+}
+RELEASED: dict[int | str, dict[str, Any]] = {
+    404: {"description": "No such review."},
+    409: {"description": "`review_pending`, `review_rejected` or `review_expired`: nobody let it through."},
+    410: {"description": "The text was deleted, or is not the one that was decided on."},
+}
+EVENT = {"example": 'event: check\ndata: {"name": "claims", "status": "hallucinated"}\n\n'}
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "`check` as each check ends; `report` or `error`.", "content": {"text/event-stream": EVENT}}
+}
 
 
 class _StrictRequest(Request):
@@ -98,7 +80,7 @@ def _exchange(request: Request, body: CheckBody) -> Exchange:
     return body.exchange(request.app.state.guard.config.service.max_items)
 
 
-@router.post("/v1/check", tags=["check"], summary="Check one answer", responses=REPORT, dependencies=[may("check")])
+@router.post("/v1/check", tags=["check"], summary="Check one answer", dependencies=[may("check")])
 async def check(request: Request, body: CheckBody) -> JSONResponse:
     """The report on one answer: status, score, decision, claims with spans and evidence, findings."""
     return JSONResponse(await unless_gone(request, _checker(request).one(_exchange(request, body))))

@@ -17,11 +17,14 @@ import httpx
 
 from evidencerails.operations.review.package import Package
 from evidencerails.operations.review.queue import ReviewQueue
+from evidencerails.service.keys import hash_of
 
 T = TypeVar("T")
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 GOOD = {"response": "Rhenium melts at 3186 degrees Celsius.", "evidence": FACT}
 BAD = {"response": "Rhenium melts at 1200 degrees Celsius.", "evidence": FACT}
+KEYS = {role: f"gr_test-key-of-{role}" for role in ("check", "read", "review", "admin")}
+KEYED = {"keys": [{"name": role, "role": role, "sha256": hash_of(key)} for role, key in KEYS.items()]}
 
 
 def until(look: Callable[[], T], timeout_s: float = 60.0) -> T:

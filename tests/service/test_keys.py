@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,15 +9,13 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from service_process import GOOD, Service, submitted
+from commands import Run
+from service_process import GOOD, KEYED, KEYS, Service, submitted
 
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
 from evidencerails.service.keys import KeyRing, hash_of, new_key
 from evidencerails.settings.operations import ApiKey, StoreSettings
-
-KEYS = {role: f"gr_test-key-of-{role}" for role in ("check", "read", "review", "admin")}
-SETTINGS = {"service": {"keys": [{"name": r, "role": r, "sha256": hash_of(k)} for r, k in KEYS.items()]}}
 
 
 def as_role(role: str) -> dict[str, str]:
@@ -40,8 +36,7 @@ def released(place: Path) -> Iterator[ReviewQueue]:
 
 @pytest.fixture(scope="module")
 def keyed(place: Path) -> Iterator[httpx.Client]:
-    settings = {**SETTINGS, "store": {"url": f"sqlite:///{place}/reports.db"}}
-    running = Service(place, settings).wait_until_ready()
+    running = Service(place, {"service": KEYED, "store": {"url": f"sqlite:///{place}/reports.db"}}).wait_until_ready()
     with running.client() as client:
         yield client
     running.stop()
@@ -114,23 +109,16 @@ def test_a_key_is_compared_as_a_whole_whichever_it_is() -> None:
     assert min(len(key) for key, _ in made) > 40
 
 
-def evidencerails(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "evidencerails", *arguments], cwd=cwd, capture_output=True, text=True, timeout=60
-    )
-
-
 @pytest.mark.parametrize("host", ["0.0.0.0", "example.org"])
-def test_without_keys_no_other_address_is_served(tmp_path: Path, host: str) -> None:
-    done = evidencerails("serve", "--host", host, "--port", "0", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "API keys" in done.stderr
-    assert done.stdout == ""
+def test_without_keys_no_other_address_is_served(process: Run, host: str) -> None:
+    done = process("serve", "--host", host, "--port", "0")
+    assert (done.code, done.out) == (2, "") and "API keys" in done.err
 
 
-def test_a_new_key_opens_the_service_and_stands_nowhere_else(tmp_path: Path, serve: Callable[..., Service]) -> None:
-    done = evidencerails("serve", "--new-key", "ci", "--role", "check", cwd=tmp_path)
-    key, entry = done.stdout.splitlines()
+def test_a_new_key_opens_the_service_and_stands_nowhere_else(
+    tmp_path: Path, process: Run, serve: Callable[..., Service]
+) -> None:
+    key, entry = process("serve", "--new-key", "ci", "--role", "check").out.splitlines()
     (tmp_path / "keys.yml").write_text(entry, encoding="utf-8")
     assert key not in entry
     running = serve({"service": {"keys_file": str(tmp_path / "keys.yml")}})
@@ -149,8 +137,7 @@ def test_a_new_key_opens_the_service_and_stands_nowhere_else(tmp_path: Path, ser
         ([{"name": "a", "role": "check", "sha256": "0" * 64}] * 2, "two API keys"),
     ],
 )
-def test_wrong_keys_in_the_settings_stop_the_start(tmp_path: Path, keys: list[Any], words: str) -> None:
-    (tmp_path / "s.yml").write_text(yaml.safe_dump({"evidencerails": {"service": {"keys": keys}}}), encoding="utf-8")
-    done = evidencerails("serve", "--config", "s.yml", "--port", "0", cwd=tmp_path)
-    assert done.returncode == 2
-    assert words in done.stderr
+def test_wrong_keys_in_the_settings_stop_the_start(process: Run, keys: list[Any], words: str) -> None:
+    Path("s.yml").write_text(yaml.safe_dump({"evidencerails": {"service": {"keys": keys}}}), encoding="utf-8")
+    done = process("serve", "--config", "s.yml", "--port", "0")
+    assert done.code == 2 and words in done.err

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import httpx
 import pytest
-from service_process import BAD, Service, submitted, until
+from commands import Run
+from service_process import BAD, KEYED, KEYS, Service, submitted, until
 
 from evidencerails.operations.review.queue import ReviewQueue
-from evidencerails.service.keys import hash_of
 
 HOSTILE = "<script>alert(1)</script> {{ 7*7 }}"
-ROLES = ("check", "read", "review", "admin")
-KEYS = {role: f"gr_dashboard-{role}" for role in ROLES}
 
 
 def token_in(page: httpx.Response) -> str:
@@ -101,8 +96,7 @@ def test_forged_review_actions_do_nothing(service: Service, queue: ReviewQueue, 
 
 
 def test_with_keys_pages_ask_for_one_and_obey_its_role(serve: Callable[..., Service]) -> None:
-    entries = [{"name": role, "role": role, "sha256": hash_of(key)} for role, key in KEYS.items()]
-    running = serve({"service": {"keys": entries}, "store": {"url": "sqlite:///keyed.db"}})
+    running = serve({"service": KEYED, "store": {"url": "sqlite:///keyed.db"}})
     with running.client() as client:
         browser = {"accept": "text/html"}
         assert client.get("/", headers=browser).headers["location"] == "/login"
@@ -132,9 +126,6 @@ def test_only_the_packages_own_assets_are_served(http: httpx.Client, path: str) 
     assert http.get(path).status_code == 404
 
 
-def test_a_short_secret_of_sessions_stops_the_start(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "evidencerails", "serve", "--port", "0"],
-        env={"EVIDENCERAILS_SESSION_SECRET": "short", "PATH": ""}, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 2 and "has 5 characters; give at least 32" in done.stderr
+def test_a_short_secret_of_sessions_stops_the_start(process: Run) -> None:
+    done = process("serve", "--port", "0", EVIDENCERAILS_SESSION_SECRET="short")
+    assert done.code == 2 and "has 5 characters; give at least 32" in done.err

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import made
 import pytest
+from commands import Run
 from service_process import Service
 
 from evidencerails.exchange import Exchange, Labels
@@ -61,24 +60,18 @@ def url(tmp_path: Path) -> str:
     return where
 
 
-def evidencerails(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "evidencerails", *arguments], capture_output=True, text=True, timeout=120
-    )
-
-
-def test_monitor_finds_the_shift_and_names_the_change(url: str) -> None:
+def test_monitor_finds_the_shift_and_names_the_change(url: str, process: Run) -> None:
     Path("strict.yml").write_text(f"store: {{url: '{url}'}}\nmonitoring: {{budget: {{max_share: 0.15}}}}\n")
-    done = evidencerails("monitor", "--config", "strict.yml")
-    assert done.returncode == 1, done.stderr  # the budget: 19.4 % where 15 % may be
-    assert done.stdout.startswith("680 reports, 19.4 % hallucinated of those verified")
-    assert "error budget exhausted" in done.stdout and "last 500 reports: " in done.stdout
-    assert "shift up began" in done.stdout and "change before it: new prompt v3" in done.stdout
+    done = process("monitor", "--config", "strict.yml")
+    assert done.code == 1, done.err  # the budget: 19.4 % where 15 % may be
+    assert done.out.startswith("680 reports, 19.4 % hallucinated of those verified")
+    assert "error budget exhausted" in done.out and "last 500 reports: " in done.out
+    assert "shift up began" in done.out and "change before it: new prompt v3" in done.out
 
 
-def test_report_as_json_has_the_same(url: str) -> None:
-    done = evidencerails("report", "--since", "2w", "--json", "--store", url)
-    found: dict[str, Any] = json.loads(done.stdout)
+def test_report_as_json_has_the_same(url: str, process: Run) -> None:
+    done = process("report", "--since", "2w", "--json", "--store", url)
+    found: dict[str, Any] = json.loads(done.out)
     assert found["reports"] == 680
     assert found["groups"]["Flow"] == [["faq", 680, "19.4 %"]]
     assert (found["budget"]["state"], found["budget"]["spent"]) == ("ok", 132)  # 136 may be
@@ -87,9 +80,9 @@ def test_report_as_json_has_the_same(url: str) -> None:
     assert len(found["worst"]) == 10
 
 
-def test_report_as_a_page_stands_alone_and_hostile_texts_stay_texts(url: str) -> None:
-    done = evidencerails("report", "--html", "report.html", "--store", url)
-    assert done.returncode == 0, done.stderr
+def test_report_as_a_page_stands_alone_and_hostile_texts_stay_texts(url: str, process: Run) -> None:
+    done = process("report", "--html", "report.html", "--store", url)
+    assert done.code == 0, done.err
     text = Path("report.html").read_text(encoding="utf-8")
     assert "default-src 'none'" in text
     assert "<script>" not in text and "&lt;script&gt;" in text and "{{ 7*7 }}" in text
@@ -139,7 +132,7 @@ def test_the_trends_page_has_every_panel(serve: Callable[..., Service], url: str
         (["report", "--html", "nowhere/x.html"], "cannot write"),
     ],
 )
-def test_wrong_usage_is_one_line(arguments: list[str], words: str) -> None:
-    done = evidencerails(*arguments)
-    assert done.returncode == 2
-    assert words in done.stderr and "Traceback" not in done.stderr
+def test_wrong_usage_is_one_line(process: Run, arguments: list[str], words: str) -> None:
+    done = process(*arguments)
+    assert done.code == 2
+    assert words in done.err and "Traceback" not in done.err
