@@ -18,7 +18,7 @@ from typing import Any
 from evidencerails.errors import ClusterError, EvidencerailsError, MissingExtraError
 from evidencerails.operations.batch.output import Result
 from evidencerails.operations.batch.rows import Row
-from evidencerails.operations.batch.runner import DEFAULT_CONCURRENCY, RowChecker, checked
+from evidencerails.operations.batch.runner import DEFAULT_CONCURRENCY, LocalEngine, RowChecker
 from evidencerails.settings.environment import set_unless_given
 
 WAVE_ROWS = 50_000
@@ -36,20 +36,14 @@ class Checker:
     """One actor: a guard of its own, made once."""
 
     def __init__(self, make: GuardMaker, settings: str, names: Mapping[str, str], concurrency: int) -> None:
-        self._guard, self._names, self._concurrency = make(json.loads(settings)), names, concurrency
+        self._engine = LocalEngine(make(json.loads(settings)), concurrency, names)
 
     def __call__(self, block: dict[str, Any]) -> dict[str, Any]:
         """Results of a block of rows, both as JSON text."""
-        return {"result": asyncio.run(self._results([str(text) for text in block["row"]]))}
+        return {"result": asyncio.run(self._results(Row(**json.loads(str(text))) for text in block["row"]))}
 
-    async def _results(self, texts: list[str]) -> list[str]:
-        places = asyncio.Semaphore(self._concurrency)
-
-        async def one(text: str) -> str:
-            async with places:
-                return json.dumps(await checked(self._guard, Row(**json.loads(text)), self._names), default=str)
-
-        return list(await asyncio.gather(*(one(text) for text in texts)))
+    async def _results(self, rows: Iterable[Row]) -> list[str]:
+        return [json.dumps(result, default=str) async for result in self._engine.results(rows)]
 
 
 @dataclass
@@ -62,7 +56,6 @@ class RayEngine:
     concurrency: int = DEFAULT_CONCURRENCY
     names: Mapping[str, str] = field(default_factory=dict)
     address: str | None = None
-    wave_rows: int = WAVE_ROWS
 
     def __post_init__(self) -> None:
         try:
@@ -75,7 +68,7 @@ class RayEngine:
         with _errors_as_ours("Ray could not be started"):
             self._start()
         upcoming = iter(rows)
-        while wave := list(islice(upcoming, self.wave_rows)):
+        while wave := list(islice(upcoming, WAVE_ROWS)):
             results = self._wave(wave)
             while True:
                 with _errors_as_ours("Ray could not go on"):

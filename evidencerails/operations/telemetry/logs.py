@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import logging
 import re
@@ -12,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, Literal
 
+from evidencerails.operations.store.clock import iso
 from evidencerails.text.visible import visible
 
 TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
@@ -68,9 +68,8 @@ class JsonLines(logging.Formatter):
     """One JSON object a line; the message is data in it, so no text can break or forge a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        moment = datetime.datetime.fromtimestamp(record.created, datetime.timezone.utc)
         line = {
-            "time": moment.isoformat(timespec="milliseconds"),
+            "time": iso(record.created),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),

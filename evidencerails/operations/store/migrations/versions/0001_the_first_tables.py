@@ -6,15 +6,8 @@ from alembic import op
 
 from evidencerails.operations.store.models import Base
 
-revision = "0001"
-down_revision = None
-branch_labels = None
-depends_on = None
+revision, down_revision = "0001", None
 
 
 def upgrade() -> None:
     Base.metadata.create_all(op.get_bind())
-
-
-def downgrade() -> None:
-    Base.metadata.drop_all(op.get_bind())
