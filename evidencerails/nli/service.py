@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
 import os
 import threading
@@ -29,6 +30,8 @@ MAX_STEP_PAIRS = 64
 """Pairs of one call of the model. Between two calls cancelled work is dropped and newcomers join."""
 GATHER_S = 0.001
 """How long an idle worker waits for the other callers of the same moment before it starts."""
+END_S = 10.0
+"""A thread may take to end with the process."""
 IDLE_S = 10.0
 """An idle worker thread ends after so long; the next request starts another."""
 
@@ -164,11 +167,14 @@ class NliService:
 
         A service from `from_settings` is shared by the whole process and stays.
         """
-        if self._is_shared:
-            return
+        if not self._is_shared:
+            self._end()
+
+    def _end(self) -> threading.Thread | None:
         with self._wake:
             self._is_closed = True
             self._wake.notify_all()
+            return self._thread
 
     def _submit(self, pairs: Sequence[Pair]) -> Future[Scores]:
         request = _Request(pairs)
@@ -444,3 +450,11 @@ def _step(steps: Steps[T], scores: Scores | None, nothing: Scores) -> tuple[Sequ
     except StopIteration as end:
         return (), end.value
     return pairs, None
+
+
+@atexit.register
+def _end_all() -> None:
+    """Let the calls of the models that are under way end: ONNX Runtime aborts a process that ends before them."""
+    for thread in [service._end() for service in list(_services)]:
+        if thread is not None:
+            thread.join(END_S)
