@@ -240,7 +240,7 @@ def _outcome(label: Label, unsupported_score: float) -> Verified:
 
 def _contradicted(results: Sequence[CheckResult]) -> set[tuple[int, int]]:
     """Places of what a check calls contradicted."""
-    stated = [one for result in results for one in (*result.claims, *result.findings)]
+    stated: list[Any] = [one for result in results for one in (*result.claims, *result.findings)]
     return {_place(one.span) for one in stated if one.label == "contradicted" and one.span}
 
 

@@ -121,12 +121,7 @@ async def _rounds(
 async def _attempt(
     state: _State, exchange: Exchange, context: CheckContext, session: LlmSession, note: str
 ) -> tuple[Piece, ...]:
-    """The pieces with the model's corrections in place.
-
-    Raises:
-        RewriteRefusedError: they do something else than correct.
-        EvidencerailsError: there is no reply that can be used.
-    """
+    """The pieces with the model's corrections in place."""
     pieces = with_flags(state.pieces, state.flagged)
     texts = await rewrite(pieces, exchange, context, session, note=note)
     if problem := await refusal(pieces, texts, state.report.claims, exchange, context):

@@ -89,7 +89,8 @@ def citation_metrics(
     if not is_read or not all(one.statement.span in supported for one in existing):
         return metrics
     wrong = {finding.span for finding in findings if finding.violation == MISQUOTED}
-    accurate = [one for one in existing if not wrong & {q.span for q in (*one.quotations, *one.citations)}]
+    spans = [{q.span for q in one.quotations} | {c.span for c in one.citations} for one in existing]
+    accurate = [one for one, own in zip(existing, spans, strict=True) if not own & wrong]
     valid = [one for one in accurate if supported[one.statement.span]]
     metrics["attribution_precision"] = len(valid) / len(cited)
     if existing:

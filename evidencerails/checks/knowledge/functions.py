@@ -61,11 +61,7 @@ class TextSource(SettingsSource):
 
 
 def _answer(found: Any) -> Answer:
-    """What a function returned, as an answer.
-
-    Raises:
-        KnowledgeError: it is nothing that says yes or no. An empty list, 0 and "" say neither.
-    """
+    """What a function returned, as an answer."""
     if found is None or isinstance(found, bool):
         return Answer(bool(found))
     if (isinstance(found, Mapping) and found) or (isinstance(found, str) and found.strip()):

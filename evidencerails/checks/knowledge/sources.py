@@ -98,11 +98,7 @@ def make_source(name: str, settings: SourceSettings, folders: Sequence[Path] = (
 
 
 def _tools_of(definitions: str | None, folders: Sequence[Path]) -> tuple[dict[str, Any], ...]:
-    """The tools of a JSON file.
-
-    Raises:
-        SettingsError: it cannot be read, or holds no tools.
-    """
+    """The tools of a JSON file."""
     if definitions is None:
         return ()
     from evidencerails.exchange import as_tools

@@ -111,11 +111,7 @@ class SqlSource(SettingsSource):
         return ()
 
     def _table(self) -> Table:
-        """The table as the database describes it; where there is none, "schema.table" is read as that of a schema.
-
-        Raises:
-            KnowledgeError: there is no such table or column.
-        """
+        """The table as the database describes it; where there is none, "schema.table" is read as that of a schema."""
         from sqlalchemy import MetaData, Table
         from sqlalchemy.exc import NoSuchTableError
 

@@ -146,17 +146,17 @@ Percent = Literal["share", "relative", "plain"]
 
 
 def _judged(skeleton: Skeleton, left: _Side, right: _Side) -> Statement | None:
-    numbers = [skeleton.numbers(side.start, side.end) for side in (left, right)]
-    if _is_share(left, right) and not any(number.has_decimals for side in numbers for number in side):
+    own, other = (skeleton.numbers(side.start, side.end) for side in (left, right))
+    if _is_share(left, right) and not any(number.has_decimals for number in (*own, *other)):
         return None
     has_percent = "%" in left.text + right.text
     kind: Kind = "percentage" if has_percent else "arithmetic"
     place = (left.start, right.end)
     mismatch = ""
     percents: Sequence[Percent] = ("share", "relative", "plain") if has_percent else ("plain",)
-    for values, percent in itertools.product(_in_units(*numbers, left.text + right.text), percents):
+    for values, percent in itertools.product(_in_units(own, other, left.text + right.text), percents):
         try:
-            one, two = (_value(side.text, own, percent) for side, own in zip((left, right), values, strict=True))
+            one, two = (_value(side.text, used, percent) for side, used in zip((left, right), values, strict=True))
         except TooLarge:
             return Statement(kind, *place, None, "too_large: its numbers grow beyond what is computed")
         except NotComputable:
@@ -190,12 +190,7 @@ def _in_units(left: Numbers, right: Numbers, text: str) -> Iterator[tuple[Number
 
 
 def _value(text: str, numbers: Numbers, percent: Percent) -> Fraction:
-    """The exact value of an expression.
-
-    Raises:
-        TooLarge: a number grows beyond `MAX_BITS`.
-        NotComputable: it is no expression, or has no value.
-    """
+    """The exact value of an expression."""
     values: dict[str, tuple[Fraction, bool]] = {}
     source = ""
     rest = iter(numbers)

@@ -135,8 +135,7 @@ def _angles(stated: Stated) -> Sequence[Fraction]:
     return [ANGLES_OF_A_TRIANGLE - sum(stated.values)] if is_about_one and stated.result.unit == "degree" else []
 
 
-_TIMES = {"doubl": 2, "tripl": 3, "quadrupl": 4, "halv": Fraction(1, 2)}
-_TIMES |= {"twice": 2, "three ⊗": 3, "half": Fraction(1, 2)}
+_TIMES = {"doubl": "2", "tripl": "3", "quadrupl": "4", "halv": "1/2", "twice": "2", "three ⊗": "3", "half": "1/2"}
 _OTHER_CLAUSE = re.compile(
     r"\b(?:while|and|but|as|whereas|when|with|after|before|because|although|which|who|nearly|almost|roughly|"
     r"approximately|about|around|(?:more|less) than|over|at least)\b"

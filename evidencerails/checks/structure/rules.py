@@ -111,11 +111,7 @@ def violations_of_value(value: Any, rules: Rules) -> Iterator[Violation]:
 
 @lru_cache(maxsize=64)
 def _load_model(name: str) -> ValueModel:
-    """The model of an import path "module:name".
-
-    Raises:
-        SchemaProblem: it cannot be imported, or pydantic cannot validate it.
-    """
+    """The model of an import path "module:name"."""
     from pydantic import TypeAdapter
 
     module, _, attribute = name.partition(":")
