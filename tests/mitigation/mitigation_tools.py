@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
+
+from evidencerails.report import Finding
 
 EVIDENCE = (
     "The Halden bridge opened in 1932. It is 412 metres long. It was designed by Ove Lund, an engineer from Oslo. "
@@ -17,3 +20,9 @@ REWRITE_PROMPT = "You correct single sentences"
 def rewrites(*texts: str) -> str:
     """A reply of a model that writes these sentences in the places of the flagged ones."""
     return json.dumps({"sentences": [{"number": n, "text": text} for n, text in enumerate(texts, start=1)]})
+
+
+def finding(**fields: Any) -> Finding:
+    """A finding of an unsupported claim, but for these fields."""
+    given = {"kind": "unsupported_claim", "category": "contextual", "severity": "high", "origin": "extrinsic"}
+    return Finding(**{**given, "reason": "r", "check": "c", "version": "1", **fields})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mitigation_tools
 import pytest
 
 from evidencerails.exchange import Span
@@ -15,9 +16,8 @@ TEXT = "It opened in 1911. It is <b>412</b> metres long."
 
 def finding(text: str, whole: str = TEXT, **fields: Any) -> Finding:
     start = whole.index(text)
-    given = {"kind": "unsupported_claim", "category": "contextual", "severity": "high", "origin": "extrinsic"}
-    span = Span.of(whole, start, start + len(text))
-    return Finding(**{**given, "reason": "<i>secret</i>", "check": "c", "version": "1", "span": span, **fields})
+    given = {"reason": "<i>secret</i>", "span": Span.of(whole, start, start + len(text))}
+    return mitigation_tools.finding(**{**given, **fields})
 
 
 def test_plain() -> None:

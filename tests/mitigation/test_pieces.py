@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from mitigation_tools import RESPONSE
+from mitigation_tools import RESPONSE, finding
 
 from evidencerails.exchange import Span
 from evidencerails.mitigation.pieces import Piece, changes_of, diff_of, is_kept, joined, rewritten, whole, with_flags
@@ -28,17 +28,8 @@ BITS = [
 ]
 
 
-def finding(text: str, start: int, end: int) -> Finding:
-    return Finding(
-        kind="unsupported_claim",
-        category="contextual",
-        severity="high",
-        origin="extrinsic",
-        span=Span.of(text, start, end),
-        reason="r",
-        check="c",
-        version="1",
-    )
+def flagged(text: str, start: int, end: int) -> Finding:
+    return finding(span=Span.of(text, start, end))
 
 
 def made_up(seed: int) -> tuple[str, list[Finding]]:
@@ -47,7 +38,7 @@ def made_up(seed: int) -> tuple[str, list[Finding]]:
     found = []
     for _ in range(random_.randint(1, 4)):
         start = random_.randrange(len(text))
-        found.append(finding(text, start, random_.randint(start + 1, len(text))))
+        found.append(flagged(text, start, random_.randint(start + 1, len(text))))
     return text, found
 
 
@@ -60,10 +51,10 @@ def test_cutting_loses_nothing_and_every_finding_is_in_a_piece(seed: int) -> Non
     for piece in pieces:
         assert (piece.before.start, piece.before.end) == (start, start + len(piece.text))
         start = piece.before.end
-    flagged = [(p.before.start, p.before.end) for p in pieces if p.findings]
+    ranges = [(p.before.start, p.before.end) for p in pieces if p.findings]
     for one in found:
         assert one.span is not None
-        assert any(a <= one.span.start and one.span.end <= b for a, b in flagged)
+        assert any(a <= one.span.start and one.span.end <= b for a, b in ranges)
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -77,7 +68,7 @@ def test_two_rounds_keep_all_that_was_never_flagged(seed: int) -> None:
     now = joined(pieces)
     if now.strip():
         start = random_.randrange(len(now))
-        pieces = with_flags(pieces, [finding(now, start, start + 1)])
+        pieces = with_flags(pieces, [flagged(now, start, start + 1)])
         assert joined(pieces) == now
         pieces = rewritten(pieces, {n: "Again." for n, piece in enumerate(pieces) if piece.findings})
         assert is_kept(text, pieces)
@@ -85,7 +76,7 @@ def test_two_rounds_keep_all_that_was_never_flagged(seed: int) -> None:
 
 
 def test_a_word_lost_outside_is_noticed() -> None:
-    pieces = list(with_flags(whole(RESPONSE), [finding(RESPONSE, 50, 55)]))
+    pieces = list(with_flags(whole(RESPONSE), [flagged(RESPONSE, 50, 55)]))
     rest = next(n for n, piece in enumerate(pieces) if not piece.findings and piece.text.strip())
     lost = Piece(pieces[rest].before, pieces[rest].text.replace("bridge", ""))
     assert not is_kept(RESPONSE, [*pieces[:rest], lost, *pieces[rest + 1 :]])

