@@ -85,8 +85,8 @@ def test_an_nli_backend_in_one_file_reads_the_evidence() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("my_chek:NoShouting", "cannot make 'my_chek:NoShouting': ModuleNotFoundError"),
-        ("my_check:Nobody", "cannot make 'my_check:Nobody': AttributeError"),
+        ("my_chek:NoShouting", "cannot import 'my_chek:NoShouting': ModuleNotFoundError"),
+        ("my_check:Nobody", "cannot import 'my_check:Nobody': AttributeError"),
         ("my_measure:Digits", "'my_measure:Digits' has no run"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Checks and measures of the user's own: a class in a file of theirs, named `module:Class` in the settings."""
+"""What is the user's own and named `module:name` in the settings: checks, measures, models, functions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,31 @@ from evidencerails.errors import SettingsError
 OwnName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
 
 
+def imported(name: str) -> Any:
+    """What an import path `package.module:name` leads to.
+
+    Raises:
+        SettingsError: it cannot be imported.
+    """
+    module, _, attributes = name.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attributes.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # boundary to the user's module, which may do anything when imported
+        raise SettingsError(f"cannot import {name!r}: {type(error).__name__}: {error}") from error
+    return found
+
+
 def own_part(name: str, method: str) -> Any:
     """An object of the class that is named so.
 
     Raises:
         SettingsError: it cannot be imported, or has no `method`, `name` or `version`.
     """
-    module, _, attribute = name.partition(":")
     try:
-        made = getattr(importlib.import_module(module), attribute)()
-    except (ImportError, AttributeError, TypeError) as error:
+        made = imported(name)()
+    except TypeError as error:
         raise SettingsError(f"cannot make {name!r}: {type(error).__name__}: {error}; give module:Class") from error
     lacking = [one for one in (method, "name", "version") if not hasattr(made, one)]
     if lacking:

@@ -138,7 +138,7 @@ def test_five_hundred_entities_are_enough(papers: dict[str, Any]) -> None:
     response = " ".join(f"Chen et al. (2019) and usr_{n}a." for n in range(600))
     entities = {"ids": {"sources": ["all"]}}
     sources = {"all": {"kind": "callable", "function": lambda _: True}}
-    report = checked({"sources": sources, "entities": entities}, response)
+    report = checked({"sources": sources, "entities": entities, "budget_s": 60.0}, response)
     assert (report.status, report.reason[:17]) == ("unverified", "too_many_entities")
 
 

@@ -61,9 +61,9 @@ def _extractor(name: str, settings: EntitySettings) -> tuple[Extract, Severity, 
     if settings.pattern is not None:
         return _by_pattern(name, settings.pattern), "high", False
     if settings.function is not None:
-        from evidencerails.checks.knowledge.functions import imported
+        from evidencerails.checks.knowledge.functions import callable_of
 
-        return _by_function(name, imported(f"knowledge.entities.{name}.function", settings.function)), "high", False
+        return _by_function(name, callable_of(f"knowledge.entities.{name}.function", settings.function)), "high", False
     if name not in KINDS:
         raise SettingsError(
             f"knowledge.entities.{name}: unknown kind{nearest(name, KINDS)}; shipped: {', '.join(KINDS)}; give a "

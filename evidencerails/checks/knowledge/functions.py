@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from evidencerails.checks.knowledge.base import Answer, Lookup, SettingsSource, 
 from evidencerails.errors import KnowledgeError, SettingsError
 from evidencerails.exchange import as_passages
 from evidencerails.settings.knowledge import SourceSettings
+from evidencerails.settings.own_parts import imported
 
 Search = Callable[[str], Awaitable[Any]]
 
@@ -24,7 +24,7 @@ class FunctionSource(SettingsSource):
 
     def __init__(self, name: str, settings: SourceSettings) -> None:
         super().__init__(name, settings)
-        self._function = imported(f"source {name!r}", settings.function)
+        self._function = callable_of(f"source {name!r}", settings.function)
 
     async def lookup(self, lookup: Lookup) -> Answer | None:
         """See `KnowledgeSource.lookup`."""
@@ -75,21 +75,16 @@ def _answer(found: Any) -> Answer:
     )
 
 
-def imported(place: str, function: Any) -> Callable[..., Any]:
+def callable_of(place: str, function: Any) -> Callable[..., Any]:
     """The function itself, or the one of an import path.
 
     Raises:
         SettingsError: there is none, naming the key `place` of the settings.
     """
-    if callable(function):
-        return function  # type: ignore[no-any-return]
-    module, _, name = str(function).partition(":")
     try:
-        found: Any = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise SettingsError(f"{place}: cannot import {function!r}: {error}") from error
+        found: Any = function if callable(function) else imported(str(function))
+    except SettingsError as error:
+        raise SettingsError(f"{place}: {error}") from error
     if not callable(found):
         raise SettingsError(f"{place}: {function!r} is {type(found).__name__}, not a function")
     return found  # type: ignore[no-any-return]

@@ -28,14 +28,6 @@ class Found(NamedTuple):
     has_text_around: bool
 
 
-def _without_reasoning(text: str) -> str:
-    """The text with a model's reasoning blanked, as long as before: a draft inside it is not the answer."""
-    kept = [" "] * len(text)
-    for span in without_reasoning(text):
-        kept[span.start : span.end] = span.text
-    return "".join(kept)
-
-
 def find_json(response: str, *, wants_array: bool = True, wants_scalar: bool = False) -> Found:
     """The JSON values of a response.
 
@@ -43,49 +35,36 @@ def find_json(response: str, *, wants_array: bool = True, wants_scalar: bool = F
         wants_array: False leaves out lists without an object in them: `[1]` is a citation.
         wants_scalar: True takes a response that is a single number, string or word of JSON as a value.
     """
-    text = _without_reasoning(response)
-    alone = _alone(response, wants_scalar) or _alone(text, wants_scalar)
-    if alone is not None:
-        return Found((alone,), False)
+    kept = [" "] * len(response)
+    for span in without_reasoning(response):  # a draft inside a model's reasoning is not the answer
+        kept[span.start : span.end] = span.text
+    text = "".join(kept)
+    for whole in (response, text):
+        begin, stop = len(whole) - len(whole.lstrip()), len(whole.rstrip())
+        if whole[begin:stop][:1] in ("{", "["):
+            end, depth = extent(whole, begin)
+            if end == stop:
+                return Found((_read(whole, begin, stop, depth),), False)
+        elif wants_scalar and _SCALAR.fullmatch(whole):
+            return Found((read_json(whole, begin, stop),), False)
     if not text.strip():
         return Found((), False)
-    values = _in_fences(text) or _in_prose(text, wants_array)
-    return Found(tuple(values), True)
-
-
-def _alone(text: str, wants_scalar: bool) -> FoundJson | None:
-    """The value that is all of the text but white space."""
-    begin, stop = len(text) - len(text.lstrip()), len(text.rstrip())
-    if begin < stop and text[begin] in "{[":
-        end, depth = extent(text, begin)
-        if end == stop:
-            return _read(text, begin, stop, depth)
-    elif wants_scalar and _SCALAR.fullmatch(text):
-        return read_json(text, begin, stop)
-    return None
+    return Found(tuple(_in_fences(text) or _in_prose(text, wants_array)), True)
 
 
 def _in_fences(text: str) -> list[FoundJson]:
+    """The values of the code blocks: of each one, or one after the other (JSON lines)."""
     values = []
     for fence in _FENCE.finditer(text):
-        body = fence[2]
-        start = fence.start(2) + len(body) - len(body.lstrip())
-        stop = fence.start(2) + len(body.rstrip())
-        if start < stop and text[start] in "{[":
-            values += _of_block(text, start, stop)
-    return values
-
-
-def _of_block(text: str, start: int, stop: int) -> list[FoundJson]:
-    """The values of one code block: one, or one after the other (JSON lines)."""
-    values: list[FoundJson] = []
-    while start < stop and text[start] in "{[":
-        end, depth = extent(text, start)
-        if end is None or end > stop:
-            return [*values, _unclosed(start, stop)]
-        values.append(_read(text, start, end, depth))
-        rest = text[end:stop]
-        start = end + len(rest) - len(rest.lstrip())
+        start, stop = fence.start(2), fence.start(2) + len(fence[2].rstrip())
+        while (body := text[start:stop].lstrip())[:1] in ("{", "["):
+            start = stop - len(body)
+            end, depth = extent(text, start)
+            if end is None or end > stop:
+                values.append(_unclosed(start, stop))
+                break
+            values.append(_read(text, start, end, depth))
+            start = end
     return values
 
 

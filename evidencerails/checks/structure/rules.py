@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -18,6 +17,7 @@ from evidencerails.checks.structure.violations import (
     violations_of_error,
 )
 from evidencerails.errors import SettingsError
+from evidencerails.settings.own_parts import imported
 from evidencerails.settings.reading import YamlError, read_yaml
 from evidencerails.settings.structure import StructureSettings
 from evidencerails.text.json_places import Path
@@ -114,13 +114,9 @@ def _load_model(name: str) -> ValueModel:
     """The model of an import path "module:name"."""
     from pydantic import TypeAdapter
 
-    module, _, attribute = name.partition(":")
     try:
-        thing: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            thing = getattr(thing, part)
-        return ValueModel(TypeAdapter(thing), name)
-    except Exception as error:  # boundary to the user's module, which may do anything when imported
+        return ValueModel(TypeAdapter(imported(name)), name)
+    except Exception as error:  # pydantic has many reasons, and user code takes part
         raise SchemaProblem(f"bad_model: cannot use {name!r}: {type(error).__name__}: {error}") from error
 
 
