@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGE = DOCS / "benchmarks.md"
 
 
 def machine() -> dict[str, Any]:
@@ -31,7 +32,7 @@ def _cpuinfo() -> list[str]:
     return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
 
-def publish(name: str, rows: Sequence[Sequence[str]], data: dict[str, Any]) -> None:
+def publish(name: str, rows: Sequence[Sequence[str]], data: dict[str, Any], *, page: Path = PAGE) -> None:
     """Print the figures as JSON and write the table between the markers `name` of the page.
 
     `rows` begins with the heading.
@@ -43,5 +44,5 @@ def publish(name: str, rows: Sequence[Sequence[str]], data: dict[str, Any]) -> N
     origin = "{processor}, {cores} cores, Python {python}, load {load}, {date}.".format(**where)
     part = "\n".join([origin, "", heading, rule, *body])
     marked = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(marked.sub(lambda match: f"{match[1]}{part}\n{match[2]}", text), encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    page.write_text(marked.sub(lambda match: f"{match[1]}{part}\n{match[2]}", text), encoding="utf-8")

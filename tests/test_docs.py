@@ -84,6 +84,12 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+def test_tests_that_a_page_names_exist() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "red-team.md").read_text(encoding="utf-8")))
+    sources = (file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
+    assert named and not named - set(re.findall(r"def (test_\w+)", "\n".join(sources)))
+
+
 def test_a_run_page_shows_what_its_commands_and_programs_print_in_one_folder() -> None:
     page = """```console
 $ evidencerails init app --yes
