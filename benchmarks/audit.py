@@ -35,7 +35,7 @@ from evidencerails.cli.main import run
 from evidencerails.exchange import Exchange
 from evidencerails.operations.store import Store, queries
 from evidencerails.report import Report
-from evidencerails.settings.store import StoreSettings
+from evidencerails.settings.operations import StoreSettings
 from evidencerails.testing import ReplayServer
 
 FAULTS = ("silent pass", "crash", "lost row", "false alarm")
