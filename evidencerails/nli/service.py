@@ -251,7 +251,9 @@ class NliService:
         except BaseException as error:  # boundary to the backend; a panic in Rust is no Exception
             if len(step) == 1 or getattr(error, "retryable", False) or self._model is None:
                 for request in step:
-                    self._drop(request, _as_ours(error))
+                    with self._wake:
+                        request.waiting.clear()
+                    request.fail(_as_ours(error))
             else:
                 for request, pairs in step.items():
                     self._serve({request: pairs})
@@ -264,11 +266,6 @@ class NliService:
             request.scored.update((pair, by_pair[pair]) for pair in taken)
             if not request.waiting:
                 request.finish()
-
-    def _drop(self, request: _Request, error: EvidencerailsError) -> None:
-        with self._wake:
-            request.waiting.clear()
-        request.fail(error)
 
 
 def load_model(settings: NliSettings) -> NliModel:
@@ -407,11 +404,8 @@ class ExchangeNli:
 
         if not pairs:
             return await self._service.scores(pairs)
-        rows: list[Any] = await self.each("scores", pairs, self._rows)
+        rows: list[Any] = await self.each("scores", pairs, self._service.scores)
         return np.stack(rows)
-
-    async def _rows(self, pairs: list[Pair]) -> list[Any]:
-        return list(await self._service.scores(pairs))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made once for the exchange. Blocks: run it by `run`."""
@@ -419,9 +413,7 @@ class ExchangeNli:
             self._made[key] = make()
         return cast("T", self._made[key])
 
-    async def each(
-        self, name: Hashable, keys: Sequence[K], work: Callable[[list[K]], Awaitable[Sequence[T]]]
-    ) -> list[T]:
+    async def each(self, name: Hashable, keys: Sequence[K], work: Callable[[list[K]], Awaitable[Any]]) -> list[T]:
         """A result for each key, in order. `work` is called with the keys that nobody has asked for under this name.
 
         Raises:

@@ -21,7 +21,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,11 +56,6 @@ class Linear(Value):
 
     intercept: float
     weights: dict[str, float]
-
-    def parts(self, features: Mapping[str, float]) -> dict[str, float]:
-        """The contributions that are not zero, the intercept as `base`."""
-        weighed = {name: weight * features.get(name, 0.0) for name, weight in self.weights.items()}
-        return {"base": self.intercept, **{name: part for name, part in weighed.items() if part}}
 
 
 class Thresholds(Value):
@@ -106,7 +100,9 @@ class VerdictModel(Value):
 
     def claim(self, features: Mapping[str, float]) -> ClaimVerdict:
         """Verdict on one claim from its features (see the module)."""
-        parts = self.claim_model.parts(features)
+        model = self.claim_model
+        weighed = {name: weight * features.get(name, 0.0) for name, weight in model.weights.items()}
+        parts = {"base": model.intercept, **{name: part for name, part in weighed.items() if part}}
         return ClaimVerdict(sigmoid(sum(parts.values())), parts)
 
     def response(self, verdicts: Sequence[ClaimVerdict]) -> float:
@@ -119,10 +115,10 @@ class VerdictModel(Value):
 
 def _at(curve: Sequence[tuple[float, float]], rate: float) -> float:
     """Threshold at a rate, between the points of a curve by a straight line; beyond its ends as at them."""
-    for (low, first), (high, second) in pairwise(curve):
-        if low <= rate <= high:
-            return first + (second - first) * (rate - low) / (high - low)
-    return curve[0][1] if rate < curve[0][0] else curve[-1][1]
+    import numpy as np
+
+    rates, thresholds = zip(*curve, strict=True)
+    return float(np.interp(rate, rates, thresholds))
 
 
 @lru_cache(maxsize=8)

@@ -213,8 +213,10 @@ def _scored(window: EvidenceWindow, row: Scores, claim: str) -> ScoredWindow:
 def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvidence:
     nearest = max((one.lexical_overlap for one in windows if not one.is_joined), default=0.0)
     same = [one for one in windows if not one.is_joined and one.lexical_overlap >= SAME_SUBJECT * nearest]
-    support = max(windows, key=lambda one: _weighted(one, same), default=None)
-    entailment = _weighted(support, same) if support else 0.0
+    # P(entailment) as far as a window is about the claim's subject.
+    weighted = [one.nli.entailment * (1.0 if one in same else OTHER_SUBJECT_WEIGHT) for one in windows]
+    entailment = max(weighted, default=0.0)
+    support = windows[weighted.index(entailment)] if windows else None
     if support and entailment >= LIKELIER:
         # Support outranks the contradiction of a window that shares less with the claim.
         same = [one for one in same if one is support or one.lexical_overlap > support.lexical_overlap] or [support]
@@ -227,12 +229,6 @@ def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvid
     }
     missing = tuple(kind for feature, kind in KINDS.items() if missing_features.get(feature, 0.0) > 0)
     return ClaimEvidence(text, windows, features, support, entailment, against, missing)
-
-
-def _weighted(window: ScoredWindow, same_subject: Sequence[ScoredWindow]) -> float:
-    """P(entailment) as far as the window is about the claim's subject."""
-    is_same = any(window is one for one in same_subject)
-    return window.nli.entailment * (1.0 if is_same else OTHER_SUBJECT_WEIGHT)
 
 
 OWN_WORDS = 3
@@ -265,14 +261,13 @@ class Hypothesis(NamedTuple):
 
 def hypotheses(sentences: Sequence[Span], user_input: str) -> list[Hypothesis]:
     """The wording of each sentence; a short answer ("Lyon.", "1889", "Yes") is read with the question it answers."""
-    question = question_of(user_input)
-    return [_hypothesis(clean(sentence.text), question) for sentence in sentences]
-
-
-def _hypothesis(sentence: str, question: str) -> Hypothesis:
-    sentence = without_frame(without_question(_ANSWER_LABEL.sub("", sentence) or sentence))
-    has_question = question and is_short_answer(sentence) and not _is_said(sentence, question)
-    return Hypothesis(f"{question} {sentence}" if has_question else sentence, sentence)
+    question, found = question_of(user_input), []
+    for span in sentences:
+        text = clean(span.text)
+        own = without_frame(without_question(_ANSWER_LABEL.sub("", text) or text))
+        has_question = question and is_short_answer(own) and not _is_said(own, question)
+        found.append(Hypothesis(f"{question} {own}" if has_question else own, own))
+    return found
 
 
 def _is_said(sentence: str, question: str) -> bool:
@@ -295,7 +290,9 @@ def question_of(user_input: str) -> str:
     Of a prompt with its evidence ("Context: ... Question: ..."): what is marked as the question, else its last
     sentence that asks or demands something. A short prompt is its own question.
     """
-    text = _marked(user_input[-MAX_PROMPT_CHARACTERS:])
+    text = user_input[-MAX_PROMPT_CHARACTERS:]
+    if marks := list(_LABELLED.finditer(text)):
+        text = _AFTER_QUESTION.split(text[marks[-1].end() :], maxsplit=1)[0].strip() or text
     sentences = [clean(sentence.text) for sentence in split_sentences(text)]
     if len(sentences) > 1 and len(text.split()) > MAX_QUESTION_WORDS:
         questions = [s for s in sentences if s.endswith("?")] or [s for s in sentences if _REQUEST.match(s)]
@@ -303,11 +300,3 @@ def question_of(user_input: str) -> str:
     else:
         found = clean(text)
     return found if len(found) <= MAX_QUESTION_CHARACTERS else ""
-
-
-def _marked(prompt: str) -> str:
-    """What follows the last "Question:" of a prompt, up to the next mark; the whole prompt if there is none."""
-    marks = list(_LABELLED.finditer(prompt))
-    if not marks:
-        return prompt
-    return _AFTER_QUESTION.split(prompt[marks[-1].end() :], maxsplit=1)[0].strip() or prompt

@@ -39,7 +39,11 @@ class EvidenceWindow:
     @property
     def text(self) -> str:
         """The premise: parts one after the other, a part from the middle of a passage under its heading."""
-        return SEPARATOR.join(_with_heading(part) for part in self.parts)
+        texts = []
+        for part in self.parts:
+            heading = heading_of(part.passage.text, part.start)
+            texts.append(f"{heading}\n{part.text}" if heading else part.text)
+        return SEPARATOR.join(texts)
 
     def sentences(self) -> Iterator[tuple[Passage, Span]]:
         """Each sentence with its passage, as a span of the passage's text."""
@@ -74,11 +78,6 @@ def _shared(terms: set[str], sentence: str) -> tuple[float, int]:
     own = content_terms(sentence)
     weight = sum(1.5 if term[0].isdigit() else 1.0 for term in terms & own)
     return weight - (0.5 if sentence.rstrip().endswith("?") else 0.0), -len(sentence)
-
-
-def _with_heading(part: Window) -> str:
-    heading = heading_of(part.passage.text, part.start)
-    return f"{heading}\n{part.text}" if heading else part.text
 
 
 def heading_of(text: str, start: int) -> str:
