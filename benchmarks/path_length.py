@@ -1,91 +1,108 @@
 """How far one answer runs: functions, files and hand-offs between threads of a check with default settings.
 
-    python benchmarks/path_length.py [--checks grounding claims] [--list]
+    python benchmarks/path_length.py [--checks grounding claims] [--sentence ...] [--passage ...] [--list]
 
 Counts the functions of the package that run for one sentence beside one passage (comprehensions and lambdas are shown
 apart), the files they stand in, and how often work goes to another thread or comes back from one: `submit`
-(`run_in_executor` and `to_thread` end in it), `call_soon_threadsafe`, and started threads. The first check makes the
-guard and loads the model; the second is one of a guard that is at work.
+(`run_in_executor` and `to_thread` end in it), `call_soon_threadsafe`, started threads, and requests to the thread of
+the NLI model. Guard and model have been at work once before. Hand-offs are counted in a check of its own: a profile
+makes each piece of work several times as long.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 import threading
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 import evidencerails
 from evidencerails import Guard
+from evidencerails.nli.service import NliService
 
 PACKAGE = str(Path(evidencerails.__file__).parent)
-HAND_OFFS = {
-    ("thread.py", "submit"),
-    ("base_events.py", "call_soon_threadsafe"),
-    ("threading.py", "start"),
-    ("service.py", "_submit"),
-}
-"""The last one is the package's own: it wakes the thread of the NLI model."""
+HAND_OFFS: tuple[tuple[type, str], ...] = (
+    (ThreadPoolExecutor, "submit"),
+    (asyncio.BaseEventLoop, "call_soon_threadsafe"),
+    (threading.Thread, "start"),
+    (NliService, "_submit"),
+)
 
 
-class Run:
-    """What is called from its making on; threads that run already are heard if an earlier run was there before them."""
+def code_of(first: Callable[[], object], check: Callable[[], object]) -> set[CodeType]:
+    """The package's functions, comprehensions and lambdas that run in a check after a first one, in any thread."""
+    found: set[CodeType] = set()
 
-    current: Run
+    def note(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(PACKAGE) and code.co_flags & 0x2:  # no body of a module
+            found.add(code)
 
-    def __init__(self) -> None:
-        self.code: set[CodeType] = set()
-        self.hand_offs: Counter[str] = Counter()
-        Run.current = self
-        threading.setprofile(_note)
-        sys.setprofile(_note)
-
-    def __str__(self) -> str:
-        functions = self.functions()
-        files = {code.co_filename for code in self.code}
-        by_kind = ", ".join(f"{name} {count}" for name, count in sorted(self.hand_offs.items()))
-        return (
-            f"{len(functions)} functions and {len(self.code) - len(functions)} comprehensions and lambdas "
-            f"in {len(files)} files, {self.hand_offs.total()} hand-offs ({by_kind})"
-        )
-
-    def functions(self) -> list[CodeType]:
-        """The functions in the order of the files."""
-        named = [code for code in self.code if not code.co_name.startswith("<")]
-        return sorted(named, key=lambda code: (code.co_filename, code.co_firstlineno))
+    threading.setprofile(note)  # before the first check of all, for only threads that start later are heard
+    sys.setprofile(note)
+    first()  # loads the model, starts the threads
+    found.clear()
+    check()
+    sys.setprofile(None)
+    threading.setprofile(None)
+    return found
 
 
-def _note(frame: FrameType, event: str, _: object) -> None:
-    if event != "call":
-        return
-    code = frame.f_code
-    if code.co_filename.startswith(PACKAGE) and code.co_flags & 0x2:  # no body of a module or class
-        Run.current.code.add(code)
-    if (Path(code.co_filename).name, code.co_name) in HAND_OFFS:
-        Run.current.hand_offs[code.co_name] += 1
+def hand_offs_of(check: Callable[[], object]) -> Counter[str]:
+    """How often a check hands work to another thread, by the way it does."""
+    counts: Counter[str] = Counter()
+    originals = [(owner, name, getattr(owner, name)) for owner, name in HAND_OFFS]
+
+    def counted(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            counts[name] += 1
+            return original(*args, **options)
+
+        return call
+
+    for owner, name, original in originals:
+        setattr(owner, name, counted(name, original))
+    try:
+        check()
+    finally:
+        for owner, name, original in originals:
+            setattr(owner, name, original)
+    return counts
 
 
 def main() -> None:
-    """Print the counts of a first and a second check."""
+    """Print the counts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checks", nargs="+", help="the checks to run, in place of those of the default settings")
-    parser.add_argument("--list", action="store_true", help="name the functions of the second check, by file")
     parser.add_argument("--sentence", default="The tunnel was closed in 1984.")
     parser.add_argument("--passage", default="The tunnel was closed in 1991.")
+    parser.add_argument("--list", action="store_true", help="name the functions, by file")
     asked = parser.parse_args()
-    first = Run()
     guard = Guard({"checks": asked.checks} if asked.checks else None)
-    guard.check_sync("The bridge opened in 1875.", evidence=["The bridge opened in 1932."])
-    second = Run()
-    report = guard.check_sync(asked.sentence, evidence=[asked.passage])
-    sys.setprofile(None)
-    print(f"first check:  {first}\nsecond check: {second}\nstatus: {report.status}")
+
+    def check() -> object:
+        return guard.check_sync(asked.sentence, evidence=[asked.passage])
+
+    code = code_of(
+        lambda: guard.check_sync("The bridge opened in 1875.", evidence=["The bridge opened in 1932."]), check
+    )
+    functions = sorted(
+        (one for one in code if not one.co_name.startswith("<")), key=lambda one: (one.co_filename, one.co_firstlineno)
+    )
+    hand_offs = hand_offs_of(check)
+    print(f"{len(functions)} functions in {len({one.co_filename for one in code})} files")
+    print(f"{len(code) - len(functions)} comprehensions and lambdas")
+    print(f"{hand_offs.total()} hand-offs: {', '.join(f'{name} {count}' for name, count in hand_offs.items())}")
     if asked.list:
-        for code in second.functions():
-            place = f"{Path(code.co_filename).relative_to(PACKAGE)}:{code.co_firstlineno}"
-            print(f"{place} {getattr(code, 'co_qualname', code.co_name)}")
+        for one in functions:
+            place = f"{Path(one.co_filename).relative_to(PACKAGE)}:{one.co_firstlineno}"
+            print(f"{place} {getattr(one, 'co_qualname', one.co_name)}")
 
 
 if __name__ == "__main__":
