@@ -32,14 +32,14 @@ def calibrated(score: float, how: MethodCalibration) -> float:
 
 def with_calibration(results: Sequence[CheckResult], settings: CalibrationSettings) -> list[CheckResult]:
     """The results with calibrated scores; the raw one stays in the details as `raw_score`."""
-    return [_with_calibration(result, settings.methods.get(result.name)) for result in results]
-
-
-def _with_calibration(result: CheckResult, how: MethodCalibration | None) -> CheckResult:
-    if how is None or result.score is None or "raw_score" in result.details:
-        return result
-    details = {**result.details, "raw_score": result.score}
-    return result.model_copy(update={"score": calibrated(result.score, how), "details": details})
+    found = []
+    for result in results:
+        how, score = settings.methods.get(result.name), result.score
+        if how is not None and score is not None and "raw_score" not in result.details:
+            details = {**result.details, "raw_score": score}
+            result = result.model_copy(update={"score": calibrated(score, how), "details": details})
+        found.append(result)
+    return found
 
 
 OWN_SCORE = "own_score"
@@ -57,15 +57,10 @@ def scores_by_name(
     found: dict[str, float | None] = {
         name.removeprefix("measure_"): value for name, value in measured.items() if name.startswith("measure_")
     }
-    methods = settings.methods if settings is not None else {}
-    return {**found, **{result.name: _own_score(result, methods.get(result.name)) for result in results}}
-
-
-def _own_score(result: CheckResult, how: MethodCalibration | None) -> float | None:
-    own = result.details.get(OWN_SCORE)
-    if own is None:
-        return result.score
-    return own if how is None else calibrated(own, how)
+    for result in results:
+        own, how = result.details.get(OWN_SCORE), settings.methods.get(result.name) if settings else None
+        found[result.name] = result.score if own is None else own if how is None else calibrated(own, how)
+    return found
 
 
 def ensemble_score(scores: Mapping[str, float | None], settings: EnsembleCalibration | None) -> float | None:

@@ -14,12 +14,11 @@ further samples:
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from evidencerails.errors import ModelFileError
 from evidencerails.exchange import Value
@@ -50,22 +49,20 @@ class DriftModel(Value):
     provenance: dict[str, Any]
 
     @classmethod
-    def load(cls, path: Path | None = None) -> DriftModel:
+    @lru_cache(maxsize=8)
+    def load(cls, path: Path = _FILE) -> DriftModel:
         """The model of a file; the shipped one by default.
 
         Raises:
             ModelFileError: the file is missing or damaged.
         """
-        return _load(path or _FILE)
+        try:
+            return cls.model_validate_json(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:  # pydantic's ValidationError is a ValueError
+            raise ModelFileError(
+                f"cannot read the drift curves {str(path)!r}: {error}; reinstall evidencerails"
+            ) from error
 
     def probability(self, agreement: str, drift: float, samples: int) -> float:
         """Probability that a sentence is not factual, by the curve of that way of comparing."""
         return self.curves[agreement].probability(drift, samples)
-
-
-@lru_cache(maxsize=8)
-def _load(path: Path) -> DriftModel:
-    try:
-        return DriftModel.model_validate(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, ValidationError) as error:
-        raise ModelFileError(f"cannot read the drift curves {str(path)!r}: {error}; reinstall evidencerails") from error

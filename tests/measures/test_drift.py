@@ -20,18 +20,12 @@ TOWER = "The Eiffel Tower was completed in 1889."
 
 
 @pytest.mark.parametrize("agreement", WAYS)
-@pytest.mark.parametrize("samples", [1, 2, 5, 20])
-def test_more_drift_is_more_likely_wrong(agreement: str, samples: int) -> None:
+def test_more_drift_is_more_likely_wrong_and_more_samples_are_more_certain(agreement: str) -> None:
     model = DriftModel.load()
-    values = [model.probability(agreement, drift / 10, samples) for drift in range(11)]
-    assert values == sorted(values) and len(set(values)) == len(values)
-    assert 0.0 < values[0] < 0.5 and values[-1] < 1.0
-    assert samples < 5 or values[-1] > 0.5
-
-
-@pytest.mark.parametrize("agreement", WAYS)
-def test_more_samples_are_more_certain(agreement: str) -> None:
-    model = DriftModel.load()
+    for samples in (1, 2, 5, 20):
+        values = [model.probability(agreement, drift / 10, samples) for drift in range(11)]
+        assert values == sorted(set(values)) and 0.0 < values[0] < 0.5 and values[-1] < 1.0
+        assert samples < 5 or values[-1] > 0.5
     assert model.probability(agreement, 0.0, 10) < model.probability(agreement, 0.0, 1)
     assert model.probability(agreement, 1.0, 10) > model.probability(agreement, 1.0, 1)
 

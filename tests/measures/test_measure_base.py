@@ -11,7 +11,7 @@ from scoring_tools import MakeContext, claims_of, exchange_of
 
 from evidencerails.config import DEFAULT_MEASURE_WEIGHTS, MeasureName
 from evidencerails.errors import LlmTimeoutError, SettingsError, reason_of
-from evidencerails.measures.base import ClaimScore, MeasureResult, result_of, run_measure, run_measures
+from evidencerails.measures.base import ClaimScore, MeasureResult, result_of, run_measures
 from evidencerails.measures.ngram import NgramMeasure
 from evidencerails.measures.registry import CLASSES, get_measure, get_measures
 
@@ -61,18 +61,13 @@ def test_the_response_is_as_bad_as_its_worst_claim(
 
 
 @pytest.mark.parametrize("error", [LlmTimeoutError("too late"), RuntimeError("broken"), ValueError("bad")])
-async def test_an_error_becomes_a_result_without_scores(make_context: MakeContext, error: Exception) -> None:
-    claims = claims_of("A. B.", "A.", "B.")
-    found = await run_measure(Failing(error), exchange_of("A. B."), claims, make_context())
-    assert (found.score, [claim.score for claim in found.claims]) == (None, [None, None])
-    assert found.reason == f"measure_failed: {reason_of(error)}"
-
-
-async def test_a_failing_measure_takes_no_other_with_it(make_context: MakeContext) -> None:
-    exchange = exchange_of("Ann.", samples=["Ann."])
-    measures = (Failing(RuntimeError("broken")), NgramMeasure())
-    failed, ran = await run_measures(measures, exchange, claims_of("Ann.", "Ann."), make_context())
-    assert (failed.ran, ran.ran) == (False, True)
+async def test_an_error_becomes_a_result_without_scores_and_takes_no_other_with_it(
+    make_context: MakeContext, error: Exception
+) -> None:
+    exchange, claims = exchange_of("A. B.", samples=["A."]), claims_of("A. B.", "A.", "B.")
+    failed, ran = await run_measures((Failing(error), NgramMeasure()), exchange, claims, make_context())
+    assert (failed.score, [claim.score for claim in failed.claims], ran.ran) == (None, [None, None], True)
+    assert failed.reason == f"measure_failed: {reason_of(error)}"
 
 
 def test_every_measure_of_the_settings_is_registered_and_weighed() -> None:
@@ -82,10 +77,7 @@ def test_every_measure_of_the_settings_is_registered_and_weighed() -> None:
         assert get_measure(name).name == name
 
 
-def test_an_unknown_measure_is_an_error_that_lists_the_known_ones() -> None:
-    with pytest.raises(SettingsError, match=r"unknown measure 'nly'; available: .*'?nli"):
+def test_names_are_known_and_one_that_is_given_twice_runs_once() -> None:
+    with pytest.raises(SettingsError, match=r"unknown measure 'nly'; available: .*nli"):
         get_measure("nly")
-
-
-def test_a_measure_that_is_named_twice_runs_once() -> None:
     assert [measure.name for measure in get_measures(["nli", "qa", "nli"])] == ["nli", "qa"]

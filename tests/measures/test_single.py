@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from evidencerails import Guard
-from evidencerails.config import DEFAULT_MEASURE_WEIGHTS, MEASURES
-from evidencerails.errors import SettingsError
+from evidencerails.config import MEASURES
 from evidencerails.evaluation.single import measure
 from evidencerails.testing import ReplayRequest, ReplayServer
 
@@ -23,15 +22,8 @@ SAMPLES = ["The Halden bridge opened in 1932.", "The bridge at Halden was opened
 def judged(request: ReplayRequest) -> str:
     """A judge that knows the year: it answers both prompts, with the quote that proves it."""
     lines = re.findall(r"^(\d+)\. (.*)$", request.last_user_text.split("<claims>")[1], re.MULTILINE)
-    verdicts = [
-        {
-            "claim": int(n),
-            "reason": "r",
-            "quote": "The Halden bridge opened in 1932",
-            "level": 4 if "1932" in text else 0,
-        }
-        for n, text in lines
-    ]
+    proof = {"reason": "r", "quote": "The Halden bridge opened in 1932"}
+    verdicts = [{"claim": int(n), **proof, "level": 4 if "1932" in text else 0} for n, text in lines]
     answers = [{"claim": int(n), "answer": "yes" if "1932" in text else "no"} for n, text in lines]
     is_rubric = "level of support" in request.prompt_text
     return json.dumps({"verdicts": verdicts} if is_rubric else {"answers": answers})
@@ -71,11 +63,6 @@ async def test_what_a_measure_lacks_is_its_reason_and_no_score() -> None:
     }
 
 
-async def test_an_unknown_measure_is_told_with_those_there_are() -> None:
-    with pytest.raises(SettingsError, match=r"unknown measure 'nly'; available: .*nli"):
-        await measure("nly", RIGHT)
-
-
 @pytest.mark.parametrize("aggregation", ["weighted", "worst"])
 async def test_all_measures_together_by_the_weights_of_the_settings(server: ReplayServer, aggregation: str) -> None:
     server.default(judged)
@@ -95,7 +82,3 @@ async def test_all_measures_together_by_the_weights_of_the_settings(server: Repl
     assert report.metrics["measures_score"] == pytest.approx(of_all)
     risk = "low" if of_all < 0.3 else "high" if of_all >= 0.7 else "medium"
     assert report.checks["claims"].details["measures"]["risk_level"] == risk
-
-
-def test_every_measure_has_a_default_weight() -> None:
-    assert set(DEFAULT_MEASURE_WEIGHTS) == set(MEASURES)
