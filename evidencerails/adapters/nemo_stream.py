@@ -97,9 +97,19 @@ class StreamedAnswer:
         self.text += chunk[overlap:]
 
     def take(self, *, is_final: bool) -> str:
-        """The sentences that are complete now and were not taken before; all of the rest if the stream has ended."""
+        """The sentences that are complete now and were not taken before; all of the rest if the stream has ended.
+
+        A reasoning trace is taken whole, with the sentence behind it: a part of it, or one alone, would be read
+        as the answer.
+        """
+        from evidencerails.text.claimable import is_reasoning_alone
+
         rest = self.text[self._checked :]
         end = len(rest) if is_final else _complete_until(rest)
+        if not is_final and (trace := _OPEN_REASONING.search(rest, 0, end)):
+            end = trace.start()
+        if not is_final and is_reasoning_alone(rest[:end]):
+            end = 0
         self._checked += end
         return rest[:end]
 
@@ -127,12 +137,9 @@ def _overlap(before: str, chunk: str) -> int:
 
 
 def _complete_until(text: str) -> int:
-    """Where the last complete sentence ends; an open reasoning trace and what follows it is not complete."""
+    """Where the last complete sentence ends."""
     from evidencerails.text.sentences import split_sentences
 
-    open_reasoning = _OPEN_REASONING.search(text)
-    if open_reasoning:
-        return open_reasoning.start()
     spans = split_sentences(text)
     if not spans:
         return 0

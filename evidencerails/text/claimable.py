@@ -37,6 +37,15 @@ def without_reasoning(text: str) -> list[Span]:
     prompt. An opening tag that is never closed cuts nothing, and nothing is cut where no text would be left: that is
     what the reader sees, so it is checked.
     """
+    return _outside(text) or ([Span.of(text, 0, len(text))] if text.strip() else [])
+
+
+def is_reasoning_alone(text: str) -> bool:
+    """True for a reasoning trace beside which nothing is said, or not yet."""
+    return bool(_TAG.search(text)) and not _outside(text)
+
+
+def _outside(text: str) -> list[Span]:
     kept: list[tuple[int, int]] = []
     opened: tuple[int, str] | None = None
     last = 0
@@ -51,8 +60,7 @@ def without_reasoning(text: str) -> list[Span]:
             kept.append((last, opened[0]))
             last, opened = match.end(), None
     kept.append((last, len(text)))
-    outside = [Span.of(text, start, end) for start, end in kept if text[start:end].strip()]
-    return outside or ([Span.of(text, 0, len(text))] if text.strip() else [])
+    return [Span.of(text, start, end) for start, end in kept if text[start:end].strip()]
 
 
 def claim_sentences(text: str, splitter: Splitter | None = None) -> list[Span]:

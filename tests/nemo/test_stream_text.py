@@ -49,6 +49,27 @@ def test_reasoning_trace_waits_for_its_end() -> None:
     assert stream.take(is_final=False) == "<think>It is red. Or not.</think>It is blue."
 
 
+def test_reasoning_trace_is_not_cut_by_the_sentence_glued_to_it() -> None:
+    stream = StreamedAnswer()
+    stream.add("<think>It is red. Or not.</think>The tower")
+    assert stream.take(is_final=False) == ""
+    stream.add(" is blue. It")
+    assert stream.take(is_final=False) == "<think>It is red. Or not.</think>The tower is blue. "
+
+
+@pytest.mark.parametrize("trace", ["<think>It is red.</think>", "It is red.</think>"])
+def test_reasoning_trace_waits_for_the_sentence_behind_it(trace: str) -> None:
+    stream = StreamedAnswer()
+    for chunk in (trace, "\nThe tower"):
+        stream.add(chunk)
+        assert stream.take(is_final=False) == ""
+    stream.add(" is blue.")
+    assert stream.take(is_final=False) == f"{trace}\nThe tower is blue."
+    alone = StreamedAnswer()
+    alone.add(trace)
+    assert alone.take(is_final=True) == trace
+
+
 def test_characters_shown_before_a_chunk_are_counted() -> None:
     stream = StreamedAnswer()
     stream.add("abc def ")
