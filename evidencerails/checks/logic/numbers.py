@@ -109,8 +109,3 @@ def read_words(words: str) -> int:
         else:
             part += NUMBER_WORDS.get(word, 0)
     return total + part
-
-
-def read_count(raw: str) -> int:
-    """A count in digits or words."""
-    return int(raw) if raw.isdigit() else read_words(raw)

@@ -132,7 +132,8 @@ _OTHERS_TOO = re.compile(r"\b(?:among|of the|includ\w+|plus|besides|others?|anot
 def _angles(stated: Stated) -> Sequence[Fraction]:
     """The third angle of a triangle."""
     is_about_one = re.search(r"\bangles?\b.*\btriangle\b|\btriangle\b.*\bangles?\b", stated.match.string)
-    return [ANGLES_OF_A_TRIANGLE - sum(stated.values)] if is_about_one and stated.result.unit == "degree" else []
+    third = ANGLES_OF_A_TRIANGLE - sum(stated.values, Fraction(0))
+    return [third] if is_about_one and stated.result.unit == "degree" else []
 
 
 _TIMES = {"doubl": "2", "tripl": "3", "quadrupl": "4", "halv": "1/2", "twice": "2", "three ⊗": "3", "half": "1/2"}
