@@ -110,7 +110,7 @@ def engine() -> Iterator[Outcome]:
         if isinstance(settings, str):
             Path("settings.yml").write_text(settings, encoding="utf-8")
         made = "settings.yml" if isinstance(settings, str) else settings
-        yield Outcome(repr(settings), "refused", attempt(lambda given: Guard(given) and "passed", made))
+        yield Outcome(repr(settings), "refused", attempt(lambda given: repr(Guard(given)) and "passed", made))
 
     async def cancelled() -> str:
         with contextlib.suppress(asyncio.TimeoutError):

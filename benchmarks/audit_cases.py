@@ -180,8 +180,13 @@ JUDGES: dict[str, list[tuple[dict[str, Any], Any]]] = {
 }  # fmt: skip
 """Settings, and the reply to every request of a check of BAD (that `consistency` agrees with it counts as passed)."""
 
+
+def _to(path: str, *bodies: Any) -> list[tuple[str, Any]]:
+    return [(path, body) for body in bodies]
+
+
 BODIES: dict[str, list[tuple[str, Any]]] = {
-    "refused": [("/v1/check", body) for body in (
+    "refused": _to("/v1/check",
         b"", b"{", b"null", b"[]", b"3", b'"x"', b"\xff\xfe", b"\x00", DEEP.encode(),
         b'{"response": "a", "response": "b"}', b'{"response": NaN}', b"{'response': 'x'}",
         b'{"response": ' + b"1" * 5_000 + b"}", b'{"response": "\\ud83d"}', {"response": None}, {"response": 3},
@@ -190,7 +195,7 @@ BODIES: dict[str, list[tuple[str, Any]]] = {
         "tool_calls": [3]}, {"response": GOOD, "stakes": "huge"},
         {"response": GOOD, "evidence": ["x"] * 10_000}, {"response": "x" * 20_000_000}, {"response": GOOD,
         "labels": {"model": "x" * 100_000}}, {"tool_calls": "x"},
-    )] + [("/v1/batch", body) for body in (b"[]", {"items": []}, {"items": 3}, {"items": [{"response": "x"}] * 5_000})]
+    ) + _to("/v1/batch", b"[]", {"items": []}, {"items": 3}, {"items": [{"response": "x"}] * 5_000})
     + [("/v1/stream", b"{"), ("/v1/stream", {"response": 3}), ("/v1/nothing", {}), ("/v1/reports/..%2f..%2fetc", None),
     ("/v1/history?limit=x", None)],
     "caught": [

@@ -64,7 +64,10 @@ async def _turns(server: ReplayServer) -> list[Turn]:
                 server.reset()
                 server.default(answer)
                 context = {} if evidence is None else {"evidence": evidence}
-                messages = [{"role": "context", "content": context}, {"role": "user", "content": cases.QUESTION}]
+                messages: list[dict[str, Any]] = [
+                    {"role": "context", "content": context},
+                    {"role": "user", "content": cases.QUESTION},
+                ]
                 text = await _text(app_2 if mode == "colang 2" else app, mode, messages, answer)
                 found.append((mode, expected, answer, evidence, text))
     return found
