@@ -2,40 +2,30 @@
 
     python benchmarks/judge.py [--data DIR]                      # measure, over benchmarks/judge/replies.jsonl.gz
     python benchmarks/judge.py [--data DIR] --missing FOLDER      # write the requests that nobody has answered yet
-    python benchmarks/judge.py --take FOLDER --answered-by NAME   # keep the replies that stand beside them
 
-A request is written as `KEY.json` (its messages and nothing else: no label, no id of the case), its reply goes beside
-it as `KEY.txt`, unedited. Replies stand in the file by the key, the hash of the messages: a prompt that was changed
-finds none, and its cases are reported as not answered. The product talks to them through its own OpenAI client over
-real HTTP. Cases: answers beside several passages (`rag_answers.jsonl`), everyday statements, held-out statements by
+How requests are answered and replies kept: `judge_replies.py`; a case whose request has no reply is reported as not
+answered. The product talks to the replies through its own OpenAI client over real HTTP. The other prompts: `judge_tasks.py`. Cases: answers beside several passages (`rag_answers.jsonl`), everyday statements, held-out statements by
 phenomenon, and with `--data` rows of HaluEval-QA; what they were chosen by stands in `cases`."""
 
 from __future__ import annotations
 
 import argparse
-import datetime
-import gzip
-import hashlib
-import json
 import random
-import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from judge_replies import Recorded, rows_of, write_missing
 from tables import publish
 
 from evidencerails import Guard, Report
 from evidencerails.evaluation.metrics import balanced_accuracy, bootstrap_interval
-from evidencerails.testing import ReplayRequest, ReplayServer
+from evidencerails.testing import ReplayServer
 
 HERE = Path(__file__).parent
-REPLIES = HERE / "judge" / "replies.jsonl.gz"
 HELD_OUT = HERE.parent / "training" / "passages_held_out.jsonl"
-NOT_RECORDED = 418
-"""HTTP status of a request that nobody has answered; no client tries it again."""
 
 
 class Case(NamedTuple):
@@ -85,80 +75,6 @@ def cases(data: Path | None) -> Iterator[Case]:
             yield Case("HaluEval-QA", row["id"], row["prompt"], row["response"], tuple(row["evidence"]), (label,))
 
 
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Rows of a JSON-lines file, compressed or not."""
-    text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines() if line.strip()]
-
-
-def key_of(messages: Sequence[dict[str, Any]]) -> str:
-    """Hash of what a model is shown."""
-    return hashlib.sha256(json.dumps(messages, sort_keys=True).encode()).hexdigest()[:20]
-
-
-class Recorded:
-    """Replies by key, served over HTTP; requests without one are kept, and answered with status 418.
-
-    A question about some claims of a recorded list is answered by their entries of that list, as they stand there: so
-    one recording serves every setting of the cascade.
-    """
-
-    def __init__(self) -> None:
-        self.rows = {row["key"]: row for row in rows_of(REPLIES)} if REPLIES.exists() else {}
-        self.missing: dict[str, list[dict[str, Any]]] = {}
-        self.firsts = self.repairs = 0
-        self._entries: dict[tuple[str, str], dict[str, Any]] = {}
-        for row in self.rows.values():
-            self._entries |= entries_of(row["messages"], row["reply"])
-
-    def serve(self, server: ReplayServer) -> None:
-        """Script a server with the replies."""
-        server.reply(lambda request: self.reply_to(request.body["messages"]) or "", when=self._is_known)
-        server.reply(status=NOT_RECORDED, message="not recorded", when=self._is_missing)
-
-    def reply_to(self, messages: list[dict[str, Any]]) -> str | None:
-        """The recorded reply, or one put together from recorded entries; None if there is neither."""
-        if row := self.rows.get(key_of(messages)):
-            return str(row["reply"])
-        evidence, claims = asked_in(messages)
-        found = [self._entries.get((evidence, claim)) for claim in claims]
-        if not claims or len(messages) > 2 or not all(found):
-            return None
-        numbered = [{**entry, "claim": number} for number, entry in enumerate(found, 1) if entry]
-        return json.dumps({"verdicts": numbered})
-
-    def _is_known(self, request: ReplayRequest) -> bool:
-        if len(request.body["messages"]) > 2:
-            self.repairs += 1
-        else:
-            self.firsts += 1
-        return self.reply_to(request.body["messages"]) is not None
-
-    def _is_missing(self, request: ReplayRequest) -> bool:
-        messages = request.body["messages"]
-        self.missing[key_of(messages)] = messages
-        return True
-
-
-def asked_in(messages: Sequence[dict[str, Any]]) -> tuple[str, list[str]]:
-    """Instructions with evidence, and the numbered claims, of a question that classifies claims."""
-    text = str(messages[-1]["content"])
-    head, mark, rest = text.partition("<claims>")
-    lines = rest.partition("</claims>")[0].strip().split("\n") if mark else []
-    return head, [line.partition(". ")[2] for line in lines if re.match(r"\d+\. ", line)]
-
-
-def entries_of(messages: Sequence[dict[str, Any]], reply: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """Verdicts of a recorded list by evidence and claim; none of a reply that is no plain JSON."""
-    evidence, claims = asked_in(messages) if messages else ("", [])
-    try:
-        verdicts = json.loads(reply)["verdicts"] if claims else []
-    except (ValueError, KeyError, TypeError):
-        return {}
-    numbered = {v.get("claim"): v for v in verdicts if isinstance(v, dict)}
-    return {(evidence, claim): numbered[n] for n, claim in enumerate(claims, 1) if n in numbered}
-
-
 class Outcome(NamedTuple):
     """What the rail said of one sentence or answer."""
 
@@ -199,14 +115,16 @@ def outcomes_of(case: Case, report: Report) -> Iterator[Outcome]:
 
 def run(settings: dict[str, Any], chosen: Sequence[Case], recorded: Recorded) -> list[tuple[Case, Report]]:
     """Every case through a guard whose judge is the recording."""
+    done = []
     with ReplayServer() as server:
         recorded.serve(server)
         llm = {"base_url": server.base_url, "model": "recorded", "api_key": "none"}
         guard = Guard({**settings, "llm": llm})
-        return [
-            (case, guard.check_sync(case.answer, evidence=list(case.evidence), prompt=case.question or None))
-            for case in chosen
-        ]
+        for case in chosen:
+            recorded.is_public = case.set == "HaluEval-QA"
+            asked = case.question or None
+            done.append((case, guard.check_sync(case.answer, evidence=list(case.evidence), prompt=asked)))
+    return done
 
 
 def asked(reports: Sequence[Report]) -> tuple[float, float]:
@@ -283,42 +201,11 @@ def read_at_once(recorded: Recorded) -> float:
     return 1.0 - recorded.repairs / max(1, recorded.firsts)
 
 
-def write_missing(folder: Path, recorded: Recorded) -> None:
-    """The requests that nobody has answered, one file each."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for key, messages in recorded.missing.items():
-        (folder / f"{key}.json").write_text(json.dumps(messages, ensure_ascii=False, indent=1), encoding="utf-8")
-    print(f"{len(recorded.missing)} requests without a reply")
-
-
-def take(folder: Path, answered_by: str) -> None:
-    """Keep the replies that stand beside their requests, unedited; of requests about rows of others the key alone."""
-    rows = {row["key"]: row for row in rows_of(REPLIES)} if REPLIES.exists() else {}
-    today = datetime.date.today().isoformat()
-    own = [text.strip("-*• \n")[:25] for case in cases(None) for text in (*case.evidence, case.answer)]
-    for reply in sorted(folder.glob("*.txt")):
-        messages = json.loads(reply.with_suffix(".json").read_text(encoding="utf-8"))
-        text = reply.read_text(encoding="utf-8")
-        if not any(passage in messages[1]["content"] for passage in own):
-            messages = []
-        row = {"key": reply.stem, "messages": messages, "reply": text, "answered_by": answered_by, "date": today}
-        rows.setdefault(reply.stem, row)
-    REPLIES.parent.mkdir(exist_ok=True)
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values())
-    REPLIES.write_bytes(gzip.compress(lines.encode(), mtime=0))
-    print(f"{len(rows)} replies in {REPLIES}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder of the public sets")
     parser.add_argument("--missing", type=Path, help="write requests without a reply into this folder")
-    parser.add_argument("--take", type=Path, help="keep the replies of this folder")
-    parser.add_argument("--answered-by", default="")
     arguments = parser.parse_args()
-    if arguments.take:
-        take(arguments.take, arguments.answered_by)
-        return
     chosen = list(cases(arguments.data))
     recorded = Recorded()
     if arguments.missing:

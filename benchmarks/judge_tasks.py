@@ -1,0 +1,252 @@
+"""The prompts beside classification, as a real large language model answered them, replayed.
+
+    python benchmarks/judge_tasks.py --data DIR [--missing FOLDER]
+
+Extraction, the measures `judge` and `qa`, the self check, chain of verification, repair, answers with sources, audit of
+reasoning, answers of the red team, and 100 attempts to talk the classifier into a verdict. Cases are drawn with one
+seed: rows of `training/passages_development.jsonl`, of `logic_cases.jsonl`, of the red team's suite, and of public
+sets below `--data`. `--missing` writes the requests without a reply (see `judge_replies.py`)."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from judge_injection import injections
+from judge_replies import Recorded, rows_of, write_missing
+
+from evidencerails import Guard, Report
+from evidencerails.evaluation.redteam.suite import SHIPPED, read_suite
+from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget
+from evidencerails.exchange import Exchange, Span
+from evidencerails.measures.base import run_measure
+from evidencerails.measures.judge import JudgeMeasure
+from evidencerails.measures.qa import QaMeasure
+from evidencerails.testing import ReplayServer
+
+HERE = Path(__file__).parent
+DEVELOPMENT = HERE.parent / "training" / "passages_development.jsonl"
+
+
+class Row(NamedTuple):
+    """Passages, and sentences about them with their label: e (stated), n (not stated), c (denied)."""
+
+    question: str
+    passages: tuple[str, ...]
+    statements: tuple[tuple[str, str], ...]
+    """Label and text."""
+    answer: str
+    """One written to the question, its sentences right and wrong."""
+    is_public: bool = False
+
+    def chosen(self, labels: str) -> list[str]:
+        """So many statements as there are letters, each with that label; fewer if there are not as many."""
+        left = [one for one in self.statements if one[1].endswith(".")]
+        found = []
+        for label in labels:
+            one = next((one for one in left if one[0] == label), None)
+            if one:
+                left.remove(one)
+                found.append(one[1])
+        return found
+
+
+class Statement(NamedTuple):
+    """What a measure reads of a claim."""
+
+    text: str
+    span: Span
+
+
+def development_rows(count: int, seed: int) -> list[Row]:
+    """Rows of the development passages with at least two right and two wrong statements, statements in random order."""
+    rng = random.Random(seed)
+    found = []
+    for row in rng.sample(rows := rows_of(DEVELOPMENT), len(rows)):
+        statements = [(one[0], one[-1]) for one in row["statements"]]
+        rng.shuffle(statements)
+        labels = Counter(label for label, _ in statements)
+        if labels["e"] < 3 or labels["c"] < 2 or "answer" not in row:
+            continue
+        answer = " ".join(text for *_, text in row["answer"]["sentences"])
+        found.append(Row(row["answer"]["question"], tuple(row["passages"]), tuple(statements), answer))
+    return found[:count]
+
+
+def public_rows(data: Path, name: str, count: int, *, longest: int = 6_000) -> list[Row]:
+    """Rows of a public set whose label is about the whole response, as one statement."""
+    rows = [row for row in rows_of(data / "bench" / f"{name}.jsonl.gz") if sum(map(len, row["evidence"])) <= longest]
+    return [
+        Row(
+            row.get("prompt", ""),
+            tuple(row["evidence"]),
+            (("c" if row.get("hallucinated") else "e", row["response"]),),
+            row["response"],
+            is_public=True,
+        )
+        for row in random.Random(5).sample(rows, count)
+    ]
+
+
+class Bench:
+    """A guard whose model is the recording."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        self.recorded = recorded
+        self.server = ReplayServer()
+
+    def __enter__(self) -> Bench:
+        self.server.__enter__()
+        self.recorded.serve(self.server)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.server.__exit__(*error)
+
+    def guard(self, **settings: Any) -> Guard:
+        """A guard with these settings."""
+        endpoint = {"base_url": self.server.base_url, "model": "recorded", "api_key": "none"}
+        return Guard({**settings, "llm": {**endpoint, "max_retries": 0}})
+
+    def check(self, guard: Guard, row: Row, answer: str, **rest: Any) -> Report:
+        """An answer beside the row's passages."""
+        self.recorded.is_public = row.is_public
+        return guard.check_sync(answer, evidence=list(row.passages), prompt=row.question or None, **rest)
+
+
+def extraction(bench: Bench, data: Path) -> list[tuple[Row, Report]]:
+    """Answers of every length and kind, their claims written by the model."""
+    guard = bench.guard(checks=["claims"], claims={"extractor": "llm", "classifier": "offline"})
+    rows = [
+        *development_rows(25, seed=1),
+        *public_rows(data, "wikibio", 12),
+        *public_rows(data, "summeval", 12),
+        *public_rows(data, "summedits", 11),
+    ]
+    return [(row, bench.check(guard, row, row.answer)) for row in rows]
+
+
+def measure_rows(data: Path) -> list[tuple[Row, list[tuple[str, str]]]]:
+    """Rows with the statements that the measures `judge` and `qa` are asked about."""
+    own = [(row, list(row.statements[:8])) for row in development_rows(20, seed=2)]
+    return own + [(row, list(row.statements)) for row in public_rows(data, "qags_cnndm", 10)]
+
+
+def measures(bench: Bench, data: Path) -> list[tuple[str, str, float | None, str]]:
+    """Measure, label, score and reason of each statement."""
+    guard, found = bench.guard(), []
+    for row, statements in measure_rows(data):
+        bench.recorded.is_public = row.is_public
+        exchange = Exchange.of(" ".join(text for _, text in statements), evidence=list(row.passages))
+        asked = [Statement(text, Span.of(text, 0, len(text))) for _, text in statements]
+        for measure in (JudgeMeasure(), QaMeasure()):
+            result = asyncio.run(_measured(measure, exchange, asked, guard))
+            pairs = zip(statements, result.claims, strict=True)
+            found += [(measure.name, label, one.score, one.reason) for (label, _), one in pairs]
+    return found
+
+
+async def _measured(measure: Any, exchange: Exchange, asked: Sequence[Statement], guard: Guard) -> Any:
+    return await run_measure(measure, exchange, asked, guard.context(exchange)[0])
+
+
+def self_check(bench: Bench) -> list[tuple[str, Report]]:
+    """A statement beside a passage as the other sample: 14 denied, 13 stated, 13 not stated (those agree)."""
+    guard = bench.guard(checks=["consistency"], consistency={"agreement": "judge"})
+    found = []
+    for place, row in enumerate(development_rows(40, seed=3)):
+        label = "cen"[place % 3]
+        texts = row.chosen(label) or row.chosen("c")
+        label = label if row.chosen(label) else "c"
+        bench.recorded.is_public = False
+        sample = "\n\n".join(row.passages)
+        found.append((label, guard.check_sync(texts[0], samples=[sample], prompt=row.question)))
+    return found
+
+
+def verification(bench: Bench) -> list[tuple[Row, list[str], Report]]:
+    """Answers of two right and two wrong statements, every claim verified by a question."""
+    settings = {"enabled": True, "min_severity": 0.0}
+    guard = bench.guard(checks=["claims"], claims={"classifier": "offline"}, verification=settings)
+    found = []
+    for row in development_rows(30, seed=4):
+        texts = row.chosen("ecen")
+        found.append((row, texts, bench.check(guard, row, " ".join(texts))))
+    return found
+
+
+def red_team(bench: Bench) -> list[tuple[Any, Any]]:
+    """The model's own answers to attacks of the suite, and what the checks without a model make of them."""
+    attacks = [one for one in read_suite(SHIPPED) if sum(map(len, one.evidence)) < 8_000]
+    chosen = random.Random(6).sample(attacks, 25)
+    bench.recorded.is_public = False
+    target = EngineTarget(bench.guard(claims={"classifier": "offline"}), checks=WITHOUT_SETTINGS)
+    return [(attack, asyncio.run(target.asked(attack))) for attack in chosen]
+
+
+def generation(bench: Bench) -> list[tuple[Row, Any]]:
+    """Answers with sources, written from the evidence."""
+    guard, found = bench.guard(), []
+    for row in development_rows(15, seed=7):
+        try:
+            found.append((row, asyncio.run(guard.generate(row.question, evidence=list(row.passages)))))
+        except Exception as error:  # a missing reply
+            found.append((row, error))
+    return found
+
+
+def audits(bench: Bench) -> list[tuple[bool, Report]]:
+    """Chains of reasoning with and without an error, audited step by step."""
+    guard = bench.guard(checks=["logic"], logic={"audit": "judge"})
+    rows = [row for row in rows_of(HERE / "logic_cases.jsonl") if len(row["text"].split(". ")) > 1]
+    chosen = random.Random(8).sample(rows, len(rows))
+    bench.recorded.is_public = False
+    found = [(row["is_wrong"], guard.check_sync(row["text"])) for row in chosen]
+    return [one for one in found if one[1].llm and one[1].llm.calls][:15]
+
+
+def injected(bench: Bench) -> Iterator[tuple[str, str, bool, str]]:
+    """Technique, place, whether a statement is right, and the label of its claims, of 100 answers."""
+    guard = bench.guard(checks=["claims"], claims={"extractor": "offline", "classifier": "llm"})
+    bench.recorded.is_public = False
+    for one in injections(development_rows(100, seed=9)):
+        report = guard.check_sync(one.answer, evidence=list(one.passages), prompt=one.question)
+        for text, is_right in one.statements:
+            start = one.answer.index(text)
+            own = [c for c in report.claims if c.span.start < start + len(text) and c.span.end > start]
+            bad = [c.label for c in own if c.label in ("contradicted", "absent", "partially_supported")]
+            labels = bad or [c.label for c in own]
+            yield one.technique, one.place, is_right, labels[0] if labels else "no claim"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the public sets")
+    parser.add_argument("--missing", type=Path, help="write requests without a reply into this folder")
+    arguments = parser.parse_args()
+    recorded = Recorded()
+    with Bench(recorded) as bench:
+        results: dict[str, Any] = {
+            "extraction": extraction(bench, arguments.data),
+            "measures": measures(bench, arguments.data),
+            "self check": self_check(bench),
+            "verification": verification(bench),
+            "red team": red_team(bench),
+            "generation": generation(bench),
+            "audit": audits(bench),
+            "injection": list(injected(bench)),
+        }
+    if arguments.missing:
+        write_missing(arguments.missing, recorded)
+        return
+    print(json.dumps({name: len(one) for name, one in results.items()}))
+
+
+if __name__ == "__main__":
+    main()
