@@ -4,8 +4,9 @@
     python benchmarks/judge.py [--data DIR] --missing FOLDER      # write the requests that nobody has answered yet
 
 How requests are answered and replies kept: `judge_replies.py`; a case whose request has no reply is reported as not
-answered. The product talks to the replies through its own OpenAI client over real HTTP. The other prompts: `judge_tasks.py`. Cases: answers beside several passages (`rag_answers.jsonl`), everyday statements, held-out statements by
-phenomenon, and with `--data` rows of HaluEval-QA; what they were chosen by stands in `cases`."""
+answered. The product talks to the replies through its own OpenAI client over real HTTP. The other prompts:
+`judge_tasks.py`. Cases: answers beside several passages (`rag_answers.jsonl`), everyday statements, held-out statements
+by phenomenon, and with `--data` rows of HaluEval-QA; what they were chosen by stands in `cases`."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     python benchmarks/judge_replies.py --take FOLDER --answered-by NAME   # keep replies-N.jsonl of that folder
 
 `judge.py` and `judge_tasks.py` write the requests that nobody has answered yet into `requests-N.jsonl` (`id`, `task`,
-`messages`: no label, no name of a case, in shuffled order). `replies-N.jsonl` (`id`, `reply`) goes beside them, unedited.
+`messages`: no label, no name of a case, in shuffled order). `replies-N.jsonl` (`id`, `reply`) goes beside, unedited.
 A reply is kept by its key, the hash of the messages: a prompt that was changed finds none. Messages that quote rows
 of public sets are not kept, only their key."""
 
@@ -69,6 +69,7 @@ class Recorded:
     def reply_to(self, messages: list[dict[str, Any]]) -> str | None:
         """The recorded reply, or one put together from recorded entries; None if there is neither."""
         if row := self.rows.get(key_of(messages)):
+            self._entries |= entries_of(messages, row["reply"])  # of rows of others no messages are kept
             return str(row["reply"])
         context, claims = asked_in(messages)
         found = [self._entries.get((context, claim)) for claim in claims]
@@ -149,9 +150,8 @@ def take(folder: Path, answered_by: str) -> None:
     rows = {row["key"]: row for row in rows_of(REPLIES)} if REPLIES.exists() else {}
     today = datetime.date.today().isoformat()
     for path in sorted(folder.glob("replies-*.jsonl")):
-        asked = {
-            row["id"]: row["messages"] for row in rows_of(path.with_name(path.name.replace("replies", "requests")))
-        }
+        requests = path.with_name(path.name.replace("replies", "requests"))
+        asked = {row["id"]: row["messages"] for row in rows_of(requests)}
         for row in rows_of(path):
             messages = asked[row["id"]]
             kept = messages if row["id"].startswith(_OWN) else []

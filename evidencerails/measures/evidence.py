@@ -11,6 +11,7 @@ from evidencerails.exchange import Passage, Span
 from evidencerails.measures.base import Statement
 from evidencerails.nli.windows import Coverage, Window, WindowIndex, build_windows, coverage
 from evidencerails.report import Quote
+from evidencerails.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from evidencerails.nli.service import ExchangeNli
@@ -99,21 +100,36 @@ def _word_offsets(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _WORD.finditer(text)]
 
 
-def find_quote(quote: str, passages: Iterable[Passage], *, score: float = 1.0) -> Quote | None:
-    """Where the evidence says these words, with its own offsets; None if it does not.
+def find_quotes(quote: str, passages: Sequence[Passage], *, score: float = 1.0) -> tuple[Quote, ...]:
+    """Where the evidence says these words, with its own offsets; empty if it does not.
 
-    Case, white space, marks and an ellipsis in the middle may differ; the words and their order may not. A judge
-    that quotes what nobody wrote has made its verdict up.
+    Case, white space and marks may differ; the words and their order may not. Parts with an ellipsis between are found
+    in one passage or, where none has them all, each in its own. A judge that quotes what nobody wrote has made its
+    verdict up.
     """
     parts = [part for part in (_words_pattern(piece) for piece in _ELLIPSIS.split(quote)) if part is not None]
-    for passage in passages if parts else ():
-        found = [pattern.search(passage.text) for pattern in parts]
-        places = [match.span() for match in found if match is not None]
-        if len(places) == len(parts):
-            start, end = max(places, key=lambda place: place[1] - place[0])
-            span = Span.of(passage.text, start, end)
-            return Quote(passage_id=passage.id, source=passage.source, span=span, score=score)
-    return None
+    found = [[(passage, part.search(passage.text)) for passage in passages] for part in parts]
+    by_passage = ([row[place] for row in found] for place in range(len(passages)))
+    whole = next((places for places in by_passage if all(match for _, match in places)), None)
+    places = whole or [next(((p, m) for p, m in row if m), (None, None)) for row in found]
+    quotes = [_quote(passage, match.span(), score) for passage, match in places if passage and match]
+    return tuple(dict.fromkeys(quotes)) if len(quotes) == len(parts) else ()
+
+
+def _quote(passage: Passage, place: tuple[int, int], score: float) -> Quote:
+    span = Span.of(passage.text, *place)
+    return Quote(passage_id=passage.id, source=passage.source, span=span, score=score)
+
+
+def sentences_of(quotes: Iterable[Quote], passages: Sequence[Passage]) -> str:
+    """The whole sentences that hold the quotes: "built in 1889" alone shares no word with "it went up in 1889"."""
+    return " ".join(dict.fromkeys(_sentence_of(quote, passages) for quote in quotes))
+
+
+def _sentence_of(quote: Quote, passages: Sequence[Passage]) -> str:
+    text = next((p.text for p in passages if p.id == quote.passage_id), "")
+    around = [s.text for s in split_sentences(text) if s.start < quote.span.end and s.end > quote.span.start]
+    return " ".join(around) or quote.span.text
 
 
 def is_about(quote: str, claim: str) -> bool:

@@ -19,7 +19,7 @@ from evidencerails.measures.asking import (
     list_schema,
 )
 from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of, unmeasured
-from evidencerails.measures.evidence import find_quote, is_about
+from evidencerails.measures.evidence import find_quotes, is_about, sentences_of
 from evidencerails.report import Label
 
 HIGHEST_LEVEL = 4
@@ -102,14 +102,15 @@ def _claim_score(place: int, replies: Replies[Verdict], claim: Statement, passag
         return ClaimScore(reason=replies.reasons.get(place, NO_VERDICT))
     score = 1.0 - verdict.level / HIGHEST_LEVEL
     sureness = max(score, 1.0 - score)
-    quote = find_quote(verdict.quote, passages, score=sureness) if is_about(verdict.quote, claim.text) else None
-    if quote is None and verdict.level != _NOTHING_SAID:
+    quotes = find_quotes(verdict.quote, passages, score=sureness)
+    is_proven = is_about(sentences_of(quotes, passages), claim.text)
+    if not is_proven and verdict.level != _NOTHING_SAID:
         return ClaimScore(reason=INVENTED_QUOTE)
     return ClaimScore(
         score=score,
         label=_LABELS[verdict.level],
         reason=verdict.reason,
-        evidence=(quote,) if quote is not None else (),
+        evidence=quotes if is_proven else (),
         details={"level": verdict.level},
     )
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from evidencerails.checks.claims.proof import context_of, sentence_of
+from evidencerails.checks.claims.proof import context_of
 from evidencerails.errors import EvidencerailsError, reason_of
 from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.llm.cache import ask_cached
 from evidencerails.llm.parsing import parse_items
-from evidencerails.measures.evidence import excerpts_for, find_quote
+from evidencerails.measures.evidence import excerpts_for, find_quotes, sentences_of
 from evidencerails.mitigation.severity import severity_of, stakes_of
 from evidencerails.nli.base import LABELS
 from evidencerails.report import CheckResult, Claim, Finding, Label, Quote, Verified, VerifiedClaim
@@ -190,34 +190,34 @@ class _Verifier:
         if not question:
             return candidate.verified("unanswered", "no_question: none that leaves the answer open")
         text = answer.answer.strip() if answer else ""
-        quote = find_quote(answer.quote, self._exchange.evidence) if answer and text else None
+        quotes = find_quotes(answer.quote, self._exchange.evidence) if answer and text else ()
         problem = ""
         if not text:
             problem = "no_answer: the evidence does not answer it"
-        elif quote is None:
+        elif not quotes:
             problem = "no_quote: the answer rests on words that the evidence does not have"
         else:
             (wording,) = hypotheses([Span.of(text, 0, len(text))], question)
-            if await self._relation(quote, wording.text) != "entailment":
+            if await self._relation(quotes, wording.text) != "entailment":
                 problem = "quote_does_not_say_so: the quoted words do not entail the answer"
-        if problem or quote is None:
+        if problem:
             return candidate.verified("unanswered", problem, question=question)
         passage = Passage(id="answer", text=f"{question} {text}")
         readings = await read_claims([candidate.claim.text], [passage], self._context.nli)
         model, settings = VerdictModel.load(), self._context.config.grounding
         verdict = await self._context.nli.run(judged_reading, readings.claims[0], model, settings)
         outcome = _outcome(verdict.label, verdict.verdict.score)
-        if outcome == "upheld" and await self._relation(quote, candidate.claim.text) == "contradiction":
+        if outcome == "upheld" and await self._relation(quotes, candidate.claim.text) == "contradiction":
             # A question takes all but one value from its claim: "When were tolls introduced?"
             problem = "quote_says_otherwise: the quoted words contradict the claim"
             return candidate.verified("unanswered", problem, question=question)
         reason = f"the independent answer leaves the claim {verdict.label}, score {verdict.verdict.score:.2f}"
-        return candidate.verified(outcome, reason, question=question, answer=text, evidence=(quote,))
+        return candidate.verified(outcome, reason, question=question, answer=text, evidence=quotes)
 
-    async def _relation(self, quote: Quote, text: str) -> str:
-        """`entailment` if the quoted sentence, alone or with those before it, entails a text; else `contradiction` if
+    async def _relation(self, quotes: Sequence[Quote], text: str) -> str:
+        """`entailment` if the quoted sentences, alone or with those before, entail a text; else `contradiction` if
         it contradicts it, or `neutral`."""
-        premises = (read(quote, self._exchange.evidence) for read in (sentence_of, context_of))
+        premises = (read(quotes, self._exchange.evidence) for read in (sentences_of, context_of))
         rows = await self._context.nli.scores([(clean(premise), text) for premise in premises])
         found = (label for label in ("entailment", "contradiction") if rows[:, LABELS.index(label)].max() >= QUOTE_SAYS)
         return next(found, "neutral")

@@ -6,7 +6,7 @@ import pytest
 from scoring_tools import claims_of
 
 from evidencerails.exchange import Passage
-from evidencerails.measures.evidence import excerpts_for, find_quote, is_about
+from evidencerails.measures.evidence import excerpts_for, find_quotes, is_about
 
 PASSAGES = (
     Passage(id="a", text="Ann paints."),
@@ -21,16 +21,25 @@ PASSAGES = (
         ("WAS  finished\nin 1889", "was finished in 1889"),
         ('built by "Eiffel & Co." - was finished', "built by “Eiffel & Co.” — was finished"),
         ("finished in 1889; it cost", "finished in 1889;\nit cost"),
-        ("The tower ... was finished in 1889", "was finished in 1889"),
-        ("The tower … it cost", "The tower"),
         ("7,799,401.31 francs", "7,799,401.31 francs"),
     ],
 )
 def test_a_quote_is_found_whatever_its_marks(quote: str, found: str) -> None:
-    quoted = find_quote(quote, PASSAGES, score=0.9)
-    assert quoted is not None
+    (quoted,) = find_quotes(quote, PASSAGES, score=0.9)
     assert (quoted.passage_id, quoted.span.text, quoted.score) == ("b", found, 0.9)
     assert PASSAGES[1].text[quoted.span.start : quoted.span.end] == found
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("The tower ... was finished in 1889", [("b", "The tower"), ("b", "was finished in 1889")]),
+        ("Ann paints … was finished in 1889", [("a", "Ann paints"), ("b", "was finished in 1889")]),
+        ("Ann paints … was finished in 1890", []),
+    ],
+)
+def test_each_part_of_a_quote_is_found_in_one_passage_or_its_own(quote: str, found: list[tuple[str, str]]) -> None:
+    assert [(one.passage_id, one.span.text) for one in find_quotes(quote, PASSAGES)] == found
 
 
 @pytest.mark.parametrize(
@@ -50,19 +59,18 @@ def test_a_quote_is_found_whatever_its_marks(quote: str, found: str) -> None:
     ],
 )
 def test_what_nobody_wrote_is_not_found(quote: str) -> None:
-    assert find_quote(quote, PASSAGES) is None
+    assert find_quotes(quote, PASSAGES) == ()
 
 
 def test_a_quote_in_a_script_without_spaces_is_found() -> None:
     passage = Passage(id="a", text="この塔は1889年に完成しました。")
-    quoted = find_quote("1889年に完成", [passage])
-    assert quoted is not None
+    (quoted,) = find_quotes("1889年に完成", [passage])
     assert quoted.span.text == "1889年に完成"
 
 
 def test_a_long_quote_is_looked_for_in_linear_time() -> None:
     passage = Passage(id="a", text="a b " * 25_000)
-    assert find_quote("a b " * 2_000 + "c", [passage]) is None
+    assert find_quotes("a b " * 2_000 + "c", [passage]) == ()
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,14 @@ from evidencerails.checks.claims.plan import LABELS, UNSUPPORTED, ClassifiedClai
 from evidencerails.checks.claims.proof import (
     MAX_COMPARED_CHARACTERS,
     SAYS_OTHERWISE,
-    is_nearest,
+    context_of,
+    is_like,
     is_order,
     objections_to,
-    sentence_of,
 )
 from evidencerails.checks.error_types import error_types
 from evidencerails.errors import LlmReplyError
-from evidencerails.exchange import Passage
+from evidencerails.exchange import Passage, Span
 from evidencerails.llm.parsing import items_of, parse_json
 from evidencerails.measures.asking import (
     BATCH_CLAIMS,
@@ -44,12 +44,14 @@ from evidencerails.measures.cascade import is_unsure
 from evidencerails.measures.evidence import (
     MAX_PROMPT_CHARACTERS,
     NEAR_CHARACTERS,
-    find_quote,
+    find_quotes,
     fit_into,
     is_about,
+    sentences_of,
 )
 from evidencerails.report import Claim, ErrorType, Label, Quote
 from evidencerails.text.claims import ExtractedClaim
+from evidencerails.verdict.hypotheses import hypotheses
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
@@ -111,7 +113,7 @@ class Judged(NamedTuple):
 
     label: Label
     reason: str
-    quote: Quote | None = None
+    quotes: tuple[Quote, ...] = ()
     error_types: tuple[ErrorType, ...] = ()
     is_trusted: bool = True
 
@@ -214,14 +216,22 @@ async def _pass(
         evidence_characters=limit,
         note=note,
     )
-    judged = await context.nli.run(_all_judged, places, replies, claims, passages)
-    quotes = {place: one.quote for place, one in judged.items() if one.label == "supported" and one.quote is not None}
-    for place, code in (await objections_to(quotes, claims, passages, context)).items():
+    worded = await context.nli.run(_worded, claims, plan.question)
+    judged = await context.nli.run(_all_judged, places, replies, worded, passages)
+    quotes = {place: one.quotes for place, one in judged.items() if one.label == "supported" and one.quotes}
+    for place, code in (await objections_to(quotes, worded, passages, context)).items():
         if code == SAYS_OTHERWISE:
             judged[place] = _untrusted(code, replies.answers[place])
         elif settings.judge_over_local_doubt == "escalate":
             judged[place] = _doubted(code, replies.answers[place], quotes[place])
     return judged
+
+
+def _worded(claims: Sequence[Statement], question: str) -> list[ExtractedClaim]:
+    """The claims as the local model reads them: "yes" behind its question."""
+    spans = [Span.of(claim.text, 0, len(claim.text)) for claim in claims]
+    wordings = [hypothesis.text for hypothesis in hypotheses(spans, question)]
+    return [ExtractedClaim(text, one.span, one.span) for text, one in zip(wordings, claims, strict=True)]
 
 
 def _all_judged(
@@ -239,26 +249,28 @@ def _judged(place: int, replies: Replies[Verdict], claim: Statement, passages: S
         if verdict.label == "supported"
         else JUDGE_SCORES.get(verdict.label, 0.5)
     )
-    quote = find_quote(verdict.quote, passages, score=score) if verdict.quote.strip() else None
+    quotes = find_quotes(verdict.quote, passages, score=score)
     if verdict.label in PROVEN_LABELS:
-        if quote is None:
+        if not quotes:
             return _untrusted("invented_quote" if verdict.quote.strip() else "no_quote", verdict)
-        sentence = sentence_of(quote, passages)
-        if not is_about(sentence, claim.text) and not is_nearest(quote, claim.text, passages):
+        sentence = sentences_of(quotes, passages)
+        # A claim may be denied by words that only stand beside those about its subject; let through it may not be so.
+        shown = sentence if verdict.label == "supported" else context_of(quotes, passages)
+        if not is_about(shown, claim.text) and not is_like(quotes, claim.text, passages):
             return _untrusted("quote_about_something_else", verdict)
         if is_order(sentence) and not is_order(claim.text):
             return _untrusted("quote_is_an_instruction", verdict)
     kept = verdict.error_types if verdict.label not in ("supported", "unevaluatable") else ()
-    return Judged(verdict.label, verdict.reasoning or verdict.label, quote, kept)
+    return Judged(verdict.label, verdict.reasoning or verdict.label, quotes, kept)
 
 
 def _untrusted(code: str, verdict: Verdict) -> Judged:
     return Judged("unevaluatable", f"{code}: the model said {verdict.label}; {verdict.reasoning}", is_trusted=False)
 
 
-def _doubted(code: str, verdict: Verdict, quote: Quote) -> Judged:
+def _doubted(code: str, verdict: Verdict, quotes: tuple[Quote, ...]) -> Judged:
     reason = f"{LOCAL_DOUBT}: {code}: the model said {verdict.label}; {verdict.reasoning}"
-    return Judged("unevaluatable", reason, quote)
+    return Judged("unevaluatable", reason, quotes)
 
 
 # ---- claims of a report
@@ -292,7 +304,13 @@ async def second_opinion(
     if not places:
         return classified._replace(details=details)
     changed = list(claims)
-    asked = [ExtractedClaim(one.text, one.span, one.span, spans=one.spans) for one in map(claims.__getitem__, places)]
+    # In the words of the extraction, as if every claim was asked about; the local reading puts "yes" behind its
+    # question.
+    texts = {(one.span.start, one.span.end): one.text for one in plan.extracted}
+    asked = [
+        ExtractedClaim(texts.get((one.span.start, one.span.end), one.text), one.span, one.span, spans=one.spans)
+        for one in map(claims.__getitem__, places)
+    ]
     judged = await _classified(asked, plan, context, judge)
     found = await context.nli.run(_claims, asked, judged, plan.passages, judge.client.model)
     for place, one, claim in zip(places, judged, found, strict=True):
@@ -315,7 +333,7 @@ def _claims(
             label=one.label,
             score=JUDGE_SCORES.get(one.label),
             error_types=one.error_types or error_types(claim.text, compared, one.label),
-            evidence=(one.quote,) if one.quote else (),
+            evidence=one.quotes,
             reason=one.reason,
             method=f"llm:{model}",
         )

@@ -36,6 +36,7 @@ class Plan(NamedTuple):
     """The model that is asked about claims which NLI leaves unsure."""
     result: CheckResult | None = None
     """What to answer at once, because nothing can be checked."""
+    question: str = ""
     answer: str = ""
     """Question and answer, for a judge to see what a claim refers to."""
 
@@ -76,18 +77,18 @@ def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
             return _stop(readable.reason, extracted)
         classifier = named
         extractor = extractor or (named if settings.extractor == "auto" else None)
+    question = question_of(exchange.user_input)
+    answer = _question_and_answer(question, exchange.response)
     if classifier is not None:
-        return Plan(extracted, exchange.evidence, (), extractor, classifier, answer=_question_and_answer(exchange))
+        return Plan(extracted, exchange.evidence, (), extractor, classifier, question=question, answer=answer)
     judge = named if settings.classifier == "auto" else None
-    answer = _question_and_answer(exchange) if judge else ""
-    return Plan(extracted, readable.passages, readable.unread, extractor, None, judge, answer=answer)
+    return Plan(extracted, readable.passages, readable.unread, extractor, None, judge, question=question, answer=answer)
 
 
 def _stop(reason: str, extracted: list[ExtractedClaim]) -> Plan:
     return Plan(extracted, result=CheckResult(name="claims", status="unverified", reason=reason))
 
 
-def _question_and_answer(exchange: Exchange) -> str:
-    question = question_of(exchange.user_input)
-    answer = exchange.response.strip()[:MAX_ANSWER_CHARACTERS]
+def _question_and_answer(question: str, response: str) -> str:
+    answer = response.strip()[:MAX_ANSWER_CHARACTERS]
     return f"Question: {question}\nAnswer: {answer}" if question else f"Answer: {answer}"

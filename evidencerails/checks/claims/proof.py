@@ -8,13 +8,14 @@ a value or most words of the claim is a doubt: an honest inference looks like th
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.checks.error_types import error_types
 from evidencerails.errors import EvidencerailsError
 from evidencerails.exchange import Passage
 from evidencerails.measures.base import Statement
+from evidencerails.measures.evidence import sentences_of
 from evidencerails.measures.lexical import content_of
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT
 from evidencerails.report import ErrorType, Quote
@@ -38,10 +39,9 @@ UNPROVEN_ENTAILMENT = 0.3
 """P(entailment) below which these words are not about what the claim says, if they also lack most of its words."""
 MAX_SHARED_WORDS = 0.5
 """Share of the claim's content words that they have, up to which this is so."""
-COMPARED_SENTENCES = 60
-"""Sentences around a quote that may be nearer in meaning to the claim."""
 LEAST_LIKENESS = 0.3
-"""Cosine of two sentences' vectors below which they have nothing to do with each other, however far the others are."""
+"""Cosine of two sentences' vectors from which they may be about the same thing: of 28 quotes of a real judge that only
+this lets through, all belonged to a right verdict."""
 MAX_COMPARED_CHARACTERS = 60_000
 """Of longer evidence only so much is compared with the numbers, dates and names of a claim."""
 
@@ -60,12 +60,15 @@ def is_order(text: str) -> bool:
 
 
 async def objections_to(
-    quotes: Mapping[int, Quote], claims: Sequence[Statement], passages: Sequence[Passage], context: CheckContext
+    quotes: Mapping[int, Sequence[Quote]],
+    claims: Sequence[Statement],
+    passages: Sequence[Passage],
+    context: CheckContext,
 ) -> dict[int, str]:
     """The claims that are called supported by words that may not say so, each with the code of objection or doubt.
 
     Args:
-        quotes: by the place of the claim that each is said to support.
+        quotes: by the place of the claim that they are said to support.
     """
     places = list(quotes)
     text = "\n".join(claims[place].text for place in places)
@@ -86,27 +89,25 @@ async def objections_to(
 
 
 class _Proof:
-    """A quote with what stands around it, and the claim that it is said to support."""
+    """Quotes with what stands around them, and the claim that they are said to support."""
 
-    def __init__(self, quote: Quote, passages: Sequence[Passage], claim: str) -> None:
+    def __init__(self, quotes: Sequence[Quote], passages: Sequence[Passage], claim: str) -> None:
         self.claim = claim
-        self.around = context_of(quote, passages)
-        self.sentence = clean(sentence_of(quote, passages))
-        self._quote, self._passages = quote, passages
+        self.around = context_of(quotes, passages)
+        self.sentence = clean(sentences_of(quotes, passages))
 
     @property
     def pairs(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """What the model reads: other sentences help to understand the quoted one, and drown it."""
         return (self.around, self.claim), (self.sentence, self.claim)
 
-    @property
-    def is_nearest(self) -> bool:
-        """See `is_nearest`."""
-        return is_nearest(self._quote, self.claim, self._passages)
+
+def context_of(quotes: Iterable[Quote], passages: Sequence[Passage]) -> str:
+    """The sentences that hold the quotes, with those before them: "It is in Paris" says little by itself."""
+    return " ".join(dict.fromkeys(_context_of(quote, passages) for quote in quotes))
 
 
-def context_of(quote: Quote, passages: Sequence[Passage]) -> str:
-    """The sentence that holds the quote, with those before it: "It is in Paris" says little by itself."""
+def _context_of(quote: Quote, passages: Sequence[Passage]) -> str:
     text = next((p.text for p in passages if p.id == quote.passage_id), "")
     sentences = split_sentences(text)
     at = next((n for n, s in enumerate(sentences) if s.end > quote.span.start), None)
@@ -115,35 +116,20 @@ def context_of(quote: Quote, passages: Sequence[Passage]) -> str:
     return clean(" ".join(sentence.text for sentence in sentences[max(0, at - CONTEXT_SENTENCES) : at + 1]))
 
 
-def sentence_of(quote: Quote, passages: Sequence[Passage]) -> str:
-    """The whole sentences that hold the quote: "built in 1889" alone shares no word with "it went up in 1889"."""
-    text = next((p.text for p in passages if p.id == quote.passage_id), "")
-    around = [s.text for s in split_sentences(text) if s.start < quote.span.end and s.end > quote.span.start]
-    return " ".join(around) or quote.span.text
-
-
-def is_nearest(quote: Quote, claim: str, passages: Sequence[Passage]) -> bool:
-    """True if no sentence around is nearer in meaning to the claim than the one that holds the quote.
+def is_like(quotes: Sequence[Quote], claim: str, passages: Sequence[Passage]) -> bool:
+    """True if a sentence that holds one of the quotes is near to the claim in meaning.
 
     A claim worded anew may share no word with what proves it. Blocks: the embedded encoder reads the sentences; False
     where it cannot be loaded.
     """
     from evidencerails.measures.encoder import default_encoder
 
-    text = next((p.text for p in passages if p.id == quote.passage_id), "")
-    sentences = split_sentences(text)
-    own = [n for n, s in enumerate(sentences) if s.start < quote.span.end and s.end > quote.span.start]
-    if not own:
-        return False
-    first = max(0, own[0] - COMPARED_SENTENCES // 2)
-    near = sentences[first : first + COMPARED_SENTENCES]
+    sentences = [clean(sentences_of([quote], passages)) for quote in quotes]
     try:
-        vectors = default_encoder().sentence_vectors([claim, *(clean(sentence.text) for sentence in near)])
+        vectors = default_encoder().sentence_vectors([claim, *sentences])
     except EvidencerailsError:
         return False
-    likeness = vectors[1:] @ vectors[0]
-    best = max(float(likeness[n - first]) for n in own if n - first < len(near))
-    return best >= max(LEAST_LIKENESS, float(likeness.max()))
+    return float((vectors[1:] @ vectors[0]).max()) >= LEAST_LIKENESS
 
 
 def _objections(proofs: Sequence[_Proof], rows: Scores, everything: str, threshold: float) -> list[str]:
@@ -168,7 +154,7 @@ def _objection(proof: _Proof, around: Any, alone: Any, everything: str, threshol
     is_unproven = (
         around[ENTAILMENT] < UNPROVEN_ENTAILMENT and _shared_words(proof.claim, proof.around) <= MAX_SHARED_WORDS
     )
-    return "quote_lacks_claim" if is_unproven and not proof.is_nearest else ""
+    return "quote_lacks_claim" if is_unproven else ""
 
 
 _NAMES_BACK = re.compile(r"\b(?:he|she|it|they|his|her|hers|its|their|theirs|him|them|this|these)\b", re.IGNORECASE)
