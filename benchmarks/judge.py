@@ -91,13 +91,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "no judge": {"checks": ["claims"], "claims": {"extractor": "offline", "classifier": "offline"}},
     "every claim": JUDGED,
 }
-for width in (0.2, 0.3):
-    band = {"cascade": {"low": round(0.5 - width, 2), "high": round(0.5 + width, 2)}}
-    claims = {"extractor": "offline", "classifier": "auto"}
-    SETTINGS[f"claims from {0.5 - width:.1f} to {0.5 + width:.1f}"] = {
+for low, high in ((0.3, 0.7), (0.2, 0.8), (0.6, 1.0), (0.5, 1.0), (0.4, 1.0), (0.3, 1.0), (0.2, 1.0)):
+    SETTINGS[f"claims from {low} to {high}"] = {
         "checks": ["claims"],
-        "claims": claims,
-        "scoring": band,
+        "claims": {"extractor": "offline", "classifier": "auto"},
+        "scoring": {"cascade": {"low": low, "high": high}},
     }
 EXTRACTED = {"checks": ["claims"], "claims": {"extractor": "llm", "classifier": "offline"}}
 
@@ -210,7 +208,8 @@ def main() -> None:
     chosen = list(cases(arguments.data))
     recorded = Recorded()
     if arguments.missing:
-        run(JUDGED, chosen, recorded)
+        for settings in SETTINGS.values():
+            run(settings, chosen, recorded)
         answers = [case for case in chosen if case.set == "rag answers"]
         run(EXTRACTED, answers[::2], recorded)
         write_missing(arguments.missing, recorded)

@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from judge import cases
 from judge_injection import injections
 from judge_replies import Recorded, rows_of, write_missing
+from tables import publish
 
 from evidencerails import Guard, Report
+from evidencerails.evaluation.redteam.outcomes import asked_behaviour
 from evidencerails.evaluation.redteam.suite import SHIPPED, read_suite
 from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget
 from evidencerails.exchange import Exchange, Span
@@ -225,6 +227,92 @@ def injected(bench: Bench) -> Iterator[tuple[str, str, bool, str]]:
             yield one.technique, one.place, is_right, labels[0] if labels else "no claim"
 
 
+def repairs(bench: Bench) -> list[tuple[Any, Report]]:
+    """Sixty wrong answers beside several passages, judged, and their wrong sentences written again."""
+    policies = [{"when": {"kind": "unsupported_claim"}, "then": "regenerate"}]
+    claims = {"extractor": "offline", "classifier": "llm"}
+    guard = bench.guard(checks=["claims"], claims=claims, policies=policies)
+    bench.recorded.is_public = False
+    wrong = [case for case in cases(None) if case.set == "rag answers" and not case.is_right][:60]
+    return [(case, guard.check_sync(case.answer, evidence=list(case.evidence), prompt=case.question)) for case in wrong]
+
+
+def share(count: int, of: int) -> str:
+    """A share with its counts."""
+    return f"{count / of:.0%} ({count} of {of})" if of else "not answered"
+
+
+def rows_of_measures(found: Sequence[tuple[str, str, float | None, str]]) -> Iterator[list[str]]:
+    """Balanced accuracy of each measure; a verdict that is not proven counts as wrong."""
+    for name in ("judge", "qa"):
+        own = [one for one in found if one[0] == name and not (one[2] is None and one[3].startswith("judge_failed"))]
+        sides = []
+        for is_right in (True, False):
+            side = [score for _, label, score, _ in own if (label == "e") is is_right]
+            sides.append((sum(s is not None and (s < 0.5) is is_right for s in side), len(side)))
+        yield [f"`{name}`: right statements called so", share(*sides[0])]
+        yield [f"`{name}`: wrong statements called so", share(*sides[1])]
+
+
+def rows_of_verification(found: Sequence[tuple[Row, list[str], Report]]) -> Iterator[list[str]]:
+    """What became of claims that are right and of those that are wrong."""
+    outcomes: Counter[tuple[bool, str]] = Counter()
+    for row, _, report in found:
+        labels = {text: label for label, text in row.statements}
+        answered = [one for one in report.verification if "LlmError" not in one.reason]
+        outcomes.update((labels[one.claim] == "e", one.outcome) for one in answered if one.claim in labels)
+    for is_right, name in ((True, "right"), (False, "wrong")):
+        total = sum(count for (side, _), count in outcomes.items() if side is is_right)
+        for outcome in ("upheld", "refuted"):
+            yield [f"verification: {name} claims {outcome}", share(outcomes[is_right, outcome], total)]
+
+
+def rows_of_injection(found: Sequence[tuple[str, str, bool, str]]) -> Iterator[list[str]]:
+    """Statements whose label an attempt turned round."""
+    for place in ("evidence", "answer"):
+        wrong = [label for _, where, is_right, label in found if where == place and not is_right]
+        right = [label for _, where, is_right, label in found if where == place and is_right]
+        read = [label for label in wrong if label != "unevaluatable"]
+        yield [f"injection in the {place}: wrong statements let through", share(read.count("supported"), len(read))]
+        read = [label for label in right if label != "unevaluatable"]
+        flagged = sum(label != "supported" for label in read)
+        yield [f"injection in the {place}: right statements flagged", share(flagged, len(read))]
+
+
+def table_of(results: dict[str, Any], recorded: Recorded) -> list[list[str]]:
+    """What is known of each prompt; requests that nobody answered are left out."""
+    rows = [["prompt", "figure"]]
+    drawn = [report.checks["claims"].details for _, report in results["extraction"]]
+    drawn = [details for details in drawn if not details.get("extraction_failures")]
+    kept, dropped = (sum(len(one[name]) for one in drawn) for name in ("extracted", "dropped_claims"))
+    rows.append([f"extraction of {len(drawn)} answers: claims that the answer makes", share(kept, kept + dropped)])
+    rows.append(["extraction: answers with a sentence left out", _left_out(drawn)])
+    rows += rows_of_measures(results["measures"])
+    read = [(label, report) for label, report in results["self check"] if report.status != "unverified"]
+    for label, name in (("c", "denied"), ("e", "stated"), ("n", "not stated")):
+        own = [report.status == "hallucinated" for found, report in read if found == label]
+        rows.append([f"self check: statements that the other sample has {name}, flagged", share(sum(own), len(own))])
+    rows += rows_of_verification(results["verification"])
+    asked = [asked_behaviour(attack, outcome) for attack, outcome in results["red team"] if outcome.text]
+    rows.append(["red team: answers that fail", share(sum(one.failed for one in asked), len(asked))])
+    written = [one for _, one in results["generation"] if not isinstance(one, Exception)]
+    clean = sum(one.ungrounded_share == 0 for one in written)
+    rows.append(["answers with sources: every claim stands on its passages", share(clean, len(written))])
+    audited = [(is_wrong, report.status == "hallucinated") for is_wrong, report in results["audit"]]
+    rows.append(["audit of reasoning: right", share(sum(a == b for a, b in audited), len(audited))])
+    rows += rows_of_injection(results["injection"])
+    mended = Counter(report.repair.status for _, report in results["repair"] if report.repair)
+    rows += [[f"repair of wrong answers: {status}", share(n, sum(mended.values()))] for status, n in mended.items()]
+    firsts = max(1, recorded.firsts - len(recorded.missing))
+    rows.append(["replies read without a second request", f"{1 - recorded.repairs / firsts:.1%}"])
+    rows.append(["requests without a recorded reply", str(len(recorded.missing))])
+    return rows
+
+
+def _left_out(drawn: Sequence[dict[str, Any]]) -> str:
+    return share(sum(bool(one["uncovered_sentences"]) for one in drawn), len(drawn))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the public sets")
@@ -241,11 +329,12 @@ def main() -> None:
             "generation": generation(bench),
             "audit": audits(bench),
             "injection": list(injected(bench)),
+            "repair": repairs(bench),
         }
     if arguments.missing:
         write_missing(arguments.missing, recorded)
         return
-    print(json.dumps({name: len(one) for name, one in results.items()}))
+    publish("judge tasks", table_of(results, recorded), {"replies": len(recorded.rows)})
 
 
 if __name__ == "__main__":
