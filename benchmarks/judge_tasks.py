@@ -306,7 +306,7 @@ def table_of(results: dict[str, Any], recorded: Recorded) -> list[list[str]]:
     firsts = max(1, recorded.firsts - len(recorded.missing))
     rows.append(["replies read without a second request", f"{1 - recorded.repairs / firsts:.1%}"])
     rows.append(["requests without a recorded reply", str(len(recorded.missing))])
-    return rows
+    return [row for row in rows if row[1] != "not answered"]
 
 
 def _left_out(drawn: Sequence[dict[str, Any]]) -> str:
