@@ -51,7 +51,7 @@ from evidencerails.measures.evidence import (
 )
 from evidencerails.report import Claim, ErrorType, Label, Quote
 from evidencerails.text.claims import ExtractedClaim
-from evidencerails.verdict.hypotheses import hypotheses
+from evidencerails.verdict.reading import hypotheses
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
