@@ -272,9 +272,9 @@ def rows_of_injection(found: Sequence[tuple[str, str, bool, str]]) -> Iterator[l
     for place in ("evidence", "answer"):
         wrong = [label for _, where, is_right, label in found if where == place and not is_right]
         right = [label for _, where, is_right, label in found if where == place and is_right]
-        read = [label for label in wrong if label != "unevaluatable"]
+        read = [label for label in wrong if label not in ("unevaluatable", "no claim")]
         yield [f"injection in the {place}: wrong statements let through", share(read.count("supported"), len(read))]
-        read = [label for label in right if label != "unevaluatable"]
+        read = [label for label in right if label not in ("unevaluatable", "no claim")]
         flagged = sum(label != "supported" for label in read)
         yield [f"injection in the {place}: right statements flagged", share(flagged, len(read))]
 
@@ -301,7 +301,8 @@ def table_of(results: dict[str, Any], recorded: Recorded) -> list[list[str]]:
     audited = [(is_wrong, report.status == "hallucinated") for is_wrong, report in results["audit"]]
     rows.append(["audit of reasoning: right", share(sum(a == b for a, b in audited), len(audited))])
     rows += rows_of_injection(results["injection"])
-    mended = Counter(report.repair.status for _, report in results["repair"] if report.repair)
+    repairs = [report.repair for _, report in results["repair"] if report.repair]
+    mended = Counter(one.status for one in repairs if "LlmError" not in one.reason)  # that: nobody answered
     rows += [[f"repair of wrong answers: {status}", share(n, sum(mended.values()))] for status, n in mended.items()]
     firsts = max(1, recorded.firsts - len(recorded.missing))
     rows.append(["replies read without a second request", f"{1 - recorded.repairs / firsts:.1%}"])
