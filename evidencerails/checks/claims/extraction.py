@@ -34,6 +34,9 @@ BATCH_SENTENCES = 40
 """Sentences in one extraction call."""
 MIN_ALIGNED = 60.0
 """Least likeness, 0 to 100, of a claim to the words it is said to come from (rapidfuzz, token set ratio)."""
+MIN_NAMED = 45.0
+"""The same for the sentence that the model names: names in the place of pronouns make a claim unlike its sentence. By
+hand, 27 claims that a real model had drawn and 60 refused were all claims of the answer; 45 accepts most of them."""
 NARROW_FROM = 0.5
 """A part of the sentence is taken as the claim's span if the sentence has at least this share of the claim's words."""
 _WORD = re.compile(r"\d[\d.,]*\d|\w+")
@@ -127,6 +130,7 @@ class _ResponseContent:
 
     def __init__(self, response: str) -> None:
         self.lower = clean(response).lower()
+        self.lower += self.lower.replace(".", "")  # "B.Sc." is read as "bsc"
         self.numbers = _numbers(response)
 
     def has_all_of(self, claim: str) -> bool:
@@ -153,7 +157,7 @@ def _place(drawn: _Drawn, sentences: Sequence[Span], content: _ResponseContent) 
     likeness = [fuzz.token_set_ratio(drawn.claim.lower(), clean(sentence.text).lower()) for sentence in sentences]
     named = (drawn.sentence or 0) - 1
     ranked = sorted(range(len(sentences)), key=lambda place: (place != named, -likeness[place]))
-    alike = [place for place in ranked if likeness[place] >= MIN_ALIGNED]
+    alike = [place for place in ranked if likeness[place] >= (MIN_NAMED if place == named else MIN_ALIGNED)]
     numbers = _numbers(drawn.claim)
     return next((place for place in alike if numbers <= _numbers(sentences[place].text)), alike[0] if alike else None)
 
