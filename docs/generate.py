@@ -30,13 +30,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 SCHEMA = ROOT / "configs" / "evidencerails.schema.json"
 COLUMNS = 100
-TYPE_NAMES = {
-    "str": "text",
-    "int": "whole number",
-    "float": "number",
-    "bool": "`true`, `false`",
-    "SecretStr": "text",
-}
 MEASURED = ("batch", "calibrate", "change", "eval", "gate", "monitor", "report", "store")
 """Commands whose figures are another at each run, or on each machine."""
 CONFIG = "models:\n  - type: main\n    engine: openai\n    model: gpt-4o-mini   # our cheapest\n"
@@ -473,6 +466,17 @@ def severities() -> str:
     return severity_tables.severities()
 
 
+def how_good() -> str:
+    """The first figures of docs/how-good.md, which `benchmarks/rag_answers.py` writes, in one sentence."""
+    first = (ROOT / "docs" / "how-good.md").read_text(encoding="utf-8").split("\n\n")[1]
+    right, flagged, _, wrong, caught = re.findall(r"\d+%?", first)
+    return (
+        f"- It neither catches every error nor spares every right answer. Alone it catches {caught} of {wrong} wrong\n"
+        f"  answers that a large language model wrote to be hard, and flags {flagged} of {right} right ones\n"
+        "  ([by kind of error](docs/how-good.md))."
+    )
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "first_settings": first_settings,
     "settings": settings_tables,
@@ -480,6 +484,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "rails": rails_table,
     "prompts": prompts_table,
     "help": help_texts,
+    "how_good": how_good,
     "eval_datasets": evaluation_datasets,
     "redteam_categories": redteam_categories,
     "sizing": sizing,
