@@ -124,7 +124,9 @@ def _show(report: Report, exchange: Exchange, settings: GuardConfig, **how: Any)
         if how["by_method"]:
             print_methods(report, out)
     if report.status != "grounded":
-        say(f"{report.status}: {report.reason}" if redaction == "off" else report.status)
+        missing = "no_evidence" in report.reason and not exchange.evidence
+        remedy = "; give --evidence FILE, --evidence-text TEXT or --chat FILE" if missing else ""
+        say((f"{report.status}: {report.reason}" if redaction == "off" else report.status) + remedy)
 
 
 def _settings_of(
