@@ -26,38 +26,34 @@ EPSILON = 1e-5
 BUCKETS, MAX_DISTANCE = 32, 128
 
 
+class Linear(nn.Linear):
+    """A linear layer, in int8 where a run asks for it."""
+
+    in_int8 = False
+
+    def forward(self, states: Tensor) -> Tensor:
+        return int8.linear(states, self.weight, self.bias) if self.in_int8 else super().forward(states)
+
+
 class Layer(nn.Module):
     """One transformer layer: (rows, readers, 768) states that read (rows, tokens, 768) states."""
 
-    in_int8 = False
-    """Matrix products in int8, see `int8`."""
-
     def __init__(self) -> None:
         super().__init__()
-        self.query, self.key, self.value, self.attended = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
+        self.query, self.key, self.value, self.attended = (Linear(WIDTH, WIDTH) for _ in range(4))
         self.attention_norm = nn.LayerNorm(WIDTH, EPSILON)
-        self.inner, self.outer = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+        self.inner, self.outer = Linear(WIDTH, 4 * WIDTH), Linear(4 * WIDTH, WIDTH)
         self.output_norm = nn.LayerNorm(WIDTH, EPSILON)
 
     def forward(self, readers: Tensor, tokens: Tensor, bias: Tensor) -> Tensor:
-        linear = int8.linear if self.in_int8 else nn.functional.linear
         query, key, value = (
-            part.unflatten(-1, (HEADS, -1)).transpose(1, 2)
-            for part in (
-                linear(readers, self.query.weight, self.query.bias),
-                *linear(
-                    tokens,
-                    torch.cat((self.key.weight, self.value.weight)),
-                    torch.cat((self.key.bias, self.value.bias)),
-                ).chunk(2, dim=-1),
-            )
+            project(states).unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            for project, states in ((self.query, readers), (self.key, tokens), (self.value, tokens))
         )
         attend = nn.functional.scaled_dot_product_attention if query.is_cuda else _attend
         context = attend(query, key, value, bias.to(query.dtype))
-        attended = linear(context.transpose(1, 2).flatten(2), self.attended.weight, self.attended.bias)
-        hidden = self.attention_norm(attended + readers)
-        inner = nn.functional.gelu(linear(hidden, self.inner.weight, self.inner.bias))
-        return self.output_norm(linear(inner, self.outer.weight, self.outer.bias) + hidden)
+        hidden = self.attention_norm(self.attended(context.transpose(1, 2).flatten(2)) + readers)
+        return self.output_norm(self.outer(nn.functional.gelu(self.inner(hidden))) + hidden)
 
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from training import public
 from training.balance import balanced_rows
 from training.common import LABELS, NOT_ENTAILED
-from training.encoder import Layer, PackedReader, pretrained
+from training.encoder import Linear, PackedReader, pretrained
 from training.sequences import Batch, PackedSequence, Packer, as_passages, batches, rows_of, written
 
 OLD_WRITTEN = Path(__file__).with_name("written.jsonl")
@@ -135,7 +135,7 @@ def train(arguments: argparse.Namespace) -> None:
     if arguments.start:
         model.load_state_dict(torch.load(arguments.start, weights_only=True)["model"])
     model.freeze(arguments.frozen)
-    Layer.in_int8 = arguments.int8
+    Linear.in_int8 = arguments.int8
     model.to(arguments.device).train()
     packer = Packer(arguments.encoder / "tokenizer.json")
     mix = Mix(arguments.public, arguments.old, arguments.new)
