@@ -137,7 +137,8 @@ def _transcript(block: str, folder: str, figures: bool) -> str:
 
 
 def _without_figures(output: str) -> str:
-    return re.sub(r"[0-9a-f]{32}|[\d.,:%]+|[ █▁▂▃▄▅▆▇━─]+", "#", output)
+    output = re.sub(r";\s[^;]+?,\s+\d+\s+cores", "; #", output)  # the processor, and how its name breaks the lines
+    return re.sub(r"[0-9a-f]{32}|[\d.,:%]+|[\s█▁▂▃▄▅▆▇━─]+", "#", output)
 
 
 def _without_times(output: str) -> str:
