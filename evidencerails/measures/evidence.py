@@ -111,8 +111,8 @@ def find_quotes(quote: str, passages: Sequence[Passage], *, score: float = 1.0) 
     found = [[(passage, part.search(passage.text)) for passage in passages] for part in parts]
     by_passage = ([row[place] for row in found] for place in range(len(passages)))
     whole = next((places for places in by_passage if all(match for _, match in places)), None)
-    places = whole or [next(((p, m) for p, m in row if m), (None, None)) for row in found]
-    quotes = [_quote(passage, match.span(), score) for passage, match in places if passage and match]
+    places = whole or [hit for row in found if (hit := next((one for one in row if one[1]), None))]
+    quotes = [_quote(passage, match.span(), score) for passage, match in places if match]
     return tuple(dict.fromkeys(quotes)) if len(quotes) == len(parts) else ()
 
 
