@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evidencerails.errors import ModelFileError, NliError, with_cause
+
+# Before our own hook below: what `onnx_session` keeps alive in a forked child must be kept before the cache lets it go.
+from evidencerails.nli import onnx_session
 from evidencerails.nli.model_file import ONNX, REMEDY, TOKENIZER, read_description, verify_file
 from evidencerails.nli.windows import encodable
 
@@ -171,10 +174,8 @@ def _load_tokenizer(path: Path) -> Any:
 
 
 def _open(path: Path) -> Any:
-    from evidencerails.nli.onnx_session import open_session, usable_processors
-
     try:
-        session = open_session(path, usable_processors())
+        session = onnx_session.open_session(path, onnx_session.usable_processors())
     except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
         raise ModelFileError(f"{path} cannot be opened: {error}; {REMEDY}") from error
     if not {EMBEDDING, TOKENS} <= {node.name for node in session.get_outputs()}:
