@@ -59,8 +59,8 @@ async def _turns(server: ReplayServer) -> list[Turn]:
     app_2 = LLMRails(RailsConfig.from_content(colang_content=COLANG_2, yaml_content=YAML_2 % server.base_url))
     found: list[Turn] = []
     for mode in ("general", "output rails", "check_async", "stream", "our stream", "colang 2"):
-        for expected, turns in cases.TURNS.items():
-            for answer, evidence in turns:
+        for expected, group in cases.TURNS.items():
+            for answer, evidence in group:
                 server.reset()
                 server.default(answer)
                 context = {} if evidence is None else {"evidence": evidence}
