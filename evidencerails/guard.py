@@ -9,16 +9,13 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.checks.base import Check, CheckContext, get_check
 from evidencerails.checks.claims.examples import load_examples
-from evidencerails.checks.duplicates import deduplicate
-from evidencerails.checks.granularity import with_levels
 from evidencerails.checks.knowledge.sources import Sources
 from evidencerails.config import GuardConfig, NliSettings
-from evidencerails.errors import EvidencerailsError, InputError, SettingsError, reason_of, traceback_summary
+from evidencerails.errors import InputError, SettingsError, traceback_summary
 from evidencerails.exchange import (
     NO_RESPONSE,
     EvidenceInput,
@@ -35,19 +32,18 @@ from evidencerails.llm.cache import cache_from_settings
 from evidencerails.llm.prompts import PromptLibrary
 from evidencerails.llm.sampling import Sampler
 from evidencerails.llm.session import LlmSession, client_from_settings
-from evidencerails.measures.metrics import with_measures
-from evidencerails.mitigation.answerability import Asked, answerability, retrieval_quality
-from evidencerails.mitigation.chain_of_verification import verify_claims
+from evidencerails.mitigation.answerability import Asked, answerability
 from evidencerails.mitigation.escalate import escalate
 from evidencerails.mitigation.respond import respond, without_repair_of_calls
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.service import ExchangeNli, NliService
 from evidencerails.operations.telemetry.emit import emit
-from evidencerails.report import Abstention, CheckResult, Decision, Report, VerifiedClaim, reason_code
+from evidencerails.pipeline import READS_ARGUMENTS, CheckOfInput, checked_report, run_checks, with_text
+from evidencerails.report import Abstention, CheckResult, Decision, Report
 from evidencerails.reporting import build_report
 from evidencerails.text.sentences import Splitter
 from evidencerails.tool_calls import with_arguments
-from evidencerails.trace import Sink, enter_check, tracing
+from evidencerails.trace import Sink, tracing
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
@@ -59,13 +55,6 @@ if TYPE_CHECKING:
     from evidencerails.operations.store import Store
 
 log = logging.getLogger("evidencerails")
-
-LANGCHAIN_STEP = "evidencerails.adapters.langchain_guard:GuardRunnable"
-"""By name: adapters know the guard, not the other way round."""
-SHORT_CHARACTERS = 2_000
-"""Response and evidence that take no more than some 2 ms to be reported on: less than it costs to leave the loop."""
-READS_ARGUMENTS = ("grounding", "claims")
-"""Checks for which the arguments of tool calls are claims, as the fields of an answer in JSON are."""
 
 
 class Guard:
@@ -207,7 +196,7 @@ class Guard:
         from evidencerails.measures.consensus import consensus_of
 
         exchange = Exchange.of("", samples=answers, prompt=prompt)
-        context, _ = self._context(exchange, None, None)
+        context, _ = self._context(exchange)
         return await consensus_of([one.text for one in exchange.samples], context, question=exchange.user_input)
 
     async def generate(self, question: str, *, evidence: EvidenceInput, llm: LlmClient | None = None) -> GroundedAnswer:
@@ -221,7 +210,7 @@ class Guard:
         from evidencerails.mitigation.grounded_generation import generate_grounded
 
         passages = as_passages(evidence)
-        context, _ = self._context(Exchange.of(""), llm, None)
+        context, _ = self._context(Exchange.of(""), llm)
         if context.llm is None:
             raise SettingsError("there is no model to write an answer: set llm.model and llm.base_url, or pass `llm`")
         return await generate_grounded(question, passages, context, context.llm)
@@ -264,7 +253,7 @@ class Guard:
         arguments = shown.response[len(exchange.response) :]
         with tracing(self.config.telemetry, self.trace_sink) as trace:
             listeners = [trace.note_check, *([on_check] if on_check else [])]
-            report = await self._report(running, exchange, context, cap, listeners, arguments)
+            report = await checked_report(running, exchange, context, cap=cap, listeners=listeners, arguments=arguments)
             if mitigate:
                 report = await self._acted_on(report, running, exchange, context, cap, arguments)
             total_ms = (time.perf_counter() - started) * 1000
@@ -277,23 +266,6 @@ class Guard:
             trace.finish(shown, report)
         return report
 
-    async def _report(
-        self,
-        checks: Sequence[Check],
-        exchange: Exchange,
-        context: CheckContext,
-        cap: Decision | None,
-        listeners: Sequence[Callable[[CheckResult], None]],
-        arguments: str,
-    ) -> Report:
-        try:
-            return await _checked(checks, exchange, context, cap=cap, listeners=listeners, arguments=arguments)
-        except Exception as error:  # boundary to verification and measures, whose models fail too: no verdict then
-            log.error("evidencerails: the checks could not be brought together: %s", traceback_summary(error))
-            reason = f"check_failed: {reason_of(error)}"
-            results = [CheckResult(name=check.name, status="unverified", reason=reason) for check in checks]
-            return build_report(results, context.config, exchange, cap=cap)
-
     async def _acted_on(
         self,
         report: Report,
@@ -304,14 +276,14 @@ class Guard:
         arguments: str,
     ) -> Report:
         """The report after its decision was carried out; what fails in that leaves the response withheld."""
-        recheck = partial(_checked, checks, context=context, arguments=arguments)
+        recheck = partial(run_checks, checks, context=context, arguments=arguments)
         try:
             if arguments:
                 report = without_repair_of_calls(report, exchange)
             report = await respond(report, exchange, context, recheck)
             if report.decision != "escalate" and context.config.escalation is None:
                 return report
-            shown = _with_text(exchange, arguments) if arguments else exchange
+            shown = with_text(exchange, arguments)
             return await escalate(report, shown, context.config, desk=self._desk, cap=cap)
         except Exception as error:  # boundary to models and the review queue; without an answer the decision blocks
             log.error("evidencerails: %s could not be carried out: %s", report.decision, traceback_summary(error))
@@ -347,13 +319,14 @@ class Guard:
         }
         missing = [(name, said) for name, (said, is_given) in given.items() if is_given]
         return [get_check(name) for name in self.config.checks] + [
-            _CheckOfInput(get_check(name), said) for name, said in missing if name not in self.config.checks
+            CheckOfInput(get_check(name), said) for name, said in missing if name not in self.config.checks
         ]
 
     def as_runnable(self, **options: Any) -> Runnable[Any, Any]:
         """This guard as a step of a LangChain chain, `chain | guard.as_runnable()`; options as of `GuardRunnable`."""
-        runnable: Runnable[Any, Any] = resolve_name(LANGCHAIN_STEP)(self, **options)
-        return runnable
+        from evidencerails.adapters.langchain_guard import GuardRunnable  # the one import that runs up; needs LangChain
+
+        return GuardRunnable(self, **options)
 
     @property
     def llm(self) -> LlmClient | None:
@@ -363,10 +336,10 @@ class Guard:
     def context(self, exchange: Exchange) -> tuple[CheckContext, list[LlmSession]]:
         """What a check of this exchange would be given, for measures and replies outside a check, and whose LLM work
         to count."""
-        return self._context(exchange, None, None)
+        return self._context(exchange)
 
     def _context(
-        self, exchange: Exchange, llm: LlmClient | None, sampler: Sampler | None
+        self, exchange: Exchange, llm: LlmClient | None = None, sampler: Sampler | None = None
     ) -> tuple[CheckContext, list[LlmSession]]:
         settings, main = self.config.llm, LlmSession.of(llm or self._llm, self.config.llm)
         judge = main
@@ -400,25 +373,6 @@ class Guard:
         return f"Guard(checks={list(self.config.checks)}, nli={self._nli.name!r}, llm={llm!r})"
 
 
-class _CheckOfInput:
-    """A check that the settings do not name, run because its input is given; without a verdict, its reason names that
-    input."""
-
-    def __init__(self, check: Check, given: str) -> None:
-        self._check, self._given = check, given
-        self.name, self.version = check.name, check.version
-
-    async def run(self, exchange: Exchange, context: CheckContext) -> CheckResult:
-        """The result of the check itself."""
-        return await self._check.run(exchange, context)
-
-    def named(self, result: CheckResult) -> CheckResult:
-        """The result with the input in its reason, if nobody could look at that."""
-        if result.status != "unverified":
-            return result
-        return result.model_copy(update={"reason": f"unchecked_{self._given}: {result.reason}"})
-
-
 def _folders(settings: object, folder: str | Path | None) -> tuple[Path, ...]:
     """Where relative paths of the settings may lead from, besides the current directory."""
     if folder is not None:
@@ -426,80 +380,6 @@ def _folders(settings: object, folder: str | Path | None) -> tuple[Path, ...]:
     if isinstance(settings, (str, Path)):
         return (Path(settings) if Path(settings).is_dir() else Path(settings).parent,)
     return ()
-
-
-async def _checked(
-    checks: Sequence[Check],
-    exchange: Exchange,
-    context: CheckContext,
-    *,
-    cap: Decision | None = None,
-    listeners: Sequence[Callable[[CheckResult], None]] = (),
-    arguments: str = "",
-) -> Report:
-    """The report of these checks, decided over but not acted on.
-
-    Args:
-        arguments: what the arguments of tool calls state, as text that stands behind the response.
-    """
-    whole = _with_text(exchange, arguments) if arguments else exchange
-    runs = (_run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, listeners) for c in checks)
-    results = await asyncio.gather(*runs)
-    found, config = deduplicate(results), context.config
-    verified: tuple[VerifiedClaim, ...] = ()
-    quality = None
-    if not exchange.is_chunk:  # of a part of an answer none of these would be worth its cost
-        if config.verification.enabled:
-            found, verified = await verify_claims(found, exchange, context)
-        if config.scoring.measures:
-            found = await with_measures(found, exchange, context)
-        if config.granularity.levels:
-            found = await with_levels(found, exchange, context)
-        if config.abstention.enabled:
-            quality = await context.nli.run(retrieval_quality, exchange)
-    report = partial(
-        build_report, found, context.config, exchange, cap=cap, verification=verified, retrieval_quality=quality
-    )
-    if len(exchange.response) + sum(len(passage.text) for passage in exchange.evidence) < SHORT_CHARACTERS:
-        return report()
-    return await context.nli.run(report)  # a long answer has a thousand claims: the event loop must not stand still
-
-
-def _with_text(exchange: Exchange, more: str) -> Exchange:
-    return exchange.model_copy(update={"response": exchange.response + more})
-
-
-async def _run_check(
-    check: Check, exchange: Exchange, context: CheckContext, listeners: Sequence[Callable[[CheckResult], None]] = ()
-) -> CheckResult:
-    """Run one check; what goes wrong inside becomes an unverified result, never a score. `listeners` get the result."""
-    enter_check(check.name)
-    started = time.perf_counter()
-    try:
-        result = await check.run(exchange, context)
-    except EvidencerailsError as error:
-        result = _failed(check, error)
-        log.warning("evidencerails: check %s: %s", check.name, reason_code(result.reason))
-    except Exception as error:  # boundary to checks, models and providers: nothing of theirs may reach the app
-        log.error("evidencerails: check %s failed: %s", check.name, traceback_summary(error))
-        result = _failed(check, error)
-    if isinstance(check, _CheckOfInput):
-        result = check.named(result)
-    result = result.model_copy(update={"duration_ms": (time.perf_counter() - started) * 1000})
-    for notify in listeners:
-        notify(result)
-    return result
-
-
-def _failed(check: Check, error: Exception) -> CheckResult:
-    kind = type(error).__name__
-    return CheckResult(
-        name=check.name,
-        status="unverified",
-        reason=f"check_failed: {reason_of(error)}",
-        version=check.version,
-        details={"error": kind},
-    )
 
 
 def _run_in_own_loop(coroutine: Coroutine[Any, Any, Report]) -> Report:
