@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from evidencerails.errors import SettingsError
 from evidencerails.exchange import Exchange
 from evidencerails.measures.base import MeasureContext
 from evidencerails.report import CheckResult, CheckStatus, Finding
-from evidencerails.settings.own_parts import own_part
+from evidencerails.settings.own_parts import part_named
 
 if TYPE_CHECKING:
     from evidencerails.checks.knowledge.sources import Sources
@@ -55,13 +53,7 @@ def get_check(name: str) -> Check:
     Raises:
         SettingsError: there is no such check.
     """
-    if ":" in name:
-        own: Check = own_part(name, "run")
-        return own
-    if name not in _HOMES:
-        raise SettingsError(f"unknown check {name!r}; available: {', '.join(sorted(_HOMES))}")
-    module, attribute = _HOMES[name].split(":")
-    check: Check = getattr(importlib.import_module(module), attribute)()
+    check: Check = part_named(name, _HOMES, "check", "run")
     return check
 
 

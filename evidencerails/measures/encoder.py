@@ -13,7 +13,7 @@ from evidencerails.errors import ModelFileError, NliError, with_cause
 
 # Before our own hook below: what `onnx_session` keeps alive in a forked child must be kept before the cache lets it go.
 from evidencerails.nli import onnx_session
-from evidencerails.nli.model_file import ONNX, REMEDY, TOKENIZER, read_description, verify_file
+from evidencerails.nli.model_file import ONNX, REMEDY, TOKENIZER, load_tokenizer, read_description, verify_file
 from evidencerails.nli.windows import encodable
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class OnnxEncoder:
         """Session and tokenizer of this process: a forked child has none of the parent's threads and makes its own."""
         with self._lock:
             if self._loaded is None or self._loaded[0] != os.getpid():
-                tokenizer = _load_tokenizer(verify_file(self._folder, TOKENIZER, self._description))
+                tokenizer = load_tokenizer(verify_file(self._folder, TOKENIZER, self._description))
                 self._loaded = (os.getpid(), _open(self._onnx), tokenizer)
             return self._loaded[1], self._loaded[2]
 
@@ -158,19 +158,6 @@ def _unit(vectors: Any) -> Vectors:
 
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-9), dtype=np.float32)
-
-
-def _load_tokenizer(path: Path) -> Any:
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception
-        raise ModelFileError(f"{path} cannot be read by tokenizers: {error}; {REMEDY}") from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True  # "[SEP]" written in a text stays text
-    return tokenizer
 
 
 def _open(path: Path) -> Any:

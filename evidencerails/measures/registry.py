@@ -5,25 +5,22 @@ One of the user's own is a class in a file of theirs, named `module:Class` in th
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 
-from evidencerails.errors import SettingsError
 from evidencerails.measures.base import Measure
-from evidencerails.settings.own_parts import own_part
+from evidencerails.settings.own_parts import part_named
 
 CLASSES = {
-    "nli": "NliMeasure",
-    "judge": "JudgeMeasure",
-    "qa": "QaMeasure",
-    "bertscore": "BertScoreMeasure",
-    "ngram": "NgramMeasure",
-    "embedding": "EmbeddingMeasure",
-    "semantic_entropy": "SemanticEntropyMeasure",
-    "self_consistency": "SelfConsistencyMeasure",
-    "logprobs": "LogprobsMeasure",
+    "nli": "evidencerails.measures.nli:NliMeasure",
+    "judge": "evidencerails.measures.judge:JudgeMeasure",
+    "qa": "evidencerails.measures.qa:QaMeasure",
+    "bertscore": "evidencerails.measures.bertscore:BertScoreMeasure",
+    "ngram": "evidencerails.measures.ngram:NgramMeasure",
+    "embedding": "evidencerails.measures.embedding:EmbeddingMeasure",
+    "semantic_entropy": "evidencerails.measures.semantic_entropy:SemanticEntropyMeasure",
+    "self_consistency": "evidencerails.measures.self_consistency:SelfConsistencyMeasure",
+    "logprobs": "evidencerails.measures.logprobs:LogprobsMeasure",
 }
-"""Each in the file of its name."""
 JUDGES = ("judge", "qa")
 """Measures that ask a judge about each claim: the cascade keeps them for claims that stay unsure."""
 
@@ -34,12 +31,7 @@ def get_measure(name: str) -> Measure:
     Raises:
         SettingsError: there is no such measure.
     """
-    if ":" in name:
-        own: Measure = own_part(name, "measure")
-        return own
-    if name not in CLASSES:
-        raise SettingsError(f"unknown measure {name!r}; available: {', '.join(sorted(CLASSES))}")
-    measure: Measure = getattr(importlib.import_module(f"evidencerails.measures.{name}"), CLASSES[name])()
+    measure: Measure = part_named(name, CLASSES, "measure", "measure")
     return measure
 
 

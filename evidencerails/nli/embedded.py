@@ -25,7 +25,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.errors import ModelFileError, NliError, with_cause
 from evidencerails.nli.base import LABELS, Pair
-from evidencerails.nli.model_file import MODEL_FOLDER, ONNX, REMEDY, TOKENIZER, read_description, verify_file
+from evidencerails.nli.model_file import (
+    MODEL_FOLDER,
+    ONNX,
+    REMEDY,
+    TOKENIZER,
+    load_tokenizer,
+    read_description,
+    verify_file,
+)
 from evidencerails.nli.onnx_session import open_session, usable_processors
 from evidencerails.nli.windows import combined, encodable, premise_room, token_ranges
 
@@ -96,7 +104,7 @@ class EmbeddedModel:
         files = {name: verify_file(self._folder, name, self._description) for name in names}
         self._onnx = files[ONNX]
         self.version = f"{self._description.version}+{_short_digest(self._description.sha256)}"
-        self._tokenizer = _load_tokenizer(files[TOKENIZER])
+        self._tokenizer = load_tokenizer(files[TOKENIZER])
         self._first, self._last = (self._special(token) for token in ("<s>", "</s>"))
         self._embeddings = _Embeddings(files[WORDS], files[WORD_SCALES], files[PLACES])
         self._columns = [self._description.labels.index(label) for label in LABELS]
@@ -338,19 +346,6 @@ def _short_digest(digests: Any) -> str:
     import hashlib
 
     return hashlib.sha256("".join(f"{name}{digests[name]}" for name in sorted(digests)).encode()).hexdigest()[:8]
-
-
-def _load_tokenizer(path: Path) -> Any:
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises plain Exception
-        raise ModelFileError(f"{path} cannot be read by tokenizers: {error}; {REMEDY}") from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True  # a "</s>" written in evidence stays text
-    return tokenizer
 
 
 def _opened(path: Path, threads: int) -> Any:

@@ -133,3 +133,21 @@ def _first_problem(error: Exception) -> str:
         first = error.errors()[0]
         return f"{'.'.join(map(str, first['loc']))} {first['msg']}"
     return f"{type(error).__name__}: {error}"
+
+
+def load_tokenizer(path: Path) -> Any:
+    """A tokenizer that neither cuts nor pads.
+
+    Raises:
+        ModelFileError: the file cannot be read.
+    """
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exception
+        raise ModelFileError(f"{path} cannot be read by tokenizers: {error}; {REMEDY}") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # a "</s>" or "[SEP]" written in a text stays text
+    return tokenizer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
@@ -28,14 +29,16 @@ def imported(name: str) -> Any:
     return found
 
 
-def own_part(name: str, method: str) -> Any:
-    """An object of the class that is named so.
+def part_named(name: str, homes: Mapping[str, str], what: str, method: str) -> Any:
+    """A part of ours by its name in `homes` (name to `module:Class`), or an object of the user's class so named.
 
     Raises:
-        SettingsError: it cannot be imported, or has no `method`, `name` or `version`.
+        SettingsError: there is no such part, it cannot be imported, or has no `method`, `name` or `version`.
     """
+    if ":" not in name and name not in homes:
+        raise SettingsError(f"unknown {what} {name!r}; available: {', '.join(sorted(homes))}")
     try:
-        made = imported(name)()
+        made = imported(homes.get(name, name))()
     except TypeError as error:
         raise SettingsError(f"cannot make {name!r}: {type(error).__name__}: {error}; give module:Class") from error
     lacking = [one for one in (method, "name", "version") if not hasattr(made, one)]
