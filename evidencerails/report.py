@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from bisect import bisect_left
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import Field
@@ -67,6 +68,8 @@ SEVERITIES: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 REPORT_SCHEMA_VERSION = 1
 MAX_PLAIN_BYTES = 32_000
 """Upper bound of `Report.plain()`, so that `$hallucination_report` stays fit for `output_vars`."""
+PASS_EVIDENCE = "; pass the sources as `evidence`"
+"""Ends a reason `no_evidence`; a caller that takes evidence in another way puts its own words in this place."""
 JUDGED_BY_MODEL = "llm:"
 """How the `method` of a claim begins whose label and reason are a language model's; the model's name follows."""
 
@@ -306,6 +309,12 @@ class Report(Value):
         if self.decision == "regenerate":
             return self.answer is None
         return self.decision in ("abstain", "escalate", "block", "raise")
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """What a terminal shows of a report: the verdict, and how many claims and findings it has."""
+        shown = ("status", "decision", "hallucination_score", "risk_level")
+        yield from ((name, getattr(self, name)) for name in shown)
+        yield from (("claims", len(self.claims)), ("findings", len(self.findings)))
 
     def __str__(self) -> str:
         """The verdict, and each claim that is not supported with its deciding evidence, a line each."""

@@ -223,3 +223,14 @@ def test_a_printed_report_is_brief() -> None:
         f"hallucinated, hallucination score 0.90, decision block\n  contradicted: {RESPONSE!r} (evidence: {SECRET!r})"
     )
     assert str(Report(status="unverified", reason="no_evidence")) == "unverified, decision allow: no_evidence"
+
+
+def test_a_terminal_shows_a_report_in_one_line() -> None:
+    report = Report(
+        status="hallucinated", decision="block", hallucination_score=0.9, risk_level="high", claims=(claim(),)
+    )
+    assert repr(report) == (
+        "Report(status='hallucinated', decision='block', hallucination_score=0.9, risk_level='high', claims=1, "
+        "findings=0)"
+    )
+    assert [*report.__rich_repr__()] == [*report.__repr_args__()], "rich and the debugger show the same"

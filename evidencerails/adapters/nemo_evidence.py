@@ -12,7 +12,7 @@ from evidencerails.adapters.nemo_calls import readable_messages
 from evidencerails.config import EvidenceSettings
 from evidencerails.errors import InputError
 from evidencerails.exchange import Exchange, Message, Passage, as_passages, content_text
-from evidencerails.report import Report
+from evidencerails.report import PASS_EVIDENCE, Report
 from evidencerails.settings.structure import StructureSettings
 from evidencerails.text.sentences import split_sentences
 
@@ -185,8 +185,11 @@ def with_remedy(report: Report, settings: EvidenceSettings) -> Report:
     missing = {name: result for name, result in report.checks.items() if "no_evidence" in result.reason}
     if not missing:
         return report
-    checks = {name: one.model_copy(update={"reason": one.reason + remedy}) for name, one in missing.items()}
-    reason = report.reason + (remedy if "no_evidence" in report.reason else "")
+    checks = {
+        name: one.model_copy(update={"reason": one.reason.replace(PASS_EVIDENCE, remedy)})
+        for name, one in missing.items()
+    }
+    reason = report.reason.replace(PASS_EVIDENCE, remedy)
     return report.model_copy(update={"checks": {**report.checks, **checks}, "reason": reason})
 
 

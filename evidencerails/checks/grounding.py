@@ -11,7 +11,17 @@ from evidencerails.checks.error_types import error_types
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.nli.service import Steps
-from evidencerails.report import CheckResult, CheckStatus, Claim, ErrorType, Finding, Label, Quote, Severity
+from evidencerails.report import (
+    PASS_EVIDENCE,
+    CheckResult,
+    CheckStatus,
+    Claim,
+    ErrorType,
+    Finding,
+    Label,
+    Quote,
+    Severity,
+)
 from evidencerails.text.claimable import bare_labels, claim_sentences, clean
 from evidencerails.text.language import unknown_language
 from evidencerails.verdict.model import VerdictModel
@@ -68,7 +78,9 @@ class GroundingCheck:
         return CheckResult(
             name=self.name,
             status="hallucinated" if findings else "unverified",
-            reason=_shown_reason(findings) if findings else "no_evidence: nothing to check the answer against",
+            reason=_shown_reason(findings)
+            if findings
+            else f"no_evidence: nothing to check the answer against{PASS_EVIDENCE}",
             score=max((f.score or 0.0 for f in findings), default=None),
             findings=tuple(findings),
             details={"sentences": len(sentences), "evidence_from": exchange.evidence_from},

@@ -105,6 +105,7 @@ def check(
 def _show(report: Report, exchange: Exchange, settings: GuardConfig, **how: Any) -> None:
     """The report to standard output and the page, the reason to standard error."""
     from evidencerails.cli.render import extraction_of, print_extraction, print_methods, print_report
+    from evidencerails.report import PASS_EVIDENCE
     from evidencerails.report_page import page
     from evidencerails.tool_calls import with_arguments
 
@@ -126,7 +127,8 @@ def _show(report: Report, exchange: Exchange, settings: GuardConfig, **how: Any)
     if report.status != "grounded":
         missing = "no_evidence" in report.reason and not exchange.evidence
         remedy = "; give --evidence FILE, --evidence-text TEXT or --chat FILE" if missing else ""
-        say((f"{report.status}: {report.reason}" if redaction == "off" else report.status) + remedy)
+        reason = report.reason.replace(PASS_EVIDENCE, "")
+        say((f"{report.status}: {reason}" if redaction == "off" else report.status) + remedy)
 
 
 def _settings_of(

@@ -13,6 +13,7 @@ import typer
 from evidencerails.adapters.nemo_rails import RAILS
 from evidencerails.adapters.nemo_source import read_exact
 from evidencerails.cli.common import CliError, one_of
+from evidencerails.cli.schema import EDITOR_LINE, EDITOR_MARK, FILE_NAME
 from evidencerails.cli.terminal import say
 from evidencerails.text.visible import visible
 
@@ -84,8 +85,21 @@ def init(
             file.unlink(missing_ok=True)
         else:
             file.write_bytes(after.encode("utf-8"))
-    say("restored" if undo else f"written; prove that it fires with: evidencerails doctor {folder}")
+    if undo:
+        say("restored")
+        return 0
+    say(f"written; prove that it fires with: evidencerails doctor {folder}")
+    _offer_schema(folder, changes)
     return 0
+
+
+def _offer_schema(folder: Path, changes: Changes) -> None:
+    """Say how an editor completes our settings in the file that now holds them. Not written unasked: a line that names
+    a schema which is not there is an error in the editor."""
+    for file, (_, after) in changes.items():
+        if "evidencerails:" in (text := after or "") and file.suffix != ".co" and EDITOR_MARK not in text:
+            say(f"an editor completes the settings with {EDITOR_LINE!r} as the first line of {file}, and its schema")
+            say(f"from: evidencerails schema > {file.parent / FILE_NAME}")
 
 
 def _changes_back(folder: Path, record: dict[str, Any]) -> Changes:

@@ -8,6 +8,10 @@ from typing import Any
 import typer
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+FILE_NAME = "evidencerails.schema.json"
+EDITOR_MARK = "yaml-language-server:"
+EDITOR_LINE = f"# {EDITOR_MARK} $schema={FILE_NAME}"
+"""First line of a config.yml beside the schema's file: by it an editor finds the schema."""
 
 
 def schema(

@@ -78,6 +78,10 @@ async def test_no_evidence_is_unverified(guard: MakeGuard) -> None:
     report = await grounding(guard, "The tower is in Lyon.")
     assert (report.status, report.hallucination_score, report.decision) == ("unverified", None, "warn")
     assert "no_evidence" in report.reason
+    assert (
+        str(report)
+        == "unverified, decision warn: no_evidence: nothing to check the answer against; pass the sources as `evidence`"
+    )
 
 
 @pytest.mark.parametrize(

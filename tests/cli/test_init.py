@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from evidencerails.cli.init import RECORD
 from evidencerails.cli.main import _exit_code, app
+from evidencerails.cli.schema import EDITOR_LINE, FILE_NAME
 from evidencerails.testing import ReplayServer
 
 MODELS = "models:\n  - type: main\n    engine: openai\n    model: gpt-4o-mini  # small\n"
@@ -123,6 +124,19 @@ def test_what_was_commented_and_laid_out_stays(folder: Path) -> None:
         "    flows:\n    - mine # ours\n    - check grounding\n"
         "\ncustom_data:\n  evidencerails:\n    activation: shadow\n"
     )
+
+
+def test_an_editor_is_offered_the_schema_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(folder, {"config.yml": MODELS})
+    assert run(str(folder), "--yes") == 0
+    line, command = (one.split(": ", 1)[1] for one in capsys.readouterr().err.splitlines()[-2:])
+    config = folder / "config.yml"
+    assert f"{EDITOR_LINE!r} as the first line of {config}" in line
+    assert command == f"from: evidencerails schema > {folder / FILE_NAME}"
+
+    config.write_text(f"{EDITOR_LINE}\n{config.read_text()}")
+    assert run(str(folder), "--yes", "--flow", "check claims") == 0
+    assert "evidencerails schema" not in capsys.readouterr().err
 
 
 def test_the_diff_is_shown_and_a_dry_run_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

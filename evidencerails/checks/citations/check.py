@@ -28,7 +28,7 @@ from evidencerails.checks.citations.sources import Sources
 from evidencerails.checks.citations.verification import MAX_SINGLES, Question, SourceReader, Verification
 from evidencerails.checks.grounding import Readable, claim_of, readable_evidence
 from evidencerails.exchange import Exchange, Span
-from evidencerails.report import CheckResult, Claim, Finding
+from evidencerails.report import PASS_EVIDENCE, CheckResult, Claim, Finding
 from evidencerails.settings.citations import CitationLevel
 from evidencerails.verdict.model import VerdictModel
 
@@ -90,7 +90,7 @@ class CitationsCheck:
         if level == "soft" and not answer.citations:
             return CheckResult(name=self.name, status="grounded", reason="no_citations", version=self.version)
         if not exchange.evidence and (answer.citations or level in VERIFYING):
-            return concluded(self, [], ["no_evidence: nothing to look the citations up in"], "")
+            return concluded(self, [], [f"no_evidence: nothing to look the citations up in{PASS_EVIDENCE}"], "")
         return None
 
 

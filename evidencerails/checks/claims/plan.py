@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.grounding import readable_evidence
 from evidencerails.exchange import Exchange, Passage
-from evidencerails.report import CheckResult, Claim, Label
+from evidencerails.report import PASS_EVIDENCE, CheckResult, Claim, Label
 from evidencerails.text.claims import ExtractedClaim, extract_claims
 from evidencerails.verdict.reading import lacks_its_question, question_of
 
@@ -69,7 +69,7 @@ def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
     if not extracted:
         return _stop("no_question: a bare yes or no says nothing without its question", found) if found else Plan([])
     if not exchange.evidence:
-        return _stop("no_evidence: nothing to check the claims against", extracted)
+        return _stop(f"no_evidence: nothing to check the claims against{PASS_EVIDENCE}", extracted)
     spans = list(dict.fromkeys(claim.sentence for claim in extracted))
     readable = readable_evidence(exchange, spans, context.nli.languages)
     if readable.reason and classifier is None:  # a language that the NLI model does not know
