@@ -17,7 +17,7 @@ from evidencerails.measures.root_cause import attribution_matrix, with_root_caus
 from evidencerails.mitigation.abstain import confidence_in
 from evidencerails.mitigation.quality_gate import pass_gate
 from evidencerails.mitigation.respond import with_abstention
-from evidencerails.mitigation.severity import stakes_of, with_severities
+from evidencerails.mitigation.severity import with_severities
 from evidencerails.policy import Ruling, decide, severest
 from evidencerails.report import Abstention, CheckResult, Decision, LlmUsage, Report, Status, VerifiedClaim
 from evidencerails.text.claimable import claim_sentences
@@ -28,7 +28,6 @@ def build_report(
     config: GuardConfig,
     exchange: Exchange,
     *,
-    usage: LlmUsage | None = None,
     cap: Decision | None = None,
     verification: tuple[VerifiedClaim, ...] = (),
     retrieval_quality: float | None = None,
@@ -63,8 +62,7 @@ def build_report(
         checks={result.name: result for result in results},
         metrics={**metrics, **composite_metrics(metrics, config.scoring.composite)},
         timings_ms={**{result.name: result.duration_ms for result in results}, **measure_timings(results)},
-        llm=usage or LlmUsage(),
-        stakes=stakes_of(exchange, config.severity),
+        stakes=exchange.stakes or config.severity.stakes,
         verification=verification,
         root_causes=attribution_matrix(finding for result in results for finding in result.findings),
         evidence_from=exchange.evidence_from,
@@ -108,8 +106,8 @@ def overall_status(results: Sequence[CheckResult]) -> tuple[Status, str]:
     for wanted in ("hallucinated", "unverified", "grounded"):
         named = [result for result in results if result.status == wanted]
         if named:
-            return named[0].status, _told_reason(named)  # type: ignore[return-value]
-    return "unverified", "nothing_checked: " + _told_reason(results)
+            return named[0].status, _common_reason(named)  # type: ignore[return-value]
+    return "unverified", "nothing_checked: " + _common_reason(results)
 
 
 NOTHING_THERE = "no_tool_calls"
@@ -122,7 +120,7 @@ def _has_nothing_to_check(results: Sequence[CheckResult], exchange: Exchange) ->
     return is_left_alone and bool(results) and not claim_sentences(exchange.response)
 
 
-def _told_reason(results: Sequence[CheckResult]) -> str:
+def _common_reason(results: Sequence[CheckResult]) -> str:
     """The reason that all give, or each one's own behind its name."""
     reasons = {result.reason for result in results}
     return reasons.pop() if len(reasons) == 1 else "; ".join(f"{r.name}: {r.reason}" for r in results)

@@ -90,7 +90,7 @@ async def nli_votes(
         *(read_claims(texts, [passage], context.nli, question=question) for passage in sample_passages(samples))
     )
     rows = await context.nli.run(_nli_rows, sentences, samples, columns)
-    return Votes(rows, f"nli {context.nli.name}@{context.nli.version}")
+    return Votes(rows, f"nli {context.nli.identity}")
 
 
 def _nli_rows(sentences: Sequence[Span], samples: Sequence[Sample], columns: Sequence[Readings]) -> list[list[Vote]]:

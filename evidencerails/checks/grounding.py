@@ -157,7 +157,7 @@ class GroundingCheck:
         return found
 
     def _version(self, context: CheckContext) -> str:
-        return f"{self.version}+verdict-{VerdictModel.load().version}+{context.nli.name}@{context.nli.version}"
+        return f"{self.version}+verdict-{VerdictModel.load().version}+{context.nli.identity}"
 
 
 class Readable(NamedTuple):

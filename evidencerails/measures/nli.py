@@ -49,7 +49,7 @@ class NliMeasure:
         pairs = [(w.text, text) for text, chosen in zip(texts, windows.per_claim, strict=True) for w in chosen]
         rows = iter(await context.nli.scores(pairs))
         scores = [_claim_score(chosen, [next(rows) for _ in chosen]) for chosen in windows.per_claim]
-        version = f"{context.nli.name}@{context.nli.version}"
+        version = context.nli.identity
         return result_of(self, scores, version=version, details={"coverage": windows.coverage.share})
 
 

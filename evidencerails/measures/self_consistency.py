@@ -71,7 +71,7 @@ class SelfConsistencyMeasure:
         if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
             return unmeasured(self, claims, reason)
         found = await relations([claim.text for claim in claims], drawn.texts, context)
-        version = f"{context.nli.name}@{context.nli.version}"
+        version = context.nli.identity
         scores = [_claim_score(row) for row in found]
         return result_of(self, scores, version=version, details={"samples": len(drawn.texts)})
 

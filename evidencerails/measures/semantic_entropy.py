@@ -80,7 +80,7 @@ class SemanticEntropyMeasure:
         own = next(cluster for cluster in clusters if 0 in cluster)
         return MeasureResult(
             name=self.name,
-            version=f"{self.version}+{context.nli.name}@{context.nli.version}",
+            version=f"{self.version}+{context.nli.identity}",
             claims=tuple(ClaimScore(reason=RESPONSE_LEVEL) for _ in claims),
             score=normalised_entropy(sizes),
             details={

@@ -23,7 +23,7 @@ from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.llm.cache import ask_cached
 from evidencerails.llm.parsing import parse_items
 from evidencerails.measures.evidence import excerpts_for, find_quotes, sentences_of
-from evidencerails.mitigation.severity import severity_of, stakes_of
+from evidencerails.mitigation.severity import severity_of
 from evidencerails.nli.base import LABELS
 from evidencerails.report import CheckResult, Claim, Finding, Label, Quote, Verified, VerifiedClaim
 from evidencerails.text.claimable import clean
@@ -108,7 +108,8 @@ def _candidates(results: Sequence[CheckResult], exchange: Exchange, context: Che
 
     A claim without a score counts as if it were as likely false as true.
     """
-    settings, stakes = context.config, stakes_of(exchange, context.config.severity)
+    settings = context.config
+    stakes = exchange.stakes or settings.severity.stakes
     found: dict[tuple[int, int, str], Candidate] = {}
     for claim in (claim for result in results for claim in result.claims):
         severity = severity_of(_finding(claim.span), stakes, settings.severity, feeds_tools=bool(exchange.tools))

@@ -17,7 +17,6 @@ from typing import Protocol
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError
 from evidencerails.exchange import Exchange
-from evidencerails.mitigation.severity import stakes_of
 from evidencerails.policy import severest
 from evidencerails.report import DECISIONS, Decision, Report, Review, ReviewState, ReviewTier
 
@@ -136,7 +135,7 @@ def confidence_of(report: Report) -> float | None:
 
 def risk_of(report: Report, exchange: Exchange, config: GuardConfig) -> float:
     """stakes * (1 - confidence), in [0, 1]; an unmeasured confidence counts as 0."""
-    return STAKES[stakes_of(exchange, config.severity)] * (1.0 - (confidence_of(report) or 0.0))
+    return STAKES[exchange.stakes or config.severity.stakes] * (1.0 - (confidence_of(report) or 0.0))
 
 
 def tier_of(risk: float, config: GuardConfig) -> ReviewTier | None:

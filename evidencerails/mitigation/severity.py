@@ -60,13 +60,15 @@ class SeverityScore(NamedTuple):
 
 def severity_of(finding: Finding, stakes: Stakes, settings: SeveritySettings, *, feeds_tools: bool) -> SeverityScore:
     """Severity of a finding, in [0, 1], and its level by the thresholds of the settings."""
-    given = settings.kinds.get(finding.kind, SeverityParts())
     propagation, consequence = LEVEL_PARTS[finding.severity]
     parts = {
-        "propagation_risk": _given(given.propagation_risk, propagation) + FEEDS_TOOLS * feeds_tools,
-        "inverse_detectability": _given(given.inverse_detectability, _hard_to_notice(finding)),
-        "consequence": _given(given.consequence, consequence) + STAKES_SHIFT[stakes],
+        "propagation_risk": propagation,
+        "inverse_detectability": _hard_to_notice(finding),
+        "consequence": consequence,
+        **settings.kinds.get(finding.kind, SeverityParts()).model_dump(exclude_none=True),
     }
+    parts["propagation_risk"] += FEEDS_TOOLS * feeds_tools
+    parts["consequence"] += STAKES_SHIFT[stakes]
     weights = settings.weights.model_dump()
     total = sum(weights.values())
     score = sum(weights[name] / total * min(1.0, max(0.0, value)) for name, value in parts.items())
@@ -82,16 +84,11 @@ def level_of(score: float, settings: SeveritySettings) -> Severity:
     return "high" if score > thresholds.high else "medium" if score > thresholds.medium else "low"
 
 
-def stakes_of(exchange: Exchange, settings: SeveritySettings) -> Stakes:
-    """The stakes of one answer: its own, else the settings'."""
-    return exchange.stakes or settings.stakes
-
-
 def with_severities(
     results: Sequence[CheckResult], exchange: Exchange, settings: SeveritySettings
 ) -> list[CheckResult]:
     """The results, each finding with its severity; one that has a score already keeps it."""
-    stakes = stakes_of(exchange, settings)
+    stakes = exchange.stakes or settings.stakes
     feeds_tools = bool(exchange.tools or exchange.tool_calls)
 
     def scored(finding: Finding) -> Finding:
@@ -104,10 +101,6 @@ def with_severities(
         result.model_copy(update={"findings": tuple(map(scored, result.findings))}) if result.findings else result
         for result in results
     ]
-
-
-def _given(value: float | None, default: float) -> float:
-    return default if value is None else value
 
 
 def _hard_to_notice(finding: Finding) -> float:

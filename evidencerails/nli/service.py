@@ -345,6 +345,7 @@ class ExchangeNli:
 
     def __init__(self, service: NliService) -> None:
         self._service = service
+        self.token_offsets = service.token_offsets
         self._asked: dict[Hashable, dict[Any, tuple[asyncio.Future[Sequence[Any]], int]]] = {}
         self._made: dict[Hashable, Any] = {}
 
@@ -354,14 +355,9 @@ class ExchangeNli:
         return nli if isinstance(nli, ExchangeNli) else cls(nli)
 
     @property
-    def name(self) -> str:
-        """See `NliService.name`."""
-        return self._service.name
-
-    @property
-    def version(self) -> str:
-        """See `NliService.version`."""
-        return self._service.version
+    def identity(self) -> str:
+        """Name and version of the model, as the versions of results have them."""
+        return f"{self._service.name}@{self._service.version}"
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -376,10 +372,6 @@ class ExchangeNli:
     def windows(self, passages: Sequence[Passage], claim_tokens: int) -> list[Window]:
         """Windows of the passages that fit the model beside a claim of `claim_tokens`. Blocks: see `run`."""
         return build_windows(passages, claim_tokens, self.token_offsets, max_tokens=self.max_tokens)
-
-    def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        """See `NliService.token_offsets`."""
-        return self._service.token_offsets(text)
 
     run = staticmethod(executor.run)
 

@@ -225,7 +225,7 @@ def _prose_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int
     is_lower_cased = _is_lower_cased(text[start:end])
     begin = start
     for mark in _END.finditer(text, start, end):
-        if _is_border(text, mark, begin, end, is_lower_cased):
+        if _is_boundary(text, mark, begin, end, is_lower_cased):
             yield begin, mark.end()
             begin = mark.end()
     if begin < end:
@@ -239,13 +239,13 @@ def _is_lower_cased(text: str) -> bool:
     return letters > 0 and sum(c.isupper() for c in head) <= 0.005 * letters
 
 
-def _is_border(text: str, mark: re.Match[str], begin: int, end: int, is_lower_cased: bool) -> bool:
+def _is_boundary(text: str, mark: re.Match[str], begin: int, end: int, is_lower_cased: bool) -> bool:
     signs = mark[0]
     if signs[0] in "。！？｡":
         return True
     following = text[mark.end() : min(end, mark.end() + 40)].lstrip(_OPENERS)
     if not following:
-        return not text[mark.end() : end].strip() or True
+        return True
     before = text[max(begin, mark.start() - 24) : mark.start()]
     is_apart = before[-1:].isspace()  # tokenised text: "old ."
     starts_low = following[0].islower()

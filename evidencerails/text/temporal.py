@@ -46,11 +46,6 @@ class TemporalExpression(NamedTuple):
     end: int
 
 
-def temporal_expressions(text: str) -> list[TemporalExpression]:
-    """The points in time of a text."""
-    return list(_temporal_expressions(text))
-
-
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
@@ -104,7 +99,8 @@ _WORDED_YEARS = re.compile(
 """Only after a word, or a month (masked), that a year follows: "sixteen twenty-year-olds" are no year."""
 
 
-def _temporal_expressions(text: str) -> Iterator[TemporalExpression]:
+def temporal_expressions(text: str) -> Iterator[TemporalExpression]:
+    """The points in time of a text."""
     taken: list[Offsets] = []
     for match in _DATES.finditer(text):
         found = list(_dated(match))

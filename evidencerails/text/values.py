@@ -50,11 +50,11 @@ class Values(NamedTuple):
 
 def values_of(text: str) -> Values:
     """Quantities, temporal expressions and names of a text, in order; no part of the text is in two of them."""
-    temporal = temporal_expressions(text)
+    temporal = tuple(temporal_expressions(text))
     taken = [(expression.start, expression.end) for expression in temporal]
     quantities = list(_quantities(masked(text, taken)))
     taken += [(quantity.start, quantity.end) for quantity in quantities]
-    return Values(tuple(quantities), tuple(temporal), tuple(_names(text, taken)))
+    return Values(tuple(quantities), temporal, tuple(_names(text, taken)))
 
 
 def quantities_of(text: str) -> list[Quantity]:

@@ -62,7 +62,7 @@ class CitationsCheck:
         is_read = settings.level in VERIFYING
         version = f"{self.version}+{settings.level}"
         if is_read:
-            version += f"+verdict-{VerdictModel.load().version}+{context.nli.name}@{context.nli.version}"
+            version += f"+verdict-{VerdictModel.load().version}+{context.nli.identity}"
         findings, read = _unresolved(answer, sources, exchange, settings.level), _Read([])
         if is_read:
             misquoted = _misquoted(answer, sources, exchange)

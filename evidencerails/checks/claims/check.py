@@ -136,11 +136,23 @@ def _status(claims: Sequence[Claim], plan: Plan) -> tuple[CheckStatus, str]:
 
 
 def _details(claims: Sequence[Claim], extraction: Extraction, exchange: Exchange, plan: Plan) -> dict[str, Any]:
-    """Distributions over labels, error types and contradicted evidence, and what the extraction left out."""
+    """Distributions over labels, error types and contradicted evidence, and what the extraction left out.
+
+    HalluMeasure looks for common causes in these: one sentence that many claims contradict, a dialogue of many turns.
+    """
+    contradicted = Counter(
+        (quote.passage_id, quote.span.text) for c in claims if c.label == "contradicted" for quote in c.evidence
+    )
     return {
         "extractor": "llm" if plan.extractor else "offline",
         "classifier": "llm" if plan.classifier else "cascade" if plan.judge else "offline",
-        **_distributions(claims, exchange),
+        "labels": dict(Counter(claim.label for claim in claims)),
+        "error_types": dict(Counter(name for claim in claims for name in claim.error_types)),
+        "contradicted_evidence": [
+            {"passage_id": passage, "sentence": text, "claims": count}
+            for (passage, text), count in contradicted.most_common(MOST_CONTRADICTED)
+        ],
+        "turns": sum(message.role == "user" for message in exchange.prompt),
         "extracted": _listed(extraction.claims),
         "dropped_claims": extraction.dropped[:50],
         "uncovered_sentences": extraction.uncovered,
@@ -173,25 +185,6 @@ def _metrics(claims: Sequence[Claim]) -> dict[str, float]:
         metrics["severity_weighted_faithfulness"] = 1.0 - lost / known
         metrics["faithfulness"] = sum(1.0 - claim.score for claim in claims if claim.score is not None) / known
     return metrics
-
-
-def _distributions(claims: Sequence[Claim], exchange: Exchange) -> dict[str, Any]:
-    """How the claims spread over labels, error types and contradicted sentences of the evidence, and the turns so far.
-
-    HalluMeasure looks for common causes in these: one sentence that many claims contradict, a dialogue of many turns.
-    """
-    contradicted = Counter(
-        (quote.passage_id, quote.span.text) for c in claims if c.label == "contradicted" for quote in c.evidence
-    )
-    return {
-        "labels": dict(Counter(claim.label for claim in claims)),
-        "error_types": dict(Counter(name for claim in claims for name in claim.error_types)),
-        "contradicted_evidence": [
-            {"passage_id": passage, "sentence": text, "claims": count}
-            for (passage, text), count in contradicted.most_common(MOST_CONTRADICTED)
-        ],
-        "turns": sum(message.role == "user" for message in exchange.prompt),
-    }
 
 
 def _listed(claims: Sequence[ExtractedClaim]) -> list[dict[str, Any]]:

@@ -61,7 +61,7 @@ def classify_offline(
     settled += [one for one in of_labels if one.verdict.label == "contradicted"]
     settled.sort(key=lambda one: one.extracted.span.start)
     everything = "\n\n".join(passage.text for passage in passages)
-    version = f"{context.nli.name}@{context.nli.version}"
+    version = context.nli.identity
     claims = [_claim(one, everything, version) for one in settled]
     if plan.judge is None:
         claims = [_if_decidable(claim) for claim in claims]

@@ -153,7 +153,7 @@ async def audit_with_nli(steps: Sequence[Step], context: CheckContext) -> Audit:
     rows = await context.nli.scores([(_premise(steps, place), steps[place].text) for place in audited])
     scores = {place: dict(zip(LABELS, map(float, row), strict=True)) for place, row in zip(audited, rows, strict=True)}
     verdicts = [_nli_verdict(steps[place], scores.get(place)) for place in places]
-    return Audit(tuple(verdicts), "", f"{context.nli.name}@{context.nli.version}")
+    return Audit(tuple(verdicts), "", context.nli.identity)
 
 
 def _nli_verdict(step: Step, scores: dict[str, float] | None) -> Verdict:

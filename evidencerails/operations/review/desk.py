@@ -10,7 +10,6 @@ from typing import NamedTuple
 from evidencerails.config import GuardConfig
 from evidencerails.errors import MissingExtraError, StoreError
 from evidencerails.exchange import Exchange
-from evidencerails.mitigation.severity import stakes_of
 from evidencerails.operations.review.package import RELEASABLE, Item, package_of
 from evidencerails.operations.store.store import DAY_S, Store, new_id
 from evidencerails.report import Report, ReviewTier
@@ -59,7 +58,7 @@ class ReviewDesk:
             package_of(report, exchange),
             tier=tier,
             risk=risk,
-            stakes=stakes_of(exchange, self.config.severity),
+            stakes=exchange.stakes or self.config.severity.stakes,
             within_s=float(getattr(self.settings.deadlines_s, tier)),
             report_id=report.id or new_id(),
         )
