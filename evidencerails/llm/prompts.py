@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,7 @@ class PromptLibrary:
             PromptError: a template is broken, uses another variable than its task has, or leaves no room under its
                 `max_length`; or a task's name is almost one of ours. File, task and variable are named.
         """
-        files = sorted((folder or data_folder("prompts")).glob("*.yml"))
-        prompts = {prompt.task: prompt for file in files for prompt in _read(file)}
+        prompts = {prompt.task: prompt for prompt in (_shipped() if folder is None else _all_in(folder))}
         for task, given in (overrides or {}).items():
             if task in prompts:  # a user's prompts for NeMo's own tasks are none of ours
                 prompts[task] = _overridden(prompts[task], given)
@@ -128,6 +128,16 @@ def _disarmed(value: str, tags: Iterable[str]) -> str:
     for tag in tags:
         value = re.sub(rf"<(?=\s{{0,9}}/?\s{{0,9}}{tag}\b)", "‹", value, flags=re.IGNORECASE)
     return value
+
+
+@cache
+def _shipped() -> tuple[TaskPrompt, ...]:
+    """The package's own, read and checked once: every guard and every app has them."""
+    return _all_in(data_folder("prompts"))
+
+
+def _all_in(folder: Path) -> tuple[TaskPrompt, ...]:
+    return tuple(prompt for file in sorted(folder.glob("*.yml")) for prompt in _read(file))
 
 
 def _read(file: Path) -> list[TaskPrompt]:

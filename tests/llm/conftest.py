@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 
@@ -17,12 +17,24 @@ def server() -> Iterator[ReplayServer]:
         yield running
 
 
-@pytest.fixture(autouse=True)
-async def _closed_pool() -> AsyncIterator[None]:
-    """NeMo keeps its connections in a pool of the process and never closes them itself."""
-    yield
-    from nemoguardrails.llm.frameworks import get_framework
+@pytest.fixture(scope="session")
+def _pool() -> Any:
+    """NeMo keeps its connections in a pool of the process; these tests have one of their own, as they close it: the
+    apps of other tests hold clients of the usual one."""
+    from nemoguardrails.llm.frameworks import register_framework
+    from nemoguardrails.llm.frameworks.default import DefaultFramework
 
-    # Apps of other tests leave connections of loops that are gone by now; they cannot be closed from this one.
-    with contextlib.suppress(RuntimeError):
-        await get_framework("default").aclose()
+    own = DefaultFramework()
+    register_framework("closed after each test", own)
+    return own
+
+
+@pytest.fixture(autouse=True)
+async def _closed_pool(_pool: Any) -> AsyncIterator[None]:
+    from nemoguardrails.llm.frameworks import get_default_framework, set_default_framework
+
+    usual = get_default_framework()
+    set_default_framework("closed after each test")
+    yield
+    set_default_framework(usual)
+    await _pool.aclose()
