@@ -23,11 +23,7 @@ NEVER = [
     ("operations", "guard", ()),
     ("operations", "adapters", ()),
     ("settings", "checks", ()),
-    *(
-        (room, other, ())
-        for room in ("llm", "mitigation")
-        for other in ("operations", "adapters", "guard", "service")
-    ),
+    *((room, other, ()) for room in ("llm", "mitigation") for other in ("operations", "adapters", "guard", "service")),
 ]
 """(part of the package, what it never imports, exceptions); an empty name is the whole package."""
 LAZY = {("guard.py", "adapters.langchain_guard"): "as_runnable"}
