@@ -6,7 +6,7 @@ Questions to 20 pairs of made passages (terms, leaflets, manuals, reports), writ
 the passages or in others, with a pronoun, with the turn before; and not answered though the passages are about that,
 sharing only a name with them, or about something else. `min_relevance` and `min_answer_score` were chosen on the
 questions of ten pairs; those of the other ten decided nothing. Prints every number as JSON and writes the table into
-docs/benchmarks.md.
+docs/reference/benchmarks.md.
 """
 
 from __future__ import annotations

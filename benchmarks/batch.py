@@ -1,6 +1,6 @@
 """Rows a second of `evidencerails batch`: one process, and Ray with two workers.
 
-    python benchmarks/batch.py --rows 1000     # writes docs/benchmarks.md, prints JSON; minutes
+    python benchmarks/batch.py --rows 1000     # writes docs/reference/benchmarks.md, prints JSON; minutes
 
 The Ray figure is of the whole job, the start of the cluster and of its workers included, and without it.
 """

@@ -4,7 +4,7 @@
 
 Answers about made-up buildings are written from made-up passages, in twelve styles of citing; into one half of them
 one violation is planted. Five styles and twelve kinds of fact are seen, seven and twelve held out: their cases were
-not looked at while the rules were written, but for the last one (docs/benchmarks.md). The generator shares no code
+not looked at while the rules were written, but for the last one (reference/benchmarks.md). The generator shares no code
 and no word lists with `evidencerails.checks`. A last set of twelve kinds of fact was written when the rules were done,
 and measured as it was. Fifty cases written by hand are reported apart (`citation_cases.jsonl`).
 

@@ -215,7 +215,7 @@ def speed() -> None:
 
 
 def main() -> int:
-    """Print the figures; write the tables in docs/benchmarks.md."""
+    """Print the figures; write the tables in docs/reference/benchmarks.md."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--only", choices=["costs", "speed"], help="one of the two tables")
     only = parser.parse_args().only

@@ -329,7 +329,7 @@ def summary(table: dict[str, tuple[int, int, int]]) -> list[tuple[str, int, floa
 
 
 def main() -> int:
-    """Print the figures of every template; write the table in docs/benchmarks.md."""
+    """Print the figures of every template; write the table in docs/reference/benchmarks.md."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--data", type=Path, required=True, help="folder with the bench files (*.jsonl.gz)")
     parser.add_argument("--per-template", type=int, default=PER_TEMPLATE)

@@ -1,7 +1,7 @@
 """The fixed set of 300 rows, and public data sets, through `evidencerails eval`; keeps a history so that a fall shows.
 
     python benchmarks/evaluation.py --check                       # the 300 rows; exit 1 if F1 fell out of its interval
-    python benchmarks/evaluation.py --record [--data DIR/bench]   # also writes the history and docs/benchmarks.md
+    python benchmarks/evaluation.py --record [--data DIR/bench]   # also writes the history and the table
 
 The 300 rows (tests/evaluation/rows.jsonl) were written by hand for this project: 30 texts, for each five statements it
 supports and five it does not, of like length and words. Nothing was fitted on them. `benchmarks/history.jsonl` has a

@@ -6,7 +6,7 @@ GPT-3 biographies with further samples of the same model, each sentence labelled
 inaccurate (1) by people (SelfCheckGPT, arXiv 2303.08896). Figures are areas under the precision-recall curve times 100,
 as in the paper: NonFact finds sentences that are not accurate, Factual those that are. No LLM is asked. Beside the
 measures stand what anyone can do: the sentence's place and its length. Prints JSON and writes the table in
-docs/benchmarks.md.
+docs/reference/benchmarks.md.
 """
 
 from __future__ import annotations

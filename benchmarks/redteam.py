@@ -2,7 +2,7 @@
 
     python benchmarks/redteam.py
 
-Prints JSON and writes the table into docs/benchmarks.md. The attacks were generated from four made-up documents
+Prints JSON and writes the table (docs/reference/benchmarks.md). Attacks were generated from four made-up documents
 (tests/evaluation/redteam_evidence) and not chosen by what the engine does with them.
 """
 

@@ -4,7 +4,7 @@
     python benchmarks/service.py --soak 600 # only its memory, under load for so many seconds
     python benchmarks/service.py --chaincheck DIR   # only the servers: ChainCheck's, in an environment made in DIR
 
-Each writes its part of docs/benchmarks.md and of benchmarks/service.json, from which docs/operations.md has its sizing.
+Each writes its part of the documentation and of benchmarks/service.json, from which docs/operations.md has its sizing.
 Engine and service run the same answers with the same number under way, in turns, so that other work on the machine
 slows both alike. The service is a process of its own; its clients share the machine with it.
 """

@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: the machine's name, JSON on standard output, the table in docs/benchmarks.md."""
+"""Shared by the benchmarks: the machine's name, JSON on standard output, the table in the documentation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGE = DOCS / "benchmarks.md"
+PAGES = (DOCS / "benchmarks.md", DOCS / "reference" / "benchmarks.md", DOCS / "red-team.md")
 
 
 def machine() -> dict[str, Any]:
@@ -32,8 +32,8 @@ def _cpuinfo() -> list[str]:
     return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 
 
-def publish(name: str, rows: Sequence[Sequence[str]], data: dict[str, Any], *, page: Path = PAGE) -> None:
-    """Print the figures as JSON and write the table between the markers `name` of the page.
+def publish(name: str, rows: Sequence[Sequence[str]], data: dict[str, Any]) -> None:
+    """Print the figures as JSON and write the table between the markers `name` of the page that has them.
 
     `rows` begins with the heading.
     """
@@ -44,5 +44,6 @@ def publish(name: str, rows: Sequence[Sequence[str]], data: dict[str, Any], *, p
     origin = "{processor}, {cores} cores, Python {python}, load {load}, {date}.".format(**where)
     part = "\n".join([origin, "", heading, rule, *body])
     marked = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-    text = page.read_text(encoding="utf-8")
-    page.write_text(marked.sub(lambda match: f"{match[1]}{part}\n{match[2]}", text), encoding="utf-8")
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        page.write_text(marked.sub(lambda match: f"{match[1]}{part}\n{match[2]}", text), encoding="utf-8")
