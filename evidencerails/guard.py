@@ -99,8 +99,8 @@ class Guard:
         self._judge = as_client(judge) or client_from_settings(self.config.llm.judge)
         self._cache = cache_from_settings(self.config.llm.cache)
         self._open_operations()
-        for name in self.config.checks:
-            get_check(name)  # imported now, not on the event loop at the first answer
+        # Made now, not on the event loop at the first answer.
+        self._checks = {name: get_check(name) for name in self.config.checks}
         self.trace_sink: Sink = emit
         """Where the trace of each response goes."""
 
@@ -246,7 +246,11 @@ class Guard:
         """
         started = time.perf_counter()
         context, sessions = self._context(exchange, llm, sampler)
-        running = self._checks_for(exchange) if checks is None else [get_check(name) for name in checks]
+        running = (
+            self._checks_for(exchange)
+            if checks is None
+            else [self._checks.get(name) or get_check(name) for name in checks]
+        )
         shown = exchange
         if checks is None and exchange.tool_calls and not set(READS_ARGUMENTS).isdisjoint(self.config.checks):
             shown = await context.nli.run(with_arguments, exchange)
@@ -318,9 +322,8 @@ class Guard:
             "consistency": ("samples", bool(exchange.samples)),
         }
         missing = [(name, said) for name, (said, is_given) in given.items() if is_given]
-        return [get_check(name) for name in self.config.checks] + [
-            CheckOfInput(get_check(name), said) for name, said in missing if name not in self.config.checks
-        ]
+        unasked = [CheckOfInput(get_check(name), said) for name, said in missing if name not in self._checks]
+        return [*self._checks.values(), *unasked]
 
     def as_runnable(self, **options: Any) -> Runnable[Any, Any]:
         """This guard as a step of a LangChain chain, `chain | guard.as_runnable()`; options as of `GuardRunnable`."""

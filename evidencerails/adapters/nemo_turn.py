@@ -97,8 +97,8 @@ Kept = TypeVar("Kept")
 class Recent(Generic[Kept]):
     """The values of the latest turns by key, the oldest forgotten first. Safe to use from several threads."""
 
-    def __init__(self, limit: int = MAX_TURNS) -> None:
-        self._values: LRUCache[str, Kept] = LRUCache(limit)
+    def __init__(self) -> None:
+        self._values: LRUCache[str, Kept] = LRUCache(MAX_TURNS)
         self._lock = threading.Lock()
 
     def get(self, key: str, make: Callable[[], Kept]) -> Kept:

@@ -20,7 +20,6 @@ from evidencerails.checks.base import CheckContext
 from evidencerails.config import ConsistencySettings
 from evidencerails.errors import EvidencerailsError, LlmError, reason_of
 from evidencerails.exchange import Exchange, Sample, Span
-from evidencerails.llm.sampling import Sampler
 from evidencerails.measures.consensus import Consensus, consensus_of
 from evidencerails.measures.drift import DriftModel
 from evidencerails.measures.samples import WantedSamples, wanted_samples
@@ -70,8 +69,10 @@ class ConsistencyCheck:
                 return self._unverified(reason)
         if settings.agreement == "judge" and context.judge is None:
             return self._unverified("no_model: agreement by judge needs a model")
-        if not exchange.samples and (reason := _cannot_draw(context.sampler)):
-            return self._unverified(reason)
+        if not exchange.samples and context.sampler is None:
+            return self._unverified("no_model")
+        if not exchange.samples and context.sampler and context.sampler.unavailable:
+            return self._unverified(context.sampler.unavailable)
         wanted = await wanted_samples(exchange, context)
         try:
             if exchange.samples:
@@ -165,10 +166,6 @@ def _is_specific(sentence: Span) -> bool:
     values = values_of(clean(sentence.text))
     numbers = any(quantity.kind != "vague" for quantity in values.quantities)
     return numbers or bool(values.temporal) or any(not name.is_initial for name in values.names)
-
-
-def _cannot_draw(sampler: Sampler | None) -> str:
-    return "no_model" if sampler is None else sampler.unavailable or ""
 
 
 async def _draw_and_compare(exchange: Exchange, sentences: list[Span], wanted: int, context: CheckContext) -> _Compared:

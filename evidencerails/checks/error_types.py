@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher
+from functools import partial
 from typing import TypeVar
 
 from evidencerails.checks.wording import WORD, Evidence, Sentence, read_evidence, stems_of, worded_errors
@@ -81,7 +82,8 @@ def _misplaced(claim: str, values: Values, evidence: Evidence, nearest: Sentence
     if _shared(claim, values, nearest) < MIN_SHARED:
         return found
     there = nearest.values
-    if _differ(values.quantities, there.quantities, lambda q, others: _has_quantity(q, others, None), _countable):
+    has = partial(_has_quantity, evidence=None)
+    if _differ(values.quantities, there.quantities, has, lambda a, b: a.kind == b.kind):
         found.add("number")
     if _recounted(values.quantities, evidence.values.quantities):
         found.add("number")
@@ -116,10 +118,6 @@ def _recounted(ours: tuple[Quantity, ...], theirs: tuple[Quantity, ...]) -> bool
         if same and not any(_same_quantity(quantity, other) for other in same):
             return True
     return False
-
-
-def _countable(a: Quantity, b: Quantity) -> bool:
-    return a.kind == b.kind
 
 
 def _has_quantity(quantity: Quantity, there: tuple[Quantity, ...], evidence: Evidence | None) -> bool:

@@ -84,16 +84,15 @@ def _connect(model: OpenAIChatModel) -> AsyncOpenAI:
 class RecordedClient(ClientAround):
     """Another client whose calls stand in NeMo's `explain()`, statistics and log."""
 
-    def __init__(self, inner: LlmClient, provider: str | None, task: str = TASK) -> None:
+    def __init__(self, inner: LlmClient, provider: str | None) -> None:
         super().__init__(inner)
         self._provider = provider
-        self._task = task
 
     async def complete(self, messages: Sequence[Message], **options: Any) -> LlmReply:
         """Ask the model once; see `LlmClient`."""
 
         async def recorded() -> LlmReply:
-            info = LLMCallInfo(task=self._task, prompt=_shown(messages))
+            info = LLMCallInfo(task=TASK, prompt=_shown(messages))
             info.llm_model_name, info.llm_provider_name = self.model, self._provider or "unknown"
             llm_call_info_var.set(info)
             reply: LlmReply = await _tracked(info, self._inner, messages, options)
@@ -121,11 +120,10 @@ async def _tracked(
 class NemoModelClient(AdaptiveClient):
     """An `LlmClient` over any `LLMModel`: one completion a request, through NeMo's `llm_call`."""
 
-    def __init__(self, model: Any, task: str = TASK) -> None:
+    def __init__(self, model: Any) -> None:
         super().__init__(str(model.model_name), supports_n=False)
         self._refused.add("n")
         self._model = model
-        self._task = task
 
     async def _request(self, messages: Sequence[Message], fields: dict[str, Any]) -> LlmReply:
         return await _in_own_context(self._call(messages, fields))
@@ -134,7 +132,7 @@ class NemoModelClient(AdaptiveClient):
         return {}  # left to the prompt: not every engine takes a schema
 
     async def _call(self, messages: Sequence[Message], fields: dict[str, Any]) -> LlmReply:
-        llm_call_info_var.set(LLMCallInfo(task=self._task))
+        llm_call_info_var.set(LLMCallInfo(task=TASK))
         prompt = [{"role": message.role, "content": message.content} for message in portable(messages)]
         response = await llm_call(self._model, prompt, llm_params=fields)
         used = response.usage

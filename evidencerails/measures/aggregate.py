@@ -44,7 +44,8 @@ class ResponseAggregate(Value):
 
 def weighted_mean(scores: Scores, weights: Mapping[str, float], reasons: Mapping[str, str] | None = None) -> Aggregate:
     """Mean of the measured scores; their weights are made to sum to 1. A part without a weight counts nothing."""
-    measured, missing = _parts(scores, reasons)
+    measured = {name: score for name, score in scores.items() if score is not None}
+    missing = {name: (reasons or {}).get(name) or "not_measured" for name in scores if name not in measured}
     total = math.fsum(weights.get(name, 0.0) for name in measured)
     if total <= 0.0:
         return Aggregate(missing=missing)
@@ -53,24 +54,15 @@ def weighted_mean(scores: Scores, weights: Mapping[str, float], reasons: Mapping
     return Aggregate(score=clipped(score), weights=shares, missing=missing)
 
 
-def noisy_or(scores: Scores, weights: Mapping[str, float], reasons: Mapping[str, str] | None = None) -> Aggregate:
-    """1 - product of (1 - weight * score) over the measured parts (Pearl 1988, noisy-or gate).
+def noisy_or(scores: Scores, weights: Mapping[str, float]) -> float | None:
+    """1 - product of (1 - weight * score) over the measured parts (Pearl 1988, noisy-or gate); None without any.
 
     A weight in [0, 1] is how far a part can be believed alone. More parts can only raise the score: one that is bad is
     never averaged away.
     """
-    measured, missing = _parts(scores, reasons)
-    used = {name: min(1.0, weights[name]) for name in measured if weights.get(name, 0.0) > 0}
-    if not used:
-        return Aggregate(missing=missing)
-    rest = math.prod(1.0 - weight * measured[name] for name, weight in used.items())
-    return Aggregate(score=clipped(1.0 - rest), weights=used, missing=missing)
-
-
-def _parts(scores: Scores, reasons: Mapping[str, str] | None) -> tuple[dict[str, float], dict[str, str]]:
-    """The measured scores, and the reasons of the others."""
-    missing = {name: (reasons or {}).get(name) or "not_measured" for name, score in scores.items() if score is None}
-    return {name: score for name, score in scores.items() if score is not None}, missing
+    used = [(min(1.0, weights.get(name, 0.0)), score) for name, score in scores.items() if score is not None]
+    rest = math.prod(1.0 - weight * score for weight, score in used)
+    return clipped(1.0 - rest) if any(weight > 0 for weight, _ in used) else None
 
 
 def claim_aggregates(results: Sequence[MeasureResult], weights: Mapping[str, float]) -> tuple[Aggregate, ...]:
@@ -112,7 +104,7 @@ def aggregate_response(results: Sequence[MeasureResult], settings: ScoringSettin
     from_claims = across_claims([claim.score for claim in claims], settings)
     parts = {"claims": from_claims, **{r.name: r.score for r in results if r not in by_claim and r.score is not None}}
     if settings.aggregation == "worst":  # the claims, and measures of the response alone, are signals of their own
-        score = noisy_or(parts, {**weights, "claims": 1.0}).score
+        score = noisy_or(parts, {**weights, "claims": 1.0})
     else:
         score = weighted_mean(parts, {**weights, "claims": sum(weights.get(r.name, 0.0) for r in by_claim)}).score
     return ResponseAggregate(

@@ -37,7 +37,8 @@ async def relations(statements: Sequence[str], texts: Sequence[str], context: Me
     Raises:
         NliError: the model failed.
     """
-    per_text = [await context.nli.run(windows_for, statements, _as_evidence(text), context.nli) for text in texts]
+    evidence = [(Passage(id="sample", text=text),) for text in texts]
+    per_text = [await context.nli.run(windows_for, statements, one, context.nli) for one in evidence]
     pairs = [
         (window.text, statement)
         for place, statement in enumerate(statements)
@@ -49,10 +50,6 @@ async def relations(statements: Sequence[str], texts: Sequence[str], context: Me
         [_highest([next(rows) for _ in windows.per_claim[place]]) for windows in per_text]
         for place in range(len(statements))
     ]
-
-
-def _as_evidence(text: str) -> tuple[Passage, ...]:
-    return (Passage(id="sample", text=text),)
 
 
 def _highest(rows: Sequence[Sequence[float]]) -> Relation:

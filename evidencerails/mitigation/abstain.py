@@ -94,12 +94,12 @@ def abstention_for(report: Report) -> Abstention:
     return found.model_copy(update={"action": "abstain", "reasons": reasons, "message": message_for(reasons)})
 
 
-def message_for(reasons: Sequence[str], *, lead: str = ABSTAIN_LEAD, domain: Sequence[str] = ()) -> str:
+def message_for(reasons: Sequence[str], *, domain: Sequence[str] = ()) -> str:
     """The message for the user: that there is no answer, why, and what would help; it quotes nothing withheld."""
     why = [_MISSING[reason] for reason in reasons if reason in _MISSING]
     helps = next((_HELPS[reason] for reason in reasons if reason in _HELPS), _ELSE_HELPS)
     advice = f"What would help: {helps.format(domain=', '.join(domain) or 'something else')}."
-    return " ".join([lead, *why, advice])
+    return " ".join([ABSTAIN_LEAD, *why, advice])
 
 
 # ---- calibration

@@ -24,8 +24,7 @@ class TransformersModel:
 
     Args:
         model: Hugging Face id or local folder.
-        batch_size: pairs of one forward pass.
-        device: as torch names it; a CUDA device if there is one, else the processor.
+        batch_size: pairs of one forward pass, on a CUDA device if there is one.
 
     Raises:
         MissingExtraError: transformers or torch is not installed.
@@ -39,7 +38,6 @@ class TransformersModel:
         *,
         batch_size: int = 32,
         languages: tuple[str, ...] = ("en",),
-        device: str | None = None,
     ) -> None:
         transformers, torch = _libraries()
         self.name = model
@@ -47,7 +45,7 @@ class TransformersModel:
         self._torch = torch
         self._pid = os.getpid()
         self._batch_size = batch_size
-        self._device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._tokenizer, self._model = _load(transformers, model)
         self._model.to(self._device).eval()
         self._columns = label_columns(self._model.config.id2label, model)

@@ -445,7 +445,7 @@ _SPLIT_APOSTROPHE = re.compile(
 def clean(text: str) -> str:
     """The text as a model should read it: no control or invisible characters, no markdown signs, single spaces; words
     that a tokeniser took apart ("isn ' t") are whole."""
-    is_plain = _is_plain(text)
+    is_plain = text.isascii() and text.isprintable()
     if not is_plain:
         text = "".join(_shown(c) for c in unicodedata.normalize("NFC", text))
     for sign, pattern, replacement in _MARKUP:
@@ -458,10 +458,6 @@ def clean(text: str) -> str:
     if not is_plain or "  " in text:
         text = _SPACES.sub(" ", text)
     return text.strip()
-
-
-def _is_plain(text: str) -> bool:
-    return text.isascii() and text.isprintable()
 
 
 def _shown(char: str) -> str:

@@ -46,11 +46,7 @@ def json_parts(text: str) -> list[Span]:
         if bare[:1] in ("{", "[") and bare[-1:] in ("}", "]"):
             first = text.index(bare[0], start)
             places.append((first, first + len(bare)))
-    return [Span.of(text, start, end) for start, end in sorted(places) if _has_object(text[start:end])]
-
-
-def _has_object(text: str) -> bool:
-    return _objects(text) is not None
+    return [Span.of(text, start, end) for start, end in sorted(places) if _objects(text[start:end]) is not None]
 
 
 def _objects(text: str) -> Any:

@@ -102,12 +102,11 @@ def _read_text(response: str, sources: Sources, settings: CitationSettings, spli
     listed = _only_listed(response, references, marks, sources)
     everything = (*citations.values(), *listed)
     if settings.scope == "answer":
-        statements = [one if one.citations else _sharing(one, everything) for one in statements]
+        statements = [
+            one if one.citations else CitedStatement(one.statement._replace(shares=True), everything, one.quotations)
+            for one in statements
+        ]
     return CitedAnswer(statements, list(everything))
-
-
-def _sharing(one: CitedStatement, citations: tuple[Citation, ...]) -> CitedStatement:
-    return one._replace(statement=one.statement._replace(shares=True), citations=citations)
 
 
 def _is_reference(entry: str, sources: Sources) -> bool:

@@ -78,7 +78,8 @@ def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
         classifier = named
         extractor = extractor or (named if settings.extractor == "auto" else None)
     question = question_of(exchange.user_input)
-    answer = _question_and_answer(question, exchange.response)
+    answer = f"Answer: {exchange.response.strip()[:MAX_ANSWER_CHARACTERS]}"
+    answer = f"Question: {question}\n{answer}" if question else answer
     if classifier is not None:
         return Plan(extracted, exchange.evidence, (), extractor, classifier, question=question, answer=answer)
     judge = named if settings.classifier == "auto" else None
@@ -87,8 +88,3 @@ def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
 
 def _stop(reason: str, extracted: list[ExtractedClaim]) -> Plan:
     return Plan(extracted, result=CheckResult(name="claims", status="unverified", reason=reason))
-
-
-def _question_and_answer(question: str, response: str) -> str:
-    answer = response.strip()[:MAX_ANSWER_CHARACTERS]
-    return f"Question: {question}\nAnswer: {answer}" if question else f"Answer: {answer}"

@@ -115,7 +115,8 @@ class AppTarget:
         if INTERNAL_ERROR in text:
             return Outcome("failed", "NeMo answers with an internal error", "failed")
         is_withheld = turn.shown.get("role") == "exception" or bool(turn.stopped)
-        effect = "blocked" if is_withheld else "warned" if _is_warned(reports) else "passed"
+        is_warned = any(report.decision not in ("allow", "block", "raise") for report in reports)
+        effect = "blocked" if is_withheld else "warned" if is_warned else "passed"
         is_named = "input" in turn.stopped if self._has_input_rails else None
         return _outcome(effect, reports, attack.category, by_rail=is_named)._replace(text="" if is_withheld else text)
 
@@ -153,10 +154,6 @@ def _turn(result: Any) -> Turn:
     last = result.response[-1] if isinstance(result.response, list) else {"content": result.response}
     rails = result.log.activated_rails if result.log is not None else ()
     return Turn({"role": "assistant", **last}, tuple(rail.type for rail in rails or () if rail.stop))
-
-
-def _is_warned(reports: list[Report]) -> bool:
-    return any(report.decision not in ("allow", "block", "raise") for report in reports)
 
 
 def _outcome(effect: str, reports: list[Report], category: Category, *, by_rail: bool | None = None) -> Outcome:

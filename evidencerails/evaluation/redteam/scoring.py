@@ -79,12 +79,13 @@ def _interval(values: Iterable[float | None]) -> dict[str, Any]:
     return {"value": value, "low": low, "high": high, "n": len(known)}
 
 
-def wilson(mean: float, n: int, *, z: float = 1.96) -> tuple[float, float]:
+def wilson(mean: float, n: int) -> tuple[float, float]:
     """Ends of Wilson's 95 % interval of the mean of `n` values in [0, 1].
 
     Exact for values of 0 and 1 and too wide for others, which vary less. A bootstrap of few equal values would claim to
     know their mean exactly.
     """
+    z = 1.96
     middle = (mean + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(mean * (1 - mean) / n + z * z / (4 * n * n))
     return max(0.0, middle - half), min(1.0, middle + half)

@@ -49,12 +49,12 @@ class EngineTarget:
 
     kind = "engine"
     brings_evidence = False
+    concurrency = 4
 
-    def __init__(self, guard: Guard, *, checks: Sequence[str] | None = None, concurrency: int = 4) -> None:
+    def __init__(self, guard: Guard, *, checks: Sequence[str] | None = None) -> None:
         self.guard = guard
         self.checks = tuple(guard.config.checks if checks is None else checks)
         self.can_be_asked = guard.llm is not None
-        self.concurrency = concurrency
 
     async def planted(self, attack: Attack, probe: Probe) -> Outcome:
         """The verdict on a ready answer."""

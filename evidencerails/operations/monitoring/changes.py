@@ -39,14 +39,12 @@ class Change(NamedTuple):
     state: str | None = None
 
 
-def add_change(
-    store: Store, description: str, *, author: str | None = None, at: float | None = None, state: str | None = None
-) -> Change:
+def add_change(store: Store, description: str, *, author: str | None = None, state: str | None = None) -> Change:
     """Write a change down: a new prompt, model, index, setting; and the configuration it led to, for bisection."""
     text = description.strip()
     if not text or len(text) > MAX_DESCRIPTION:
         raise InputError(f"a change needs a description of 1 to {MAX_DESCRIPTION} characters, got {len(text)}")
-    when, author = store.clock.now() if at is None else at, plain_name(author)
+    when, author = store.clock.now(), plain_name(author)
     with writing(store.engine) as connection:
         before = select(func.coalesce(func.max(ReportRow.seq), 0)).where(ReportRow.created_at <= when)
         seq = int(connection.execute(before).scalar_one())

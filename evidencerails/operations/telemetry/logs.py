@@ -91,11 +91,11 @@ class TextLines(logging.Formatter):
         return line + ("\n" + self.formatException(record.exc_info) if record.exc_info else "")
 
 
-def log_to_stderr(form: Literal["text", "json"], level: int = logging.INFO) -> None:
+def log_to_stderr(form: Literal["text", "json"]) -> None:
     """Send our logs to standard error, and warnings of others; NeMo's own stays off (it logs prompts)."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.getLogger().addHandler(handler)
     logging.getLogger().setLevel(logging.WARNING)
-    logging.getLogger("evidencerails").setLevel(level)
+    logging.getLogger("evidencerails").setLevel(logging.INFO)
     logging.getLogger("nemoguardrails").setLevel(logging.ERROR)
