@@ -2,9 +2,9 @@
 
 Two calls for all claims together: one turns claims into open questions, one answers these from the evidence alone. The
 answers are compared with the claims as the checks read evidence, by the local model, so that no model grades itself;
-an answer counts only if the words it quotes entail it, and upholds no claim that these contradict. Only claims above an
-expected severity are asked about, and one that the evidence contradicts is never upheld: an answer from the same
-evidence is no reason to trust it.
+an answer counts only if the words it quotes entail it. Only claims above an expected severity are asked about. To uphold
+one makes it milder and needs proof: the quoted words entail the claim too, and nothing in the evidence contradicts it. An
+answer from the same evidence is no reason to trust what that contradicts.
 """
 
 from __future__ import annotations
@@ -208,12 +208,24 @@ class _Verifier:
         model, settings = VerdictModel.load(), self._context.config.grounding
         verdict = await self._context.nli.run(judged_reading, readings.claims[0], model, settings)
         outcome = _outcome(verdict.label, verdict.verdict.score)
-        if outcome == "upheld" and await self._relation(quotes, candidate.claim.text) == "contradiction":
-            # A question takes all but one value from its claim: "When were tolls introduced?"
-            problem = "quote_says_otherwise: the quoted words contradict the claim"
+        if outcome == "upheld" and (problem := await self._unproven(candidate.claim.text, quotes)):
             return candidate.verified("unanswered", problem, question=question)
         reason = f"the independent answer leaves the claim {verdict.label}, score {verdict.verdict.score:.2f}"
         return candidate.verified(outcome, reason, question=question, answer=text, evidence=quotes)
+
+    async def _unproven(self, claim: str, quotes: Sequence[Quote]) -> str:
+        """Why a claim must not become milder, though the answer supports it; empty if the evidence proves it."""
+        # A question takes all but one value from its claim: "When were tolls introduced?"
+        relation = await self._relation(quotes, claim)
+        if relation != "entailment":
+            said = "contradict" if relation == "contradiction" else "do not entail"
+            return f"quote_does_not_prove_it: the quoted words {said} the claim"
+        readings = await read_claims([claim], self._exchange.evidence, self._context.nli)
+        # Any passage, be it about something else: the verdict weighs passages against each other, a proof does not.
+        against = max(readings.claims[0].windows, key=lambda one: one.nli.contradiction)
+        if against.nli.contradiction < QUOTE_SAYS:
+            return ""
+        return f"contradicted: passage {against.window.parts[0].passage.id} contradicts the claim"
 
     async def _relation(self, quotes: Sequence[Quote], text: str) -> str:
         """`entailment` if the quoted sentences, alone or with those before, entail a text; else `contradiction` if

@@ -75,18 +75,45 @@ async def test_a_quarantined_claim_is_let_through_only_if_upheld(
 ) -> None:
     """A threshold so low that only copies pass flags the claim, and it is severe enough for the quarantine."""
     script(server, questions("Who designed the bridge?"), answers((answer, "It was designed by Ove Lund")))
+    from_evidence, from_a_copy = await scores_of(DESIGNED, [EVIDENCE, f"Who designed the bridge? {DESIGNED}"])
     severity = {"protocol": {}, "stakes": "high", "thresholds": {"medium": 0.1, "high": 0.2}}
-    settings = {"grounding": {"max_unsupported_score": 0.03}, "verification": {"min_severity": 0.0}}
-    report = await verify(guard, DESIGNED, severity=severity, **settings)
+    grounding = {"max_unsupported_score": (from_evidence + from_a_copy) / 2}
+    report = await verify(guard, DESIGNED, severity=severity, grounding=grounding, verification={"min_severity": 0.0})
     assert [one.outcome for one in report.verification] == [outcome]
     assert [(f.severity, f.verification) for f in report.findings] == [("high", outcome)]
     assert report.decision == decision
 
 
-async def test_a_contradiction_of_the_same_evidence_is_never_upheld(server: ReplayServer, guard: MakeGuard) -> None:
+async def scores_of(claim: str, evidence: list[str]) -> list[float]:
+    """The claim's score by each text alone, as the shipped weights read it."""
+    reports = [await Guard({"checks": ["grounding"]}).check(claim, evidence=text) for text in evidence]
+    return [score for report in reports for score in [report.claims[0].score] if score is not None]
+
+
+@pytest.mark.parametrize(
+    "evidence", [[EVIDENCE, WRONG], [WRONG, EVIDENCE], [EVIDENCE, "Tolls are paid in Oslo.", WRONG]]
+)
+async def test_no_claim_is_upheld_that_one_of_the_passages_contradicts(
+    server: ReplayServer, guard: MakeGuard, evidence: list[str]
+) -> None:
     """The passages disagree; the answer rests on the one that the claim agrees with."""
     script(server, questions(OPEN_QUESTION), answers((WRONG, "The Halden bridge opened in 1911")))
-    report = await verify(guard, WRONG, evidence=[EVIDENCE, WRONG])
+    report = await verify(guard, WRONG, evidence=evidence, verification={"min_severity": 0.0})
+    (verified,) = report.verification
+    assert (verified.outcome, verified.reason.split(":")[0]) == ("unanswered", "contradicted")
+
+
+@pytest.mark.parametrize("evidence", [WRONG, [EVIDENCE, WRONG]])
+async def test_a_contradiction_of_the_same_evidence_is_never_upheld(
+    server: ReplayServer, guard: MakeGuard, evidence: str | list[str]
+) -> None:
+    """A judge reads a contradiction; the verifier's quote says the claim word by word."""
+    quote = "The Halden bridge opened in 1911"
+    script(server, questions(OPEN_QUESTION), answers((WRONG, quote)))
+    steps = {"facts": "a fact", "quote": quote, "comparison": "differs", "error_types": ["temporal"]}
+    server.default(json.dumps({"verdicts": [{"claim": 1, **steps, "label": "contradicted"}]}))
+    settings = {"checks": ["claims"], "claims": {"classifier": "llm"}, "verification": {"min_severity": 0.0}}
+    report = await verify(guard, WRONG, evidence=evidence, **settings)
     assert [claim.label for claim in report.claims] == ["contradicted"]
     assert [one.outcome for one in report.verification] == ["unanswered"]
     assert report.decision == "block"
