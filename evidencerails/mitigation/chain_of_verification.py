@@ -2,9 +2,9 @@
 
 Two calls for all claims together: one turns claims into open questions, one answers these from the evidence alone. The
 answers are compared with the claims as the checks read evidence, by the local model, so that no model grades itself;
-an answer counts only if the words it quotes entail it. Only claims above an expected severity are asked about. To uphold
-one makes it milder and needs proof: the quoted words entail the claim too, and nothing in the evidence contradicts it. An
-answer from the same evidence is no reason to trust what that contradicts.
+an answer counts only if the words it quotes entail it. Only claims above an expected severity are asked about. To
+uphold one makes it milder and needs proof: the quoted words entail the claim too, and nothing in the evidence
+contradicts it. An answer from the same evidence is no reason to trust what that contradicts.
 """
 
 from __future__ import annotations

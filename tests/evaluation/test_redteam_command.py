@@ -88,6 +88,17 @@ def test_a_config_that_covers_one_category_has_no_full_score_and_no_exit_code_0(
     assert "coverage: 1 of 15 categories; not covered: knowledge boundary" in done.out
 
 
+def test_evidence_of_one_sentence_has_no_full_score_and_no_exit_code_0(evidencerails: Run, tmp_path: Path) -> None:
+    """What it gives no attack of was left out of the score, which was 1.00."""
+    (tmp_path / "mill.txt").write_text("The mill grinds rye from Oslo.")
+    options = ("--no-static", "-n", "1", "--category", "authority-impersonation,value-swap")
+    done = evidencerails("redteam", "-e", tmp_path / "mill.txt", *options, "--json", tmp_path / "r.json")
+    found = json.loads((tmp_path / "r.json").read_text())
+    tried = found["categories"]["authority_impersonation"]["value"]
+    assert (done.code, found["score"]["value"]) == (3, (tried + 0.5) / 2)
+    assert "coverage: 1 of 2 categories; not covered: value swap (" in done.out
+
+
 def test_a_schedule_notices_a_fall_and_sends_it_once_until_it_is_over(
     attacked: Run, evidencerails: Run, tmp_path: Path
 ) -> None:

@@ -65,6 +65,23 @@ async def test_an_attack_that_no_check_can_notice_is_named_and_scores_like_a_gua
     assert alone["score"]["value"] is None and alone["coverage"]["value"] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("attacks", "missing", "score", "n", "covered"),
+    [
+        ([attack(0)], ["value_swap"], 0.75, 2, 0.5),
+        ([attack(0), attack(1)], ["value_swap"], 0.75, 4, 0.5),  # as many as the other category has
+        ([attack(0)], ["value_swap", "evidence_padding", "authority_impersonation"], 0.625, 4, 0.25),
+        ([attack(0)], ["scale_stress"], 1.0, 1, 1.0),  # a suite has what the evidence has not
+    ],
+)
+async def test_a_category_that_the_evidence_has_nothing_for_is_part_of_the_score(
+    attacks: list[Attack], missing: list[Category], score: float, n: int, covered: float
+) -> None:
+    found = scores(await attack_all(attacks, FixedTarget(knows_all)), missing)
+    assert (found["score"]["value"], found["score"]["n"]) == (score, n)
+    assert found["coverage"]["value"] == covered
+
+
 async def test_a_target_that_raises_is_an_outcome_of_that_answer_only() -> None:
     def rule(one: Attack, probe: Probe) -> Verdict:
         if probe.answer == "True 0.":

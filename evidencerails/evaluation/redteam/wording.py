@@ -90,8 +90,9 @@ def coverage_line(data: Mapping[str, Any]) -> str:
     line = f"coverage: {coverage['wanted'] - len(uncovered)} of {coverage['wanted']} categories"
     if not uncovered:
         return line
-    counted = " (an attack that no check can notice has 0.50)" if any(
-        one.get("not_attempted") for one in data["categories"].values()) else ""  # fmt: skip
+    left_out = [data["categories"][name] for name in coverage["uncovered"]]
+    is_counted = any(one.get("not_attempted") or not one["attacks"] for one in left_out)
+    counted = " (what no check can notice, or the evidence has nothing for, has 0.50)" if is_counted else ""
     return f"{line}; not covered: {', '.join(uncovered)}{counted}"
 
 
