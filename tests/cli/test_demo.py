@@ -8,7 +8,7 @@ import yaml
 
 from evidencerails.cli.demo import DATA
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("colang_is_parsed_once")]
 
 Run = Callable[..., Any]
 

@@ -7,7 +7,7 @@ import pytest
 
 from evidencerails.testing import ReplayServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("colang_is_parsed_once")]
 
 Run = Callable[..., Any]
 

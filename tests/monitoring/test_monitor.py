@@ -60,6 +60,11 @@ class Kept:
     def changed(self, description: str) -> None:
         add_change(self.store, description, author="ann")
 
+    def history(self, *steps: tuple[float, int] | str) -> None:
+        """One after the other: so many reports about a mean, or a change with this description."""
+        for step in steps:
+            self.changed(step) if isinstance(step, str) else self.around(*step)
+
     @property
     def view(self) -> View:
         return view_of(self.store, SETTINGS)
@@ -78,11 +83,7 @@ def kept(store: Store, passing: list[float]) -> Kept:
 
 
 def test_a_shift_is_found_and_traced_to_the_change_before_it(kept: Kept) -> None:
-    kept.around(0.1, 250)
-    kept.changed("new index")
-    kept.around(0.1, 50)
-    kept.changed("prompt v3")
-    kept.around(0.4, 100)
+    kept.history((0.1, 250), "new index", (0.1, 50), "prompt v3", (0.4, 100))
     view = kept.view
     assert view.cusum.chart is not None and view.cusum.chart.arl0 >= 50_000
     first = view.cusum.shifts[0]
@@ -92,28 +93,19 @@ def test_a_shift_is_found_and_traced_to_the_change_before_it(kept: Kept) -> None
 
 
 def test_a_regression_names_its_change_and_ends_when_it_is_taken_back(kept: Kept) -> None:
-    kept.around(0.1, 60)
-    kept.changed("new index")
-    kept.around(0.1, 60)
-    kept.changed("prompt v3")
-    kept.around(0.4, 60)
+    kept.history((0.1, 60), "new index", (0.1, 60), "prompt v3", (0.4, 60))
     (found,) = kept.view.regressions
     assert [change.description for change in found.changes] == ["prompt v3"] and not found.is_over
     assert (found.before, found.after) == (pytest.approx(0.1, abs=0.05), pytest.approx(0.4, abs=0.05))
     (condition,) = kept.conditions("regression")
     assert "after 'prompt v3'" in condition.message and condition.key.endswith(str(found.changes[0].id))
-    kept.changed("prompt v2 again")
-    kept.around(0.1, 200)
+    kept.history("prompt v2 again", (0.1, 200))
     (found,) = kept.view.regressions
     assert found.is_over and kept.conditions("regression") == []
 
 
 def test_changes_too_close_to_distinguish_are_named_together(kept: Kept) -> None:
-    kept.around(0.1, 60)
-    kept.changed("prompt v3")
-    kept.around(0.4, 5)
-    kept.changed("new model")
-    kept.around(0.4, 60)
+    kept.history((0.1, 60), "prompt v3", (0.4, 5), "new model", (0.4, 60))
     (found,) = kept.view.regressions
     assert [change.description for change in found.changes] == ["prompt v3", "new model"]
     (condition,) = kept.conditions("regression")
@@ -121,11 +113,7 @@ def test_changes_too_close_to_distinguish_are_named_together(kept: Kept) -> None
 
 
 def test_a_change_without_a_rise_or_with_few_reports_is_no_regression(kept: Kept) -> None:
-    kept.around(0.3, 60)
-    kept.changed("new index")
-    kept.around(0.3, 60)
-    kept.changed("prompt v3")
-    kept.around(0.6, 20)
+    kept.history((0.3, 60), "new index", (0.3, 60), "prompt v3", (0.6, 20))
     assert kept.view.regressions == () and kept.view.cusum.chart is None  # too few for a chart, too
 
 
@@ -139,8 +127,7 @@ def test_of_a_long_history_the_chart_keeps_its_baseline_and_reads_the_newest(kep
 
 
 def test_an_alert_is_sent_once_then_again_and_then_over(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
-    kept.around(0.1, 250)
-    kept.around(0.45, 60)
+    kept.history((0.1, 250), (0.45, 60))
     found = kept.conditions()
     sent: list[Any] = []
     threads = [

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import pickle
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from nemo_apps import app_yaml, make_app
+from parsed_once import colang_is_parsed_once
 
 from evidencerails.testing import ReplayServer
+
+__all__ = ["colang_is_parsed_once"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -20,26 +21,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == Path(__file__).parent and inspect.iscoroutinefunction(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _colang_is_parsed_once() -> Iterator[None]:
-    """An app parses NeMo's whole library anew, which is two thirds of the time it takes to make one: what the parser
-    gave for a text is kept, and each app gets a copy."""
-    from nemoguardrails import colang
-
-    with pytest.MonkeyPatch.context() as patch:
-        for parser in (colang.parser_v1_0, colang.parser_v2_x):
-            patch.setattr(parser, "parse_colang_file", _remembered(parser.parse_colang_file))
-        yield
-
-
-def _remembered(parse: Callable[..., Any]) -> Callable[..., Any]:
-    @cache
-    def pickled(*arguments: Any) -> bytes:
-        return pickle.dumps(parse(*arguments))
-
-    return lambda *arguments: pickle.loads(pickled(*arguments))  # noqa: S301 - our own, of a moment ago
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +37,7 @@ def server(_server: ReplayServer) -> ReplayServer:
 
 
 @pytest.fixture(autouse=True)
-def _key(_empty_directory: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def _key(_empty_directory: None, colang_is_parsed_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "test-key")  # NeMo looks for it when a config is read
 
 
