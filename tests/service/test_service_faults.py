@@ -155,7 +155,7 @@ def test_slow_clients_are_cut_off_and_hold_nobody_up(serve: Callable[..., Servic
 
 
 def answers_to(service: Service, *parts: bytes) -> bytes:
-    """All that comes back until the service closes the connection."""
+    """All that comes back until the service closes the connection, `client_timeout_s` after its last answer."""
     with connect(service) as caller:
         received = b""
         try:
@@ -170,7 +170,7 @@ def answers_to(service: Service, *parts: bytes) -> bytes:
 
 
 def test_heads_that_ask_for_another_protocol_come_in_pieces_or_never_end(serve: Callable[..., Service]) -> None:
-    running = serve({"service": {"client_timeout_s": 5}})
+    running = serve({"service": {"client_timeout_s": 2}})
     body = json.dumps(GOOD).encode()
     upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAA\r\n"
     asked = head(body, more=upgrade)  # what Java's client sends with every request
