@@ -34,14 +34,10 @@ class Row:
     """A graded judgement, in the data set's own unit, turned so that higher is worse; for correlations."""
 
     def __post_init__(self) -> None:
-        if not self.document:
-            object.__setattr__(self, "document", _document_of(self))
-
-
-def _document_of(row: Row) -> str:
-    """Rows with the same evidence (or, without any, the same question) are about one document."""
-    text = "\x00".join(row.evidence) or row.prompt or row.id
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        if not self.document:  # rows with the same evidence (or, without any, question) are about one document
+            text = "\x00".join(self.evidence) or self.prompt or self.id
+            digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+            object.__setattr__(self, "document", digest)
 
 
 @dataclass(kw_only=True)

@@ -63,6 +63,10 @@ class ContextView:
         self._turns = sum(message.role == "user" for message in exchange.prompt)
         self._question = exchange.user_input
         self._today = today or datetime.date.today()
+        self.has_question = bool(content_of(self._question))
+        """True if the user's question is known and has words to compare."""
+        self.asks_for_news = _NEWS.search(self._question) is not None
+        """True if the question is about something that changes."""
 
     @cached_property
     def _texts(self) -> list[str]:
@@ -73,11 +77,6 @@ class ContextView:
         return [frozenset(content_of(text)) for text in self._texts]
 
     # ---- relevance
-
-    @property
-    def has_question(self) -> bool:
-        """True if the user's question is known and has words to compare."""
-        return bool(content_of(self._question))
 
     @cached_property
     def relevance(self) -> list[float]:
@@ -149,11 +148,6 @@ class ContextView:
     def giving_orders(self) -> list[int]:
         """Places of passages that give their reader orders: instructions hidden in evidence."""
         return [place for place, passage in enumerate(self.passages) if _ORDERS.search(passage.text[:MAX_READ])]
-
-    @property
-    def asks_for_news(self) -> bool:
-        """True if the question is about something that changes."""
-        return _NEWS.search(self._question) is not None
 
     def prompt_says(self, *words: str) -> bool:
         """True if the prompt has one of these words, or there is no prompt to look at."""

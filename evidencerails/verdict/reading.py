@@ -193,12 +193,6 @@ def judged_reading(evidence: ClaimEvidence, model: VerdictModel, settings: Groun
     return Judged("partially_supported" if evidence.entailment >= model.thresholds.partial else "absent", verdict)
 
 
-def nli_scores(row: Scores) -> NliScores:
-    """One row of a score array by name."""
-    entailment, neutral, contradiction = (float(row[column]) for column in (ENTAILMENT, NEUTRAL, CONTRADICTION))
-    return NliScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
-
-
 def _premise(window: EvidenceWindow, question: str) -> str:
     text = window.text
     return f"{question} {text}" if question and is_short_answer(clean(text)) else text
@@ -207,7 +201,9 @@ def _premise(window: EvidenceWindow, question: str) -> str:
 def _scored(window: EvidenceWindow, row: Scores, claim: str) -> ScoredWindow:
     terms = {term for term in content_terms(claim) if not term.endswith("*")}
     overlap = len(terms & content_terms(window.text)) / len(terms) if terms else 0.0
-    return ScoredWindow(window, nli_scores(row), overlap)
+    entailment, neutral, contradiction = (float(row[column]) for column in (ENTAILMENT, NEUTRAL, CONTRADICTION))
+    nli = NliScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
+    return ScoredWindow(window, nli, overlap)
 
 
 def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvidence:

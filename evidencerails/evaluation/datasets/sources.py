@@ -288,12 +288,10 @@ class Source(NamedTuple):
             raise InputError(f"{main[0].name} has no records to join with by {self.join!r}; also get {self.where}")
         for file in main:
             added = (
-                (place, self._with_context(record, file, joined)) for place, record in self._records(file, problems)
+                (place, {**record, FILE: file.stem, JOINED: joined.get(str(record.get(self.join)))})
+                for place, record in self._records(file, problems)
             )
             yield from converted(added, self.convert, problems)
-
-    def _with_context(self, record: Record, file: Path, joined: Mapping[str, Record]) -> Record:
-        return {**record, FILE: file.stem, JOINED: joined.get(str(record.get(self.join)))}
 
     def _records(self, file: Path, problems: Problems) -> Iterable[Placed]:
         if self.form == "json":

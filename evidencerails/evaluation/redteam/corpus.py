@@ -110,10 +110,6 @@ class Corpus:
                 found.setdefault(match[1].lower(), set()).add(name)
         return found
 
-    def rare_names(self) -> list[str]:
-        """Names, the rarest first: the long tail."""
-        return sorted(self.names, key=lambda name: (self.names[name], name))
-
     def of_kind(self, *kinds: FactKind) -> list[Fact]:
         """The facts of some kinds."""
         return [fact for fact in self.facts if fact.kind in kinds]
@@ -127,10 +123,6 @@ class Corpus:
         """The fact's passage and those after it, as a retriever would hand them over."""
         near = [self.passages[(fact.passage + step) % len(self.passages)].text for step in range(PASSAGES_AROUND)]
         return tuple(dict.fromkeys(near))
-
-    def document_of(self, fact: Fact) -> str:
-        """Name of the document that a fact comes from."""
-        return self.passages[fact.passage].document
 
 
 def drawn(items: Sequence[Fact], count: int, rng: random.Random) -> list[Fact]:

@@ -67,7 +67,8 @@ def _unknown_to(corpus: Corpus) -> list[Unknown]:
 def knowledge_boundary(corpus: Corpus, count: int, rng: random.Random) -> Iterator[Attack]:
     """Details about the rarest names of the evidence, which it does not give."""
     unknown = _unknown_to(corpus)
-    for place, name in enumerate(corpus.rare_names()[:count] if unknown else ()):
+    rarest = sorted(corpus.names, key=lambda name: (corpus.names[name], name))
+    for place, name in enumerate(rarest[:count] if unknown else ()):
         asked = unknown[place % len(unknown)]
         where = next((n for n, one in enumerate(corpus.passages) if name in " ".join(one.text.split())), 0)
         planted = asked.statement.format(name=name, person=invented_name(corpus, rng))

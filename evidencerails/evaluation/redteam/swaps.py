@@ -103,10 +103,11 @@ def against(
     """An attack on a fact and its false version; unset, the question is the one for the fact's value, and the sources
     are those around it."""
     fact, false = pair
+    document = corpus.passages[fact.passage].document
     return Attack.of(
         category,
         query or gap(fact),
         tuple(sources or corpus.around(fact)),
         tuple(probes),
-        **{"true_statement": fact.sentence, "false_statement": false, "document": corpus.document_of(fact), **rest},
+        **{"true_statement": fact.sentence, "false_statement": false, "document": document, **rest},
     )

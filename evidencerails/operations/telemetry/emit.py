@@ -53,7 +53,8 @@ def _emit_spans(trace: Trace, parent: Context | None) -> None:
     tracer = api.get_tracer(SCOPE, __version__)
 
     def start(name: str, context: Context | None, start_ns: int, attributes: dict[str, Any]) -> api.Span:
-        return tracer.start_span(name, context=context, start_time=start_ns, attributes=_ours(attributes))
+        named = {f"{SCOPE}.{name}": value for name, value in _present(attributes).items()}
+        return tracer.start_span(name, context=context, start_time=start_ns, attributes=named)
 
     root = start("evidencerails.guard", parent, trace.start_ns, report_attributes(trace.report))
     if trace.settings.content and trace.exchange is not None:
@@ -158,10 +159,6 @@ def _messages(pairs: list[tuple[str, str]]) -> str:
 
 def _present(attributes: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in attributes.items() if value is not None and value != []}
-
-
-def _ours(attributes: dict[str, Any]) -> dict[str, Any]:
-    return {f"{SCOPE}.{name}": value for name, value in _present(attributes).items()}
 
 
 @lru_cache(maxsize=1)
