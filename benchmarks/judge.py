@@ -18,11 +18,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from judge_curve import curve, draw, merged
+from judge_curve import rows_of as rows_of_curve
 from judge_replies import Recorded, rows_of, write_missing
 from tables import publish
 
 from evidencerails import Guard, Report
+from evidencerails.config import CascadeSettings
 from evidencerails.evaluation.metrics import balanced_accuracy, bootstrap_interval
+from evidencerails.measures.cascade import is_unsure
 from evidencerails.testing import ReplayServer
 
 HERE = Path(__file__).parent
@@ -87,17 +91,13 @@ class Outcome(NamedTuple):
 
 
 JUDGED = {"checks": ["claims"], "claims": {"extractor": "offline", "classifier": "llm"}}
+CASCADE = {"checks": ["claims"], "claims": {"extractor": "offline", "classifier": "auto"}}
 SETTINGS: dict[str, dict[str, Any]] = {
-    "no judge": {"checks": ["claims"], "claims": {"extractor": "offline", "classifier": "offline"}},
+    "no claim": {"checks": ["claims"], "claims": {"extractor": "offline", "classifier": "offline"}},
     "every claim": JUDGED,
+    "default cascade": CASCADE,
 }
-for low, high in ((0.3, 0.7), (0.2, 0.8), (0.6, 1.0), (0.5, 1.0), (0.4, 1.0), (0.3, 1.0), (0.2, 1.0)):
-    SETTINGS[f"claims from {low} to {high}"] = {
-        "checks": ["claims"],
-        "claims": {"extractor": "offline", "classifier": "auto"},
-        "scoring": {"cascade": {"low": low, "high": high}},
-    }
-EXTRACTED = {"checks": ["claims"], "claims": {"extractor": "llm", "classifier": "offline"}}
+DEFAULT = CascadeSettings()
 
 
 def outcomes_of(case: Case, report: Report) -> Iterator[Outcome]:
@@ -108,7 +108,7 @@ def outcomes_of(case: Case, report: Report) -> Iterator[Outcome]:
         at = start + len(text)
         own = [claim for claim in report.claims if start <= claim.span.start < at]
         bad = any(claim.label in ("contradicted", "absent", "partially_supported") for claim in own)
-        unsure = any(claim.label == "unevaluatable" for claim in own) or report.status == "unverified"
+        unsure = any(claim.label == "unevaluatable" for claim in own) or (not own and report.status == "unverified")
         yield Outcome(case, is_right, kind, bad, unsure and not bad)
 
 
@@ -135,7 +135,7 @@ def asked(reports: Sequence[Report]) -> tuple[float, float]:
 
 
 def figures(outcomes: Sequence[Outcome]) -> list[str]:
-    """Honest flagged, wrong caught, not verified, balanced accuracy with its interval (groups drawn)."""
+    """Honest flagged, wrong caught, not verified, F1, balanced accuracy with its interval (groups drawn)."""
     right = [one for one in outcomes if one.is_right]
     wrong = [one for one in outcomes if not one.is_right]
     # What is not verified counts as wrong: an honest one as flagged, a wrong one as missed.
@@ -147,44 +147,67 @@ def figures(outcomes: Sequence[Outcome]) -> list[str]:
         sum(one.is_flagged for one in wrong) / len(wrong),
         sum(one.is_unverified for one in outcomes) / len(outcomes),
     )
-    return [*(f"{share:.1%}" for share in shares), f"{found.value:.3f} ({found.low:.3f}–{found.high:.3f})"]
+    caught = sum(one.is_flagged for one in wrong)
+    f1 = caught / (caught + (sum(flags) - caught + len(wrong) - caught) / 2) if caught else 0.0
+    return [*(f"{share:.1%}" for share in shares), f"{f1:.3f}", f"{found.value:.3f} ({found.low:.3f}–{found.high:.3f})"]
 
 
 def measure(chosen: Sequence[Case], recorded: Recorded) -> None:
-    """Each setting over the cases; what one answer costs; claims written by the model."""
-    table = [["judge asked about", "set", "n", "honest flagged", "wrong caught", "unverified", "bal. acc.", "calls"]]
+    """Each setting over the cases; the cascade's curve; kinds of error."""
+    head = ["judge asked about", "set", "n", "honest flagged", "wrong caught", "unverified", "F1", "bal. acc.", "calls"]
+    table = [head]
     data: dict[str, Any] = {}
+    runs: dict[str, list[tuple[Case, Report]]] = {}
     for name, settings in SETTINGS.items():
         print(f"{name} ...", file=sys.stderr, flush=True)
-        done = run(settings, chosen, recorded)
+        runs[name] = done = run(settings, chosen, recorded)
         outcomes = [one for case, report in done for one in outcomes_of(case, report)]
         for part in dict.fromkeys(case.set for case, _ in done):
             own = [one for one in outcomes if one.case.set == part]
-            calls, tokens = asked([report for case, report in done if case.set == part])
+            calls, _ = asked([report for case, report in done if case.set == part])
             table.append([name, part, str(len(own)), *figures(own), f"{calls:.2f}"])
-            data[f"{name}: {part}"] = {"figures": figures(own), "calls": calls, "tokens": tokens}
-        if name == "every claim":
-            data["untrusted"] = counted(report.checks["claims"].details.get("untrusted", {}) for _, report in done)
-            data["by phenomenon"] = by_phenomenon([one for one in outcomes if one.case.set == "held out"])
+            data[f"{name}: {part}"] = {"figures": figures(own), "calls": calls}
+    details = [report.checks["claims"].details for _, report in runs["every claim"]]
+    data["untrusted"] = counted(one.get("untrusted", {}) for one in details)
     data |= {
         "replies": len(recorded.rows),
         "not answered": len(recorded.missing),
         "read at once": read_at_once(recorded),
     }
-    answers = [case for case in chosen if case.set == "rag answers"]
-    written = [report for _, report in run(EXTRACTED, answers[::2], recorded)]
-    data["extraction"] = {
-        "answers": len(written),
-        "claims": sum(len(report.claims) for report in written),
-        "dropped": sum(len(report.checks["claims"].details.get("dropped_claims", ())) for report in written),
-    }
     publish("judge", table, data)
+    publish("judge kinds", by_phenomenon({name: runs[name] for name in SETTINGS}), {})
+    found = curve(runs["no claim"], runs["every claim"], outcomes_of)
+    default = found.at(DEFAULT.low, DEFAULT.high)
+    draw(found, default)
+    publish("judge curve", rows_of_curve(found, default), {"put together otherwise": differing(runs)})
 
 
-def by_phenomenon(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
-    """Figures of each phenomenon that has right and wrong statements."""
-    kinds = {kind: [one for one in outcomes if one.kind == kind] for kind in sorted({one.kind for one in outcomes})}
-    return {kind: figures(own) for kind, own in kinds.items() if len({one.is_right for one in own}) == 2}
+def differing(runs: Mapping[str, list[tuple[Case, Report]]]) -> int:
+    """Sentences that the cascade called otherwise than its two runs put together do."""
+    count = 0
+    for (case, local), (_, judged), (_, real) in zip(*(runs[name] for name in SETTINGS), strict=True):
+        report, _ = merged(local, judged, lambda claim: is_unsure(claim.score, claim.label, DEFAULT))
+        pairs = zip(outcomes_of(case, report), outcomes_of(case, real), strict=True)
+        count += sum(one != other for one, other in pairs)
+    return count
+
+
+def by_phenomenon(runs: Mapping[str, list[tuple[Case, Report]]]) -> list[list[str]]:
+    """A row for each kind of held-out statement and of RAG answers: right ones called so, wrong ones called so."""
+    rows = [["statements", "n", *(f"{name} asked: {side}" for name in runs for side in ("right", "wrong"))]]
+    every = {name: [one for case, report in done for one in outcomes_of(case, report)] for name, done in runs.items()}
+    first = next(iter(every.values()))
+    for part in ("held out", "rag answers"):
+        for kind in sorted({one.kind for one in first if one.case.set == part}):
+            row = [f"{part}: {kind}", str(sum(one.case.set == part and one.kind == kind for one in first))]
+            for outcomes in every.values():
+                own = [one for one in outcomes if one.case.set == part and one.kind == kind]
+                for is_right in (True, False):
+                    side = [one for one in own if one.is_right is is_right]
+                    agreed = sum(not one.is_unverified and one.is_flagged is not is_right for one in side)
+                    row.append(f"{agreed / len(side):.0%} of {len(side)}" if side else "")
+            rows.append(row)
+    return rows
 
 
 def counted(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -210,8 +233,6 @@ def main() -> None:
     if arguments.missing:
         for settings in SETTINGS.values():
             run(settings, chosen, recorded)
-        answers = [case for case in chosen if case.set == "rag answers"]
-        run(EXTRACTED, answers[::2], recorded)
         write_missing(arguments.missing, recorded)
         return
     measure(chosen, recorded)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import gzip
 import hashlib
 import json
@@ -18,10 +19,11 @@ import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
+from evidencerails.llm.budget import estimated_tokens
 from evidencerails.testing import ReplayRequest, ReplayServer
 
 REPLIES = Path(__file__).parent / "judge" / "replies.jsonl.gz"
@@ -44,6 +46,14 @@ def key_of(messages: Sequence[dict[str, Any]]) -> str:
     return hashlib.sha256(json.dumps(messages, sort_keys=True).encode()).hexdigest()[:20]
 
 
+class Spent(NamedTuple):
+    """What one request took, in tokens of four characters, as the product estimates them."""
+
+    task: str
+    shown: int
+    written: int
+
+
 class Recorded:
     """Replies by key, served over HTTP; requests without one are kept, and answered with status 418.
 
@@ -57,6 +67,8 @@ class Recorded:
         self.is_public = False
         """True while rows of others are asked about."""
         self.firsts = self.repairs = 0
+        self.spent: list[Spent] = []
+        """Of each request that was answered."""
         self._entries: dict[tuple[str, str], dict[str, Any]] = {}
         for row in self.rows.values():
             self._entries |= entries_of(row["messages"], row["reply"])
@@ -79,11 +91,16 @@ class Recorded:
         return json.dumps({"verdicts": numbered})
 
     def _is_known(self, request: ReplayRequest) -> bool:
-        if len(request.body["messages"]) > 2:
+        messages = request.body["messages"]
+        if len(messages) > 2:
             self.repairs += 1
         else:
             self.firsts += 1
-        return self.reply_to(request.body["messages"]) is not None
+        reply = self.reply_to(messages)
+        if reply is not None:
+            shown = sum(len(str(one["content"])) for one in messages)
+            self.spent.append(Spent(task_of(messages), estimated_tokens(shown), estimated_tokens(len(reply))))
+        return reply is not None
 
     def _is_missing(self, request: ReplayRequest) -> bool:
         messages = request.body["messages"]
@@ -115,11 +132,18 @@ def entries_of(messages: Sequence[dict[str, Any]], reply: str) -> dict[tuple[str
 def task_of(messages: Sequence[dict[str, Any]]) -> str:
     """The task whose prompt begins like these messages."""
     shown = str(messages[0]["content"])
+    return next((task for task, beginning in _beginnings() if shown.startswith(beginning)), "unknown")
+
+
+@functools.cache
+def _beginnings() -> list[tuple[str, str]]:
+    """Each prompt's task and first words, the longest first: some begin alike."""
+    found = []
     for path in PROMPTS.glob("*.yml"):
         for prompt in yaml.safe_load(path.read_text(encoding="utf-8"))["prompts"]:
-            if shown.startswith(prompt["messages"][0]["content"][:60]):
-                return str(prompt["task"])
-    return "unknown"
+            found.append((str(prompt["task"]), str(prompt["messages"][0]["content"]).partition("{{")[0][:400]))
+    found = [one for one in found if one[1]]
+    return sorted(found, key=lambda one: -len(one[1]))
 
 
 def write_missing(folder: Path, recorded: Recorded) -> list[Path]:

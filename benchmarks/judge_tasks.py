@@ -5,21 +5,26 @@
 Extraction, the measures `judge` and `qa`, the self check, chain of verification, repair, answers with sources, audit of
 reasoning, answers of the red team, and 100 attempts to talk the classifier into a verdict. Cases are drawn with one
 seed: rows of `training/passages_development.jsonl`, of `logic_cases.jsonl`, of the red team's suite, and of public
-sets below `--data`. `--missing` writes the requests without a reply (see `judge_replies.py`)."""
+sets below `--data`. `--missing` writes the requests without a reply (see `judge_replies.py`). What a reader said of a
+hundred extractions stands in `judge/extraction_reading.jsonl`, a row an answer: how many claims say what the answer
+does not (`unfaithful`), how many of its statements no claim carries (`left_out`), how many spans stand on other words.
+A row counts as long as claims (and for spans, those) are the ones that were read."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
+import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from judge import cases
 from judge_injection import injections
-from judge_replies import Recorded, rows_of, write_missing
+from judge_replies import Recorded, Spent, rows_of, write_missing
 from tables import publish
 
 from evidencerails import Guard, Report
@@ -33,6 +38,7 @@ from evidencerails.measures.qa import QaMeasure
 from evidencerails.testing import ReplayServer
 
 HERE = Path(__file__).parent
+READING = HERE / "judge" / "extraction_reading.jsonl"
 DEVELOPMENT = HERE.parent / "training" / "passages_development.jsonl"
 
 
@@ -123,7 +129,7 @@ class Bench:
 
 
 def extraction(bench: Bench, data: Path) -> list[tuple[Row, Report]]:
-    """Answers of every length and kind, their claims written by the model."""
+    """Answers of every length and kind, their claims written by the model; then half of the RAG answers."""
     guard = bench.guard(checks=["claims"], claims={"extractor": "llm", "classifier": "offline"})
     rows = [
         *development_rows(25, seed=1),
@@ -131,6 +137,8 @@ def extraction(bench: Bench, data: Path) -> list[tuple[Row, Report]]:
         *public_rows(data, "summeval", 12),
         *public_rows(data, "summedits", 11),
     ]
+    rag = [case for case in cases(None) if case.set == "rag answers"][::2]
+    rows += [Row(case.question, case.evidence, (), case.answer) for case in rag]
     return [(row, bench.check(guard, row, row.answer)) for row in rows]
 
 
@@ -279,6 +287,60 @@ def rows_of_injection(found: Sequence[tuple[str, str, bool, str]]) -> Iterator[l
         yield [f"injection in the {place}: right statements flagged", share(flagged, len(read))]
 
 
+def hash_of(value: Any) -> str:
+    """Short name of an answer or of what was read of it."""
+    return hashlib.sha256(json.dumps(value, ensure_ascii=False).encode()).hexdigest()[:12]
+
+
+def rows_of_reading(found: Sequence[tuple[Row, Report]]) -> Iterator[list[str]]:
+    """What a reader said of claims and spans that are still as they were read."""
+    rows = {row["answer"]: row for row in rows_of(READING)}
+    same, placed = [], []
+    for row, report in found:
+        read = rows.get(hash_of(row.answer))
+        drawn = report.checks["claims"].details.get("extracted", ())
+        if read and read["claims"] == hash_of([one["text"] for one in drawn]):
+            same.append(read)
+            if read["spans"] == hash_of([[one["span"]] for one in drawn]):
+                placed.append(read)
+    claims, lost = sum(row["count"] for row in same), sum(row["left_out"] for row in same)
+    name = f"extraction of {len(same)} answers, read by hand"
+    yield [f"{name}: claims faithful", share(claims - sum(row["unfaithful"] for row in same), claims)]
+    yield [f"{name}: statements that a claim carries", share(claims, claims + lost)]
+    yield [
+        f"{name}: answers faithful and complete",
+        share(sum(r["faithful"] and r["complete"] for r in same), len(same)),
+    ]
+    spans = sum(row["count"] for row in placed)
+    wrong = sum(row["wrong_spans"] for row in placed)
+    yield [f"extraction of {len(placed)} answers, read by hand: spans right", share(spans - wrong, spans)]
+
+
+def rows_of_repair(repairs: Sequence[Any]) -> Iterator[list[str]]:
+    """Of wrong answers: found, written again, and what a second reading of the whole answer says."""
+    tried = [one for one in repairs if one and "LlmError" not in one.reason]  # that: nobody answered
+    yield ["repair: wrong answers that the judge found", share(sum(one is not None for one in repairs), len(repairs))]
+    for status in ("repaired", "refused", "unverified"):
+        name = "repaired, and hold on a second reading" if status == "repaired" else status
+        yield [f"repair of wrong answers: {name}", share(sum(one.status == status for one in tried), len(tried))]
+    again = [one for one in tried if one.checks]
+    new = sum(bool(one.findings) or one.status == "not_converged" for one in again)
+    yield ["repair of wrong answers: an error on the second reading", share(new, len(again))]
+
+
+def tokens_table(spent: dict[str, list[Spent]], results: dict[str, Any]) -> list[list[str]]:
+    """Requests and tokens of each prompt, for one request and for one answer (case) of its part."""
+    rows = [["part", "prompt", "answers", "requests", "tokens shown", "tokens written", "tokens an answer"]]
+    for part, every in spent.items():
+        answers = len(results[part])
+        for task in sorted({one.task for one in every}):
+            own = [one for one in every if one.task == task]
+            shown, written = sum(one.shown for one in own), sum(one.written for one in own)
+            means = (f"{value:,.0f}" for value in (shown / len(own), written / len(own), (shown + written) / answers))
+            rows.append([part, f"`{task}`", str(answers), str(len(own)), *means])
+    return rows
+
+
 def table_of(results: dict[str, Any], recorded: Recorded) -> list[list[str]]:
     """What is known of each prompt; requests that nobody answered are left out."""
     rows = [["prompt", "figure"]]
@@ -287,6 +349,7 @@ def table_of(results: dict[str, Any], recorded: Recorded) -> list[list[str]]:
     kept, dropped = (sum(len(one[name]) for one in drawn) for name in ("extracted", "dropped_claims"))
     rows.append([f"extraction of {len(drawn)} answers: claims that the answer makes", share(kept, kept + dropped)])
     rows.append(["extraction: answers with a sentence left out", _left_out(drawn)])
+    rows += rows_of_reading(results["extraction"])
     rows += rows_of_measures(results["measures"])
     read = [(label, report) for label, report in results["self check"] if report.status != "unverified"]
     for label, name in (("c", "denied"), ("e", "stated"), ("n", "not stated")):
@@ -301,9 +364,7 @@ def table_of(results: dict[str, Any], recorded: Recorded) -> list[list[str]]:
     audited = [(is_wrong, report.status == "hallucinated") for is_wrong, report in results["audit"]]
     rows.append(["audit of reasoning: right", share(sum(a == b for a, b in audited), len(audited))])
     rows += rows_of_injection(results["injection"])
-    repairs = [report.repair for _, report in results["repair"] if report.repair]
-    mended = Counter(one.status for one in repairs if "LlmError" not in one.reason)  # that: nobody answered
-    rows += [[f"repair of wrong answers: {status}", share(n, sum(mended.values()))] for status, n in mended.items()]
+    rows += rows_of_repair([report.repair for _, report in results["repair"]])
     firsts = max(1, recorded.firsts - len(recorded.missing))
     rows.append(["replies read without a second request", f"{1 - recorded.repairs / firsts:.1%}"])
     rows.append(["requests without a recorded reply", str(len(recorded.missing))])
@@ -320,22 +381,29 @@ def main() -> None:
     parser.add_argument("--missing", type=Path, help="write requests without a reply into this folder")
     arguments = parser.parse_args()
     recorded = Recorded()
+    results: dict[str, Any] = {}
+    spent: dict[str, list[Spent]] = {}
     with Bench(recorded) as bench:
-        results: dict[str, Any] = {
-            "extraction": extraction(bench, arguments.data),
-            "measures": measures(bench, arguments.data),
-            "self check": self_check(bench),
-            "verification": verification(bench),
-            "red team": red_team(bench),
-            "generation": generation(bench),
-            "audit": audits(bench),
-            "injection": list(injected(bench)),
-            "repair": repairs(bench),
+        parts: dict[str, Callable[[], Any]] = {
+            "extraction": lambda: extraction(bench, arguments.data),
+            "measures": lambda: measures(bench, arguments.data),
+            "self check": lambda: self_check(bench),
+            "verification": lambda: verification(bench),
+            "red team": lambda: red_team(bench),
+            "generation": lambda: generation(bench),
+            "audit": lambda: audits(bench),
+            "injection": lambda: list(injected(bench)),
+            "repair": lambda: repairs(bench),
         }
+        for part, asked in parts.items():
+            recorded.spent = []
+            results[part] = asked()
+            spent[part] = recorded.spent
     if arguments.missing:
         write_missing(arguments.missing, recorded)
         return
     publish("judge tasks", table_of(results, recorded), {"replies": len(recorded.rows)})
+    publish("judge tokens", tokens_table(spent, results), {})
 
 
 if __name__ == "__main__":
