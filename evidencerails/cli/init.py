@@ -98,8 +98,8 @@ def _offer_schema(folder: Path, changes: Changes) -> None:
     a schema which is not there is an error in the editor."""
     for file, (_, after) in changes.items():
         if "evidencerails:" in (text := after or "") and file.suffix != ".co" and EDITOR_MARK not in text:
-            say(f"an editor completes the settings with {EDITOR_LINE!r} as the first line of {file}, and its schema")
-            say(f"from: evidencerails schema > {file.parent / FILE_NAME}")
+            schema = f"evidencerails schema > {file.parent / FILE_NAME}"
+            say(f"for completion in an editor: {schema}, then as the first line of {file}: {EDITOR_LINE}")
 
 
 def _changes_back(folder: Path, record: dict[str, Any]) -> Changes:

@@ -129,10 +129,11 @@ def test_what_was_commented_and_laid_out_stays(folder: Path) -> None:
 def test_an_editor_is_offered_the_schema_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written(folder, {"config.yml": MODELS})
     assert run(str(folder), "--yes") == 0
-    line, command = (one.split(": ", 1)[1] for one in capsys.readouterr().err.splitlines()[-2:])
     config = folder / "config.yml"
-    assert f"{EDITOR_LINE!r} as the first line of {config}" in line
-    assert command == f"from: evidencerails schema > {folder / FILE_NAME}"
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"evidencerails: for completion in an editor: evidencerails schema > {folder / FILE_NAME}, "
+        f"then as the first line of {config}: {EDITOR_LINE}"
+    )
 
     config.write_text(f"{EDITOR_LINE}\n{config.read_text()}")
     assert run(str(folder), "--yes", "--flow", "check claims") == 0
