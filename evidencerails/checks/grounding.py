@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -277,8 +278,5 @@ def _status(findings: Sequence[Finding], readable: Readable) -> tuple[CheckStatu
 
 
 def _shown_reason(findings: Sequence[Finding]) -> str:
-    counts: dict[str, int] = {}
-    for finding in findings:
-        name = finding.label or finding.kind
-        counts[name] = counts.get(name, 0) + 1
+    counts = Counter(finding.label or finding.kind for finding in findings)
     return ", ".join(f"{count} {name}" for name, count in counts.items())

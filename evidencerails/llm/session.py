@@ -65,9 +65,9 @@ class LlmSession:
         self._ledger = _Ledger()
 
     @classmethod
-    def of(cls, client: LlmClient | None, settings: LlmSettings, **options: Any) -> LlmSession | None:
-        """A fresh session, or None if there is no model; options as of the class."""
-        return None if client is None else cls(client, settings, **options)
+    def of(cls, client: LlmClient | None, settings: LlmSettings) -> LlmSession | None:
+        """A fresh session, or None if there is no model."""
+        return None if client is None else cls(client, settings)
 
     async def complete(
         self,

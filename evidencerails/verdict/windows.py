@@ -132,11 +132,11 @@ class EvidenceIndex:
         self._token_offsets = token_offsets
         self._index = WindowIndex(self.parts)
 
-    def select(self, claims: Sequence[str], context: str = "", parts_a_claim: int = PARTS_A_CLAIM) -> Selection:
+    def select(self, claims: Sequence[str], context: str = "") -> Selection:
         """The windows for some claims; `context` is what they answer, such as the user's question."""
         if not self.parts:
             return Selection((), tuple(() for _ in claims), ())
-        chosen = [self._best(claim, context, parts_a_claim) for claim in claims]
+        chosen = [self._best(claim, context, PARTS_A_CLAIM) for claim in claims]
         named = [part for part in self.parts if any(part in parts for parts in chosen)]
         order = {part: place for place, part in enumerate(named)}
         places = tuple(tuple(sorted(order[part] for part in parts)) for parts in chosen)
