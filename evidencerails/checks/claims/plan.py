@@ -69,7 +69,7 @@ def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
     if not extracted:
         return _stop("no_question: a bare yes or no says nothing without its question", found) if found else Plan([])
     if not exchange.evidence:
-        return _stop(f"no_evidence: nothing to check the claims against{PASS_EVIDENCE}", extracted)
+        return _stop(f"no_evidence: nothing to check the answer against{PASS_EVIDENCE}", extracted)
     spans = list(dict.fromkeys(claim.sentence for claim in extracted))
     readable = readable_evidence(exchange, spans, context.nli.languages)
     if readable.reason and classifier is None:  # a language that the NLI model does not know
