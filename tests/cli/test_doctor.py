@@ -115,8 +115,12 @@ REGISTERS = (
     "def init(app):\n    app.register_action(fake, 'check_grounding')\n"
 )
 NO_FLAG = MODELS + IMPORT + GROUNDING
+EIGHT = [f"check {one}" for one in ("grounding", "claims", "logic", "structure", "citations", "knowledge", "tool calls")]
+EIGHT.append("self check hallucination")
 BROKEN: dict[str, tuple[dict[str, str], str, int]] = {
     "no import": ({"config.yml": MODELS + GROUNDING}, "no_import", 1),
+    "no import of eight rails": (
+        {"config.yml": MODELS + f"rails: {{output: {{flows: [{', '.join(EIGHT)}]}}}}\n"}, "no_import", 1),
     "no rail": ({"config.yml": MODELS + IMPORT}, "no_rail", 1),
     "flag set nowhere": ({"config.yml": NO_FLAG}, "flag_set_nowhere", 1),
     "flag of a rail that is not there": (
@@ -165,6 +169,8 @@ def test_what_keeps_a_rail_silent_is_found(
 ) -> None:
     found, rows, problems = examined(evidencerails, written(tmp_path / "app", files))
     assert (found, problem in problems) == (code, True)
+    # What is not imported is nobody else's: each rail had been called overridden.
+    assert ("action_overridden" in problems) == (problem == "action_overridden")
     assert code or all(row["fires"] for row in rows)
 
 
