@@ -112,7 +112,7 @@ _OFFER = (
     r"are (?:doing )?well|feel better|understand)\b.{0,60}|how (?:can|may) i (?:help|assist).{0,60}"
     r"|happy to help.{0,60}|glad (?:i could|to) (?:help|hear).{0,60}"
     r"|(?:could|can|would) you (?:please )?(?:provide|share|clarify|tell|give|specify|rephrase).{0,160}"
-    r"|please (?:provide|share|clarify|specify|give me|tell me|ask|try|note|rephrase|upload|paste|contact|"
+    r"|please (?:provide|share|clarify|specify|give me|tell me|ask|try|rephrase|upload|paste|contact|"
     r"consult|check|visit|refer to|see|verify|reach|wait|let)\b.{0,200}"
     r"|(?:i|we)(?:'d| would)? (?:recommend|suggest|advise|encourage)(?: that)?(?: you)?(?: to)? (?:consult|"
     r"contact|check|visit|verify|reach|speak|see|look|ask|refer|seek)\w*\b.{0,160}"

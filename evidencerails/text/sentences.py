@@ -32,8 +32,8 @@ class Block(NamedTuple):
 
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*(?P<language>\w*)")
-_PROSE_LANGUAGES = frozenset(["markdown", "md", "mdx", "text", "txt", "plain", "plaintext", "quote"])
-"""Of a fence: what stands in it is no code."""
+_PROSE_LANGUAGES = frozenset(["markdown", "md", "mdx", "text", "txt", "plain", "plaintext", "quote", "csv", "tsv"])
+"""Of a fence: what stands in it is no code. YAML, TOML and XML are code: most of them is settings."""
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦▪●–—]\s+(?:\[[ xX]\]\s+)?|\(?(?:\d{1,3}|[a-zA-Z])[.)]\s+(?=\S))")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")

@@ -115,7 +115,9 @@ REGISTERS = (
     "def init(app):\n    app.register_action(fake, 'check_grounding')\n"
 )
 NO_FLAG = MODELS + IMPORT + GROUNDING
-EIGHT = [f"check {one}" for one in ("grounding", "claims", "logic", "structure", "citations", "knowledge", "tool calls")]
+EIGHT = [
+    f"check {one}" for one in ("grounding", "claims", "logic", "structure", "citations", "knowledge", "tool calls")
+]
 EIGHT.append("self check hallucination")
 BROKEN: dict[str, tuple[dict[str, str], str, int]] = {
     "no import": ({"config.yml": MODELS + GROUNDING}, "no_import", 1),
