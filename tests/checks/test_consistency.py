@@ -56,7 +56,7 @@ async def test_agreement_by_nli(guard: MakeGuard, samples: list[str], status: st
 
 
 async def test_a_sample_in_the_same_words_agrees_however_the_model_reads_them(guard: MakeGuard) -> None:
-    answer = "The Eiffel Tower opened in 1889."  # the shipped weights read its own copy as a contradiction
+    answer = "The Eiffel Tower opened in 1889."  # earlier weights read its own copy as a contradiction
     report = await Guard({"checks": ["consistency"]}).check(answer, samples=[answer, f"Sure! {answer} It is tall."])
     assert report.status == "grounded" and report.metrics["sample_disagreement"] < 0.5
 

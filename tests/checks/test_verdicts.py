@@ -48,6 +48,33 @@ async def test_not_supported(embedded: Guard, evidence: str, response: str) -> N
     assert report.decision in ("warn", "block")
 
 
+COPY = "The Eiffel Tower opened in 1889."
+AROUND = (
+    "The Louvre opened in 1793.", "It is 330 metres tall.", COPY, "The lift to the top opened in 1983.",
+    "It was closed in 1940 and reopened in 1946.", "The Arc de Triomphe was finished in 1836.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        COPY,
+        " ".join(AROUND),
+        " ".join(AROUND * 12),  # more than one window
+        "# Monuments of Paris\n\n## Eiffel Tower\n\n" + "\n\n".join(AROUND),
+        "\n".join(f"- {one}" for one in AROUND),
+        "| fact | source |\n|---|---|\n" + "\n".join(f"| {one} | guide |" for one in AROUND),
+        list(AROUND),
+        ["The Eiffel Tower opened in 1898.", COPY],
+    ],
+)
+async def test_a_sentence_that_the_evidence_has_word_by_word_is_supported(
+    embedded: Guard, evidence: str | list[str]
+) -> None:
+    report = await embedded.check(COPY, evidence=evidence)
+    assert (report.status, report.claims[0].label) == ("grounded", "supported")
+
+
 async def test_one_bad_sentence_among_good_ones_is_found_and_named(embedded: Guard) -> None:
     response = "The bridge is 480 metres long. It was opened in 1999. It carries a tram line."
     report = await embedded.check(response, evidence=[REFUND, BRIDGE])
