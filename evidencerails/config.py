@@ -132,6 +132,12 @@ class GuardConfig(Section):
     policies: tuple[Rule, ...] = ()
     """Rules in order; the first that matches a finding decides it, the severest decision wins."""
 
+    @property
+    def own_model_calls(self) -> int:
+        """Calls a turn that a NeMo app's main model gets about unsure claims: none where a model is named for them."""
+        named = self.llm.model or self.llm.base_url or self.llm.judge
+        return 0 if named or self.claims.classifier != "auto" else self.claims.own_model_calls
+
     @model_validator(mode="after")
     def _an_exhausted_budget_can_be_seen(self) -> GuardConfig:
         then = self.monitoring.budget.when_exhausted

@@ -28,6 +28,7 @@ from evidencerails.exchange import (
 )
 from evidencerails.llm.adapt import as_client
 from evidencerails.llm.base import LlmClient
+from evidencerails.llm.budget import CallAllowance
 from evidencerails.llm.cache import cache_from_settings
 from evidencerails.llm.prompts import PromptLibrary
 from evidencerails.llm.sampling import Sampler
@@ -226,6 +227,7 @@ class Guard:
         checks: Sequence[str] | None = None,
         cap: Decision | None = None,
         llm: LlmClient | None = None,
+        allowance: CallAllowance | None = None,
         sampler: Sampler | None = None,
         on_check: Callable[[CheckResult], None] | None = None,
         mitigate: bool = True,
@@ -239,13 +241,14 @@ class Guard:
                 arguments of tool calls are then claims, too (see `with_arguments`).
             cap: the severest decision the calling flow may take.
             llm: the model that wrote the response (inside NeMo: the app's own), in place of the settings' one.
+            allowance: calls to `llm` about claims that stay unsure, where the settings name no model; None: none.
             sampler: shared by several checks of one turn, so that samples are drawn once.
             on_check: called as each check ends, in the order in which they end.
             mitigate: False leaves it at the decision: nothing is repaired, and nobody is asked to review.
             sampling_rate: share of such exchanges that are checked at all; a kept report stands for the others too.
         """
         started = time.perf_counter()
-        context, sessions = self._context(exchange, llm, sampler)
+        context, sessions = self._context(exchange, llm, sampler, allowance)
         running = (
             self._checks_for(exchange)
             if checks is None
@@ -342,13 +345,18 @@ class Guard:
         return self._context(exchange)
 
     def _context(
-        self, exchange: Exchange, llm: LlmClient | None = None, sampler: Sampler | None = None
+        self,
+        exchange: Exchange,
+        llm: LlmClient | None = None,
+        sampler: Sampler | None = None,
+        allowance: CallAllowance | None = None,
     ) -> tuple[CheckContext, list[LlmSession]]:
         settings, main = self.config.llm, LlmSession.of(llm or self._llm, self.config.llm)
         judge = main
         if self._judge is not None:
             timeout_s = settings.judge.timeout_s if settings.judge else None
             judge = LlmSession(self._judge, settings, beside=main, timeout_s=timeout_s)
+        own = LlmSession(llm, settings, beside=main, allowance=allowance) if llm and allowance else None
         if sampler is None and main is not None:
             sampler = Sampler(main, exchange.prompt, self.config.consistency)
         context = CheckContext(
@@ -360,9 +368,10 @@ class Guard:
             sampler=sampler,
             cache=self._cache,
             sources=self.sources,
+            own_model=own,
             splitter=self._splitter,
         )
-        sessions = [one for one in (main, judge, sampler.session if sampler else None) if one is not None]
+        sessions = [one for one in (main, judge, own, sampler.session if sampler else None) if one is not None]
         return context, list({id(session): session for session in sessions}.values())
 
     def close(self) -> None:

@@ -32,6 +32,7 @@ from evidencerails.adapters.wording import withheld_text
 from evidencerails.errors import InputError, reason_of, traceback_summary
 from evidencerails.exchange import Exchange, Labels, Message, Stakes, as_tool_calls, as_tools
 from evidencerails.llm.base import LlmClient
+from evidencerails.llm.budget import CallAllowance
 from evidencerails.llm.sampling import Sampler
 from evidencerails.llm.session import LlmSession
 from evidencerails.mitigation.respond import without_second_repair
@@ -190,7 +191,9 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ch
     def models() -> dict[str, Any]:
         client = plugin.client(call.llm)
         sampler = _sampler(plugin, key, client, prompt, parse) if rail.check == "consistency" else None
-        return {"llm": client, "sampler": sampler}
+        calls = plugin.config.own_model_calls if rail.check == "claims" else 0
+        allowance = plugin.allowances.get(key, lambda: CallAllowance(calls)) if calls else None
+        return {"llm": client, "sampler": sampler, "allowance": allowance}
 
     return _check_of(rail, exchange, completed, plugin, models)
 

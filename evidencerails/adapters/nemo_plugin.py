@@ -17,6 +17,7 @@ from evidencerails.exchange import Stakes
 from evidencerails.guard import Guard
 from evidencerails.llm.adapt import as_client
 from evidencerails.llm.base import LlmClient
+from evidencerails.llm.budget import CallAllowance
 from evidencerails.llm.sampling import Sampler
 from evidencerails.report import Report
 
@@ -35,6 +36,7 @@ class NemoPlugin:
         self.guard = guard
         self.turns: Recent[Turn] = Recent()
         self.samplers: Recent[Sampler] = Recent()
+        self.allowances: Recent[CallAllowance] = Recent()
         self._shadow = ThreadPoolExecutor(1, thread_name_prefix="evidencerails-shadow")
         self._shadow_checks: set[Future[None]] = set()
         self._seed = random.random()

@@ -14,6 +14,7 @@ from evidencerails.settings.own_parts import part_named
 
 if TYPE_CHECKING:
     from evidencerails.checks.knowledge.sources import Sources
+    from evidencerails.llm.session import LlmSession
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,8 @@ class CheckContext(MeasureContext):
 
     sources: Sources | None = None
     """Sources of knowledge that the settings name."""
+    own_model: LlmSession | None = None
+    """The model of a NeMo app, with the calls that a turn may put to it though nobody named it a judge."""
 
 
 class Check(Protocol):

@@ -100,6 +100,9 @@ WORDS: dict[str, tuple[Level, str, str]] = {
     "no_model": (
         "note", "the config names no main model, and {0!r} asks it for further answers",
         "give one to LLMRails(config, llm=...), or every answer is unverified"),
+    "own_model_asked": (
+        "note", "'check claims' asks {0} about claims that the local reading leaves unsure, "
+        "in at most {1} a turn", "`claims: {{classifier: offline}}` under custom_data.evidencerails turns that off"),
     "embeddings_download": (
         "note", "NeMo downloads its embedding model {0!r} at the first turn; without network that turn fails",
         _EMBEDDINGS.replace("{", "{{").replace("}", "}}")),
@@ -283,8 +286,12 @@ def _unmet_needs(source: Source, rails: list[Rail], settings: GuardConfig) -> It
     flows = ", ".join(repr(rail.flow) for rail in rails if rail.needs_evidence)
     if flows and not gives_evidence(source.config, source.texts):
         yield problem("no_evidence", flows)
+    main = next((model.model for model in source.config.models if model.type == "main"), None)
+    if "claims" in checks and (calls := settings.own_model_calls):
+        asked = f"the app's main model {main!r}" if main else "the model that your program gives to LLMRails"
+        yield problem("own_model_asked", asked, "one call" if calls == 1 else f"{calls} calls")
     sampling = [rail.flow for rail in rails if rail.check == "consistency"]
-    if sampling and not any(model.type == "main" for model in source.config.models):
+    if sampling and main is None:
         yield problem("no_model", sampling[0])
     if (model := missing_embeddings(source.config, source.colang.values())) is not None:
         yield problem("embeddings_download" if can_download() else "embeddings_unreachable", model)

@@ -21,6 +21,24 @@ def estimated_tokens(characters: int) -> int:
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
+class CallAllowance:
+    """Calls that one turn may make to a model which nobody named for it."""
+
+    def __init__(self, calls: int) -> None:
+        self.left = self._calls = calls
+
+    def take(self) -> None:
+        """Count one call.
+
+        Raises:
+            BudgetExceededError: all are made.
+        """
+        if self.left <= 0:
+            setting = f"claims.own_model_calls: {self._calls}"
+            raise BudgetExceededError(f"this turn's calls to the app's own model are made ({setting})")
+        self.left -= 1
+
+
 class ResponseBudget:
     """Calls, tokens and seconds of one response."""
 

@@ -263,7 +263,7 @@ async def ask(
         repair: what the judge is sent after an unreadable reply.
 
     Raises:
-        LlmReplyError: the second reply cannot be read either.
+        LlmReplyError: the second reply cannot be read either, or the session has no call left for one.
         LlmError: the provider failed.
     """
 
@@ -276,6 +276,8 @@ async def ask(
         reply = await once(messages)
         return parse(reply)
     except LlmReplyError:
+        if session.is_spent:
+            raise
         return parse(await once(_with_repair(messages, reply, repair)))
 
 

@@ -15,7 +15,7 @@ from evidencerails.errors import LlmError, LlmReplyError, LlmTimeoutError
 from evidencerails.exchange import Completion, LlmReply, Message
 from evidencerails.llm.adaptive import learn_no_n
 from evidencerails.llm.base import LlmClient
-from evidencerails.llm.budget import ResponseBudget, estimated_tokens
+from evidencerails.llm.budget import CallAllowance, ResponseBudget, estimated_tokens
 from evidencerails.llm.failures import may_refuse_n
 from evidencerails.report import LlmUsage
 from evidencerails.trace import llm_call
@@ -47,6 +47,7 @@ class LlmSession:
         beside: another session of the same response, with which this one shares budget and slots: what a judge of its
             own spends is spent for the same response.
         timeout_s: of one call, in place of the settings' own; for a model with an endpoint of its own.
+        allowance: calls of the turn, retries included, that bound this session beside the budget.
     """
 
     def __init__(
@@ -56,13 +57,20 @@ class LlmSession:
         *,
         beside: LlmSession | None = None,
         timeout_s: float | None = None,
+        allowance: CallAllowance | None = None,
     ) -> None:
         self.client = client
         self._settings = settings
         self._timeout_s = settings.timeout_s if timeout_s is None else timeout_s
         self._slots: asyncio.Semaphore = beside._slots if beside else asyncio.Semaphore(settings.max_concurrency)
         self._budget: ResponseBudget = beside._budget if beside else ResponseBudget(settings.budget)
+        self._allowance = allowance
         self._ledger = _Ledger()
+
+    @property
+    def is_spent(self) -> bool:
+        """True if the allowance is used up, so that there is no use in asking again."""
+        return self._allowance is not None and self._allowance.left <= 0
 
     @classmethod
     def of(cls, client: LlmClient | None, settings: LlmSettings) -> LlmSession | None:
@@ -157,10 +165,13 @@ class LlmSession:
         return await retrying(self._attempt, messages, n, options)
 
     def _is_over(self, state: RetryCallState) -> bool:
-        return state.attempt_number > self._settings.max_retries or _wait_s(state) >= self._budget.seconds_left
+        is_last = state.attempt_number > self._settings.max_retries or self.is_spent
+        return is_last or _wait_s(state) >= self._budget.seconds_left
 
     async def _attempt(self, messages: Sequence[Message], n: int, options: dict[str, Any]) -> LlmReply:
         async with self._slots:
+            if self._allowance is not None:
+                self._allowance.take()
             reserved = self._budget.take(messages)
             tokens = reserved  # the cost of a failed call is not reported; its prompt was sent
             try:

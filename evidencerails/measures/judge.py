@@ -19,7 +19,7 @@ from evidencerails.measures.asking import (
     list_schema,
 )
 from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of, unmeasured
-from evidencerails.measures.evidence import find_quotes, is_about, sentences_of
+from evidencerails.measures.proof import OBJECTIONS, proof_of
 from evidencerails.report import Label
 
 HIGHEST_LEVEL = 4
@@ -27,8 +27,6 @@ _CANNOT_TELL = 2
 _NOTHING_SAID = 1
 _LABELS: tuple[Label, ...] = ("contradicted", "absent", "partially_supported", "supported", "supported")
 """By level."""
-INVENTED_QUOTE = "invented_quote"
-"""Reason where the judge proves its verdict by words that are not in the evidence or not about the claim."""
 
 
 class Verdict(Answer):
@@ -67,7 +65,7 @@ class JudgeMeasure:
     """1 - level / 4, where an LLM has chosen the level of support from 4 (stated) to 0 (contradicted).
 
     All claims go in one call (20 at most), in an order that a seed decides. A second pass, in another order, asks again
-    about claims that the judge could not decide (level 2), left out, or proved by an invented quote. Two verdicts are
+    about claims that the judge could not decide (level 2), left out, or did not prove. Two verdicts are
     averaged and the less supported label is taken; a claim without a proven verdict after that has no score.
     """
 
@@ -102,15 +100,14 @@ def _claim_score(place: int, replies: Replies[Verdict], claim: Statement, passag
         return ClaimScore(reason=replies.reasons.get(place, NO_VERDICT))
     score = 1.0 - verdict.level / HIGHEST_LEVEL
     sureness = max(score, 1.0 - score)
-    quotes = find_quotes(verdict.quote, passages, score=sureness)
-    is_proven = is_about(sentences_of(quotes, passages), claim.text)
-    if not is_proven and verdict.level != _NOTHING_SAID:
-        return ClaimScore(reason=INVENTED_QUOTE)
+    proof = proof_of(verdict.quote, claim.text, passages, is_support=score < 0.5, score=sureness)
+    if proof.objection and verdict.level != _NOTHING_SAID:
+        return ClaimScore(reason=proof.objection)
     return ClaimScore(
         score=score,
         label=_LABELS[verdict.level],
         reason=verdict.reason,
-        evidence=quotes if is_proven else (),
+        evidence=() if proof.objection else proof.quotes,
         details={"level": verdict.level},
     )
 
@@ -118,7 +115,7 @@ def _claim_score(place: int, replies: Replies[Verdict], claim: Statement, passag
 def _is_unsure(found: ClaimScore) -> bool:
     """True if a second look can help: not after a failed call, which was retried already."""
     if found.score is None:
-        return found.reason in (NO_VERDICT, INVENTED_QUOTE)
+        return found.reason in (NO_VERDICT, *OBJECTIONS)
     return bool(found.details["level"] == _CANNOT_TELL)
 
 

@@ -48,7 +48,11 @@ class ClaimsSettings(Section):
     extractor: Literal["auto", "offline", "llm"] = "auto"
     """Rules or a model. `auto`: rules; a model for languages that the rules do not know, if the settings name one."""
     classifier: Literal["auto", "offline", "llm"] = "auto"
-    """NLI or a model. `auto`: NLI; what it leaves unsure goes to a model, if the settings name one."""
+    """NLI or a model. `auto`: NLI; what it leaves unsure goes to the model that the settings name, and in a NeMo app
+    that names none to its main model (`own_model_calls`)."""
+    own_model_calls: int = Field(default=1, ge=0)
+    """Calls a turn that `check claims` may make to a NeMo app's own main model with `classifier: auto`, where the
+    settings name no model; all unsure claims go in one. 0: none."""
     calls: Literal["batch", "per_claim"] = "batch"
     """All claims in one call of a model, or one call a claim."""
     judge_over_local_doubt: Literal["supported", "escalate"] = "supported"

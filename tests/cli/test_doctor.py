@@ -396,3 +396,21 @@ def test_the_engine_refuses_settings_under_the_first_name(evidencerails: Run, tm
     settings = written(tmp_path, {"s.yml": f"custom_data: {{{FIRST_NAME}: {{checks: [logic]}}}}\n"}) / "s.yml"
     done = evidencerails("check", "--response", "x", "--evidence-text", "x", "--config", settings)
     assert done.code == 2 and "write custom_data.evidencerails" in done.err
+
+
+@pytest.mark.parametrize(
+    ("claims", "calls"), [("", "one call"), ("own_model_calls: 3", "3 calls"), ("classifier: offline", None)]
+)
+def test_it_says_that_check_claims_asks_the_app_s_own_model(
+    evidencerails: Run, tmp_path: Path, claims: str, calls: str | None
+) -> None:
+    settings = f"{{activation: always, claims: {{{claims}}}}}"
+    config = SOUND.replace("{activation: always}", settings).replace("check grounding", "check claims")
+    done = evidencerails("doctor", str(written(tmp_path / "app", {"config.yml": config})))
+    assert done.code == 0
+    line = next((line for line in done.err.splitlines() if "[own_model_asked]" in line), None)
+    if calls is None:
+        assert line is None
+    else:
+        assert line is not None and "main model 'gpt-4o-mini'" in line and f"at most {calls} a turn" in line
+        assert "`claims: {classifier: offline}`" in line

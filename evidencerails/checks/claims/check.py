@@ -96,6 +96,9 @@ class ClaimsCheck:
         flagged = [claim for claim in claims if claim.label in UNSUPPORTED or _is_doubted(claim)]
         findings = tuple(_finding(claim, self.name) for claim in flagged)
         status, reason = _status(claims, plan)
+        left = classified.details.get("not_judged")
+        if left:
+            reason = f"{reason}; {len(left)} by the local reading alone, the app's model gave no verdict: {left[0]}"
         return CheckResult(
             name=self.name,
             status=status,

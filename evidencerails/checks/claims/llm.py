@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from pydantic import model_validator
@@ -19,9 +20,6 @@ from evidencerails.checks.claims.plan import LABELS, UNSUPPORTED, ClassifiedClai
 from evidencerails.checks.claims.proof import (
     MAX_COMPARED_CHARACTERS,
     SAYS_OTHERWISE,
-    context_of,
-    is_like,
-    is_order,
     objections_to,
 )
 from evidencerails.checks.error_types import error_types
@@ -44,11 +42,9 @@ from evidencerails.measures.cascade import is_unsure
 from evidencerails.measures.evidence import (
     MAX_PROMPT_CHARACTERS,
     NEAR_CHARACTERS,
-    find_quotes,
     fit_into,
-    is_about,
-    sentences_of,
 )
+from evidencerails.measures.proof import proof_of
 from evidencerails.report import Claim, ErrorType, Label, Quote
 from evidencerails.text.claims import ExtractedClaim
 from evidencerails.verdict.reading import hypotheses
@@ -61,6 +57,8 @@ if TYPE_CHECKING:
 ERROR_TYPES: tuple[ErrorType, ...] = get_args(ErrorType)
 LOCAL_DOUBT = "local_doubt"
 """Beginning of the reason of a claim that a model calls supported and the local reading leaves to a person."""
+NOT_JUDGED = "not_judged"
+"""Says in a claim's reason that the app's own model gave no verdict to trust, so that the local one stands."""
 PROVEN_LABELS = ("supported", "partially_supported", "contradicted")
 """Labels that need words of the evidence."""
 JUDGE_SCORES: Mapping[Label, float] = {
@@ -166,7 +164,8 @@ async def _classified(
     limit = NEAR_CHARACTERS if is_alone else MAX_PROMPT_CHARACTERS
     judged = await _pass(range(len(claims)), claims, plan, context, session, number=1, limit=limit)
     saw_all = not is_alone or fit_into(plan.passages, limit)
-    again = [place for place, one in judged.items() if _needs_second_look(one, saw_all=saw_all)]
+    doubtful = [place for place, one in judged.items() if _needs_second_look(one, saw_all=saw_all)]
+    again = [] if session.is_spent else doubtful
     second = await _pass(again, claims, plan, context, session, number=2)
     judged |= {place: one for place, one in second.items() if one.is_trusted or not judged[place].is_trusted}
     return [judged[place] for place in range(len(claims))]
@@ -249,19 +248,11 @@ def _judged(place: int, replies: Replies[Verdict], claim: Statement, passages: S
         if verdict.label == "supported"
         else JUDGE_SCORES.get(verdict.label, 0.5)
     )
-    quotes = find_quotes(verdict.quote, passages, score=score)
-    if verdict.label in PROVEN_LABELS:
-        if not quotes:
-            return _untrusted("invented_quote" if verdict.quote.strip() else "no_quote", verdict)
-        sentence = sentences_of(quotes, passages)
-        # A claim may be denied by words that only stand beside those about its subject; let through it may not be so.
-        shown = sentence if verdict.label == "supported" else context_of(quotes, passages)
-        if not is_about(shown, claim.text) and not is_like(quotes, claim.text, passages):
-            return _untrusted("quote_about_something_else", verdict)
-        if is_order(sentence) and not is_order(claim.text):
-            return _untrusted("quote_is_an_instruction", verdict)
+    found = proof_of(verdict.quote, claim.text, passages, is_support=verdict.label == "supported", score=score)
+    if verdict.label in PROVEN_LABELS and found.objection:
+        return _untrusted(found.objection, verdict)
     kept = verdict.error_types if verdict.label not in ("supported", "unevaluatable") else ()
-    return Judged(verdict.label, verdict.reasoning or verdict.label, quotes, kept)
+    return Judged(verdict.label, verdict.reasoning or verdict.label, found.quotes, kept)
 
 
 def _untrusted(code: str, verdict: Verdict) -> Judged:
@@ -294,8 +285,11 @@ async def second_opinion(
 ) -> ClassifiedClaims:
     """The claims, those that NLI leaves unsure as the model sees them.
 
-    A verdict that cannot be trusted changes nothing about a claim that is bad already, and takes away the rest's.
+    A verdict that cannot be trusted changes nothing about a claim that is bad already, and takes away the rest's. That
+    of a model which nobody named changes nothing at all: the claim's reason says why the local verdict stands.
     """
+    if not plan.is_named:
+        context = _in_one_call(context)
     settings, claims = context.config.scoring.cascade, classified.claims
     places = [n for n, claim in enumerate(claims) if is_unsure(claim.score, claim.label, settings)]
     size = _claims_a_call(context.config.claims)
@@ -314,10 +308,24 @@ async def second_opinion(
     judged = await _classified(asked, plan, context, judge)
     found = await context.nli.run(_claims, asked, judged, plan.passages, judge.client.model)
     for place, one, claim in zip(places, judged, found, strict=True):
-        if one.is_trusted or claims[place].label not in UNSUPPORTED:
+        if one.is_trusted or (plan.is_named and claims[place].label not in UNSUPPORTED):
             changed[place] = claim
+        elif not plan.is_named:
+            local = claims[place]
+            reason = "; ".join(filter(None, (local.reason, f"{NOT_JUDGED}: {one.reason}")))
+            changed[place] = local.model_copy(update={"reason": reason})
+    if not plan.is_named:
+        details["not_judged"] = [one.reason for one in judged if not one.is_trusted]
+        if len(details["not_judged"]) == len(places):  # as without a model
+            return classified._replace(claims=changed, details=details)
     scores = [claim.score for claim in changed if claim.score is not None]
     return classified._replace(claims=changed, score=max(scores, default=0.0), details=details)
+
+
+def _in_one_call(context: CheckContext) -> CheckContext:
+    """The context with `claims.calls: batch`: few calls have to do for all claims."""
+    claims = context.config.claims.model_copy(update={"calls": "batch"})
+    return replace(context, config=context.config.model_copy(update={"claims": claims}))
 
 
 def _claims(

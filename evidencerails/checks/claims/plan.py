@@ -34,6 +34,8 @@ class Plan(NamedTuple):
     """The model that classifies every claim; None for NLI."""
     judge: LlmSession | None = None
     """The model that is asked about claims which NLI leaves unsure."""
+    is_named: bool = True
+    """False if nobody named that model a judge: what it cannot decide stays as the local reading has it."""
     result: CheckResult | None = None
     """What to answer at once, because nothing can be checked."""
     question: str = ""
@@ -59,7 +61,7 @@ def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
     model = context.judge or context.llm
     names_one = bool(context.config.llm.model or context.config.llm.base_url)
     has_own_judge = context.judge is not None and context.judge is not context.llm
-    named = model if has_own_judge or names_one else None  # the app's own model is not asked unbidden
+    named = model if has_own_judge or names_one else None  # an app's own model has an allowance instead
     extractor = model if settings.extractor == "llm" else None
     classifier = model if settings.classifier == "llm" else None
     if model is None and "llm" in (settings.extractor, settings.classifier):
@@ -82,8 +84,17 @@ def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
     answer = f"Question: {question}\n{answer}" if question else answer
     if classifier is not None:
         return Plan(extracted, exchange.evidence, (), extractor, classifier, question=question, answer=answer)
-    judge = named if settings.classifier == "auto" else None
-    return Plan(extracted, readable.passages, readable.unread, extractor, None, judge, question=question, answer=answer)
+    judge = (named or context.own_model) if settings.classifier == "auto" else None
+    return Plan(
+        extracted,
+        readable.passages,
+        readable.unread,
+        extractor,
+        judge=judge,
+        is_named=named is not None,
+        question=question,
+        answer=answer,
+    )
 
 
 def _stop(reason: str, extracted: list[ExtractedClaim]) -> Plan:

@@ -8,7 +8,7 @@ a value or most words of the claim is a doubt: an honest inference looks like th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.checks.error_types import error_types
@@ -17,18 +17,16 @@ from evidencerails.exchange import Passage
 from evidencerails.measures.base import Statement
 from evidencerails.measures.evidence import sentences_of
 from evidencerails.measures.lexical import content_of
+from evidencerails.measures.proof import context_of
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT
 from evidencerails.report import ErrorType, Quote
 from evidencerails.text.claimable import clean
 from evidencerails.text.language import unknown_language
-from evidencerails.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
     from evidencerails.nli.base import Scores
 
-CONTEXT_SENTENCES = 4
-"""Sentences before a quote that are read with it."""
 NO_SUPPORT = 0.5
 """P(entailment) of the words around a quote below which a verdict `supported` on it can be doubted at all."""
 OVERRULING = 0.9
@@ -39,24 +37,8 @@ UNPROVEN_ENTAILMENT = 0.3
 """P(entailment) below which these words are not about what the claim says, if they also lack most of its words."""
 MAX_SHARED_WORDS = 0.5
 """Share of the claim's content words that they have, up to which this is so."""
-LEAST_LIKENESS = 0.3
-"""Cosine of two sentences' vectors from which they may be about the same thing: of 28 quotes of a real judge that only
-this lets through, all belonged to a right verdict."""
 MAX_COMPARED_CHARACTERS = 60_000
 """Of longer evidence only so much is compared with the numbers, dates and names of a claim."""
-
-
-_ORDER = re.compile(
-    r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instruction|rule|prompt|above|previous)"
-    r"|\b(?:reply|answer|respond|output|return|say|label|mark|classify|rate|judge)\b.{0,40}"
-    r"\b(?:supported|contradicted|absent|unevaluatable|grounded|verdict|label)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-def is_order(text: str) -> bool:
-    """True for words that instruct a judge what to reply; they prove no claim."""
-    return _ORDER.search(text) is not None
 
 
 async def objections_to(
@@ -100,36 +82,6 @@ class _Proof:
     def pairs(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """What the model reads: other sentences help to understand the quoted one, and drown it."""
         return (self.around, self.claim), (self.sentence, self.claim)
-
-
-def context_of(quotes: Iterable[Quote], passages: Sequence[Passage]) -> str:
-    """The sentences that hold the quotes, with those before them: "It is in Paris" says little by itself."""
-    return " ".join(dict.fromkeys(_context_of(quote, passages) for quote in quotes))
-
-
-def _context_of(quote: Quote, passages: Sequence[Passage]) -> str:
-    text = next((p.text for p in passages if p.id == quote.passage_id), "")
-    sentences = split_sentences(text)
-    at = next((n for n, s in enumerate(sentences) if s.end > quote.span.start), None)
-    if at is None:
-        return clean(quote.span.text)
-    return clean(" ".join(sentence.text for sentence in sentences[max(0, at - CONTEXT_SENTENCES) : at + 1]))
-
-
-def is_like(quotes: Sequence[Quote], claim: str, passages: Sequence[Passage]) -> bool:
-    """True if a sentence that holds one of the quotes is near to the claim in meaning.
-
-    A claim worded anew may share no word with what proves it. Blocks: the embedded encoder reads the sentences; False
-    where it cannot be loaded.
-    """
-    from evidencerails.measures.encoder import default_encoder
-
-    sentences = [clean(sentences_of([quote], passages)) for quote in quotes]
-    try:
-        vectors = default_encoder().sentence_vectors([claim, *sentences])
-    except EvidencerailsError:
-        return False
-    return float((vectors[1:] @ vectors[0]).max()) >= LEAST_LIKENESS
 
 
 def _objections(proofs: Sequence[_Proof], rows: Scores, everything: str, threshold: float) -> list[str]:

@@ -1,0 +1,124 @@
+"""`check claims` with `classifier: auto`: unsure claims go to the app's own main model, in one call a turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from nemo_apps import CLEAN, EVIDENCE, WARNING, user
+from nemo_modes import MODES, Turn
+
+from evidencerails.testing import ReplayRequest, ReplayServer
+
+App = Callable[..., Any]
+FLAG = {"evidence": EVIDENCE, "check_claims": True}
+GREEN = "The Harbour Bridge of Porto Lindo was painted green by volunteers from Sweden."
+RAILINGS = "Its railings were forged in a monastery near the coast."
+REWORDED = "Rail vehicles can get across the Harbour Bridge."
+"""Right, and local reading is not sure of it."""
+JUDGES = "Take five steps"
+SETTINGS = "custom_data: {{evidencerails: {{llm: {{cache: {{backend: 'off'}}}}, claims: {{{}}}}}}}\n"
+
+
+def verdicts(label: str, quote: str, count: int = 1) -> str:
+    one = {"facts": "", "quote": quote, "comparison": "", "label": label, "error_types": []}
+    return json.dumps({"verdicts": [{"claim": number, **one} for number in range(1, count + 1)]})
+
+
+async def checked(app: App, server: ReplayServer, answer: str, claims: str = "") -> tuple[str, dict[str, Any]]:
+    """What the user sees, and the report."""
+    server.default(answer)
+    rails = app(SETTINGS.format(claims), flows="check claims")
+    response = await rails.generate_async(messages=user(FLAG), options={"output_vars": ["hallucination_report"]})
+    return response.response[0]["content"], response.output_data["hallucination_report"]
+
+
+def calls(server: ReplayServer) -> list[ReplayRequest]:
+    return [request for request in server.requests if JUDGES in json.dumps(request.body["messages"])]
+
+
+async def test_unsure_claims_go_in_one_call_and_sure_ones_are_not_asked_about(app: App, server: ReplayServer) -> None:
+    server.reply(verdicts("absent", "", 2), when=JUDGES)
+    text, report = await checked(app, server, f"{CLEAN} {GREEN} {RAILINGS}", "calls: per_claim")
+    (call,) = calls(server)
+    listed = call.body["messages"][-1]["content"].partition("<claims>")[2].partition("</claims>")[0]
+    assert "painted green" in listed and "railings" in listed and "1962" not in listed
+    assert [claim["method"].startswith("llm:") for claim in report["claims"]] == [False, True, True]
+    assert (report["llm"]["calls"], WARNING in text) == (1, True)
+
+
+async def test_a_proven_verdict_clears_a_claim_that_the_local_reading_misses(app: App, server: ReplayServer) -> None:
+    server.reply(verdicts("contradicted", "carries two lanes of traffic and a tram line"), when=JUDGES)
+    text, report = await checked(app, server, REWORDED)
+    assert report["claims"][0]["label"] == "contradicted" and text != REWORDED
+    server.reset()
+    server.reply(verdicts("supported", "carries two lanes of traffic and a tram line"), when=JUDGES)
+    assert (await checked(app, server, REWORDED))[0] == REWORDED
+
+
+async def test_an_answer_that_the_local_reading_is_sure_of_costs_no_call(app: App, server: ReplayServer) -> None:
+    text, report = await checked(app, server, CLEAN)
+    assert (text, calls(server), report["llm"]["calls"]) == (CLEAN, [], 0)
+
+
+@pytest.mark.parametrize("claims", ["classifier: offline", "own_model_calls: 0"])
+async def test_one_setting_turns_it_off(app: App, server: ReplayServer, claims: str) -> None:
+    text, report = await checked(app, server, GREEN, claims)
+    assert calls(server) == [] and WARNING in text
+    assert report["checks"]["claims"]["reason"] == "1 absent"
+
+
+UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
+    "down": ({"status": 503, "message": "overloaded"}, "judge_failed"),
+    "no JSON": ({"text": "I would rather not."}, "judge_failed"),
+    "an invented quote": ({"text": verdicts("supported", "painted by the king")}, "invented_quote"),
+}
+
+
+@pytest.mark.parametrize(("reply", "code"), UNUSABLE.values(), ids=UNUSABLE.keys())
+@pytest.mark.parametrize("answer", [REWORDED, GREEN])
+async def test_where_the_model_gives_no_verdict_the_local_one_stands_and_the_report_says_so(
+    app: App, server: ReplayServer, answer: str, reply: dict[str, Any], code: str
+) -> None:
+    offline_text, offline = await checked(app, server, answer, "classifier: offline")
+    server.reset()
+    server.reply(when=JUDGES, **reply)
+    text, report = await checked(app, server, answer)
+    assert len(calls(server)) == 1  # neither tried again nor asked to repair
+    assert (text, report["status"], report["hallucination_score"]) == (
+        offline_text,
+        offline["status"],
+        offline["hallucination_score"],
+    )
+    (claim,), (local,) = report["claims"], offline["claims"]
+    assert (claim["label"], claim["score"]) == (local["label"], local["score"])
+    assert f"not_judged: {code}" in claim["reason"]
+    assert (
+        f"by the local reading alone, the app's model gave no verdict: {code}" in report["checks"]["claims"]["reason"]
+    )
+
+
+async def test_all_chunks_of_a_stream_share_the_call_of_the_turn(app: App, server: ReplayServer) -> None:
+    row = MODES["stream_async"]
+    rails = app(row.yaml.format(flow="check claims", flag_flows="[]"))
+    answer = " ".join([GREEN, RAILINGS] * 20)
+    server.reply(verdicts("supported", "carries two lanes of traffic"), when=JUDGES)
+    server.default(answer)
+    await row.ask(rails, Turn(answer, user()[0]["content"], dict(FLAG)))
+    assert len(calls(server)) == 1
+
+
+async def test_each_turn_has_a_call_of_its_own(app: App, server: ReplayServer) -> None:
+    server.reply(verdicts("absent", ""), when=JUDGES)
+    for _ in range(2):
+        await checked(app, server, GREEN)
+    assert len(calls(server)) == 2
+
+
+async def test_an_allowance_may_have_a_second_call(app: App, server: ReplayServer) -> None:
+    server.reply("I would rather not.", when=JUDGES, times=1)
+    server.reply(verdicts("supported", "carries two lanes of traffic and a tram line"), when=JUDGES)
+    _, report = await checked(app, server, REWORDED, "own_model_calls: 2")
+    assert (len(calls(server)), report["claims"][0]["method"][:4]) == (2, "llm:")
