@@ -126,6 +126,7 @@ def test_a_bug_in_the_engine_costs_its_own_row_alone() -> None:
     assert result.report is None and "TypeError" in result.reason
 
 
+@pytest.mark.slow
 def test_bad_cells_spoil_their_own_row_alone() -> None:
     Path("in.csv").write_bytes(
         b"id,response,evidence\n1,\xff\xfe,x\n2,too,many,cells\n"
@@ -157,6 +158,7 @@ def test_wrong_usage_is_one_line(arguments: list[str], words: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_it_loses_and_repeats_nothing() -> None:
     count = 400
     write_jsonl(Path("in.jsonl"), [{"id": f"row-{n}", **(BAD if n % 3 == 0 else GOOD)} for n in range(count)])
@@ -194,6 +196,7 @@ def test_a_line_that_a_kill_left_unfinished_is_made_again() -> None:
     assert verdicts(Path("out.jsonl")) == [(1, "grounded"), (2, "hallucinated")]
 
 
+@pytest.mark.slow
 def test_another_input_or_other_settings_do_not_mix_with_what_is_there() -> None:
     write_jsonl(Path("in.jsonl"), [{"id": 1, **GOOD}])
     run("in.jsonl", "out.jsonl")
@@ -214,6 +217,7 @@ def test_two_jobs_do_not_share_an_output() -> None:
     assert done.returncode == 2 and b"another job is writing" in done.stderr
 
 
+@pytest.mark.slow
 def test_interrupted_by_hand_it_says_so_and_goes_on_later() -> None:
     count = 300
     write_jsonl(Path("in.jsonl"), [{"id": n, **GOOD} for n in range(count)])
@@ -251,6 +255,7 @@ def limited(*arguments: str, size: int) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([sys.executable, "-c", start], capture_output=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line_and_the_job_goes_on_later() -> None:
     write_jsonl(Path("in.jsonl"), [{"id": number, **GOOD} for number in range(12)])
     done = limited("in.jsonl", "out.jsonl", size=9_000)  # the language model finds no room either, and says so first
@@ -263,6 +268,7 @@ def test_a_full_disk_is_one_line_and_the_job_goes_on_later() -> None:
     assert [identity for identity, _ in verdicts(Path("out.jsonl"))] == list(range(12))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
 def test_a_device_that_is_always_full() -> None:
     write_jsonl(Path("in.jsonl"), [GOOD])

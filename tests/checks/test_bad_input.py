@@ -63,6 +63,7 @@ async def test_bad_input(guard: MakeGuard, response: str, evidence: Any, status:
     assert report.plain()["status"] == status
 
 
+@pytest.mark.slow
 async def test_100_kB_of_answer(guard: MakeGuard) -> None:
     response = " ".join(f"{CLEAN} The tower number {n} is nice." for n in range(2_000)) + " " + WRONG
     started = time.perf_counter()

@@ -120,6 +120,7 @@ def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(evidencerails: Ru
     assert metrics["llm_calls"]["value"] >= 1.0
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_stopped(evidencerails: Run, start_process: Run, tmp_path: Path) -> None:
     file, run = write_rows(tmp_path / "rows.jsonl", year_rows(120)), tmp_path / "m.rows.jsonl"
     running = start_process("eval", "-d", file, "--json", tmp_path / "m.json", "--concurrency", "1")

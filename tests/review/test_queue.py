@@ -212,6 +212,7 @@ def _submit_many(url: str, name: str, writers: int, count: int) -> None:
             list(pool.map(write, range(writers)))
 
 
+@pytest.mark.slow
 def test_many_writers_lose_no_item(url: str) -> None:
     context = multiprocessing.get_context("spawn")
     services = [context.Process(target=_submit_many, args=(url, f"s{n}", 10, 4)) for n in range(2)]

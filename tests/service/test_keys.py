@@ -115,6 +115,7 @@ def test_without_keys_no_other_address_is_served(process: Run, host: str) -> Non
     assert (done.code, done.out) == (2, "") and "API keys" in done.err
 
 
+@pytest.mark.slow
 def test_a_new_key_opens_the_service_and_stands_nowhere_else(
     tmp_path: Path, process: Run, serve: Callable[..., Service]
 ) -> None:

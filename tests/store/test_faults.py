@@ -252,6 +252,7 @@ def _write_some(url: str, name: str, count: int) -> None:
             os._exit(3)
 
 
+@pytest.mark.slow
 def test_two_services_start_on_one_empty_store_at_once(url: str) -> None:
     context = multiprocessing.get_context("spawn")
     services = [context.Process(target=_write_some, args=(url, f"s{n}-", 200)) for n in range(2)]

@@ -164,6 +164,7 @@ def posted(collector: Stub, path: str) -> list[bytes]:
     return [gzip.decompress(r.body) if r.headers.get("Content-Encoding") == "gzip" else r.body for r in found]
 
 
+@pytest.mark.slow
 def test_the_service_exports_spans_and_metrics_and_logs_the_trace(collector: Stub, tmp_path: Path) -> None:
     settings = {"telemetry": {"otlp_endpoint": collector.url, "log_format": "json", "service_name": "rails-1"}}
     Path("s.yml").write_text(json.dumps(settings), encoding="utf-8")
@@ -197,6 +198,7 @@ def test_the_service_exports_spans_and_metrics_and_logs_the_trace(collector: Stu
     assert not any("Rhenium" in json.dumps(line) for line in lines)
 
 
+@pytest.mark.slow
 def test_a_collector_that_is_away_costs_no_answer() -> None:
     code = (
         "from evidencerails import Guard\n"
