@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -145,6 +146,7 @@ LIVES = "Marie Curie was born in Warsaw in 1867 and won the Nobel Prize in Physi
         ("Sales rose by half, to 3,000 units, and fell in June.", "Sales rose by 50%.", "Sales rose by half"),
         ("It opened in May, closed in June and moved to Oslo.", "It opened in May.", "It opened in May"),
         ("The bridge opened in 1932. It is 412 metres long.", "The bridge is 412 metres long.", "is 412 metres long"),
+        ("In 1990 he was an All-American, and in 1992 a coach.", "He was an All-American.", "he was an All-American"),
     ],
 )
 async def test_the_span_of_a_claim_has_every_value_of_it(
@@ -154,6 +156,38 @@ async def test_the_span_of_a_claim_has_every_value_of_it(
     server.reply(json.dumps({"claims": [{"sentence": 1, "claim": claim}]}), when=EXTRACTING)
     report = await guard(extractor="llm").check(text, evidence=EVIDENCE)
     assert (claim, span) in [(one.text, one.span.text) for one in report.claims]
+
+
+async def test_every_value_of_a_claim_lies_in_its_span_whatever_stands_around_it(
+    guard: Make, server: ReplayServer
+) -> None:
+    """Sixty sentences of three clauses in random order and wording, and a claim about one of these each."""
+    rng = random.Random(17)
+    text, claims, values = [], [], {}
+    for number in range(60):
+        subject = f"{rng.choice(('Halden', 'Merrow', 'Tansy', 'Orla'))} {rng.choice(('Bridge', 'Mill', 'Line'))}"
+        said = [
+            ("opened", f"{rng.choice(('on', 'in'))} {rng.randint(1, 28)} May {1800 + number}"),
+            ("cost", f"{number + 1_000:,} {rng.choice(('euros', 'dollars'))}"),
+            (rng.choice(("employs", "takes")), f"{number + 5_000} people"),
+        ]
+        rng.shuffle(said)
+        joined = ", ".join(f"{verb} {value}" for verb, value in said[:2])
+        text.append(f"The {subject} {joined} {rng.choice(('and', 'but'))} {said[2][0]} {said[2][1]}.")
+        verb, value = rng.choice(said)
+        claims.append({"sentence": number + 1, "claim": f"The {subject} {verb} {value}."})
+        values[claims[-1]["claim"]] = re.findall(r"\d[\d,]*", value)
+
+    def answer(request: ReplayRequest) -> str:
+        shown = re.findall(r"^\[?(\d+)[\].]+ (The .*)$", request.last_user_text, re.MULTILINE)
+        return json.dumps({"claims": [{**claims[text.index(line)], "sentence": int(n)} for n, line in shown]})
+
+    server.reply(answer, when=EXTRACTING)
+    report = await guard(extractor="llm", classifier="offline").check(" ".join(text), evidence=EVIDENCE)
+    found = [claim for claim in report.claims if claim.text in values]
+    assert len(found) == len(values)
+    for claim in found:
+        assert all(value in claim.span.text for value in values[claim.text]), (claim.text, claim.span.text)
 
 
 PARTS = [

@@ -40,6 +40,7 @@ hand: all 27 claims of a real model that `MIN_ALIGNED` had refused were claims o
 still dropped."""
 NARROW_FROM = 0.5
 """A part of the sentence is taken as the claim's span if the sentence has at least this share of the claim's words."""
+HYPHENS = ("-", "\u2010", "\u2011")
 _WORD = re.compile(r"\d[\d.,]*\d|\w+")
 
 
@@ -192,11 +193,13 @@ def _carrying_words(claim: str, sentence: str) -> list[Offsets]:
     said = {match[0].lower() for match in _WORD.finditer(claim)}  # "is" belongs to "is located", telling or not
 
     def goes_on(place: int, other: int) -> bool:
-        """True for a word of the claim beside a place, with nothing but a blank between."""
-        if not 0 <= other < len(words) or sentence[slice(*words[other][0])].lower() not in said:
+        """True for a word of the claim beside a place, with nothing but a blank between, and for the rest of a
+        compound: a span cuts no "All-American"."""
+        if not 0 <= other < len(words):
             return False
         (_, end), (start, _) = sorted((words[place][0], words[other][0]))
-        return sentence[end:start].isspace()
+        between = sentence[end:start]
+        return between in HYPHENS or (between.isspace() and sentence[slice(*words[other][0])].lower() in said)
 
     found: list[Offsets] = []
     for tells_else, group in groupby(range(first, last + 1), lambda n: bool(words[n][1]) and not words[n][1] & needed):
