@@ -51,7 +51,7 @@ def main() -> None:
         )
         (folder / "in.jsonl").write_text("\n".join(rows), encoding="utf-8")
         found = {"one process": job(folder, "local"), "Ray, 2 workers": job(folder, "ray", "--workers", "2")}
-    table = [["engine", "rows", "rows/s", "seconds, all told"]]
+    table = [["engine", "rows", "rows/s", "seconds in total"]]
     table += [[name, str(f["rows"]), f"{f['rows_per_s']:.1f}", f"{f['wall_s']:.1f}"] for name, f in found.items()]
     publish("batch", table, {"engines": found})
 

@@ -36,8 +36,7 @@ MIN_ALIGNED = 60.0
 """Least likeness, 0 to 100, of a claim to the words it is said to come from (rapidfuzz, token set ratio)."""
 MIN_NAMED = 45.0
 """The same for the sentence that the model names: a name in the place of a pronoun makes a claim less like it. Set by
-hand: all 27 claims of a real model that `MIN_ALIGNED` had refused were claims of the answer; with this 6 of 533 are
-still dropped."""
+hand, from claims of a real model that `MIN_ALIGNED` had refused though the answer makes them."""
 NARROW_FROM = 0.5
 """A part of the sentence is taken as the claim's span if the sentence has at least this share of the claim's words."""
 HYPHENS = ("-", "\u2010", "\u2011")
