@@ -3,7 +3,7 @@
     python benchmarks/audit.py [SURFACE ...]
 
 The inputs, with what must come of each, are in `audit_cases.py`. Prints what came otherwise and the counts, and exits 1
-if any is not 0. If all surfaces ran, the counts are written into docs/red-team.md.
+if any is not 0. If all surfaces ran, the counts are written into docs/reference/audit.md.
 """
 
 from __future__ import annotations

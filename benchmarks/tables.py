@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGES = [DOCS / name for name in ("benchmarks.md", "reference/benchmarks.md", "red-team.md", "judge-cost.md")]
+PAGES = [DOCS / name for name in ("benchmarks.md", "reference/benchmarks.md", "reference/audit.md")]
 
 
 def machine() -> dict[str, Any]:

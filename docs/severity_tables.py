@@ -1,4 +1,4 @@
-"""The tables of docs/severity.md: what the default weights come to, and how much hangs on them."""
+"""The tables of docs/reference/lists.md: what the default weights come to, and how much hangs on them."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_links_lead_to_files(page: Path) -> None:
 
 
 def test_tests_that_a_page_names_exist() -> None:
-    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "red-team.md").read_text(encoding="utf-8")))
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "reference" / "audit.md").read_text(encoding="utf-8")))
     sources = (file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
     assert named and not named - set(re.findall(r"def (test_\w+)", "\n".join(sources)))
 
