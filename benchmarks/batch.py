@@ -1,8 +1,6 @@
-"""Rows a second of `evidencerails batch`: one process, and Ray with two workers.
+"""Rows a second of `evidencerails batch` in one process.
 
-    python benchmarks/batch.py --rows 1000     # writes docs/reference/benchmarks.md, prints JSON; minutes
-
-The Ray figure is of the whole job, the start of the cluster and of its workers included, and without it.
+python benchmarks/batch.py --rows 1000     # writes docs/reference/benchmarks.md, prints JSON; minutes
 """
 
 from __future__ import annotations
@@ -22,24 +20,23 @@ from tables import publish
 FACTS = "Items can be returned within 30 days of delivery. Refunds are paid within 5 business days."
 
 
-def job(folder: Path, engine: str, *options: str) -> dict[str, Any]:
+def job(folder: Path) -> dict[str, Any]:
     """One run of the command, as its summary reports it, and its wall time."""
     started = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "evidencerails", "batch", "in.jsonl", f"{engine}.jsonl", "--json", "--engine", engine,
-         *options],
+        [sys.executable, "-m", "evidencerails", "batch", "in.jsonl", "out.jsonl", "--json"],
         cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "DO_NOT_TRACK": "1"},
     )  # fmt: skip
     if done.returncode != 0:
-        raise SystemExit(f"evidencerails batch --engine {engine} ended with {done.returncode}:\n{done.stderr[-4000:]}")
+        raise SystemExit(f"evidencerails batch ended with {done.returncode}:\n{done.stderr[-4000:]}")
     seconds = time.perf_counter() - started
     run = json.loads(done.stdout)["this_run"]
-    lines = (folder / f"{engine}.jsonl").read_text(encoding="utf-8").count("\n")
+    lines = (folder / "out.jsonl").read_text(encoding="utf-8").count("\n")
     return {"rows": lines, "wall_s": round(seconds, 1), "job_s": run["seconds"], "rows_per_s": run["rows_per_s"]}
 
 
 def main() -> None:
-    """Measure both engines on the same rows, publish."""
+    """Measure, publish."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1000)
     arguments = parser.parse_args()
@@ -50,10 +47,10 @@ def main() -> None:
             for n in range(arguments.rows)
         )
         (folder / "in.jsonl").write_text("\n".join(rows), encoding="utf-8")
-        found = {"one process": job(folder, "local"), "Ray, 2 workers": job(folder, "ray", "--workers", "2")}
-    table = [["engine", "rows", "rows/s", "seconds in total"]]
-    table += [[name, str(f["rows"]), f"{f['rows_per_s']:.1f}", f"{f['wall_s']:.1f}"] for name, f in found.items()]
-    publish("batch", table, {"engines": found})
+        found = job(folder)
+    table = [["rows", "rows/s", "seconds in total"]]
+    table += [[str(found["rows"]), f"{found['rows_per_s']:.1f}", f"{found['wall_s']:.1f}"]]
+    publish("batch", table, found)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ EvidencerailsError
 ├── StoreError             the store cannot be opened, written or read; `.retryable`
 ├── ReviewError            a review cannot be found, or not be decided or released as asked
 │   └── ReviewConflictError   somebody else has decided it first; `.state`, `.reviewer`
-├── ClusterError           a cluster of workers could not be started, or gave up
 ├── KnowledgeError         a source of knowledge could not be asked
 ├── NliError               an NLI backend failed; `.retryable`
 └── LlmError               an LLM provider failed; `.retryable`
@@ -60,7 +59,6 @@ EXTRA_OF_MODULE = {
     "psycopg": "postgresql",
     "pyarrow": "parquet",
     "python_multipart": "service",
-    "ray": "ray",
     "scipy": "eval",
     "sklearn": "eval",
     "sqlalchemy": "store",
@@ -127,10 +125,6 @@ class ReviewConflictError(ReviewError):
         super().__init__(message)
         self.state = state
         self.reviewer = reviewer
-
-
-class ClusterError(EvidencerailsError):
-    """A cluster of workers could not be started, or gave up; what it has done is kept."""
 
 
 class KnowledgeError(EvidencerailsError):

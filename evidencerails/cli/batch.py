@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,9 +12,8 @@ from evidencerails.cli.common import CONFIG, CliError
 from evidencerails.cli.terminal import ProgressBar, say
 
 if TYPE_CHECKING:
-    from evidencerails.config import GuardConfig
     from evidencerails.operations.batch.output import Output
-    from evidencerails.operations.batch.runner import Done, Engine
+    from evidencerails.operations.batch.runner import Done
 
 EXIT_REJECTED = 3
 EXIT_INTERRUPTED = 130
@@ -25,8 +21,6 @@ EXIT_INTERRUPTED = 130
 
 _FORMAT = "jsonl, csv or parquet. Default: by the name; standard input is jsonl."
 _MAP = "Read a field from a column of another name. Repeatable."
-_WORKERS = "Processes of the engine ray; each loads the model once."
-_ADDRESS = "Ray cluster to use. Default: one on this machine, for this job."
 
 
 def batch(
@@ -35,10 +29,7 @@ def batch(
     config: Path | None = CONFIG,
     form: str | None = typer.Option(None, "--format", help=_FORMAT),
     column: list[str] = typer.Option([], "--map", metavar="FIELD=COLUMN", help=_MAP),
-    concurrency: int = typer.Option(16, min=1, help="Rows under way at once, in each process."),
-    engine: str = typer.Option("local", help="local, or ray (extra `ray`)."),
-    workers: int = typer.Option(2, min=1, help=_WORKERS),
-    ray_address: str | None = typer.Option(None, help=_ADDRESS),
+    concurrency: int = typer.Option(16, min=1, help="Rows under way at once."),
     restart: bool = typer.Option(False, "--restart", help="Begin anew instead of going on where a run was ended."),
     as_json: bool = typer.Option(False, "--json", help="Print the summary as JSON to standard output."),
 ) -> int:
@@ -55,6 +46,7 @@ def batch(
     import asyncio
 
     from evidencerails.config import GuardConfig
+    from evidencerails.guard import Guard
     from evidencerails.operations.batch.output import Output
     from evidencerails.operations.batch.rows import format_of, row_count, rows_of
     from evidencerails.operations.batch.runner import fingerprint_of, run_job
@@ -66,15 +58,22 @@ def batch(
         whatever = "OUTPUT is written as JSON Lines, whatever the format of INPUT"
         raise CliError(f"{whatever}; name it *.jsonl, not {output!r}")
     names, settings, kind = _names(column), GuardConfig.load(config), format_of(source, form)
-    chosen = _engine(engine, settings, names, concurrency, workers, ray_address)
+    guard = Guard(settings)
     with Output(output, fingerprint_of(settings, names, source), is_restart=restart) as out:
         if out.done:
             say(f"{len(out.done)} rows are done already; going on")
         progress, before = ProgressBar("rows"), len(out.done)
         progress.start(row_count(source, kind), before)
         try:
-            with exporting(settings.telemetry), contextlib.redirect_stdout(sys.stderr):  # Ray prints to it, too
-                job = run_job(rows_of(source, kind), chosen, out, lambda done: progress.show(before + done.rows))
+            with exporting(settings.telemetry):
+                job = run_job(
+                    rows_of(source, kind),
+                    guard,
+                    out,
+                    lambda done: progress.show(before + done.rows),
+                    names=names,
+                    concurrency=concurrency,
+                )
                 done = asyncio.run(job)
         except KeyboardInterrupt:
             say("interrupted; run the same command again to go on")
@@ -96,31 +95,6 @@ def _names(columns: list[str]) -> dict[str, str]:
             raise CliError(f"--map {column!r} is not FIELD=COLUMN{nearest(ours, known)}; fields: {', '.join(known)}")
         names[ours] = theirs
     return names
-
-
-def _engine(name: str, settings: GuardConfig, names: Mapping[str, str], concurrency: int, *ray: Any) -> Engine:
-    from evidencerails.guard import Guard
-
-    if name == "local":
-        from evidencerails.operations.batch.runner import LocalEngine
-
-        return LocalEngine(Guard(settings), concurrency, names)
-    if name == "ray":
-        from evidencerails.operations.batch.ray_engine import RayEngine
-
-        workers, address = ray
-        return RayEngine(Guard, _plain(settings), workers, concurrency, names, address)
-    raise CliError(f"there is no engine {name!r}; choose local or ray")
-
-
-def _plain(settings: GuardConfig) -> dict[str, Any]:
-    """The settings as JSON-ready data, with the keys that they hold: actors run in other processes."""
-    data: dict[str, Any] = settings.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    endpoints = [(settings.llm, data.get("llm")), (settings.llm.judge, (data.get("llm") or {}).get("judge"))]
-    for endpoint, part in endpoints:
-        if endpoint is not None and part and endpoint.api_key is not None:
-            part["api_key"] = endpoint.api_key.get_secret_value()
-    return data
 
 
 def _say_summary(done: Done, out: Output, as_json: bool) -> None:

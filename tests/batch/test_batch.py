@@ -146,7 +146,6 @@ def test_bad_cells_spoil_their_own_row_alone() -> None:
         (["in.xlsx", "out.jsonl"], "unknown format"),
         (["in.jsonl", "nowhere/out.jsonl"], "cannot write"),
         (["in.jsonl", "out.jsonl", "--map", "evidance=x"], "did you mean 'evidence'"),
-        (["in.jsonl", "out.jsonl", "--engine", "spark"], "choose local or ray"),
         (["in.jsonl", "-", "--json"], "would mix"),
     ],
 )

@@ -57,7 +57,6 @@ FURTHER = [
     (["review", "list", "--tier", "banana"], "unknown tier 'banana'"),
     (["batch", "rows.parquet", "other.jsonl"], 'pip install "evidencerails[parquet]"'),
     (["batch", "rows.jsonl", "out.parquet"], "name it *.jsonl, not 'out.parquet'"),
-    (["batch", "rows.jsonl", "out.jsonl", "--engine", "ray"], 'pip install "evidencerails[ray]"'),
     (["check", "--response", "Hello.", "--config", "kept.yml"], 'pip install "evidencerails[store]"'),
     (["check", "--response", "It is red.", "-t", "It is red.", "--config", "torch.yml"], "evidencerails[transformers]"),
 ]

@@ -8,7 +8,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evidencerails import __version__
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("evidencerails")
 
 ANY_SIZE = 2**62
-DEFAULT_CONCURRENCY = 16
-"""Rows under way at once; the model merges their pairs, so more than fill a batch bring nothing."""
 LABELS = ("flow", "agent", "model", "session")
 FIELDS = ("response", "evidence", "prompt", "samples", "tool_calls", "tools", "schema", "logprobs", "stakes", *LABELS)
 """Fields that are read; `id` is copied, others are left alone."""
@@ -50,38 +47,6 @@ class RowChecker(Protocol):
     config: GuardConfig
 
     async def check_exchange(self, exchange: Exchange) -> Report: ...
-
-
-class Engine(Protocol):
-    """Turns rows into results, in their order."""
-
-    def results(self, rows: Iterable[Row]) -> AsyncIterator[Result]: ...
-
-
-@dataclass
-class LocalEngine:
-    """Checks rows in this process."""
-
-    guard: RowChecker
-    concurrency: int = DEFAULT_CONCURRENCY
-    names: Mapping[str, str] = field(default_factory=dict)
-
-    async def results(self, rows: Iterable[Row]) -> AsyncIterator[Result]:
-        """A result for each row, in their order; `concurrency` of them are under way."""
-        under_way: deque[asyncio.Task[Result]] = deque()
-        upcoming = iter(rows)
-        try:
-            while True:
-                while len(under_way) < self.concurrency and (row := next(upcoming, None)) is not None:
-                    under_way.append(asyncio.create_task(checked(self.guard, row, self.names)))
-                if not under_way:
-                    return
-                yield await under_way[0]
-                under_way.popleft()
-        finally:
-            for task in under_way:
-                task.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
 
 
 def renamed(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -139,10 +104,35 @@ def fingerprint_of(config: GuardConfig, names: Mapping[str, str], source: str) -
     }
 
 
+async def _results(
+    rows: Iterator[Row], guard: RowChecker, names: Mapping[str, str], concurrency: int
+) -> AsyncIterator[Result]:
+    """A result for each row, in their order; `concurrency` of them are under way."""
+    under_way: deque[asyncio.Task[Result]] = deque()
+    try:
+        while True:
+            while len(under_way) < concurrency and (row := next(rows, None)) is not None:
+                under_way.append(asyncio.create_task(checked(guard, row, names)))
+            if not under_way:
+                return
+            yield await under_way[0]
+            under_way.popleft()
+    finally:
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+
 async def run_job(
-    rows: Iterable[Row], engine: Engine, output: Output, on_done: Callable[[Done], None] = lambda done: None
+    rows: Iterable[Row],
+    guard: RowChecker,
+    output: Output,
+    on_done: Callable[[Done], None],
+    *,
+    names: Mapping[str, str],
+    concurrency: int,
 ) -> Done:
-    """Check what is not done yet and write it; `on_done` is called for each row."""
+    """Check what is not done yet and write it; `on_done` is called for each row. `concurrency` rows are under way."""
     started, done = time.monotonic(), Done()
 
     def upcoming() -> Iterator[Row]:
@@ -156,7 +146,7 @@ async def run_job(
                     "output, or --restart to begin anew"
                 )
 
-    async for result in engine.results(upcoming()):
+    async for result in _results(upcoming(), guard, names, concurrency):
         output.write(result)
         done = Done(done.rows + 1, time.monotonic() - started)
         on_done(done)
