@@ -102,7 +102,8 @@ class GuardConfig(Section):
     grounding: GroundingSettings = GroundingSettings()
     claims: ClaimsSettings = ClaimsSettings()
     citations: CitationSettings = CitationSettings()
-    root_cause: RootCauseSettings = RootCauseSettings()
+    root_cause: RootCauseSettings | None = None
+    """Name the likely causes of each finding; unset: none are looked for."""
     granularity: GranularitySettings = GranularitySettings()
     structure: StructureSettings = StructureSettings()
     logic: LogicSettings = LogicSettings()
