@@ -2,7 +2,7 @@
 
     python benchmarks/judge_cost.py [--first-token 0.5] [--tokens-a-second 80]
 
-Writes the table of docs/reference/benchmarks.md. Calls and tokens are those of the requests that the rail sends and of the
+The table is in docs/reference/benchmarks.md. Calls and tokens are those of the requests that the rail sends and of the
 replies of a real model that it gets (`judge_replies.py`). A model's seconds are not recorded, so they are worked out
 for a model of the given speed; the rail's own are those of `latency.py`. `per_claim` gets each claim's entry of the
 recorded list."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from evidencerails.cli.common import CONFIG, CliError
+from evidencerails.cli.common import CONFIG, CliError, one_of
 from evidencerails.cli.terminal import ProgressBar, say
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def batch(
     if Path(output).suffix.lower() in (".csv", ".parquet"):
         whatever = "OUTPUT is written as JSON Lines, whatever the format of INPUT"
         raise CliError(f"{whatever}; name it *.jsonl, not {output!r}")
+    one_of("format", form, ("jsonl", "csv", "parquet"))
     names, settings, kind = _names(column), GuardConfig.load(config), format_of(source, form)
     guard = Guard(settings)
     with Output(output, fingerprint_of(settings, names, source), is_restart=restart) as out:

@@ -91,6 +91,12 @@ def refuse_unwritable(*files: Path | None) -> None:
             raise CliError(f"cannot write {str(file)!r}; give the path of a file in a folder that exists")
 
 
+def refuse_no_folder(folder: Path) -> None:
+    """Refuse what is no folder where one with a guardrails config is asked for (a `CliError`)."""
+    if not folder.is_dir():
+        raise CliError(f"no folder {str(folder)!r}; give the folder that holds your config.yml")
+
+
 def one_of(what: str, value: str | None, allowed: Sequence[str]) -> None:
     """Refuse a word that is not among those allowed (a `CliError`)."""
     if value is not None and value not in allowed:

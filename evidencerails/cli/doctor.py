@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from evidencerails.cli.common import CliError, plain_table
+from evidencerails.cli.common import CliError, plain_table, refuse_no_folder
 from evidencerails.cli.terminal import console, say
 from evidencerails.text.visible import visible
 
@@ -42,8 +42,7 @@ def doctor(
     """
     from evidencerails.adapters.nemo_watch import quiet
 
-    if not folder.is_dir():
-        raise CliError(f"no folder {str(folder)!r}; give the folder that holds your config.yml")
+    refuse_no_folder(folder)
     if not any(file.suffix in (".yml", ".yaml") for file in folder.iterdir()):
         raise CliError(f"no YAML file in {str(folder)!r}; give the folder that holds your config.yml")
     with quiet(level=logging.NOTSET if verbose else logging.CRITICAL):

@@ -12,7 +12,7 @@ import typer
 
 from evidencerails.adapters.nemo_rails import RAILS
 from evidencerails.adapters.nemo_source import read_exact
-from evidencerails.cli.common import CliError, one_of
+from evidencerails.cli.common import CliError, one_of, refuse_no_folder
 from evidencerails.cli.schema import EDITOR_LINE, EDITOR_MARK, FILE_NAME
 from evidencerails.cli.terminal import say
 from evidencerails.text.visible import visible
@@ -49,8 +49,7 @@ def init(
     """
     from evidencerails.cli import init_plan
 
-    if not folder.is_dir():
-        raise CliError(f"no folder {str(folder)!r}; give the folder that holds your config.yml")
+    refuse_no_folder(folder)
     record = _record(folder)
     if undo:
         changes = _changes_back(folder, record)

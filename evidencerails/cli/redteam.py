@@ -20,6 +20,7 @@ from evidencerails.cli.common import (
     folder_of,
     names_in,
     plain_table,
+    refuse_no_folder,
     refuse_unwritable,
     seconds_of,
     with_store,
@@ -99,6 +100,8 @@ def redteam(
         attacked = _app(app, ask) if app is not None else _engine(config, ask)  # anew: settings may have changed
         if store is not None:
             attacked = attacked._replace(settings=with_store(attacked.settings, store))
+        if attacked.settings.store is not None:
+            import sqlalchemy  # noqa: F401 - a missing extra is named before the attacks, not after
         found = _run(attacked, documents=documents_in(evidence, app), **options)
         if save_suite is not None:
             write_suite(save_suite, [one.attack for one in found.results])
@@ -173,6 +176,8 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
     from evidencerails.evaluation.methods import for_trial
     from evidencerails.evaluation.redteam.live import AppTarget, Colang2Target
 
+    refuse_no_folder(folder)
+
     def load(place: Path) -> Any:
         loaded = load_config(place)
         given = (loaded.custom_data or {}).get("evidencerails") or {}
@@ -190,9 +195,7 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
         can_ask = has_model and ask is not False
         if loaded.colang_version == "1.0":
             return AppTarget(started_for_trial(loaded), settings, ask=can_ask)
-        return Colang2Target(
-            folder, loaded, settings, ask=can_ask, start=lambda place: started_for_trial(load(place))
-        )
+        return Colang2Target(folder, loaded, settings, ask=can_ask, start=lambda place: started_for_trial(load(place)))
 
     try:
         with quiet():

@@ -59,7 +59,9 @@ def read_yaml(file: Path) -> Any:
         return yaml.load(file.read_text(encoding="utf-8"), _OneValueAKey)  # noqa: S506 - it is a SafeLoader
     except RecursionError:
         raise YamlError("nested too deep") from None
-    except (OSError, ValueError, yaml.YAMLError) as error:  # a date of the 45th is a ValueError
+    except OSError as error:
+        raise YamlError(f"{error.strerror}; give the path of a YAML or JSON file") from error
+    except (ValueError, yaml.YAMLError) as error:  # a date of the 45th is a ValueError
         raise YamlError(str(error)) from error
 
 

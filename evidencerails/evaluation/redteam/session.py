@@ -71,6 +71,8 @@ async def run(
     changes = past.changes_since(past.last_of(entries, plan.name), documents, settings)
     made, missing = _dynamic(plan, changes) if plan.documents else ([], {})
     attacks = together([one for one in plan.static if one.category in plan.categories], made)
+    if not attacks and plan.only_changes and plan.documents:
+        raise InputError("nothing has changed since a last run in --history; leave --only-changes out to attack all")
     if not attacks:
         raise InputError(
             "there is nothing to attack with: give --evidence with sentences that state a year, a number or a name"

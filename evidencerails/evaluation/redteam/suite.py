@@ -25,7 +25,8 @@ def read_suite(path: Path) -> list[Attack]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the suite {str(path)!r}: {error}; give a file that --save-suite wrote") from None
+        cause = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read the suite {str(path)!r}: {cause}; give a file that --save-suite wrote") from None
     attacks = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
