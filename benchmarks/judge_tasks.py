@@ -196,7 +196,7 @@ def red_team(bench: Bench) -> list[tuple[Any, Any]]:
     attacks = [one for one in read_suite(SHIPPED) if sum(map(len, one.evidence)) < 8_000]
     chosen = random.Random(6).sample(attacks, 25)
     bench.recorded.is_public = False
-    target = EngineTarget(bench.guard(claims={"classifier": "offline"}, root_cause={}), checks=WITHOUT_SETTINGS)
+    target = EngineTarget(bench.guard(claims={"classifier": "offline"}), checks=WITHOUT_SETTINGS)
     return [(attack, asyncio.run(target.asked(attack))) for attack in chosen]
 
 

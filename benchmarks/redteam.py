@@ -22,7 +22,7 @@ from evidencerails.evaluation.redteam.wording import dimension_rows, score_shown
 
 def main() -> None:
     """Attack and write the table."""
-    target = EngineTarget(Guard({"root_cause": {}}), checks=WITHOUT_SETTINGS)
+    target = EngineTarget(Guard(), checks=WITHOUT_SETTINGS)
     found = scores(asyncio.run(attack_all(read_suite(SHIPPED), target)))
     rows: list[tuple[str, ...]] = [("", "score", "false answers caught", "true answers passed")]
     rows += [(name.replace("_", " "), *_cells(one)) for name, one in found["categories"].items()]

@@ -102,8 +102,7 @@ class GuardConfig(Section):
     grounding: GroundingSettings = GroundingSettings()
     claims: ClaimsSettings = ClaimsSettings()
     citations: CitationSettings = CitationSettings()
-    root_cause: RootCauseSettings | None = None
-    """Name the likely causes of each finding; unset: none are looked for."""
+    root_cause: RootCauseSettings = RootCauseSettings()
     granularity: GranularitySettings = GranularitySettings()
     structure: StructureSettings = StructureSettings()
     logic: LogicSettings = LogicSettings()

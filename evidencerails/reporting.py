@@ -42,9 +42,7 @@ def build_report(
     if config.calibration.methods:
         results = with_calibration(results, config.calibration)
     if any(result.findings for result in results):
-        results = with_confabulations(results, exchange)
-        if config.root_cause is not None:
-            results = with_root_causes(results, exchange, config.root_cause)
+        results = with_root_causes(with_confabulations(results, exchange), exchange, config.root_cause)
         results = with_severities(results, exchange, config.severity)
     status, reason = overall_status(results)
     if _has_nothing_to_check(results, exchange):
@@ -67,7 +65,7 @@ def build_report(
         timings_ms={**{result.name: result.duration_ms for result in results}, **measure_timings(results)},
         stakes=exchange.stakes or config.severity.stakes,
         verification=verification,
-        root_causes={} if config.root_cause is None else attribution_matrix(results),
+        root_causes=attribution_matrix(finding for result in results for finding in result.findings),
         evidence_from=exchange.evidence_from,
         version=__version__,
     )
@@ -159,7 +157,7 @@ def merged(reports: Sequence[Report], config: GuardConfig) -> Report:
             "metrics": {name: value for report in reports for name, value in report.metrics.items()},
             "timings_ms": {name: value for report in reports for name, value in report.timings_ms.items()},
             "llm": LlmUsage(**{name: sum(getattr(u, name) for u in usages) for name in LlmUsage.model_fields}),
-            "root_causes": {} if config.root_cause is None else attribution_matrix(results),
+            "root_causes": attribution_matrix(finding for result in results for finding in result.findings),
             "evidence_from": next((r.evidence_from for r in reports if r.evidence_from), None),
             "answer": decider.answer if decider.is_blocked else _last(report.answer for report in reports),
             "repair": _last(report.repair for report in reports),

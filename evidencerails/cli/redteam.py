@@ -157,11 +157,9 @@ def _engine(config: Path | None, ask: bool | None) -> Attacked:
     from evidencerails.evaluation.methods import for_trial
     from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget
     from evidencerails.guard import Guard
-    from evidencerails.settings.citations import RootCauseSettings
 
     settings = GuardConfig.load(config)
-    # A root cause is how a report names tampering.
-    quiet = for_trial(settings).model_copy(update={"root_cause": settings.root_cause or RootCauseSettings()})
+    quiet = for_trial(settings)
     target = EngineTarget(Guard(quiet, folder=folder_of(config)), checks=WITHOUT_SETTINGS if config is None else None)
     if ask and not target.can_be_asked:
         raise CliError("--ask needs a model: set llm.model and llm.base_url in the settings")
@@ -177,15 +175,8 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
     from evidencerails.evaluation.redteam.live import AppTarget, Colang2Target
 
     refuse_no_folder(folder)
-
-    def load(place: Path) -> Any:
-        loaded = load_config(place)
-        given = (loaded.custom_data or {}).get("evidencerails") or {}
-        loaded.custom_data = {**(loaded.custom_data or {}), "evidencerails": {"root_cause": {}, **given}}
-        return loaded
-
     make_plugin_visible()
-    loaded = load(folder)
+    loaded = load_config(folder)
     settings = GuardConfig.load(dict((loaded.custom_data or {}).get("evidencerails") or {}))
     has_model = any(model.type == "main" for model in loaded.models)
     if ask and not has_model:
@@ -195,7 +186,9 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
         can_ask = has_model and ask is not False
         if loaded.colang_version == "1.0":
             return AppTarget(started_for_trial(loaded), settings, ask=can_ask)
-        return Colang2Target(folder, loaded, settings, ask=can_ask, start=lambda place: started_for_trial(load(place)))
+        return Colang2Target(
+            folder, loaded, settings, ask=can_ask, start=lambda place: started_for_trial(load_config(place))
+        )
 
     try:
         with quiet():

@@ -51,6 +51,8 @@ def with_root_causes(
     results: Sequence[CheckResult], exchange: Exchange, settings: RootCauseSettings
 ) -> list[CheckResult]:
     """The results, each of the first findings with its causes, the likeliest first. Blocks: reads all the evidence."""
+    if not any(result.findings for result in results):
+        return list(results)
     metrics = {name: value for result in results for name, value in result.metrics.items()}
     disagreement = metrics.get("pairwise_contradiction_rate", metrics.get("sample_disagreement"))
     view, left = ContextView(exchange), itertools.count(MAX_EXPLAINED, -1)
@@ -79,10 +81,10 @@ def causes_of(
     return tuple(found.values())
 
 
-def attribution_matrix(results: Iterable[CheckResult]) -> dict[str, dict[str, int]]:
+def attribution_matrix(findings: Iterable[Finding]) -> dict[str, dict[str, int]]:
     """Likeliest cause -> category of finding -> number of findings; `undetermined` for those without a sign."""
     counts: dict[str, Counter[str]] = {}
-    for finding in (finding for result in results for finding in result.findings):
+    for finding in findings:
         cause = finding.causes[0].cause if finding.causes else UNDETERMINED
         counts.setdefault(cause, Counter())[finding.category] += 1
     return {cause: dict(sorted(found.items())) for cause, found in sorted(counts.items())}

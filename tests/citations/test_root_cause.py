@@ -135,18 +135,14 @@ def test_the_matrix_counts_likeliest_causes_by_category() -> None:
     text = f"{CLAIM} The Halden bridge was painted by Jonas Weber."
     report = guard.check_sync(text, evidence=[DATED_NEW], prompt=QUESTION)
     assert report.root_causes == {"knowledge_gap": {"confabulatory": 1}, "staleness": {"contextual": 1}}
-    assert report.root_causes == attribution_matrix(report.checks.values())
+    assert report.root_causes == attribution_matrix(report.findings)
     assert "root_causes" in report.plain()
 
 
 def test_findings_without_a_sign_are_counted_as_undetermined() -> None:
-    guard = Guard({"checks": ["claims"], "root_cause": {}})
-    report = guard.check_sync(CLAIM, evidence=[OPENED], prompt=QUESTION)
+    report = Guard({"checks": ["claims"]}).check_sync(CLAIM, evidence=[OPENED], prompt=QUESTION)
     assert report.root_causes == {UNDETERMINED: {"contextual": 1}}
 
 
-def test_a_sound_answer_has_no_causes_nor_has_one_whose_causes_nobody_asked_for() -> None:
-    asked, not_asked = Guard({"checks": ["claims"], "root_cause": {}}), Guard({"checks": ["claims"]})
-    assert asked.check_sync(OPENED, evidence=[OPENED]).root_causes == {}
-    report = not_asked.check_sync(CLAIM, evidence=[OPENED], prompt=QUESTION)
-    assert (len(report.findings), report.root_causes) == (1, {})
+def test_a_sound_answer_has_no_causes() -> None:
+    assert Guard({"checks": ["claims"]}).check_sync(OPENED, evidence=[OPENED]).root_causes == {}

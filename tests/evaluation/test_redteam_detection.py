@@ -14,7 +14,7 @@ FACTS = ("The Halden bridge opened in 1932.", "The Halden bridge is 412 metres l
 
 @pytest.fixture(scope="module")
 def guard() -> Guard:
-    return Guard({"root_cause": {}})
+    return Guard()
 
 
 @pytest.mark.parametrize(
