@@ -212,7 +212,7 @@ def store() -> Iterator[Outcome]:
 
     def kept(name: str, trouble: Callable[[Path], Callable[[], None]], count: int = 200) -> Outcome:
         folder = Path(name)
-        settings = StoreSettings(url=f"sqlite:///{folder}/s.db", spool=f"{folder}/spool", queue_size=1_000)
+        settings = StoreSettings(url=f"sqlite:///{folder}/s.db", queue_size=1_000)
         end = trouble(folder)
         with Store(settings) as it:
             for number in range(count):
@@ -250,7 +250,7 @@ def _count(it: Store) -> int:
 WRITER = """
 import sys
 from evidencerails import Guard
-guard = Guard({"store": {"url": f"sqlite:///{sys.argv[1]}.db", "spool": sys.argv[1]}})
+guard = Guard({"store": {"url": f"sqlite:///{sys.argv[1]}.db"}})
 for number in range(1000):
     guard.check_sync("It opened.", evidence="It opened in 1889.")
     guard.store.flush(10)
@@ -266,8 +266,7 @@ def _killed_writer(name: Path) -> Outcome:
     job.kill()
     seen += job.stdout.readlines()
     job.wait()
-    with Store(StoreSettings(url=f"sqlite:///{name}.db", spool=str(name))) as it:
-        it.replay()
+    with Store(StoreSettings(url=f"sqlite:///{name}.db")) as it:
         return Outcome(f"store {name}", "caught", "caught", lost=max(0, len(seen) - _count(it)))
 
 

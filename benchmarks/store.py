@@ -101,7 +101,6 @@ def measure(turns: int, *, locked: bool) -> dict[str, Any]:
         "median_ms": round(statistics.median(times), 3),
         "p99_ms": round(statistics.quantiles(times, n=100)[-1], 3),
         "max_ms": round(max(times), 2),
-        "through_the_spool": status.spooled,
         "lost": status.lost,
         "bytes_a_report": round(size / (turns + 1)),
     }

@@ -50,8 +50,6 @@ class ModelFileError(EvidencerailsError):
 
 
 EXTRA_OF_MODULE = {
-    "alembic": "store",
-    "datasets": "datasets",
     "fastapi": "service",
     "itsdangerous": "service",
     "opentelemetry": "telemetry",

@@ -18,7 +18,6 @@ import pytest
 from extras import needs
 
 from evidencerails.operations.store import Store
-from evidencerails.operations.store.clock import SteadyClock
 from evidencerails.settings.operations import StoreSettings
 
 UNPRIVILEGED = ("postgres", "nobody")
@@ -136,5 +135,5 @@ def passing() -> list[float]:
 @pytest.fixture
 def store(url: str, passing: list[float]) -> Iterator[Store]:
     """A store whose clock the test moves, in a fresh database of each kind."""
-    with Store(StoreSettings(url=url), clock=SteadyClock(wall=lambda: passing[0], monotonic=lambda: passing[0])) as one:
+    with Store(StoreSettings(url=url), now=lambda: passing[0]) as one:
         yield one

@@ -6,7 +6,6 @@ from typing import Any
 
 from evidencerails import Claim, Exchange, Finding, Report, Span
 from evidencerails.exchange import Labels
-from evidencerails.operations.store.records import Entry
 from evidencerails.report import CheckResult, LlmUsage, Quote
 
 ANSWER = "Rhenium melts at 1200 degrees."
@@ -46,8 +45,3 @@ def grounded(hallucination_score: float | None = 0.1, **fields: Any) -> Report:
 def judged(score: float, **fields: Any) -> Report:
     """A report with this score, hallucinated above 0.5."""
     return (report if score > 0.5 else grounded)(score, **fields)
-
-
-def entry(name: str) -> Entry:
-    """A report with this id on its way to the store."""
-    return Entry(report=report(id=name), exchange=exchange(), created_at=1.0, sample_rate=1, redaction="off")

@@ -113,7 +113,7 @@ def _states(config: Path | None, store: str | None, span_s: float) -> list[State
 
     with opened(settings_for(config, store)) as kept:
         known = [change for change in changes(kept) if change.state]
-        begin = kept.clock.now() - span_s
+        begin = kept.now() - span_s
     inside = [change for change in known if change.at >= begin]
     chosen = [*[change for change in known if change.at < begin][-1:], *inside]
     if len(chosen) < 2:

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -24,11 +24,6 @@ from evidencerails.cli.common import (
 )
 from evidencerails.cli.terminal import can_write, console, say
 from evidencerails.text.visible import visible
-
-if TYPE_CHECKING:
-    from evidencerails.config import GuardConfig
-    from evidencerails.operations.store import Store
-
 
 SINCE = typer.Option("7d", metavar="TIME", help="How far back: 30m, 12h, 7d, 2w.")
 _EVERY = "Show it again every so many seconds, until Ctrl-C."
@@ -173,7 +168,7 @@ def change(
     evidencerails change "new prompt v3"
     """
     from evidencerails.operations.monitoring.changes import add_change
-    from evidencerails.operations.store.clock import iso
+    from evidencerails.operations.times import iso
 
     if state is not None and not state.exists():
         raise CliError(f"there is no configuration {str(state)!r}; keep a copy of it, bisection tries it again")
@@ -207,7 +202,7 @@ def alert(
     store: str | None = STORE,
 ) -> int:
     """Look for shifts, regressions, an exhausted budget and answers that failed the quality gate, and send alerts: to
-    the log, a webhook, by mail.
+    the log and a webhook.
 
     Run it every few minutes, by cron for instance: an alert is sent once, again after a day, and when it is over.
 
@@ -222,17 +217,6 @@ def alert(
         if not dry_run:
             for sent in notify(kept, conditions, settings.monitoring.alerts):
                 print(f"{sent.event}: {visible(sent.message, one_line=True)}")
-            send_alerts(kept, settings)
     for condition in conditions:
         say(condition.message)
     return EXIT_ALARM if conditions else 0
-
-
-def send_alerts(kept: Store, settings: GuardConfig) -> None:
-    """Send what is due to the webhook of the settings, if they have one."""
-    if settings.monitoring.alerts.webhook is None:
-        return
-    from evidencerails.operations.monitoring.alerts import SUBJECT
-    from evidencerails.operations.review.webhook import Notifier
-
-    Notifier(kept, settings.monitoring.alerts.webhook, prefix=SUBJECT).send_due()

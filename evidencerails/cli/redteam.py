@@ -286,7 +286,6 @@ def _alert(run: Run, attacked: Attacked) -> None:
     settings = attacked.settings
     if settings.store is None:
         return
-    from evidencerails.cli.monitoring import send_alerts
     from evidencerails.operations.monitoring.alerts import Condition, notify
     from evidencerails.operations.store import Store
 
@@ -297,4 +296,3 @@ def _alert(run: Run, attacked: Attacked) -> None:
     with Store(settings.store, redaction=settings.redaction) as store:
         for sent in notify(store, conditions, settings.monitoring.alerts, only=ALERT):
             say(f"alert {sent.event}: {sent.message}")
-        send_alerts(store, settings)

@@ -80,7 +80,7 @@ def list_(
 def show(review_id: str = ID, as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
     """One review: the answer with what is wrong in it, its evidence, and what was decided."""
     from evidencerails.operations.review.package import plain_item
-    from evidencerails.operations.store.clock import iso
+    from evidencerails.operations.times import iso
 
     with _queue(config, store) as queue:
         found = queue.get(review_id)
@@ -198,7 +198,7 @@ def _queue(config: Path | None, url: str | None) -> Iterator[ReviewQueue]:
 
 def _print_open_item(found: OpenItem) -> None:
     """Print one review for the person who decides it."""
-    from evidencerails.operations.store.clock import iso
+    from evidencerails.operations.times import iso
 
     out, item, package = console(), found.item, found.package
     out.print(f"review {item.id}, version {item.version}: {item.state}, {item.tier}, due {_due(item)}")
@@ -235,7 +235,7 @@ def _parts(package: Package) -> dict[str, Sequence[str]]:
 
 
 def _due(item: Item) -> str:
-    from evidencerails.operations.store.clock import iso
+    from evidencerails.operations.times import iso
 
     if item.state != "pending":
         return iso(item.deadline_at)

@@ -12,27 +12,25 @@ import typer
 from evidencerails.cli.common import CONFIG, JSON, STORE, CliError, one_of, opened, settings_for
 from evidencerails.cli.terminal import say
 
-app = typer.Typer(no_args_is_help=True, help="The store of reports: status, export, retention, replay.")
+app = typer.Typer(no_args_is_help=True, help="The store of reports: status, export, retention.")
 
 DAY_S = 86_400.0
 
 
 @app.command("status")
 def status(as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
-    """How many reports are kept, and what waits in the spool. Exit code: 0, or 1 if something waits."""
+    """How many reports are kept."""
     from evidencerails.operations.store import queries
 
     with opened(settings_for(config, store)) as kept:
         counts = {str(c.value): c.reports for c in queries.counts(kept.engine, "status")}
-        waiting = kept.spool.waiting()
-        refused = sum(1 for _ in kept.spool.aside())
-    data = {"reports": sum(counts.values()), "by_status": counts, "spooled": waiting, "files_kept_aside": refused}
+    data = {"reports": sum(counts.values()), "by_status": counts}
     if as_json:
         print(json.dumps(data, indent=2))
     else:
         parts = ", ".join(f"{count} {name}" for name, count in counts.items())
-        print(f"{data['reports']} reports ({parts or 'none'}); {waiting} in the spool; {refused} files kept aside")
-    return 1 if waiting or refused else 0
+        print(f"{data['reports']} reports ({parts or 'none'})")
+    return 0
 
 
 @app.command("export")
@@ -53,7 +51,7 @@ def export(
     from evidencerails.operations.store.queries import export as write
 
     with opened(settings_for(config, store)) as kept:
-        since = None if since_days is None else kept.clock.now() - since_days * DAY_S
+        since = None if since_days is None else kept.now() - since_days * DAY_S
         reports = queries.each(kept.engine, queries.Filter(status=status_, since=since))
         if to == "-":
             count = write(reports, sys.stdout, as_)  # type: ignore[arg-type]
@@ -84,17 +82,9 @@ def purge(
     return 0
 
 
-@app.command("replay")
-def replay(config: Path | None = CONFIG, store: str | None = STORE) -> int:
-    """Write what waits in the spool into the database; a running service does that by itself."""
-    with opened(settings_for(config, store)) as kept:
-        print(f"{kept.replay()} reports replayed")
-    return 0
-
-
 @app.command("init")
 def init(config: Path | None = CONFIG, store: str | None = STORE) -> int:
-    """Make the tables, or bring them up to date after an upgrade; a service does that at its start, too."""
+    """Make the tables; a service does that at its start, too."""
     from evidencerails.operations.store import Store
 
     settings = settings_for(config, store)

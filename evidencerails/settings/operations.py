@@ -38,11 +38,8 @@ class StoreSettings(Section):
     sample: SampleRates = SampleRates()
     """Share of reports kept, by stakes."""
     queue_size: Count = 10_000
-    """Reports that may wait for the writer in memory; more go to the spool at once."""
-    spool: str | None = None
-    """Folder for reports that the database did not take; unset: beside the SQLite file, or `evidencerails.spool`."""
-    spool_max_mb: Positive = 512.0
-    """Size of the spool beyond which reports are lost, counted and logged."""
+    """Reports that may wait in memory while the database is busy or away; beyond it the oldest are lost, counted and
+    logged."""
     lock_timeout_s: Positive = 5.0
     """Seconds to wait for another writer's lock."""
 
@@ -167,32 +164,11 @@ class ErrorBudgetSettings(Section):
     """What an exhausted budget changes by itself, until it has recovered; unset: nothing."""
 
 
-class EmailSettings(Section):
-    """Who gets alerts by mail."""
-
-    host: str
-    """SMTP server."""
-    port: int = Field(default=587, ge=1, le=65535)
-    """Its port."""
-    sender: str
-    """Address the mail comes from."""
-    to: tuple[str, ...] = Field(min_length=1)
-    """Addresses it goes to."""
-    starttls: bool = True
-    """Encrypt; a server that cannot is refused."""
-    user: str | None = None
-    """Name to log in with; unset: without."""
-    password_env: str | None = None
-    """Environment variable with the password."""
-
-
 class AlertSettings(Section):
     """Where alerts go besides the log: once when they open, again after a while, and once they are over."""
 
     webhook: WebhookSettings | None = None
     """Called for each alert; unset: nobody is."""
-    email: EmailSettings | None = None
-    """Mailed for each alert; unset: nobody is."""
     repeat_h: Positive = 24.0
     """Hours until an alert that stays open is sent again."""
 

@@ -1,27 +1,26 @@
-"""Webhooks over real HTTP: signed, retried, to public addresses only, and never lost between queue and call."""
+"""Webhooks over real HTTP: signed, retried, to public addresses only."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
-import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from made import exchange, report
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from stub import Received, Stub, serving
 
+from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError
-from evidencerails.operations.review.package import package_of
-from evidencerails.operations.review.queue import ReviewQueue
+from evidencerails.operations.monitoring.alerts import Condition, notify
+from evidencerails.operations.review.desk import ReviewDesk
 from evidencerails.operations.review.webhook import Notifier
 from evidencerails.operations.store import Store
-from evidencerails.operations.store.engine import reading
 from evidencerails.settings.addresses import AddressError, checked_target, is_public
-from evidencerails.settings.operations import StoreSettings, WebhookSettings
+from evidencerails.settings.operations import AlertSettings, WebhookSettings
 
 SECRET = "whsec_" + base64.b64encode(b"s3cret" * 5).decode()
 
@@ -35,6 +34,10 @@ class Receiver:
     @property
     def bodies(self) -> list[bytes]:
         return [request.body for request in self._stub.requests]
+
+    @property
+    def ids(self) -> set[str]:
+        return {request.headers["webhook-id"] for request in self._stub.requests}
 
     @property
     def headers(self) -> dict[str, str]:
@@ -57,119 +60,81 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOOK_SECRET", SECRET)
 
 
-def notifier(store: Store, url: str, allow_private: bool = True) -> Notifier:
-    return Notifier(store, WebhookSettings(url=url, secret_env="HOOK_SECRET", allow_private=allow_private))
+def notifier(url: str, allow_private: bool = True) -> Notifier:
+    return Notifier(WebhookSettings(url=url, secret_env="HOOK_SECRET", allow_private=allow_private))
 
 
-def submit(store: Store) -> str:
-    package = package_of(report(), exchange())
-    queue = ReviewQueue(store, notifies=True)
-    return queue.submit(package, tier="synchronous", risk=0.55, stakes="medium", within_s=60).id
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evidencerails.operations.review.webhook.FIRST_PAUSE_S", 0.01)
 
 
-def notices(store: Store) -> list[tuple[Any, ...]]:
-    """State, attempts and error of each notice."""
-    with reading(store.engine) as connection:
-        rows = connection.exec_driver_sql("SELECT state, attempts, error FROM notices ORDER BY id")
-        return [tuple(row) for row in rows]
-
-
-def test_a_call_is_signed_and_holds_no_text(store: Store, receiver: Receiver) -> None:
-    review_id = submit(store)
-    assert notifier(store, receiver.url + "/hook?x=1").send_due() == ["sent"]
+def test_a_new_review_calls_the_webhook_signed_and_without_text(sqlite_url: str, receiver: Receiver) -> None:
+    webhook = {"url": receiver.url + "/hook?x=1", "secret_env": "HOOK_SECRET", "allow_private": True}
+    desk = ReviewDesk(GuardConfig.load({"store": {"url": sqlite_url}, "escalation": {"webhook": webhook}}))
+    item = asyncio.run(desk.submit(report(), exchange(), "synchronous", 0.55))
+    end = time.monotonic() + 10
+    while not receiver.bodies and time.monotonic() < end:
+        time.sleep(0.02)
+    desk.close()
     (body,) = receiver.bodies
     data = json.loads(body)
-    expected = {"event": "review.submitted", "id": review_id, "tier": "synchronous", "stakes": "medium"}
+    expected = {"event": "review.submitted", "id": item.id, "tier": "synchronous", "stakes": item.stakes}
     assert {name: data[name] for name in expected} == expected
     assert b"Rhenium" not in body and b"melts" not in body
     assert Webhook(SECRET).verify(body, receiver.headers) == data
     with pytest.raises(WebhookVerificationError):
         Webhook("b3RoZXI=").verify(body, receiver.headers)
-    assert notices(store) == [("sent", 1, None)]
 
 
 @pytest.mark.parametrize(("secret", "reason"), [("", "is not set"), ("s3cret!", "is no secret")])
 def test_a_secret_that_cannot_sign_is_a_settings_error(
-    store: Store, monkeypatch: pytest.MonkeyPatch, secret: str, reason: str
+    monkeypatch: pytest.MonkeyPatch, secret: str, reason: str
 ) -> None:
     monkeypatch.setenv("HOOK_SECRET", secret)
     with pytest.raises(SettingsError, match=reason):
-        notifier(store, "https://example.org")
+        notifier("https://example.org")
 
 
-def test_a_failed_call_is_made_again_with_growing_pauses(
-    store: Store, receiver: Receiver, passing: list[float]
-) -> None:
+def test_a_failed_call_is_made_again_with_the_same_id(receiver: Receiver) -> None:
     receiver.answers[:] = [500, 429, 200]
-    submit(store)
-    sender = notifier(store, receiver.url)
-    assert sender.send_due() == ["waiting"]
-    assert sender.send_due() == []  # not yet
-    assert notices(store) == [("waiting", 1, "HTTP 500")]
-    passing[0] += 1.3
-    assert sender.send_due() == ["waiting"]
-    passing[0] += 1.3
-    assert sender.send_due() == []  # two seconds this time
-    passing[0] += 1
-    assert sender.send_due() == ["sent"]
-    assert notices(store) == [("sent", 3, None)] and len(set(receiver.bodies)) == 1
+    assert notifier(receiver.url).send({"event": "x"})
+    assert len(receiver.bodies) == 3 and len(set(receiver.bodies)) == len(receiver.ids) == 1
 
 
-def test_a_receiver_that_never_answers_well_is_given_up(
-    store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, passing: list[float]
-) -> None:
+def test_a_receiver_that_never_answers_well_is_given_up(receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
     receiver.answers[:] = [500]
-    monkeypatch.setattr("evidencerails.operations.review.webhook.MAX_ATTEMPTS", 3)
-    submit(store)
-    sender, outcomes = notifier(store, receiver.url), []
-    for _ in range(4):
-        outcomes.append(sender.send_due())
-        passing[0] += 200
-    assert outcomes == [["waiting"], ["waiting"], ["given_up"], []]
-    assert notices(store) == [("given_up", 3, "HTTP 500")]
-    assert ReviewQueue(store).items()[0].state == "pending"  # the review itself is still there
+    assert not notifier(receiver.url).send({"event": "x"}, attempts=3)
+    assert len(receiver.bodies) == 3
+    assert "given up after 3 tries: HTTP 500" in caplog.text
 
 
-def test_a_redirect_is_not_followed(store: Store, receiver: Receiver) -> None:
+def test_a_redirect_is_not_followed(receiver: Receiver) -> None:
     receiver.answers[:] = [307, 200]
-    submit(store)
-    assert notifier(store, receiver.url).send_due() == ["waiting"]
+    assert not notifier(receiver.url).send({"event": "x"}, attempts=1)
     assert len(receiver.bodies) == 1
 
 
-def test_a_call_that_a_crash_interrupted_is_made_by_the_next_service(
-    store: Store, receiver: Receiver, passing: list[float]
-) -> None:
-    submit(store)
-    dead, alive = (notifier(store, receiver.url) for _ in range(2))
-    assert dead.take() is not None  # and then it dies
-    assert alive.send_due() == []
-    passing[0] += 120
-    assert alive.send_due() == ["sent"]
+def test_a_closed_notifier_tries_no_more(receiver: Receiver) -> None:
+    receiver.answers[:] = [500]
+    sender = notifier(receiver.url)
+    sender.close()
+    assert not sender.send({"event": "x"})
+    assert len(receiver.bodies) == 1
 
 
-def test_two_services_call_once(store: Store, receiver: Receiver) -> None:
-    for _ in range(10):
-        submit(store)
-    threads = [threading.Thread(target=notifier(store, receiver.url).send_due) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(receiver.bodies) == len(set(receiver.bodies)) == 10
-
-
-def test_the_thread_sends_soon_after_it_is_woken(sqlite_url: str, receiver: Receiver) -> None:
-    with Store(StoreSettings(url=sqlite_url)) as store:
-        sender = notifier(store, receiver.url)
-        receiver.answers[:] = [503, 200]
-        submit(store)
-        sender.wake()
-        end = time.monotonic() + 10
-        while len(receiver.bodies) < 2 and time.monotonic() < end:
-            time.sleep(0.05)
-        sender.close()
-        assert [state for state, _, _ in notices(store)] == ["sent"]
+def test_an_alert_that_the_receiver_did_not_get_is_sent_at_the_next_look(store: Store, receiver: Receiver) -> None:
+    webhook = {"url": receiver.url, "secret_env": "HOOK_SECRET", "allow_private": True}
+    settings = AlertSettings.model_validate({"webhook": webhook})
+    wrong = [Condition("shift", "it has risen", {"worst": ["r1"]})]
+    receiver.answers[:] = [500]
+    assert [one.event for one in notify(store, wrong, settings)] == ["opened"]
+    receiver.answers[:] = [200]
+    assert [one.event for one in notify(store, wrong, settings)] == ["repeated"]
+    assert notify(store, wrong, settings) == []
+    last = json.loads(receiver.bodies[-1])
+    assert (last["event"], last["alert"], last["message"]) == ("alert.repeated", "shift", "it has risen")
+    assert last["worst"] == ["r1"]
 
 
 NOT_PUBLIC = [
@@ -200,8 +165,7 @@ def test_the_call_goes_to_the_address_that_was_checked() -> None:
     assert str(target.url) in ("http://127.0.0.1:81/x", "http://[::1]:81/x")
 
 
-def test_a_private_receiver_gets_nothing_unless_allowed(store: Store, receiver: Receiver) -> None:
-    submit(store)
+def test_a_private_receiver_gets_nothing_unless_allowed(receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
     port = receiver.url.rpartition(":")[2]
-    assert notifier(store, f"https://localhost:{port}/", allow_private=False).send_due() == ["waiting"]
-    assert receiver.bodies == [] and "not public" in str(notices(store)[0][2])
+    assert not notifier(f"https://localhost:{port}/", allow_private=False).send({"event": "x"}, attempts=1)
+    assert receiver.bodies == [] and "not public" in caplog.text

@@ -258,9 +258,7 @@ def no_folder(tmp_path: Path) -> Path:
 
 
 def test_without_its_database_checks_go_on_and_history_says_why(serve: Callable[..., Service], no_folder: Path) -> None:
-    with serve(
-        {"store": {"url": f"sqlite:///{no_folder}/reports.db", "spool": f"{no_folder}.spool"}}
-    ).client() as client:
+    with serve({"store": {"url": f"sqlite:///{no_folder}/reports.db"}}).client() as client:
         made = client.post("/v1/check", json=BAD)
         history = client.get("/v1/history")
     assert (made.status_code, made.json()["status"]) == (200, "hallucinated")
@@ -269,7 +267,7 @@ def test_without_its_database_checks_go_on_and_history_says_why(serve: Callable[
 
 
 def test_readiness_and_metrics_show_what_is_lost(serve: Callable[..., Service], no_folder: Path) -> None:
-    place = {"url": f"sqlite:///{no_folder}/reports.db", "spool": str(no_folder / "spool"), "queue_size": 2}
+    place = {"url": f"sqlite:///{no_folder}/reports.db", "queue_size": 2}
     with serve({"store": place}).client() as client:
         assert client.get("/readyz").json() == {"status": "ready"}
         for _ in range(5):

@@ -18,7 +18,7 @@ from evidencerails import Guard, Report
 from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError, StoreError
 from evidencerails.operations.store import Store, queries
-from evidencerails.operations.store.engine import HEAD, open_engine, reading, sqlite_file, writing
+from evidencerails.operations.store.engine import open_engine, sqlite_file
 from evidencerails.operations.store.queries import Filter, export
 from evidencerails.report import Review
 from evidencerails.settings.operations import SampleRates, StoreSettings
@@ -148,29 +148,6 @@ def test_the_guard_keeps_its_reports_and_gives_their_ids(sqlite_url: str) -> Non
     assert kept is not None and kept.summary.status == made.status == "hallucinated"
     assert kept.body["report"] == made.plain(max_bytes=1_000_000)
     guard.close()
-
-
-def test_tables_come_from_migrations_and_match_the_models(url: str) -> None:
-    from alembic.autogenerate import compare_metadata
-    from alembic.config import Config
-    from alembic.migration import MigrationContext
-    from alembic.script import ScriptDirectory
-
-    import evidencerails.operations.store
-    from evidencerails.operations.store.models import Base
-
-    config = Config()
-    folder = Path(evidencerails.operations.store.__file__).parent / "migrations"
-    config.set_main_option("script_location", str(folder))
-    assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
-    engine = open_engine(url)
-    with reading(engine) as connection:
-        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
-    with writing(engine) as connection:
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    engine.dispose()
-    with pytest.raises(StoreError, match=r"revision 9999.*upgrade evidencerails"):
-        open_engine(url)
 
 
 @pytest.mark.parametrize(

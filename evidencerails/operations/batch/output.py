@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from evidencerails.errors import EvidencerailsError, InputError
-from evidencerails.operations.files import lock_file
 
 SYNC_S = 2.0
 """Seconds between writes to the disk itself; a kill loses nothing, a power cut at most this."""
@@ -70,7 +69,7 @@ class Output:
         self.rejected_path = path.with_suffix(".rejected.jsonl")
         try:
             self._files = [path.open("w+b" if is_restart else "a+b")]
-            if not lock_file(self._files[0].fileno()):
+            if not _locked(self._files[0].fileno()):
                 raise InputError(f"another job is writing to {name!r}; wait for it, or give another output")
             self._files.append(self.rejected_path.open("w+b" if is_restart else "a+b"))
             self._reports, self._rejected = self._files
@@ -161,3 +160,16 @@ def _require_same_job(job: Path, fingerprint: Mapping[str, Any]) -> None:
             f"the output was begun with other values of {' and '.join(changed)}; give another output, or --restart to "
             "begin anew"
         )
+
+
+def _locked(descriptor: int) -> bool:
+    """Take an open file for this process, until it is closed; false if another holds it. Always true on Windows."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -5,24 +5,19 @@ from __future__ import annotations
 
 import json
 import logging
-import smtplib
-import ssl
 from collections.abc import Sequence
-from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sqlalchemy import insert, select, update
 
-from evidencerails.errors import SettingsError
 from evidencerails.operations.monitoring.changes import Regression
 from evidencerails.operations.monitoring.monitor import CONSEQUENCES, GATE_WINDOW_H, HOUR_S, GateFailures, View
-from evidencerails.operations.review.webhook import add_notice
-from evidencerails.operations.store.clock import iso
+from evidencerails.operations.review.webhook import Notifier
 from evidencerails.operations.store.engine import ALERTS, one_at_a_time, writing
 from evidencerails.operations.store.models import AlertRow
 from evidencerails.operations.store.records import as_json
-from evidencerails.settings.environment import variable
-from evidencerails.settings.operations import AlertSettings, EmailSettings, MonitoringSettings
+from evidencerails.operations.times import iso
+from evidencerails.settings.operations import AlertSettings, MonitoringSettings
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -33,10 +28,8 @@ log = logging.getLogger("evidencerails")
 
 ELSEWHERE = frozenset({"redteam"})
 """Alerts that another command than the monitor opens and closes."""
-TIMEOUT_S = 10.0
-"""To wait for the mail server."""
-SUBJECT = "alert:"
-"""How the subject of an alert's notices begins."""
+ATTEMPTS = 3
+"""To call the webhook; what it did not get is sent again at the next look."""
 RECOMMENDED = [
     "inspect retrieval quality",
     "check for prompt drift",
@@ -114,25 +107,26 @@ def _regressed(regression: Regression, worst: list[str]) -> Condition:
 def notify(
     store: Store, conditions: Sequence[Condition], settings: AlertSettings, *, only: str | None = None
 ) -> list[Notification]:
-    """Open, repeat and close alerts; log each of these and send it to webhook and mail.
+    """Open, repeat and close alerts; log each of these and send it to the webhook.
 
     `only` is the key of the one alert that the caller knows about, such as the red team's: it leaves the others as they
     are, and the monitor leaves that one. If the database does not answer, nothing is sent.
     """
-    now = store.clock.now()
+    now = store.now()
     with writing(store.engine) as connection:
         one_at_a_time(connection, ALERTS)
         sent = _update(connection, conditions, now, settings.repeat_h * HOUR_S, only)
-        if settings.webhook is not None:
-            by_key = {condition.key: condition.data for condition in conditions}
-            for event, key, message in sent:
-                body = {"event": f"alert.{event}", "alert": key, "message": message, "at": iso(now)}
-                add_notice(connection, SUBJECT + key, {**body, **by_key.get(key, {})}, now)
     for one in sent:
         level = logging.INFO if one.event == "recovered" else logging.WARNING
         log.log(level, "evidencerails: %s: %s", one.event, one.message)
-        if settings.email is not None:
-            _mail(one, settings.email)
+    if settings.webhook is not None and sent:
+        notifier, data = Notifier(settings.webhook), {condition.key: condition.data for condition in conditions}
+        for event, key, message in sent:
+            body = {"event": f"alert.{event}", "alert": key, "message": message, "at": iso(now), **data.get(key, {})}
+            if not notifier.send(body, attempts=ATTEMPTS):
+                with writing(store.engine) as connection:
+                    is_open = (AlertRow.key == key, AlertRow.closed_at.is_(None))
+                    connection.execute(update(AlertRow).where(*is_open).values(last_at=0.0))
     return sent
 
 
@@ -155,23 +149,3 @@ def _update(
         connection.execute(update(AlertRow).where(AlertRow.id == row.id).values(closed_at=now))
         sent.append(Notification("recovered", row.key, f"over: {json.loads(row.data)['message']}"))
     return sent
-
-
-def _mail(sent: Notification, settings: EmailSettings) -> None:
-    """Send one mail; a failure is logged, since the alert itself is in the store and in the log."""
-    message = EmailMessage()
-    message["Subject"] = f"evidencerails: {sent.key} {sent.event}"
-    message["From"], message["To"] = settings.sender, ", ".join(settings.to)
-    message.set_content(sent.message)
-    try:
-        with smtplib.SMTP(settings.host, settings.port, timeout=TIMEOUT_S) as server:
-            if settings.starttls:
-                server.starttls(context=ssl.create_default_context())
-            if settings.user is not None:
-                password = variable(settings.password_env)
-                if not password:
-                    raise SettingsError(f"the environment variable {settings.password_env!r} is not set")
-                server.login(settings.user, password)
-            server.send_message(message)
-    except (OSError, smtplib.SMTPException, SettingsError) as error:
-        log.error("evidencerails: the mail about %s could not be sent: %s: %s", sent.key, type(error).__name__, error)

@@ -44,7 +44,7 @@ def add_change(store: Store, description: str, *, author: str | None = None, sta
     text = description.strip()
     if not text or len(text) > MAX_DESCRIPTION:
         raise InputError(f"a change needs a description of 1 to {MAX_DESCRIPTION} characters, got {len(text)}")
-    when, author = store.clock.now(), plain_name(author)
+    when, author = store.now(), plain_name(author)
     with writing(store.engine) as connection:
         before = select(func.coalesce(func.max(ReportRow.seq), 0)).where(ReportRow.created_at <= when)
         seq = int(connection.execute(before).scalar_one())

@@ -96,7 +96,7 @@ def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MA
         known_good = (row for row in queries.summaries(engine) if row.hallucination_score is not None)
         scored = [row for row in islice(known_good, settings.cusum.baseline_size) if row.seq <= older] + scored
     known = changes(store)
-    failed = Filter(since=store.clock.now() - GATE_WINDOW_H * HOUR_S, gate_passed=False)
+    failed = Filter(since=store.now() - GATE_WINDOW_H * HOUR_S, gate_passed=False)
     return View(
         window=_window_of(rows[-WINDOW:]),
         cusum=charted(scored, settings, known),
@@ -128,7 +128,7 @@ def budget_now(store: Store, settings: MonitoringSettings) -> Budget:
 
 
 def _recent(store: Store, settings: MonitoringSettings) -> Filter:
-    return Filter(since=store.clock.now() - settings.budget.window_days * DAY_S)
+    return Filter(since=store.now() - settings.budget.window_days * DAY_S)
 
 
 def budget_of(reports: Iterable[tuple[str, float, int]], settings: ErrorBudgetSettings) -> Budget:

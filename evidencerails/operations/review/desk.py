@@ -39,15 +39,17 @@ class ReviewDesk:
             raise MissingExtraError("the review queue", error.name or "sqlalchemy", "store") from None
 
         webhook = self.settings.webhook
-        self.notifier = None if webhook is None else Notifier(self.store, webhook)
-        self.queue = ReviewQueue(self.store, notifies=webhook is not None)
+        self.notifier = None if webhook is None else Notifier(webhook)
+        self.queue = ReviewQueue(self.store)
         self._tidied_at = time.monotonic()
 
     async def submit(self, report: Report, exchange: Exchange, tier: ReviewTier, risk: float) -> Item:
         """Put an answer into the queue; a report that the store does not keep gets an id."""
         item = await asyncio.to_thread(self._submit, report, exchange, tier, risk)
         if self.notifier is not None:
-            self.notifier.wake()
+            fields = ("id", "tier", "risk", "stakes", "report_id", "deadline_at")
+            about = {name: getattr(item, name) for name in fields}
+            self.notifier.send_soon({"event": "review.submitted", **about})
         return item
 
     def _submit(self, report: Report, exchange: Exchange, tier: ReviewTier, risk: float) -> Item:
@@ -100,10 +102,10 @@ def tidy_reviews(store: Store, config: GuardConfig) -> Tidied:
     """Delete decided reviews that are old, and the texts of those whose texts may not be kept."""
     from evidencerails.operations.store.writes import delete_reviews_before, drop_review_texts_before
 
-    settings, now = config.escalation or EscalationSettings(), store.clock.now()
+    settings, now = config.escalation or EscalationSettings(), store.now()
     emptied = deleted = 0
     if store.redaction != "off":
         emptied = drop_review_texts_before(store.engine, now - TEXT_DAYS * DAY_S)
-    if settings.keep_days is not None and store.clock.is_settled:
+    if settings.keep_days is not None:
         deleted = delete_reviews_before(store.engine, now - settings.keep_days * DAY_S)
     return Tidied(deleted, emptied)

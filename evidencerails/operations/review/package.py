@@ -9,7 +9,7 @@ from pydantic import Field
 
 from evidencerails.exchange import Exchange, Passage, Value
 from evidencerails.mitigation.escalate import confidence_of
-from evidencerails.operations.store.clock import iso
+from evidencerails.operations.times import iso
 from evidencerails.report import Claim, Finding, Report, ReviewState, ReviewTier
 
 Verdict = Literal["approved", "rejected", "edited"]

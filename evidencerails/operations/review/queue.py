@@ -24,7 +24,6 @@ from evidencerails.operations.review.package import (
     Verdict,
     content_hash,
 )
-from evidencerails.operations.review.webhook import add_notice
 from evidencerails.operations.store.engine import reading, writing
 from evidencerails.operations.store.models import ReviewEventRow, ReviewRow
 from evidencerails.operations.store.records import as_json, plain_name
@@ -49,12 +48,11 @@ class ReviewQueue:
     """Answers that wait for a person, in a store's database. Blocking: in async code call it through
     `asyncio.to_thread`.
 
-    Every method raises `StoreError` if the database does not answer; nothing was changed then. With `notifies` a notice
-    for the webhook is stored with each new item.
+    Every method raises `StoreError` if the database does not answer; nothing was changed then.
     """
 
-    def __init__(self, store: Store, *, notifies: bool = False) -> None:
-        self._store, self._notifies = store, notifies
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def submit(
         self,
@@ -67,16 +65,13 @@ class ReviewQueue:
         report_id: str | None = None,
     ) -> Item:
         """Put an answer into the queue. It is on disk when this returns."""
-        now, review_id = self._store.clock.now(), new_id()
-        open_ = {"id": review_id, "tier": tier, "risk": risk, "stakes": stakes, "report_id": report_id}
-        open_["deadline_at"] = now + within_s
-        text = {"output_hash": content_hash(package.output), "package": as_json(package.model_dump(mode="json"))}
-        row = {**open_, **text, "version": 1, "state": "pending", "created_at": now}
+        now, review_id = self._store.now(), new_id()
+        row = {"id": review_id, "tier": tier, "risk": risk, "stakes": stakes, "report_id": report_id}
+        row |= {"version": 1, "state": "pending", "created_at": now, "deadline_at": now + within_s}
+        row |= {"output_hash": content_hash(package.output), "package": as_json(package.model_dump(mode="json"))}
         with writing(self._store.engine) as connection:
             connection.execute(insert(ReviewRow), row)
             _note(connection, review_id, now, "submitted", None, 1)
-            if self._notifies:
-                add_notice(connection, review_id, {"event": "review.submitted", **open_}, now)
             return _item(connection, review_id)
 
     def get(self, review_id: str) -> OpenItem:
@@ -153,7 +148,7 @@ class ReviewQueue:
 
     def release(self, review_id: str) -> Released:
         """The text that a person let through. Call it before anything leaves; again after a crash."""
-        now = self._store.clock.now()
+        now = self._store.now()
         with writing(self._store.engine) as connection:
             found = _find(connection, review_id)
             state = _item(connection, found).state
@@ -167,7 +162,7 @@ class ReviewQueue:
         return Released(found, text, row.state, row.reviewer, row.released_at is None)
 
     def _close(self, review_id: str, changes: dict[str, Any], version: int | None) -> Item:
-        now = self._store.clock.now()
+        now = self._store.now()
         with writing(self._store.engine) as connection:
             found = _find(connection, review_id)
             wanted = _item(connection, found).version if version is None else version

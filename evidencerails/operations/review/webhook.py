@@ -1,42 +1,32 @@
-"""Calls a webhook about new reviews and alerts: signed (https://www.standardwebhooks.com), retried with growing pauses,
-never lost between database and call.
+"""Calls a webhook about new reviews and alerts: signed (https://www.standardwebhooks.com), retried with growing pauses.
 
-A notice is stored together with what it is about. Whoever sends it takes it for a while first (a lease), so that of two
-services one calls; if it dies, another takes it when the lease has run out. So a receiver may get a call twice, with
-one `webhook-id`.
+A receiver may get a call twice, with one `webhook-id`. What a call is about stays in the store, whatever becomes of it.
 """
 
 from __future__ import annotations
 
 import logging
-import random
 import re
 import threading
+import uuid
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
-from sqlalchemy import func, insert, select, update
 from standardwebhooks.webhooks import Webhook
+from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, wait_exponential_jitter
+from tenacity.nap import sleep_using_event
 
 from evidencerails import __version__
-from evidencerails.errors import SettingsError, StoreError
-from evidencerails.operations.store.engine import reading, writing
-from evidencerails.operations.store.models import NoticeRow
+from evidencerails.errors import SettingsError
 from evidencerails.operations.store.records import as_json
 from evidencerails.settings.addresses import AddressError, checked_target
 from evidencerails.settings.environment import variable
 from evidencerails.settings.operations import WebhookSettings
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
-
-    from evidencerails.operations.store.store import Store
-
 log = logging.getLogger("evidencerails")
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 1.0, 120.0
-LEASE_S = 60.0
 TIMEOUT_S = 5.0
 MAX_ATTEMPTS = 8
 """Until a call is given up: with their pauses some 2 minutes."""
@@ -44,98 +34,55 @@ SECRET = re.compile(r"(?:whsec_)?(?:[A-Za-z0-9+/]{4}){6,}(?:[A-Za-z0-9+/]{2}==|[
 """At least 18 bytes in base64."""
 
 
-def add_notice(connection: Connection, subject: str, body: dict[str, Any], now: float) -> None:
-    """Store a notice, in the transaction of what it is about."""
-    row = {"subject": subject, "body": as_json(body), "state": "waiting", "attempts": 0, "next_at": now}
-    connection.execute(insert(NoticeRow), row)
-
-
 class Notifier:
-    """Sends the notices that wait in the store and whose subject begins with `prefix`; without one, those of reviews,
-    which hold no colon."""
+    """Calls the webhook of the settings."""
 
-    def __init__(self, store: Store, settings: WebhookSettings, *, prefix: str = "") -> None:
-        subject = NoticeRow.subject
-        self._waiting = NoticeRow.state == "waiting", subject.startswith(prefix) if prefix else ~subject.contains(":")
-        self._store, self._settings = store, settings
+    def __init__(self, settings: WebhookSettings) -> None:
+        self._settings = settings
         self._signer = _signer(settings.secret_env)
-        self._wake = threading.Event()
-        self._is_closed = False
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._closed = threading.Event()
 
-    def wake(self) -> None:
-        """Send soon, in a thread of its own. Returns at once."""
-        with self._lock:
-            if self._thread is None and not self._is_closed:
-                self._thread = threading.Thread(target=self._run, name="evidencerails-webhook", daemon=True)
-                self._thread.start()
-        self._wake.set()
+    def send_soon(self, body: dict[str, Any]) -> None:
+        """Send in a thread of its own, with `MAX_ATTEMPTS`. Returns at once."""
+        threading.Thread(target=self.send, args=(body,), name="evidencerails-webhook", daemon=True).start()
+
+    def send(self, body: dict[str, Any], *, attempts: int = MAX_ATTEMPTS) -> bool:
+        """Send a call and wait until it has arrived; false if it was given up, which is logged."""
+        identity, text = f"evidencerails-{uuid.uuid4().hex}", as_json(body)
+
+        def gave_up(state: RetryCallState) -> str | None:
+            error = state.outcome.result() if state.outcome is not None else None
+            log.error("evidencerails: a webhook call was given up after %d tries: %s", state.attempt_number, error)
+            return str(error)
+
+        retrying = Retrying(
+            retry=retry_if_result(lambda error: error is not None and not self._closed.is_set()),
+            stop=stop_after_attempt(attempts),
+            wait=wait_exponential_jitter(FIRST_PAUSE_S, MAX_PAUSE_S, jitter=0.25),
+            sleep=sleep_using_event(self._closed),
+            retry_error_callback=gave_up,
+        )
+        return retrying(self._call, identity, text) is None
 
     def close(self) -> None:
-        """Stop sending; what waits stays in the store, and is sent by whoever opens it next."""
-        self._is_closed = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(TIMEOUT_S + 5)
+        """Stop trying again."""
+        self._closed.set()
 
-    def send_due(self) -> list[str]:
-        """Send every notice whose time has come, once each. Returns their states: `sent`, `waiting` or `given_up`."""
-        outcomes: list[str] = []
-        while (notice := self.take()) is not None:
-            error, attempt = self._call(notice), notice.attempts + 1
-            outcomes.append("sent" if error is None else "given_up" if attempt >= MAX_ATTEMPTS else "waiting")
-            if error is not None:
-                level = logging.ERROR if outcomes[-1] == "given_up" else logging.WARNING
-                log.log(level, "evidencerails: webhook call %d failed (%s): %s", attempt, outcomes[-1], error)
-            pause_s = min(MAX_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (attempt - 1)) + random.uniform(0, 0.25)
-            values = {"state": outcomes[-1], "error": error, "next_at": self._store.clock.now() + pause_s}
-            with writing(self._store.engine) as connection:
-                connection.execute(update(NoticeRow).where(NoticeRow.id == notice.id).values(**values))
-        return outcomes
-
-    def take(self) -> Row[Any] | None:
-        """The next notice whose time has come, leased: nobody else gets it for a minute. None if there is none."""
-        now = self._store.clock.now()
-        due = select(NoticeRow).where(*self._waiting, NoticeRow.next_at <= now).order_by(NoticeRow.next_at).limit(1)
-        with writing(self._store.engine) as connection:
-            row = connection.execute(due.with_for_update(skip_locked=True)).first()
-            if row is not None:
-                taken = {"attempts": row.attempts + 1, "next_at": now + LEASE_S + TIMEOUT_S}
-                connection.execute(update(NoticeRow).where(NoticeRow.id == row.id).values(**taken))
-        return row
-
-    def _run(self) -> None:
-        pause: float | None = None
-        while not self._is_closed:
-            self._wake.wait(pause)
-            self._wake.clear()
-            if self._is_closed:
-                return
-            try:
-                self.send_due()
-                with reading(self._store.engine) as connection:
-                    due = connection.execute(select(func.min(NoticeRow.next_at)).where(*self._waiting)).scalar()
-                pause = None if due is None else max(0.1, due - self._store.clock.now())
-            except StoreError as error:
-                log.error("evidencerails: webhook notices cannot be read: %s", error)
-                pause = MAX_PAUSE_S
-
-    def _call(self, notice: Row[Any]) -> str | None:
+    def _call(self, identity: str, body: str) -> str | None:
         """Make one call; what went wrong, or None."""
-        now, identity = datetime.now(timezone.utc), f"evidencerails-{notice.id}"
+        now = datetime.now(timezone.utc)
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"evidencerails/{__version__}",
             "webhook-id": identity,
             "webhook-timestamp": str(int(now.timestamp())),
-            "webhook-signature": self._signer.sign(identity, now, notice.body),
+            "webhook-signature": self._signer.sign(identity, now, body),
         }
         try:
             url, host, extensions = checked_target(self._settings.url, allow_private=self._settings.allow_private)
             # No proxy and no redirect: both would take the call to an address that nobody has checked.
             with httpx.Client(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False) as client:
-                answer = client.post(url, content=notice.body, headers={**headers, **host}, extensions=extensions)
+                answer = client.post(url, content=body, headers={**headers, **host}, extensions=extensions)
         except AddressError as error:
             return str(error)
         except httpx.HTTPError as error:

@@ -1,8 +1,7 @@
-"""Opens the database: driver, SQLite's write-ahead log, locks, and the tables brought up to date."""
+"""Opens the database: driver, SQLite's write-ahead log, locks, and tables."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,23 +12,19 @@ from evidencerails.errors import MissingExtraError, StoreError
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine
 
-HEAD = "0001"
-"""The newest migration; a test compares it with the folder's."""
-MIGRATION, ALERTS = 0, 1
+TABLES, ALERTS = 0, 1
 _LOCKS = 0x6772_6F75_6E64  # any number that no other program locks in that database
 
 
 def open_engine(address: str, *, lock_timeout_s: float = 5.0) -> Engine:
-    """An engine whose database has the tables of this version; else a `StoreError` says why not."""
-    from sqlalchemy.exc import SQLAlchemyError
-
+    """An engine whose database has our tables; else a `StoreError` says why not."""
     url = parsed_url(address)
     engine = _engine(url, lock_timeout_s)
     try:
-        _migrate(engine)
-    except (SQLAlchemyError, StoreError) as error:
+        _make_tables(engine)
+    except StoreError:
         engine.dispose()
-        raise error if isinstance(error, StoreError) else as_store_error(error, url) from error
+        raise
     return engine
 
 
@@ -156,44 +151,15 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _migrate(engine: Engine) -> None:
-    """Bring the tables up to date; of several services that start at once one does it and the others wait."""
+def _make_tables(engine: Engine) -> None:
+    """Make the tables that are missing; of several services that start at once one does it and the others wait."""
+    from sqlalchemy import inspect
+
+    from evidencerails.operations.store.models import Base
+
     with reading(engine) as connection:
-        if _revision(connection) == HEAD:
+        if set(inspect(connection).get_table_names()) >= set(Base.metadata.tables):
             return
     with writing(engine) as connection:
-        if engine.dialect.name == "postgresql":
-            connection.exec_driver_sql("SET LOCAL lock_timeout = '60s'")
-            one_at_a_time(connection, MIGRATION)
-        if _revision(connection) != HEAD:
-            _upgrade(connection)
-
-
-def _revision(connection: Connection) -> str | None:
-    """The revision of the tables; None for a database that has none of ours."""
-    from sqlalchemy import inspect, text
-
-    if not inspect(connection).has_table("alembic_version"):
-        return None
-    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    if found is not None and str(found) > HEAD:
-        raise StoreError(
-            f"the store's tables are of revision {found}, this version knows up to {HEAD}; upgrade evidencerails"
-        )
-    return found
-
-
-def _upgrade(connection: Connection) -> None:
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-    config.attributes["connection"] = connection
-    log = logging.getLogger("alembic")
-    level = log.level
-    log.setLevel(logging.WARNING)
-    try:
-        command.upgrade(config, "head")
-    finally:
-        log.setLevel(level)
+        one_at_a_time(connection, TABLES)
+        Base.metadata.create_all(connection)

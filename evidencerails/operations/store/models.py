@@ -141,19 +141,3 @@ class ReviewEventRow(Base):
     event: Mapped[str]
     actor: Mapped[Name | None]
     version: Mapped[int]
-
-
-class NoticeRow(Base):
-    """A webhook call that is still to be made, or was; written in the same transaction as what it is about."""
-
-    __tablename__ = "notices"
-    __table_args__ = (Index("ix_notices_state", "state", "next_at"),)
-
-    id: Mapped[Key]
-    subject: Mapped[Name] = mapped_column(index=True)
-    body: Mapped[Long]
-    state: Mapped[str]
-    """`waiting`, `sent` or `given_up`."""
-    attempts: Mapped[int]
-    next_at: Mapped[float]
-    error: Mapped[Long | None]

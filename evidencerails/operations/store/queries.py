@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 from sqlalchemy import Select, func, select
 
-from evidencerails.operations.store.clock import iso
 from evidencerails.operations.store.engine import reading
 from evidencerails.operations.store.models import FindingRow, ReportRow
 from evidencerails.operations.store.records import plain_name
+from evidencerails.operations.times import iso
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -20,7 +20,7 @@ ATTRIBUTION = ("attribution_precision", "attribution_existence", "attribution_ac
 FINDING = ("kind", "category", "severity", "check", "label", "score")
 
 Record = dict[str, Any]
-"""`{"report": columns, "findings": [columns, ...]}`, plain data: a line of the spool as well as rows of the tables."""
+"""`{"report": columns, "findings": [columns, ...]}`, plain data."""
 
 
 @dataclass(frozen=True, kw_only=True)

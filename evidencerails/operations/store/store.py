@@ -10,15 +10,13 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evidencerails.errors import MissingExtraError, StoreError
 from evidencerails.exchange import Exchange
-from evidencerails.operations.store.clock import SteadyClock
 from evidencerails.operations.store.records import Entry, Record
-from evidencerails.operations.store.spool import Spool
 from evidencerails.operations.store.writer import Writer, WriterStatus
 from evidencerails.report import Redaction, Report
 from evidencerails.settings.operations import StoreSettings
@@ -38,12 +36,16 @@ _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 class Store:
     """Keeps reports in a database, off the turn.
 
-    Making one opens nothing: the database may be away when a service starts, and reports are spooled then. `redaction`
-    is what is kept of texts where the settings do not say.
+    Making one opens nothing: the database may be away when a service starts, and reports wait in memory then.
+    `redaction` is what is kept of texts where the settings do not say; `now` gives seconds since 1970.
     """
 
     def __init__(
-        self, settings: StoreSettings | None = None, *, redaction: Redaction = "off", clock: SteadyClock | None = None
+        self,
+        settings: StoreSettings | None = None,
+        *,
+        redaction: Redaction = "off",
+        now: Callable[[], float] = time.time,
     ) -> None:
         try:
             from evidencerails.operations.store.engine import sqlite_file
@@ -54,13 +56,11 @@ class Store:
         except ModuleNotFoundError:
             raise MissingExtraError("the store", "sqlalchemy", "store") from None
         self.redaction: Redaction = self.settings.redaction or redaction
-        self.clock = clock or SteadyClock()
+        self.now = now
         self._engine: Engine | None = None
         self._lock = threading.Lock()
         self._opened: tuple[int, int] | None = None
-        beside = Path("evidencerails.spool") if self.file is None else self.file.with_name(self.file.name + ".spool")
-        self.spool = Spool(Path(self.settings.spool or beside), self.settings.spool_max_mb * 1e6)
-        self._writer = Writer(self._write_and_tidy, self.spool, queue_size=self.settings.queue_size)
+        self._writer = Writer(self._write, queue_size=self.settings.queue_size)
         self._purged_at = time.monotonic()
         _OPEN.add(self)
 
@@ -98,45 +98,27 @@ class Store:
         entry = Entry(
             report=report,
             exchange=exchange,
-            created_at=self.clock.now(),
+            created_at=self.now(),
             sample_rate=rate * sampling_rate,
             redaction=self.redaction,
         )
         self._writer.put(entry)
         return report.id
 
-    def write(self, records: Sequence[Record]) -> None:
-        """Put records into the database now; those that are there already stay as they are.
-
-        A record that the database refuses for what is in it is kept in the spool under another name, and logged.
-        """
+    def _write(self, records: Sequence[Record]) -> None:
+        """Put records into the database, and once an hour delete what is too old; in the writer's thread."""
         from evidencerails.operations.store.writes import insert_records
 
         if self._engine is not None and self.file is not None and _identity(self.file) != self._opened:
             # A file that was deleted or replaced is still written by those that hold it open, to no avail.
             log.error("evidencerails: the store's file %s was replaced or deleted; it is opened again", self.file)
             self._let_go()
-        engine = self.engine
         try:
-            insert_records(engine, records)
+            insert_records(self.engine, records)
         except StoreError as error:
             if error.retryable:
                 self._let_go()  # it may come back empty, and then needs its tables
-                raise
-            if len(records) > 1:
-                for record in records:
-                    self.write([record])
-                return
-            log.error("evidencerails: a report was refused and is kept in the spool: %s", error)
-            try:
-                self.spool.put_aside(records)
-            except OSError as full:  # tried again when there is room, as all that can be kept nowhere
-                message = f"a refused report cannot be kept in the spool: {full.strerror}"
-                raise StoreError(message, retryable=True) from error
-
-    def _write_and_tidy(self, records: Sequence[Record]) -> None:
-        """Write, and once an hour delete what is too old; in the writer's thread."""
-        self.write(records)
+            raise
         if time.monotonic() - self._purged_at >= PURGE_EVERY_S:
             self._purged_at = time.monotonic()
             try:
@@ -145,32 +127,26 @@ class Store:
                 log.warning("evidencerails: retention is put off: %s", error)
 
     def purge(self, *, force: bool = False) -> int:
-        """Delete what is older than `keep_days`; how many reports went. It refuses while the clock is off, or if no
-        report would be left, unless `force` is set."""
+        """Delete what is older than `keep_days`; how many reports went. It refuses if no report would be left, unless
+        `force` is set."""
         from evidencerails.operations.store.writes import delete_reports_before
 
         if self.settings.keep_days is None:
             return 0
-        if not force and not self.clock.is_settled:
-            raise StoreError("the clock has jumped; nothing is deleted until it is steady", retryable=True)
-        before = self.clock.now() - self.settings.keep_days * DAY_S
+        before = self.now() - self.settings.keep_days * DAY_S
         return delete_reports_before(self.engine, before, force=force)
 
     def flush(self, timeout_s: float | None = None) -> bool:
-        """Wait until all that was put has left memory; false if that took longer."""
+        """Wait until all that was put is written, or the database does not take it; false if that took longer."""
         return self._writer.flush(timeout_s)
-
-    def replay(self) -> int:
-        """Write what waits in the spool; how many records that were. What the database does not take stays there."""
-        return self.spool.replay(self.write)
 
     @property
     def status(self) -> WriterStatus:
-        """What was written, spooled and lost since the start."""
+        """What was written and lost since the start, and what waits."""
         return self._writer.status
 
     def close(self, timeout_s: float = 10.0) -> None:
-        """Write what waits, spool what is not written in time, and let go of the database."""
+        """Write what waits, and let go of the database; what is not written in time is lost, counted and logged."""
         _OPEN.discard(self)
         self._writer.close(timeout_s)
         self._let_go()

@@ -9,10 +9,10 @@ from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from evidencerails.errors import StoreError
-from evidencerails.operations.store.clock import iso
 from evidencerails.operations.store.engine import reading, writing
-from evidencerails.operations.store.models import FindingRow, NoticeRow, ReportRow, ReviewEventRow, ReviewRow
+from evidencerails.operations.store.models import FindingRow, ReportRow, ReviewEventRow, ReviewRow
 from evidencerails.operations.store.records import Record
+from evidencerails.operations.times import iso
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -69,7 +69,7 @@ def delete_reviews_before(engine: Engine, before: float) -> int:
         ids = list(connection.execute(select(ReviewRow.id).where(*_closed_before(before))).scalars())
         for start in range(0, len(ids), MANY):
             some = ids[start : start + MANY]
-            for column in (ReviewEventRow.review_id, NoticeRow.subject, ReviewRow.id):
+            for column in (ReviewEventRow.review_id, ReviewRow.id):
                 connection.execute(delete(column.class_).where(column.in_(some)))
     return len(ids)
 

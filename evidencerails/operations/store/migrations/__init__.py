@@ -1,1 +1,0 @@
-"""Alembic's folder: one file a change of the tables."""
