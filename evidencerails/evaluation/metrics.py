@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,6 @@ from evidencerails.errors import EvidencerailsError, MissingExtraError
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-Binning = Literal["width", "mass"]
 Weighted: TypeAlias = "Callable[[Floats], Floats]"
 """Weights (block, rows) to a value for each weighting; NaN where the metric is undefined."""
 BINS = 10
@@ -195,15 +194,11 @@ def _average_precision(hits: Floats, seen: Floats) -> Floats:
     return found
 
 
-def _ece(binning: Binning) -> Callable[[Bools, Floats], Weighted]:
+def _ece(labels: Bools, scores: Floats) -> Weighted:
     """Mean distance of stated probability and observed share over bins (Naeini et al. 2015; scikit-learn has none)."""
-
-    def weighted(labels: Bools, scores: Floats) -> Weighted:
-        places = bin_of(scores, binning)
-        gaps = (np.where(places == number, scores - labels, 0.0) for number in range(BINS))
-        return of_sums(lambda *sums: ratio(np.abs(sums[:-1]).sum(axis=0), sums[-1]), *gaps, np.ones(labels.size))
-
-    return weighted
+    places = bin_of(scores)
+    gaps = (np.where(places == number, scores - labels, 0.0) for number in range(BINS))
+    return of_sums(lambda *sums: ratio(np.abs(sums[:-1]).sum(axis=0), sums[-1]), *gaps, np.ones(labels.size))
 
 
 auroc = Metric("AUROC", _ranking(_area))
@@ -223,16 +218,14 @@ balanced_accuracy = Metric(
     "balanced accuracy", _of_counts(lambda tp, fp, fn, tn: (ratio(tp, tp + fn) + ratio(tn, tn + fp)) / 2)
 )
 """Mean of the shares of both classes that are judged rightly; 0.5 is chance."""
-ece, ece_mass = (Metric("ECE", _ece(binning), probabilities=True) for binning in ("width", "mass"))
-"""Expected calibration error over ten bins of equal widths, or of equal numbers of rows."""
+ece = Metric("ECE", _ece, probabilities=True)
+"""Expected calibration error over ten bins of equal widths."""
 FLAG_METRICS = {"precision": precision, "recall": recall, "f1": f1, "balanced_accuracy": balanced_accuracy}
-SCORE_METRICS = {"auroc": auroc, "auprc": auprc, "brier": brier, "ece": ece, "ece_mass": ece_mass}
+SCORE_METRICS = {"auroc": auroc, "auprc": auprc, "brier": brier, "ece": ece}
 
 
-def bin_of(values: Floats, binning: Binning = "width") -> NDArray[np.intp]:
-    """The bin of each value, from 0. By mass, equal values share a bin: that of the first of them by rank."""
-    if binning == "mass":
-        return np.searchsorted(np.sort(values), values, side="left") * BINS // values.size
+def bin_of(values: Floats) -> NDArray[np.intp]:
+    """The bin of each value, from 0."""
     return np.searchsorted(np.arange(1, BINS) / BINS, values, side="right")
 
 

@@ -9,7 +9,7 @@ passed if hallucinated, as flagged with certainty if clean.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from heapq import heappush, heappushpop
 from typing import Any
@@ -151,20 +151,19 @@ def _of_rows(rows: NDArray[Any]) -> dict[str, Estimate]:
 
 
 def _of_certainty(rows: NDArray[Any]) -> dict[str, Estimate]:
-    """The area under risk and coverage; correlations of the score with the grade, or the label where there is none."""
-    found = {"risk_coverage_area": of_rows(risk_coverage_area, rows, "no scored row")}
-    for name, function in (("pearson", "pearsonr"), ("spearman", "spearmanr"), ("kendall", "kendalltau")):
-        reason = f"{name} is undefined: scores or grades are all equal"
-        found[name] = of_rows(_correlation(getattr(metrics.library("scipy.stats"), function)), rows, reason)
-    return found
+    """The area under risk and coverage; Spearman's correlation of the score with the grade, or the label without one."""
+    reason = "spearman is undefined: scores or grades are all equal"
+    return {
+        "risk_coverage_area": of_rows(risk_coverage_area, rows, "no scored row"),
+        "spearman": of_rows(_spearman, rows, reason),
+    }
 
 
-def _correlation(function: Callable[..., Any]) -> Callable[[NDArray[Any]], float]:
-    def statistic(rows: NDArray[Any]) -> float:
-        pair = rows["score"], rows["grade"]
-        return float("nan") if any(len(one) < 2 or np.ptp(one) == 0 for one in pair) else float(function(*pair)[0])
-
-    return statistic
+def _spearman(rows: NDArray[Any]) -> float:
+    pair = rows["score"], rows["grade"]
+    if any(len(one) < 2 or np.ptp(one) == 0 for one in pair):
+        return float("nan")
+    return float(metrics.library("scipy.stats").spearmanr(*pair)[0])
 
 
 def risk_coverage_area(rows: NDArray[Any]) -> float:

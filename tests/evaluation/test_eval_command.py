@@ -66,7 +66,6 @@ def test_bad_rows_are_told_and_counted_and_the_rest_is_evaluated(evidencerails: 
     [
         (("--method", "groundin"), "unknown method 'groundin'; did you mean 'grounding'"),
         (("--method", ","), "names no method"),
-        (("--from", "web"), "expected one of files, hub"),
         (("--json", "missing/m.json"), "give the path of a file in a folder that exists"),
         (("--compare", "nothing.rows.jsonl"), "cannot read the run 'nothing.rows.jsonl'"),
     ],
@@ -178,9 +177,9 @@ def test_two_runs_are_compared_with_significance(evidencerails: Run, tmp_path: P
     assert (found["only_first_right"], found["only_second_right"]) == (0, 7)
     assert found["p_mcnemar"] == pytest.approx(2 * 0.5**7)
     assert found["differences"]["f1"]["value"] == pytest.approx(1 - 6 / 13, abs=1e-4)
-    assert found["differences"]["auroc"]["value"] > 0.2 and found["p_delong"] < 0.05
+    assert found["differences"]["auroc"]["value"] > 0.2
     told = " ".join(done.out.split())
-    assert "on 20 common rows" in told and "McNemar p = 0.0156" in told and "DeLong p" in told
+    assert "on 20 common rows" in told and "McNemar p = 0.0156" in told
 
 
 def test_the_page_stands_alone_and_escapes_what_it_shows(evidencerails: Run, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import sklearn.metrics
 
 from evidencerails.errors import MissingExtraError
 from evidencerails.evaluation import metrics as m
-from evidencerails.evaluation.compare import delong
 
 METRICS = {**m.FLAG_METRICS, **m.SCORE_METRICS}
 
@@ -24,7 +23,6 @@ METRICS = {**m.FLAG_METRICS, **m.SCORE_METRICS}
         # Bins [.0,.1): 0.05, clean, gap .05; [.8,.9): .8 and .8, one of two, gap .3; weights 1/3, 2/3.
         ("ece", [0, 1, 0], [0.05, 0.8, 0.8], 0.05 / 3 + 0.3 * 2 / 3),
         # By mass two values are two bins however many rows have them: as wrong as can be.
-        ("ece_mass", [1] * 8 + [0] * 2, [0.0] * 8 + [1.0] * 2, 1.0),
         # TP 2 FN 1 FP 1 TN 1
         ("precision", [1, 1, 1, 0, 0], [1, 1, 0, 1, 0], 2 / 3),
         ("recall", [1, 1, 1, 0, 0], [1, 1, 0, 1, 0], 2 / 3),
@@ -125,34 +123,3 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, modu
     monkeypatch.setitem(sys.modules, module, None)  # as Python marks a module that cannot be imported
     with pytest.raises(MissingExtraError, match=r'pip install "evidencerails\[eval\]"'):
         m.library(module)
-
-
-def test_delongs_test_by_hand() -> None:
-    """Hallucinated 2, 4 and clean 1, 3 by the first score: 3 of 4 pairs right; by the second all are.
-
-    Placements of the hallucinated rows: first 0.5 and 1, second 1 and 1; of the clean ones: first 1 and 0.5, second 1
-    and 1. Their differences 0.5 and 0 have variance 0.125, so the difference 0.25 has 0.125 / 2 + 0.125 / 2 = 0.125.
-    """
-    found = delong([1, 1, 0, 0], [2, 4, 1, 3], [3, 4, 1, 2])
-    assert found[:2] == pytest.approx((0.25, 0.125**0.5))
-
-
-def test_delongs_test_as_r_s_proc() -> None:
-    """`roc.test(..., method = "delong", paired = TRUE)` of pROC 1.18.0 on these columns."""
-    labels = [1] * 6 + [0] * 8
-    first = [0.9, 0.8, 0.7, 0.4, 0.6, 0.3, 0.5, 0.4, 0.2, 0.1, 0.3, 0.6, 0.2, 0.1]
-    second = [0.6, 0.9, 0.3, 0.5, 0.2, 0.4, 0.7, 0.4, 0.3, 0.8, 0.1, 0.5, 0.6, 0.2]
-    assert delong(labels, first, second)[2:] == pytest.approx((-1.92537655699414, 0.0541822662438208), rel=1e-12)
-    assert delong(labels, first, first)[1:] == (0.0, 0.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("labels", "first", "second", "message"),
-    [
-        ([1, 0, 0], [1, 0, 0], [0, 1, 0], "two rows of each label"),
-        ([1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], "the same on all rows"),  # 1 against 0, without any spread
-    ],
-)
-def test_what_has_no_test_is_said(labels: list[int], first: list[float], second: list[float], message: str) -> None:
-    with pytest.raises(m.UndefinedMetricError, match=message):
-        delong(labels, first, second)

@@ -101,8 +101,6 @@ def compared(comparison: Mapping[str, Any]) -> str:
     )
     p = comparison["p_mcnemar"]
     chance = "no row differs" if p is None else f"McNemar {_p(p)}"
-    if comparison["p_delong"] is not None:
-        chance += f"; AUROC: DeLong {_p(comparison['p_delong'])}, rows taken as independent"
     return (
         f"{comparison['second']} against {comparison['first']} on {comparison['rows']} common rows: {differences}; "
         f"right only here {comparison['only_second_right']}, only there {comparison['only_first_right']} ({chance})"
