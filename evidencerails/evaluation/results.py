@@ -151,7 +151,7 @@ def _of_rows(rows: NDArray[Any]) -> dict[str, Estimate]:
 
 
 def _of_certainty(rows: NDArray[Any]) -> dict[str, Estimate]:
-    """The area under risk and coverage; Spearman's correlation of the score with the grade, or the label without one."""
+    """Area under risk and coverage; Spearman's correlation of the score with the grade, or else the label."""
     reason = "spearman is undefined: scores or grades are all equal"
     return {
         "risk_coverage_area": of_rows(risk_coverage_area, rows, "no scored row"),

@@ -131,14 +131,14 @@ def reading(
         question: put before a passage that is a mere answer to it ("Lyon."), as samples of a short answer are.
     """
     given = [h if isinstance(h, str) else h.text for h in hypotheses]
+    asked = [_without_connective(h) for h in hypotheses]
     # Evidence is cut for claims of ordinary length; beside a very long claim the model reads a window in parts.
     room = max(64, nli.max_tokens - SPECIAL_TOKENS - 60)
     key = ("evidence", tuple(map(id, passages)), room)
     index = nli.once(key, lambda: EvidenceIndex(passages, nli.token_offsets, room))
-    selection = index.select(given, question)
+    selection = index.select([text for text, _ in asked], question)
     texts, own = [], []
-    for text, hypothesis, places in zip(given, hypotheses, selection.places, strict=True):
-        said = hypothesis if isinstance(hypothesis, str) else hypothesis.own
+    for (text, said), places in zip(asked, selection.places, strict=True):
         # The model reads, it does not convert: "1,500 m" is read as the "1.5 km" of the evidence.
         changed = in_units_of(said, [selection.windows[place].text for place in places])
         texts.append(text.removesuffix(said) + changed if text.endswith(said) else text)
@@ -167,6 +167,27 @@ def reading(
         for whole, text, said, windows in zip(given, texts, own, read, strict=True)
     ]
     return Readings(claims, selection.coverage(), len(pairs) + len(more))
+
+
+_CONNECTIVE = re.compile(
+    r"(?:(?:but|and|so(?! (?:far|that|much|many|few|long|as|called)\b)|perhaps|maybe),? (?=\w)"
+    r"|(?:however|also|in addition|additionally|moreover|furthermore|besides|therefore|thus|hence|consequently"
+    r"|as a result|in fact|indeed|overall|notably|interestingly|importantly|nevertheless|nonetheless|that said"
+    r"|meanwhile|similarly|likewise|specifically|in short|in summary|in other words|for example|for instance), )+",
+    re.IGNORECASE,
+)
+"""How a sentence hangs on the one before. Read beside evidence alone it shifts the model: of 594 statements of the
+development rows behind "But" the AUROC was .715 in the place of .797, and one of nine wrong ones was still caught."""
+
+
+def _without_connective(hypothesis: Hypothesis | str) -> Hypothesis:
+    """The hypothesis as the model reads it: without the words that tie its sentence to the one before."""
+    text, own = (hypothesis, hypothesis) if isinstance(hypothesis, str) else hypothesis
+    tie = _CONNECTIVE.match(own)
+    if tie is None or not text.endswith(own):
+        return Hypothesis(text, own)
+    rest = own[tie.end() :]
+    return Hypothesis(text.removesuffix(own) + rest[0].upper() + rest[1:], rest[0].upper() + rest[1:])
 
 
 def judged_reading(evidence: ClaimEvidence, model: VerdictModel, settings: GroundingSettings) -> Judged:

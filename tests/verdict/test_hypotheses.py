@@ -131,3 +131,13 @@ def test_a_choice_that_the_question_offers_is_read_with_it() -> None:
 )
 def test_what_a_speaker_knows_is_read_without_the_speaker(said: str, read: str) -> None:
     assert hypotheses([Span.of(said, 0, len(said))], "") == [Hypothesis(read, read)]
+
+
+@pytest.mark.parametrize("year", ["1889", "1920"])
+def test_an_opener_changes_no_verdict(year: str) -> None:
+    guard = Guard({"checks": ["claims"]})
+    evidence = ["The Halden museum opened in 1889. It shows ships and their builders."]
+    plain = guard.check_sync(f"It opened in {year}.", evidence=evidence)
+    for opener in ("But it", "However, it", "In addition, it", "Perhaps it", "- It", "Sure! It", "**Opening:** It"):
+        report = guard.check_sync(f"{opener} opened in {year}.", evidence=evidence)
+        assert (report.status, report.claims[-1].label) == (plain.status, plain.claims[-1].label), opener

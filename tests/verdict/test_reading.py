@@ -59,6 +59,25 @@ async def test_each_passage_is_read_once_for_each_claim() -> None:
     assert len({premise for premise, _ in model.asked}) == 2
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("But it opened in 1920.", "It opened in 1920."),
+        ("However, in fact, it opened in 1920.", "It opened in 1920."),
+        ("As a result, Lyon pays half.", "Lyon pays half."),
+        ("Perhaps it opened in 1920.", "It opened in 1920."),
+        ("So far, 40 people came.", "So far, 40 people came."),
+        ("Overall revenue fell.", "Overall revenue fell."),
+        ("Butter is salted.", "Butter is salted."),
+    ],
+)
+async def test_words_that_tie_a_sentence_to_the_one_before_are_not_read(said: str, asked: str) -> None:
+    model = Scripted(lambda premise, claim: (0.9, 0.1, 0.0))
+    (found,) = await read(model, [said], "It opened in 1889.")
+    assert [claim for _, claim in model.asked] == [asked]
+    assert found.hypothesis == said
+
+
 async def test_what_a_passage_about_another_subject_supports_counts_half() -> None:
     def rule(premise: str, claim: str) -> tuple[float, float, float]:
         return (0.9, 0.1, 0.0) if "10 mg" in premise else (0.2, 0.3, 0.5)

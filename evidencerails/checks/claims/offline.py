@@ -16,7 +16,7 @@ from evidencerails.report import Claim, Label
 from evidencerails.text.claimable import bare_labels, clean
 from evidencerails.text.claims import ExtractedClaim
 from evidencerails.text.subjective import subject_of
-from evidencerails.verdict.model import ClaimVerdict, VerdictModel, sigmoid
+from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import (
     LIKELIER,
     ClaimEvidence,
@@ -54,9 +54,7 @@ def classify_offline(
         for claim, one in zip(every, readings.claims, strict=True)
     ]
     of_claims, of_labels = read[len(whole) : len(read) - len(labels)], read[len(read) - len(labels) :]
-    most = settings.max_unsupported_score
-    bar = model.warn_from(settings.max_false_warnings) if most is None else most
-    settled = _settled(read[: len(whole)], of_claims, bar)
+    settled = _settled(read[: len(whole)], of_claims)
     settled = yield from _with_parts(settled, passages, context, model)
     settled += [one for one in of_labels if one.verdict.label == "contradicted"]
     settled.sort(key=lambda one: one.extracted.span.start)
@@ -73,12 +71,11 @@ def classify_offline(
     return ClassifiedClaims(claims, score, f"verdict-{model.version}+{version}", details)
 
 
-def _settled(whole: Sequence[_Read], parts: Sequence[_Read], bar: float) -> list[_Read]:
+def _settled(whole: Sequence[_Read], parts: Sequence[_Read]) -> list[_Read]:
     """The claims with verdicts that agree with those on their sentences.
 
-    A sentence that is one claim has one verdict. One that was cut: a claim that is merely absent, in a sentence that is
-    supported as a whole, gets the mean of both log-odds; a sentence that is not supported though each of its claims
-    is stands for them itself, as supported in part.
+    A sentence that is one claim has one verdict. One that was cut and is not supported, though each of its claims is,
+    stands for them itself, as supported in part.
     """
     settled: list[_Read] = []
     of_sentence: dict[int, list[_Read]] = {}
@@ -91,24 +88,12 @@ def _settled(whole: Sequence[_Read], parts: Sequence[_Read], bar: float) -> list
             is_reworded = own[0].extracted.text not in whole_text
             own[0] = own[0] if is_reworded else sentence._replace(extracted=own[0].extracted._replace(text=whole_text))
             settled += own
-        elif sentence.verdict.label == "supported":
-            settled += [_tempered(read, sentence, bar) for read in own]
-        elif all(read.verdict.label == "supported" for read in own):
+        elif sentence.verdict.label != "supported" and all(read.verdict.label == "supported" for read in own):
             label: Label = "contradicted" if sentence.verdict.label == "contradicted" else "partially_supported"
             settled.append(sentence._replace(verdict=Judged(label, sentence.verdict.verdict)))
         else:
             settled += own
     return settled
-
-
-def _tempered(read: _Read, sentence: _Read, bar: float) -> _Read:
-    if read.verdict.label in ("supported", "contradicted"):
-        return read
-    mean = (read.verdict.verdict.logit + sentence.verdict.verdict.logit) / 2
-    lift = mean - read.verdict.verdict.logit
-    verdict = ClaimVerdict(sigmoid(mean), {**read.verdict.verdict.parts, "whole_sentence": lift})
-    label: Label = "supported" if verdict.score < bar else read.verdict.label
-    return read._replace(verdict=Judged(label, verdict))
 
 
 def _with_parts(
