@@ -12,16 +12,35 @@ from extras import needs
 from evidencerails.errors import InputError
 from evidencerails.evaluation.datasets import Dataset
 from evidencerails.evaluation.datasets.sources import SOURCES
-from evidencerails.evaluation.rows import GoldSentence
+from evidencerails.evaluation.rows import GoldSentence, Row
 
 
 def lines(*records: Any) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
+def labels(rows: list[Row]) -> list[tuple[str, bool | None]]:
+    return [(row.response, row.hallucinated) for row in rows]
+
+
+def qags(text: str, *said: str) -> dict[str, Any]:
+    return {"sentence": text, "responses": [{"worker_id": str(n), "response": one} for n, one in enumerate(said)]}
+
+
+def expert(*values: int) -> list[dict[str, int]]:
+    return [{"coherence": 2, "consistency": value, "fluency": 4, "relevance": 2} for value in values]
+
+
+def noted(number: int, *labels: list[str]) -> dict[str, Any]:
+    notes = [{"annot_id": n, "annotator_id": "x", "label": label, "summary_span": "production", "summary_start": 4,
+              "summary_end": 14} for n, label in enumerate(labels)]  # fmt: skip
+    return {"sample_id": number, "source": "A budget.", "summary": "The production budget.", "annotations": notes}
+
+
 SPAN = {"start": 20, "end": 40, "text": "They come from Mars.", "label_type": "Evident Baseless Info"}
 TRUE_SPAN = {**SPAN, "start": 0, "end": 5, "implicit_true": True}
 RAGTRUTH = {"id": "7", "source_id": "14312", "model": "gpt-4", "split": "test", "quality": "good"}
+QAGS = {"article": "An article.", "summary_sentences": [qags("One.", "yes", "yes", "no"), qags("Two.", "no", "no")]}
 TWO = (GoldSentence("One.", False), GoldSentence("Two.", True))
 PUBLISHED: dict[str, tuple[dict[str, str], list[dict[str, Any]]]] = {
     "halueval_qa": (
@@ -43,6 +62,29 @@ PUBLISHED: dict[str, tuple[dict[str, str], list[dict[str, Any]]]] = {
          {"response": "You grow melons, in your stomach", "hallucinated": True},
          {"response": "Sick", "hallucinated": True, "document": "truthfulqa-0"}],
     ),
+    "summeval": (  # hallucinated where one expert gives less than 5
+        {"model_annotations.aligned.paired.jsonl": lines(
+            {"id": "dm-1", "text": "T.", "model_id": "M11", "decoded": "R.", "expert_annotations": expert(5, 5, 5)},
+            {"id": "dm-1", "text": "T.", "model_id": "M13", "decoded": "W.", "expert_annotations": expert(5, 5, 4)})},
+        [{"hallucinated": False}, {"id": "dm-1-M13", "hallucinated": True, "grade": pytest.approx(-14 / 3)}],
+    ),
+    "summedits": (
+        {"summedits_news.json": json.dumps([
+            {"domain": "news", "id": "1", "doc": "Doc.", "summary": "Kept.", "label": 1, "edit_types": None},
+            {"domain": "news", "id": "2", "doc": "Doc.", "summary": "Edited.", "label": 0}])},
+        [{"response": "Kept.", "hallucinated": False}, {"response": "Edited.", "hallucinated": True}],
+    ),
+    "frank": (  # the majority of the annotators
+        {"human_annotations_sentence.json": json.dumps([{
+            "hash": "34", "model_name": "BART", "article": "An article.", "summary": "One. Two.",
+            "summary_sentences": ["One.", "Two."], "summary_sentences_annotations": [
+                {"annotator_0": ["NoE"], "annotator_1": ["EntE"], "annotator_2": ["NoE"]},
+                {"annotator_0": ["OutE"], "annotator_1": ["EntE", "RelE"], "annotator_2": ["NoE"]}]}])},
+        [{"id": "34-BART", "hallucinated": True, "grade": 0.5, "sentences": TWO}],
+    ),
+    **{f"qags_{name}": ({f"mturk_{name}.jsonl": lines(QAGS)},
+                        [{"response": "One. Two.", "hallucinated": True, "sentences": TWO}])
+       for name in ("cnndm", "xsum")},
     "wikibio": (
         {"wiki_bio_gpt3_hallucination_v3.json": json.dumps([{
             "gpt3_text": "One. Two.", "wiki_bio_text": "An article.", "wiki_bio_test_idx": 62464,
@@ -59,6 +101,29 @@ PUBLISHED: dict[str, tuple[dict[str, str], list[dict[str, Any]]]] = {
         [{"hallucinated": True, "spans": ((20, 40),), "prompt": "how to prepare beets",
           "evidence": ("passage 1: Bake for 45 minutes.",)}, {"hallucinated": False, "spans": ()}],
     ),
+    "refchecker": (  # joined with its contexts
+        {"human/msmarco_gpt4_answers.json": json.dumps([
+            {"id": "1", "response": "A.", "claude2_response_kg": [{"human_label": "Entailment"}]},
+            {"id": "2", "response": "B.", "claude2_response_kg": [{"human_label": "Contradiction"},
+                                                                  {"human_label": "Entailment"}]}]),
+         "data/msmarco.json": json.dumps([{"id": "1", "question": "Where?", "context": ["Paris, France."]},
+                                          {"id": "2", "question": "Where?", "context": "Lyon, France."}])},
+        [{"id": "msmarco_gpt4-1", "hallucinated": False, "grade": 0.0},
+         {"id": "msmarco_gpt4-2", "hallucinated": True, "grade": 0.5, "evidence": ("Lyon, France.",)}],
+    ),
+    "faithbench": (  # unwanted spans alone count
+        {"data_for_release/batch_1.json": json.dumps({"samples": [
+            noted(0, ["Unwanted", "Unwanted.Intrinsic"], ["Unwanted.Extrinsic"]), noted(1, ["Benign"])]})},
+        [{"id": "batch_1-0", "hallucinated": True, "spans": ((4, 14),)},
+         {"id": "batch_1-1", "hallucinated": False, "spans": ()}],
+    ),
+    "begin": (
+        {"cmu-dog/begin_dev_cmu.tsv": "model_name\tdata_source\tknowledge\tmessage\tresponse\tbegin_label\n"
+         'gpt2\tcmu\tHe said "no\ti like him\tbut i did n\'t\tNot fully attributable\n'
+         "doha\tcmu\tKevin returns.\tObviously\thaha\tGeneric\n"
+         "ctrl\tcmu\tWoody leads.\twhy\twoody leads.\tFully attributable\n"},
+        [{"id": f"begin_dev_cmu-{n}", "hallucinated": n == 0} for n in range(3)],
+    ),
 }  # fmt: skip
 """Files as published, and what their rows must have."""
 
@@ -73,6 +138,12 @@ def test_a_public_data_set(tmp_path: Path, name: str) -> None:
     rows = list(dataset.rows())
     assert [{key: getattr(row, key) for key in one} for row, one in zip(rows, expected, strict=True)] == expected
     assert dataset.problems.described() == ""
+
+
+def test_refchecker_without_contexts_says_where_they_are(tmp_path: Path) -> None:
+    (tmp_path / "nq_gpt4_answers.json").write_text("[]")
+    with pytest.raises(InputError, match=r"download_data\.sh"):
+        list(Dataset.open("refchecker", folder=tmp_path).rows())
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -159,6 +230,29 @@ def test_a_sample_is_random_reproducible_and_in_order(tmp_path: Path) -> None:
     assert first == sorted(first) and len(set(first)) == 50
     assert first != [int(row.id) for row in dataset.rows(sample=50, seed=4)]
     assert max(first) > 150 and min(first) < 50  # not the first rows
+
+
+def test_reading_through_the_datasets_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real library over a local copy in the hub's form: a folder with the records of the split."""
+    needs("datasets")
+    record = {"doc": "Doc.", "summary": "Kept.", "label": 1, "id": "a", "domain": "news"}
+    (tmp_path / "train.jsonl").write_text(lines(record, {**record, "id": "b", "summary": "Edited.", "label": 0}))
+    source = SOURCES["summedits"]
+    assert source.hub is not None
+    monkeypatch.setitem(SOURCES, "summedits", source._replace(hub=source.hub._replace(path=str(tmp_path))))
+    assert labels(list(Dataset.open("summedits", origin="hub").rows())) == [("Kept.", False), ("Edited.", True)]
+
+
+def test_the_hub_forms_that_differ_from_the_files() -> None:
+    summeval = SOURCES["summeval"].convert(
+        {"machine_summaries": ["A.", "B."], "consistency": [5.0, 4.666], "text": "T.", "id": "dm-1"}, "0"
+    )
+    assert labels(list(summeval)) == [("A.", False), ("B.", True)]
+    ragtruth = SOURCES["ragtruth"].convert(
+        {"id": "1", "query": "Q", "context": "C.", "output": "Bad text.",
+         "hallucination_labels": '[{"start": 0, "end": 3, "text": "Bad"}]'}, "0",
+    )  # fmt: skip
+    assert ragtruth.spans == ((0, 3),)  # type: ignore[union-attr]
 
 
 def test_a_file_that_cannot_be_unpacked_to_its_end_is_told(tmp_path: Path) -> None:

@@ -59,8 +59,8 @@ def _object(record: Any, place: str, problems: Problems) -> Iterator[Placed]:
         problems.note("malformed", place, f"expected an object, got {type(record).__name__}")
 
 
-def json_list(file: Path, problems: Problems) -> Iterator[Placed]:
-    """The objects of a JSON file with one list. The whole file is read at once.
+def json_list(file: Path, problems: Problems, key: str | None = None) -> Iterator[Placed]:
+    """The objects of a JSON file with one list, or a list under `key`. The whole file is read at once.
 
     Raises:
         InputError: the file has something else.
@@ -70,6 +70,8 @@ def json_list(file: Path, problems: Problems) -> Iterator[Placed]:
             data = json.load(handle)
         except (ValueError, RecursionError) as error:
             raise InputError(f"cannot read {str(file)!r}: {error}; expected a JSON list") from None
+    if key is not None and isinstance(data, dict):
+        data = data.get(key)
     if not isinstance(data, list):
         raise InputError(f"{str(file)!r} has {type(data).__name__}; expected a list of objects")
     for number, record in enumerate(data, start=1):
@@ -83,12 +85,13 @@ def json_records(file: Path, problems: Problems) -> Iterator[Placed]:
     return json_list(file, problems) if is_list else json_lines(file, problems)
 
 
-def table(file: Path, problems: Problems) -> Iterator[Placed]:
-    """The rows of a CSV file by the names in its first line."""
+def table(file: Path, problems: Problems, delimiter: str, *, quoted: bool = True) -> Iterator[Placed]:
+    """The rows of a CSV or TSV file by the names in its first line."""
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # documents are longer than Python's 128 kB
+    quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     with opened(file) as handle:
         lines = (line.decode("utf-8-sig" if number == 0 else "utf-8", "replace") for number, line in enumerate(handle))
-        reader = csv.DictReader(lines)
+        reader = csv.DictReader(lines, delimiter=delimiter, quoting=quoting)
         for record in reader:
             place = f"{file.name}:{reader.line_num}"
             if None in record or None in record.values():
