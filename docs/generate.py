@@ -409,13 +409,11 @@ def redteam_categories() -> str:
 
 
 def evaluation_datasets() -> str:
-    """Name, files and hub name of each public data set."""
+    """Name and files of each public data set."""
     from evidencerails.evaluation.datasets.sources import SOURCES
 
-    rows = ["| name | files | on the hub |", "|---|---|---|"]
-    for name, source in SOURCES.items():
-        hub = f"`{source.hub.path}`" if source.hub else "-"
-        rows.append(f"| `{name}` | {', '.join(f'`{file}`' for file in source.files)} | {hub} |")
+    rows = ["| name | files |", "|---|---|"]
+    rows += [f"| `{name}` | {', '.join(f'`{file}`' for file in one.files)} |" for name, one in SOURCES.items()]
     return "\n".join(rows)
 
 

@@ -43,7 +43,6 @@ def evaluate(
         ["grounding"], "--method", "-m", metavar="NAMES", help="Checks and measures, separated by commas. Repeatable."
     ),
     data: Path = typer.Option(Path("."), metavar="DIR", help="Folder with the publisher's files."),
-    origin: str = typer.Option("files", "--from", help="files, or hub: through the library datasets."),
     sample: int | None = typer.Option(None, "--sample", "-n", min=1, help="Rows drawn at random. Default: all."),
     seed: int = typer.Option(0, help="Of the sample and the intervals."),
     config: Path | None = CONFIG,
@@ -67,14 +66,13 @@ def evaluate(
     from evidencerails.evaluation.session import Plan, comparisons
 
     refuse_unwritable(json_file, html, markdown, run)
-    one_of("--from", origin, ("files", "hub"))
     names = names_in(method)
     if not names:
         raise CliError("--method names no method; give checks or measures, as in --method grounding,nli")
     with tempfile.TemporaryDirectory(prefix="evidencerails-eval-") as folder:
         beside = json_file or html or markdown
         run_file = run or (beside.with_suffix(".rows.jsonl") if beside else Path(folder) / "rows.jsonl")
-        opened = Dataset.open(dataset, folder=data, origin=origin)  # type: ignore[arg-type]
+        opened = Dataset.open(dataset, folder=data)
         plan = Plan(dataset=opened, methods=known(names), run_file=run_file, sample=sample, seed=seed,
                     concurrency=concurrency, fresh=fresh)  # fmt: skip
         results = _evaluated(plan, config)

@@ -232,18 +232,7 @@ def test_a_sample_is_random_reproducible_and_in_order(tmp_path: Path) -> None:
     assert max(first) > 150 and min(first) < 50  # not the first rows
 
 
-def test_reading_through_the_datasets_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real library over a local copy in the hub's form: a folder with the records of the split."""
-    needs("datasets")
-    record = {"doc": "Doc.", "summary": "Kept.", "label": 1, "id": "a", "domain": "news"}
-    (tmp_path / "train.jsonl").write_text(lines(record, {**record, "id": "b", "summary": "Edited.", "label": 0}))
-    source = SOURCES["summedits"]
-    assert source.hub is not None
-    monkeypatch.setitem(SOURCES, "summedits", source._replace(hub=source.hub._replace(path=str(tmp_path))))
-    assert labels(list(Dataset.open("summedits", origin="hub").rows())) == [("Kept.", False), ("Edited.", True)]
-
-
-def test_the_hub_forms_that_differ_from_the_files() -> None:
+def test_forms_that_differ_from_the_publisher_s_files() -> None:
     summeval = SOURCES["summeval"].convert(
         {"machine_summaries": ["A.", "B."], "consistency": [5.0, 4.666], "text": "T.", "id": "dm-1"}, "0"
     )

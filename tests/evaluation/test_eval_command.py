@@ -66,7 +66,6 @@ def test_bad_rows_are_told_and_counted_and_the_rest_is_evaluated(evidencerails: 
     [
         (("--method", "groundin"), "unknown method 'groundin'; did you mean 'grounding'"),
         (("--method", ","), "names no method"),
-        (("--from", "web"), "expected one of files, hub"),
         (("--json", "missing/m.json"), "give the path of a file in a folder that exists"),
         (("--compare", "nothing.rows.jsonl"), "cannot read the run 'nothing.rows.jsonl'"),
     ],

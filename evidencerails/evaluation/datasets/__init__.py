@@ -11,16 +11,12 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
 
-from evidencerails.errors import InputError, MissingExtraError
+from evidencerails.errors import InputError
 from evidencerails.evaluation.datasets.own import read_own
-from evidencerails.evaluation.datasets.reading import Placed, converted
 from evidencerails.evaluation.datasets.sources import SOURCES, files_of
 from evidencerails.evaluation.rows import Problems, Row
 from evidencerails.settings.problems import nearest
-
-From = Literal["files", "hub", "own"]
 
 
 @dataclass(kw_only=True)
@@ -29,39 +25,31 @@ class Dataset:
 
     name: str
     files: list[Path] = field(default_factory=list)
-    origin: From = "files"
-    """Publisher's files, the hub, or a file in the project's own shape."""
+    is_own: bool = False
+    """A file in the project's own shape."""
     problems: Problems = field(default_factory=Problems)
 
     @classmethod
-    def open(cls, name_or_file: str, *, folder: str | Path = ".", origin: From = "files") -> Dataset:
+    def open(cls, name_or_file: str, *, folder: str | Path = ".") -> Dataset:
         """The data set of that name, or the rows of a file in the project's own shape.
 
         Args:
             folder: where the publisher's files lie, subfolders included.
-            origin: `hub` reads through the library `datasets` instead.
 
         Raises:
             InputError: there is no such data set or file; the message says where to get it.
-            MissingExtraError: `hub` without the library.
         """
         path = Path(name_or_file)
         if name_or_file not in SOURCES:
             if path.is_file():
-                return cls(name=path.name.split(".")[0], files=[path], origin="own")
+                return cls(name=path.name.split(".")[0], files=[path], is_own=True)
             raise InputError(_unknown(name_or_file))
         source = SOURCES[name_or_file]
-        if origin == "hub":
-            if source.hub is None:
-                raise InputError(f"{name_or_file} is not on the hub; get its files from {source.where}")
-            _hub_library()
-            return cls(name=name_or_file, origin="hub")
         files = files_of(name_or_file, Path(folder))
         if not files:
-            hint = ", or read it from the hub with --from hub" if source.hub else ""
             raise InputError(
                 f"{name_or_file}: no {' and '.join(source.files)} in {str(folder)!r}; get it from {source.where} "
-                f"and name its folder with --data{hint}"
+                "and name its folder with --data"
             )
         return cls(name=name_or_file, files=files)
 
@@ -103,16 +91,14 @@ class Dataset:
         return self._unique(renamed, seen)
 
     def _raw(self) -> Iterator[Row]:
-        if self.origin == "hub":
-            return _hub_rows(self.name, self.problems)
-        if self.origin == "own":
+        if self.is_own:
             return read_own(self.files, self.problems)
         return SOURCES[self.name].read(self.files, self.problems)
 
     def fingerprint(self) -> str:
         """Changes when a file changes: names, sizes and times of the files."""
         marks = [f"{file.resolve()}:{file.stat().st_size}:{file.stat().st_mtime_ns}" for file in self.files]
-        return f"{self.name}:{self.origin}:{_hash(chr(0).join(marks)):x}"
+        return f"{self.name}:{self.is_own}:{_hash(chr(0).join(marks)):x}"
 
 
 def _hash(text: str) -> int:
@@ -135,24 +121,3 @@ def _unknown(name: str) -> str:
     if Path(name).suffix or "/" in name:
         return f"there is no file {name!r}; give {known}"
     return f"unknown data set {name!r}{nearest(name, list(SOURCES))}; give {known}"
-
-
-def _hub_library() -> Any:
-    try:
-        import datasets
-    except ImportError:
-        raise MissingExtraError("reading data sets from the hub", "datasets", "datasets") from None
-    return datasets
-
-
-def _hub_rows(name: str, problems: Problems) -> Iterator[Row]:
-    hub = SOURCES[name].hub
-    assert hub is not None
-    try:
-        records = _hub_library().load_dataset(hub.path, hub.config, split=hub.split, streaming=True)
-    except (OSError, ValueError, RuntimeError) as error:  # the library raises all of these when it is offline
-        raise InputError(
-            f"cannot read {hub.path} from the hub: {error}; or get it from {SOURCES[name].where}"
-        ) from None
-    placed: Iterator[Placed] = ((f"{hub.path}[{number}]", record) for number, record in enumerate(records))
-    return converted(placed, SOURCES[name].convert, problems)

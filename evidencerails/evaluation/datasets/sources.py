@@ -1,6 +1,6 @@
 """The public data sets by name: which files they are, where they come from, and how a record of them becomes rows.
 
-In: records of the publisher's files as published, or of the hub's copy. Out: `Row`s. A data set whose records name what
+In: records of the publisher's files, or of a copy in the hub's form. Out: `Row`s. A data set whose records name what
 to take is one line of a table; the others have a function. A converter raises where a record cannot be read.
 """
 
@@ -248,14 +248,6 @@ _BEGIN = Flat("response", {"fully attributable": False, "generic": False, "not f
               ("begin_label",), "knowledge", "message")  # fmt: skip
 
 
-class Hub(NamedTuple):
-    """A data set of the Hugging Face hub, whose rows the data set's converter understands."""
-
-    path: str
-    config: str | None
-    split: str
-
-
 class Source(NamedTuple):
     """A public data set."""
 
@@ -263,7 +255,6 @@ class Source(NamedTuple):
     """Patterns of the publisher's files, all of which must match; the records of the first are the rows."""
     where: str
     convert: Convert
-    hub: Hub | None = None
     form: Literal["json", "csv", "tsv", "samples"] = "json"
     """`samples`: one JSON object with a list of that name. TSV has no quotes."""
     join: str = ""
@@ -301,13 +292,13 @@ class Source(NamedTuple):
         return table(file, problems, "," if self.form == "csv" else "\t", quoted=self.form == "csv")
 
 
-_HALUEVAL, _HALUEVAL_HUB = "https://github.com/RUCAIBox/HaluEval (folder data)", "pminervini/HaluEval"
+_HALUEVAL = "https://github.com/RUCAIBox/HaluEval (folder data)"
 _GENERAL = Flat("chatgpt_response", {"yes": True, "no": False}, ("hallucination", "hallucination_label"),
                 prompt="user_query", id="ID")  # fmt: skip
 
 
 def _halueval(task: str, convert: Convert) -> Source:
-    return Source((f"{task}_data.json",), _HALUEVAL, convert, Hub(_HALUEVAL_HUB, task, "data"))
+    return Source((f"{task}_data.json",), _HALUEVAL, convert)
 
 
 SOURCES: dict[str, Source] = {
@@ -319,26 +310,22 @@ SOURCES: dict[str, Source] = {
         ("TruthfulQA.csv",),
         "https://github.com/sylinrl/TruthfulQA",
         truthfulqa,
-        Hub("truthfulqa/truthful_qa", "generation", "validation"),
         form="csv",
     ),
     "summeval": Source(
         ("model_annotations.aligned.paired.jsonl*",),
         "https://github.com/Yale-LILY/SummEval (its data_processing/pair_data.py puts the CNN/DM articles in)",
         summeval,
-        Hub("mteb/summeval", None, "test"),
     ),
     "summedits": Source(
         ("summedits*.json",),
         "https://github.com/salesforce/factualNLG (folder data/summedits)",
         Flat("summary", {"1": False, "0": True, "true": False, "false": True}, ("label",), "doc", id="id"),
-        Hub("Salesforce/summedits", None, "train"),
     ),
     "ragtruth": Source(
         ("response.jsonl*", "source_info.jsonl*"),
         "https://github.com/ParticleMedia/RAGTruth (folder dataset)",
         ragtruth,
-        Hub("wandb/RAGTruth-processed", None, "test"),
         join="source_id",
     ),
     "frank": Source(("human_annotations_sentence.json",), "https://github.com/artidoro/frank (folder data)", frank),
@@ -349,7 +336,6 @@ SOURCES: dict[str, Source] = {
         "https://huggingface.co/datasets/potsawee/wiki_bio_gpt3_hallucination, or the JSON file that "
         "https://github.com/potsawee/selfcheckgpt names",
         wikibio,
-        Hub("potsawee/wiki_bio_gpt3_hallucination", None, "evaluation"),
     ),
     "refchecker": Source(
         ("*_answers.json",),
