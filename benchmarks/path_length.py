@@ -31,7 +31,7 @@ HAND_OFFS: tuple[tuple[type, str], ...] = (
     (ThreadPoolExecutor, "submit"),
     (asyncio.BaseEventLoop, "call_soon_threadsafe"),
     (threading.Thread, "start"),
-    (NliService, "_submit"),
+    (NliService, "scores"),
 )
 
 

@@ -83,7 +83,7 @@ class Span(Value):
     @classmethod
     def of(cls, whole: str, start: int, end: int) -> Span:
         """The span `whole[start:end]`."""
-        return cls(start=start, end=end, text=whole[start:end])
+        return cls.model_construct(start=start, end=end, text=whole[start:end])
 
 
 class Passage(Value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,7 @@ from evidencerails.llm.sampling import Sampler
 from evidencerails.llm.session import LlmSession, client_from_settings
 from evidencerails.mitigation.answerability import Asked, answerability
 from evidencerails.mitigation.escalate import escalate
-from evidencerails.mitigation.respond import respond, without_repair_of_calls
+from evidencerails.mitigation.respond import needs_action, respond, without_repair_of_calls
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.service import ExchangeNli, NliService
 from evidencerails.operations.telemetry.emit import emit
@@ -197,7 +197,7 @@ class Guard:
         from evidencerails.measures.consensus import consensus_of
 
         exchange = Exchange.of("", samples=answers, prompt=prompt)
-        context, _ = self._context(exchange)
+        context, _ = self.context(exchange)
         return await consensus_of([one.text for one in exchange.samples], context, question=exchange.user_input)
 
     async def generate(self, question: str, *, evidence: EvidenceInput, llm: LlmClient | None = None) -> GroundedAnswer:
@@ -211,14 +211,20 @@ class Guard:
         from evidencerails.mitigation.grounded_generation import generate_grounded
 
         passages = as_passages(evidence)
-        context, _ = self._context(Exchange.of(""), llm)
+        context, _ = self.context(Exchange.of(""), llm)
         if context.llm is None:
             raise SettingsError("there is no model to write an answer: set llm.model and llm.base_url, or pass `llm`")
         return await generate_grounded(question, passages, context, context.llm)
 
     def check_sync(self, response: str | None = None, **arguments: Any) -> Report:
         """`check` for code without an event loop; inside a running loop it blocks the caller, not the work."""
-        return _run_in_own_loop(self.check(response, **arguments))
+        checked = self.check(response, **arguments)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(checked)
+        with ThreadPoolExecutor(1, "evidencerails-check-sync") as thread:
+            return thread.submit(asyncio.run, checked).result()
 
     async def check_exchange(
         self,
@@ -248,12 +254,10 @@ class Guard:
             sampling_rate: share of such exchanges that are checked at all; a kept report stands for the others too.
         """
         started = time.perf_counter()
-        context, sessions = self._context(exchange, llm, sampler, allowance)
-        running = (
-            self._checks_for(exchange)
-            if checks is None
-            else [self._checks.get(name) or get_check(name) for name in checks]
-        )
+        context, sessions = self.context(exchange, llm, sampler, allowance)
+        running = [self._checks.get(name) or get_check(name) for name in (self._checks if checks is None else checks)]
+        if checks is None and (exchange.tool_calls or exchange.samples or exchange.response_schema is not None):
+            running += self._of_inputs(exchange)
         shown = exchange
         if checks is None and exchange.tool_calls and not set(READS_ARGUMENTS).isdisjoint(self.config.checks):
             shown = await context.nli.run(with_arguments, exchange)
@@ -261,15 +265,17 @@ class Guard:
         with tracing(self.config.telemetry, self.trace_sink) as trace:
             listeners = [trace.note_check, *([on_check] if on_check else [])]
             report = await checked_report(running, exchange, context, cap=cap, listeners=listeners, arguments=arguments)
-            if mitigate:
+            if mitigate and needs_action(report, context.config):
                 report = await self._acted_on(report, running, exchange, context, cap, arguments)
             total_ms = (time.perf_counter() - started) * 1000
-            timings_ms = {**report.timings_ms, "total": total_ms}
-            report = report.model_copy(update={"timings_ms": timings_ms, "llm": LlmSession.usage_of(sessions)})
+            changes: dict[str, Any] = {"timings_ms": {**report.timings_ms, "total": total_ms}}
+            if sessions:
+                changes["llm"] = LlmSession.usage_of(sessions)
             if context.config is not self.config:
-                decided_by = f"{report.decided_by}; error budget exhausted"
-                report = report.model_copy(update={"decided_by": decided_by})
-            report = self._kept(report, shown, sampling_rate)
+                changes["decided_by"] = f"{report.decided_by}; error budget exhausted"
+            report = report.model_copy(update=changes)
+            if self.store is not None:
+                report = self._kept(report, shown, sampling_rate)
             trace.finish(shown, report)
         return report
 
@@ -290,7 +296,7 @@ class Guard:
             report = await respond(report, exchange, context, recheck)
             if report.decision != "escalate" and context.config.escalation is None:
                 return report
-            shown = with_text(exchange, arguments)
+            shown = with_text(exchange, arguments) if arguments else exchange
             return await escalate(report, shown, context.config, desk=self._desk, cap=cap)
         except Exception as error:  # boundary to models and the review queue; without an answer the decision blocks
             log.error("evidencerails: %s could not be carried out: %s", report.decision, traceback_summary(error))
@@ -317,16 +323,15 @@ class Guard:
         """The settings, or the stricter ones while the error budget is exhausted (`monitoring.budget`)."""
         return self.config if self._budget is None else self._budget.settings_in_force
 
-    def _checks_for(self, exchange: Exchange) -> list[Check]:
-        """The checks of the settings, and those of the inputs that none of these looks at."""
+    def _of_inputs(self, exchange: Exchange) -> list[Check]:
+        """The checks of the inputs that none of the settings' checks looks at."""
         given = {
             "tools": ("tool_calls", bool(exchange.tool_calls)),
             "structure": ("schema", exchange.response_schema is not None),
             "consistency": ("samples", bool(exchange.samples)),
         }
         missing = [(name, said) for name, (said, is_given) in given.items() if is_given]
-        unasked = [CheckOfInput(get_check(name), said) for name, said in missing if name not in self._checks]
-        return [*self._checks.values(), *unasked]
+        return [CheckOfInput(get_check(name), said) for name, said in missing if name not in self._checks]
 
     def as_runnable(self, **options: Any) -> Runnable[Any, Any]:
         """This guard as a step of a LangChain chain, `chain | guard.as_runnable()`; options as of `GuardRunnable`."""
@@ -339,20 +344,17 @@ class Guard:
         """The model of the settings; None if they name none."""
         return self._llm
 
-    def context(self, exchange: Exchange) -> tuple[CheckContext, list[LlmSession]]:
-        """What a check of this exchange would be given, for measures and replies outside a check, and whose LLM work
-        to count."""
-        return self._context(exchange)
-
-    def _context(
+    def context(
         self,
         exchange: Exchange,
         llm: LlmClient | None = None,
         sampler: Sampler | None = None,
         allowance: CallAllowance | None = None,
     ) -> tuple[CheckContext, list[LlmSession]]:
-        settings, main = self.config.llm, LlmSession.of(llm or self._llm, self.config.llm)
-        judge = main
+        """What a check of this exchange is given, also for measures and replies outside a check, and whose LLM work to
+        count."""
+        settings, client = self.config.llm, llm or self._llm
+        main = judge = None if client is None else LlmSession(client, settings)
         if self._judge is not None:
             timeout_s = settings.judge.timeout_s if settings.judge else None
             judge = LlmSession(self._judge, settings, beside=main, timeout_s=timeout_s)
@@ -392,13 +394,3 @@ def _folders(settings: object, folder: str | Path | None) -> tuple[Path, ...]:
     if isinstance(settings, (str, Path)):
         return (Path(settings) if Path(settings).is_dir() else Path(settings).parent,)
     return ()
-
-
-def _run_in_own_loop(coroutine: Coroutine[Any, Any, Report]) -> Report:
-    """Run a coroutine to its end in a fresh event loop, in a thread of its own if this one already has a loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(coroutine)
-    with ThreadPoolExecutor(1, "evidencerails-check-sync") as thread:
-        return thread.submit(asyncio.run, coroutine).result()

@@ -22,7 +22,7 @@ from evidencerails.mitigation.answerability import retrieval_quality
 from evidencerails.mitigation.chain_of_verification import verify_claims
 from evidencerails.report import CheckResult, Decision, Report, VerifiedClaim, reason_code
 from evidencerails.reporting import build_report
-from evidencerails.trace import enter_check
+from evidencerails.trace import current_check
 
 log = logging.getLogger("evidencerails")
 
@@ -84,7 +84,7 @@ async def run_checks(
     Args:
         arguments: what the arguments of tool calls state, as text that stands behind the response.
     """
-    whole = with_text(exchange, arguments)
+    whole = with_text(exchange, arguments) if arguments else exchange
     runs = (_run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, listeners) for c in checks)
     results = await asyncio.gather(*runs)
     found, config = deduplicate(results), context.config
@@ -109,14 +109,14 @@ async def run_checks(
 
 def with_text(exchange: Exchange, more: str) -> Exchange:
     """The exchange with more text behind its response."""
-    return exchange if not more else exchange.model_copy(update={"response": exchange.response + more})
+    return exchange.model_copy(update={"response": exchange.response + more})
 
 
 async def _run_check(
     check: Check, exchange: Exchange, context: CheckContext, listeners: Sequence[Callable[[CheckResult], None]] = ()
 ) -> CheckResult:
     """Run one check; what goes wrong inside becomes an unverified result, never a score. `listeners` get the result."""
-    enter_check(check.name)
+    current_check.set(check.name)
     started = time.perf_counter()
     try:
         result = await check.run(exchange, context)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from evidencerails import __version__
@@ -10,16 +10,16 @@ from evidencerails.checks.confabulation import with_confabulations
 from evidencerails.checks.duplicates import deduplicate
 from evidencerails.config import GuardConfig
 from evidencerails.exchange import Exchange
-from evidencerails.measures.aggregate import risk_level
+from evidencerails.measures.aggregate import composite_metrics, risk_level
 from evidencerails.measures.calibrated import ensemble_score, scores_by_name, with_calibration
-from evidencerails.measures.metrics import composite_metrics, measure_timings
+from evidencerails.measures.metrics import measure_timings
 from evidencerails.measures.root_cause import attribution_matrix, with_root_causes
 from evidencerails.mitigation.abstain import confidence_in
 from evidencerails.mitigation.quality_gate import pass_gate
 from evidencerails.mitigation.respond import with_abstention
 from evidencerails.mitigation.severity import with_severities
 from evidencerails.policy import Ruling, decide, severest
-from evidencerails.report import Abstention, CheckResult, Decision, LlmUsage, Report, Status, VerifiedClaim
+from evidencerails.report import CheckResult, Decision, LlmUsage, Report, Status, VerifiedClaim
 from evidencerails.text.claimable import claim_sentences
 
 
@@ -41,18 +41,21 @@ def build_report(
     results = deduplicate(results)
     if config.calibration.methods:
         results = with_calibration(results, config.calibration)
-    if any(result.findings for result in results):
-        results = with_root_causes(with_confabulations(results, exchange), exchange, config.root_cause)
+    if findings := [finding for result in results for finding in result.findings]:
+        if any(finding.category == "confabulatory" for finding in findings):
+            results = with_confabulations(results, exchange)
+        results = with_root_causes(results, exchange, config.root_cause)
         results = with_severities(results, exchange, config.severity)
     status, reason = overall_status(results)
-    if _has_nothing_to_check(results, exchange):
+    if status == "unverified" and _has_nothing_to_check(results, exchange):
         status, reason = "grounded", "no_claims"
-    together = None
+    score = hallucination_score(results)
     if config.calibration.ensemble is not None:
         together = ensemble_score(scores_by_name(results, config.calibration), config.calibration.ensemble)
-    score = None if status == "unverified" else hallucination_score(results) if together is None else together
-    score = 0.0 if score is None and reason == "no_claims" else score
+        score = score if together is None else together
+    score = None if status == "unverified" else 0.0 if score is None and reason == "no_claims" else score
     metrics = {name: value for result in results for name, value in result.metrics.items()}
+    timings_ms = {result.name: result.duration_ms for result in results}
     report = Report(
         status=status,
         reason=reason,
@@ -62,53 +65,46 @@ def build_report(
         findings=tuple(finding for result in results for finding in result.findings),
         checks={result.name: result for result in results},
         metrics={**metrics, **composite_metrics(metrics, config.scoring.composite)},
-        timings_ms={**{result.name: result.duration_ms for result in results}, **measure_timings(results)},
+        timings_ms={**timings_ms, **measure_timings(results)} if config.scoring.measures else timings_ms,
         stakes=exchange.stakes or config.severity.stakes,
         verification=verification,
         root_causes=attribution_matrix(finding for result in results for finding in result.findings),
         evidence_from=exchange.evidence_from,
         version=__version__,
     )
-    return _decided(report, config, exchange, cap, retrieval_quality)
-
-
-def _decided(
-    report: Report, config: GuardConfig, exchange: Exchange, cap: Decision | None, quality: float | None
-) -> Report:
-    gate, gate_ruling = pass_gate(report, config.quality_gate)
-    abstention, abstention_ruling = _abstention(report, config, exchange, quality)
+    gate, further = pass_gate(report, config.quality_gate) if config.quality_gate.is_set else (None, [])
+    abstention = None
+    if config.abstention.enabled and not exchange.is_chunk:  # a chunk of a stream is no answer
+        abstention = confidence_in(report, config.abstention, retrieval_quality)
+        decision = ABSTENTIONS.get(abstention.action)
+        further = [*further, *([Ruling(decision, f"abstention: {abstention.action}")] if decision else [])]
     ruling = decide(
         report.findings,
         report.status,
         config,
-        any_unverified=any(result.status == "unverified" for result in report.checks.values()),
+        any_unverified=any(result.status == "unverified" for result in results),
         cap=cap,
         is_streaming=exchange.is_chunk,
-        further=[ruling for ruling in (gate_ruling, abstention_ruling) if ruling is not None],
+        further=further,
     )
     decided = {"decision": ruling.decision, "decided_by": ruling.decided_by, "gate": gate, "abstention": abstention}
-    return with_abstention(report.model_copy(update=decided))
+    report = report.model_copy(update=decided)
+    return with_abstention(report) if ruling.decision == "abstain" else report
 
 
-def _abstention(
-    report: Report, config: GuardConfig, exchange: Exchange, quality: float | None
-) -> tuple[Abstention | None, Ruling | None]:
-    """How sure the answer is, and the ruling if it may not stand as it is; a chunk of a stream is no answer."""
-    if not config.abstention.enabled or exchange.is_chunk:
-        return None, None
-    found = confidence_in(report, config.abstention, quality)
-    decisions: dict[str, Decision] = {"partial": "annotate", "abstain": "abstain"}
-    decision = decisions.get(found.action)
-    return found, Ruling(decision, f"abstention: {found.action}") if decision else None
+ABSTENTIONS: Mapping[str, Decision] = {"partial": "annotate", "abstain": "abstain"}
+"""What an answer that is not sure enough becomes."""
 
 
 def overall_status(results: Sequence[CheckResult]) -> tuple[Status, str]:
-    """Status and reason of a report: any hallucinated check wins; else any unverified one; else grounded."""
-    for wanted in ("hallucinated", "unverified", "grounded"):
-        named = [result for result in results if result.status == wanted]
-        if named:
-            return named[0].status, _common_reason(named)  # type: ignore[return-value]
-    return "unverified", "nothing_checked: " + _common_reason(results)
+    """Status and reason of a report: any hallucinated check wins; else any unverified one; else grounded. The reason is
+    the one that all give, or each one's own behind its name."""
+    statuses: tuple[Status, ...] = ("hallucinated", "unverified", "grounded")
+    status = next((one for one in statuses if any(result.status == one for result in results)), None)
+    named = [result for result in results if status is None or result.status == status]
+    reasons = {result.reason for result in named}
+    reason = reasons.pop() if len(reasons) == 1 else "; ".join(f"{r.name}: {r.reason}" for r in named)
+    return (status, reason) if status else ("unverified", "nothing_checked: " + reason)
 
 
 NOTHING_THERE = "no_tool_calls"
@@ -119,12 +115,6 @@ def _has_nothing_to_check(results: Sequence[CheckResult], exchange: Exchange) ->
     """True for a greeting or refusal that only checks of something else have seen: it is not punished."""
     is_left_alone = all(result.status == "skipped" and result.reason == NOTHING_THERE for result in results)
     return is_left_alone and bool(results) and not claim_sentences(exchange.response)
-
-
-def _common_reason(results: Sequence[CheckResult]) -> str:
-    """The reason that all give, or each one's own behind its name."""
-    reasons = {result.reason for result in results}
-    return reasons.pop() if len(reasons) == 1 else "; ".join(f"{r.name}: {r.reason}" for r in results)
 
 
 def hallucination_score(results: Sequence[CheckResult]) -> float | None:

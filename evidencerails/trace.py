@@ -67,7 +67,8 @@ Sink = Callable[[Trace], None]
 """Where a finished trace goes. It must not raise."""
 
 _trace: ContextVar[Trace | None] = ContextVar("evidencerails_trace", default=None)
-_check: ContextVar[str] = ContextVar("evidencerails_check", default="")
+current_check: ContextVar[str] = ContextVar("evidencerails_check", default="")
+"""The check that this task belongs to."""
 
 
 @contextmanager
@@ -83,15 +84,10 @@ def tracing(settings: TelemetrySettings, sink: Sink) -> Iterator[Trace]:
         sink(trace)
 
 
-def enter_check(name: str) -> None:
-    """Say which check the rest of this task belongs to."""
-    _check.set(name)
-
-
 @contextmanager
 def llm_call(model: str, messages: Sequence[Message], options: Mapping[str, Any]) -> Iterator[LlmCallRecord]:
     """Record one request; put the reply into the record."""
-    record = LlmCallRecord(_check.get(), model, messages, options, time.time_ns())
+    record = LlmCallRecord(current_check.get(), model, messages, options, time.time_ns())
     trace = _trace.get()
     if trace is not None:
         trace.llm_calls.append(record)

@@ -31,19 +31,15 @@ _MAY_AS_MONTH = re.compile(r"\bMay\b(?=\s+\d)|(?<=\bin )May\b|(?<=\d )May\b|(?<=
 def with_confabulations(results: Sequence[CheckResult], exchange: Exchange) -> list[CheckResult]:
     """The results; of the claims called confabulatory those stay so that were stated with confidence."""
     offsets = _token_offsets(exchange)
-    out = []
-    for result in results:
-        found = tuple(_settled(finding, exchange, offsets) for finding in result.findings)
-        out.append(result if found == result.findings else result.model_copy(update={"findings": found}))
-    return out
 
+    def settled(finding: Finding) -> Finding:
+        if finding.category != "confabulatory" or finding.kind != "unsupported_claim" or finding.span is None:
+            return finding
+        if is_confident(finding.span, exchange, offsets):
+            return finding
+        return finding.model_copy(update={"category": "contextual"})
 
-def _settled(finding: Finding, exchange: Exchange, offsets: list[int]) -> Finding:
-    if finding.category != "confabulatory" or finding.kind != "unsupported_claim" or finding.span is None:
-        return finding
-    if is_confident(finding.span, exchange, offsets):
-        return finding
-    return finding.model_copy(update={"category": "contextual"})
+    return [one.model_copy(update={"findings": tuple(map(settled, one.findings))}) for one in results]
 
 
 def is_confident(span: Span, exchange: Exchange, offsets: Sequence[int] = ()) -> bool:

@@ -26,7 +26,9 @@ def deduplicate(results: Sequence[CheckResult]) -> list[CheckResult]:
     verdict on it. Findings of other kinds stay with `grounding`. If `claims` could not verify everything, both speak,
     unless all that it left open is what no evidence decides: a matter of taste is no invention for `grounding` either.
     """
-    results = _claims_once(results)
+    if any(result.claims for result in results if result.name in (FINER, COARSER)):
+        # A claim read against what it cites and against all the evidence would stand there twice; its findings stay.
+        results = [r.model_copy(update={"claims": ()}) if r.name == CITING and r.claims else r for r in results]
     finer = next((result for result in results if result.name == FINER), None)
     if finer is None or not (finer.status in ("grounded", "hallucinated") or _left_only_taste(finer)):
         return list(results)
@@ -36,14 +38,6 @@ def deduplicate(results: Sequence[CheckResult]) -> list[CheckResult]:
 def _left_only_taste(finer: CheckResult) -> bool:
     open_claims = [claim for claim in finer.claims if claim.label == "unevaluatable"]
     return bool(open_claims) and all(claim.method == LOCAL for claim in open_claims)
-
-
-def _claims_once(results: Sequence[CheckResult]) -> list[CheckResult]:
-    """The results, without the claims of `citations` where another check lists its own: a claim read against what it
-    cites and against all the evidence would stand there twice. Its findings stay."""
-    if not any(result.claims for result in results if result.name in (FINER, COARSER)):
-        return list(results)
-    return [r.model_copy(update={"claims": ()}) if r.name == CITING and r.claims else r for r in results]
 
 
 def _without_claims(result: CheckResult, finer: CheckResult) -> CheckResult:

@@ -5,37 +5,39 @@ The ten types are HalluMeasure's. Rules decide six of them: `number`, `temporal`
 `other` says that no rule saw the error. A claim may have several types.
 
 First the values of the claim that the whole evidence lacks are looked for; only if there are none, values that the
-evidence has, but in other places than the sentence that the claim repeats.
+evidence has, but in other places than the sentence that the claim repeats. The lists of words are short: a synonym that
+is in none of them leaves the type `other`, never a wrong one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
 from difflib import SequenceMatcher
-from functools import partial
-from typing import TypeVar
+from functools import lru_cache
+from typing import NamedTuple
 
-from evidencerails.checks.wording import WORD, Evidence, Sentence, read_evidence, stems_of, worded_errors
 from evidencerails.measures.lexical import stem_of
 from evidencerails.report import ErrorType, Label
 from evidencerails.text.same_values import in_units_of, names_another
+from evidencerails.text.sentences import split_sentences
 from evidencerails.text.temporal import TemporalExpression, masked
-from evidencerails.text.values import Name, Quantity, Values, bare_word, is_function_word, is_title, values_of
+from evidencerails.text.values import Quantity, Values, bare_word, is_function_word, values_of
 
-MIN_SHARED = 0.5
-"""Least part of a claim's other content words that a sentence must share to be the one that the claim repeats."""
 APPROXIMATELY = 0.1
 """How far a number said to be approximate may lie from the evidence's."""
+MIN_SHARED = 0.5
+"""Least part of a claim's content words, its values aside, that a sentence must share to be the one it repeats."""
 MIN_REPEATED = 0.6
 """Part of the claim's words that a sentence repeats in their order if what differs is a replacement."""
 MAX_REPLACED_WORDS = 5
+CACHED_EVIDENCES = 8
 
-_V = TypeVar("_V", Quantity, TemporalExpression)
 _ORDER: tuple[ErrorType, ...] = (
     "number", "temporal", "entity", "attribution_failure", "overgeneralization", "hyperbole", "false_concatenation",
     "reasoning", "context_based_meaning", "other",
 )  # fmt: skip
+_WORD = re.compile(r"[^\W_](?:[\w'’.&-]*\w)?")
 
 
 def error_types(claim_text: str, evidence_text: str, label: Label) -> tuple[ErrorType, ...]:
@@ -46,100 +48,134 @@ def error_types(claim_text: str, evidence_text: str, label: Label) -> tuple[Erro
     """
     if label in ("supported", "unevaluatable"):
         return ()
-    claim_text = in_units_of(claim_text, (evidence_text,))
-    evidence = read_evidence(evidence_text)
-    values = values_of(claim_text)
-    nearest = evidence.nearest(claim_text, values)
-    found = (
-        _lacking(claim_text, values, evidence, nearest)
-        or _misplaced(claim_text, values, evidence, nearest)
-        or _slightly_off(values, nearest)
-    )
-    if names_another(claim_text, nearest.text):
+    claim = in_units_of(claim_text, (evidence_text,))
+    evidence, values = _read(evidence_text), values_of(claim)
+    nearest = evidence.nearest(claim, values)
+    found = _lacking(values, evidence) or _misplaced(claim, values, evidence, nearest)
+    if names_another(claim, nearest.text):
         found.add("entity")
-    found |= worded_errors(claim_text, evidence, nearest, found)
+    if not found and _is_shifted_in_time(claim, nearest):
+        found.add("temporal")
+    if _is_overgeneral(claim, nearest):
+        found.add("overgeneralization")
+    if _is_hyperbolic(claim, evidence, nearest):
+        found.add("hyperbole")
+    if _is_misattributed(claim, evidence, nearest):
+        found.add("attribution_failure")
     return tuple(name for name in _ORDER if name in found) or ("other",)
+
+
+# ---- the evidence, read once
+
+
+class _Sentence(NamedTuple):
+    """One sentence of the evidence."""
+
+    text: str
+    stems: frozenset[str]
+    words: frozenset[str]
+
+
+class _Evidence:
+    """A text that claims are compared with, read once for all of them."""
+
+    def __init__(self, text: str) -> None:
+        self.values = values_of(text)
+        self.lower = text.lower()
+        self.words = _words_of(text)
+        self.stems = _stems_of(text)
+        self.capitalised = frozenset(word for name in self.values.names if not name.is_initial for word in name.words)
+        texts = [span.text for span in split_sentences(text)]
+        self._sentences = [_Sentence(one, _stems_of(one), _words_of(one)) for one in texts]
+        self._counts = Counter(stem for sentence in self._sentences for stem in sentence.stems)
+
+    def nearest(self, claim: str, values: Values) -> _Sentence:
+        """The sentence that shares the most distinctive words with the claim; a name, which may be the very error,
+        counts half."""
+        names = {stem_of(word) for name in values.names for word in name.words}
+        wanted = _stems_of(claim) & self._counts.keys()
+        weights = {stem: (0.5 if stem in names else 1.0) / self._counts[stem] for stem in wanted}
+        empty = _Sentence("", frozenset(), frozenset())
+        return max(self._sentences, key=lambda one: sum(weights[s] for s in wanted & one.stems), default=empty)
+
+
+_read = lru_cache(maxsize=CACHED_EVIDENCES)(_Evidence)
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(bare_word(word) for word in _WORD.findall(text))
+
+
+def _stems_of(text: str) -> frozenset[str]:
+    """The stems of a text's content words."""
+    return frozenset(stem_of(word) for word in _words_of(text) if not is_function_word(word) and len(word) > 1) - {""}
 
 
 # ---- values that the evidence lacks, or has in another place
 
 
-def _lacking(claim: str, values: Values, evidence: Evidence, nearest: Sentence) -> set[ErrorType]:
+def _lacking(own: Values, evidence: _Evidence) -> set[ErrorType]:
     """Types of the values that the whole evidence lacks."""
     found: set[ErrorType] = set()
-    if any(not _has_quantity(q, evidence.values.quantities, evidence) for q in values.quantities):
+    if any(not _is_article(q) and not _has_quantity(q, evidence.values.quantities) for q in own.quantities):
         found.add("number")
-    if any(not _has_temporal(m, evidence.values.temporal) for m in values.temporal):
+    if any(not _has_temporal(m, evidence.values.temporal) for m in own.temporal):
         found.add("temporal")
-    if any(not _has_name(name, evidence, values, nearest) for name in values.names):
+    # A capital at the beginning of a sentence says nothing.
+    words = [word for name in own.names if not name.is_initial for word in name.words]
+    for name in (name for name in own.names if name.is_initial and len(name.words) > 1):
+        words += name.words[1:] if name.words[0].endswith("ing") else name.words
+    if any(not _has_name_word(word, evidence.words) for word in words):
         found.add("entity")
     return found
 
 
-def _misplaced(claim: str, values: Values, evidence: Evidence, nearest: Sentence) -> set[ErrorType]:
+def _misplaced(claim: str, own: Values, evidence: _Evidence, nearest: _Sentence) -> set[ErrorType]:
     """Types of the values that the nearest sentence has otherwise, though they stand elsewhere in the evidence."""
+    stems = _stems_of(masked(claim, [(one.start, one.end) for some in own for one in some]))
+    if len(stems & nearest.stems) < MIN_SHARED * len(stems):
+        return set()
     found: set[ErrorType] = set()
-    if _shared(claim, values, nearest) < MIN_SHARED:
-        return found
-    there = nearest.values
-    has = partial(_has_quantity, evidence=None)
-    if _differ(values.quantities, there.quantities, has, lambda a, b: a.kind == b.kind):
+    there, words = values_of(nearest.text), _words_of(claim)
+    numbers = {o.kind for o in there.quantities if not _has_quantity(o, own.quantities, is_exact=True)}
+    if any(q.kind in numbers and not _has_quantity(q, there.quantities, is_exact=True) for q in own.quantities):
         found.add("number")
-    if _recounted(values.quantities, evidence.values.quantities):
+    if any(_is_recounted(quantity, evidence.values.quantities) for quantity in own.quantities):
         found.add("number")
-    if _differ(values.temporal, there.temporal, _has_temporal, lambda a, b: a.part == b.part):
+    dates = {o.part for o in there.temporal if not _has_temporal(o, own.temporal)}
+    if any(m.part in dates and not _has_temporal(m, there.temporal) for m in own.temporal):
         found.add("temporal")
-    if _other_names(claim, values, nearest, evidence):
+    names = [name for name in own.names if not name.is_initial and not any(w in nearest.words for w in name.words)]
+    if names and any(not any(_has_name_word(word, words) for word in name.words) for name in there.names):
+        found.add("entity")
+    if not found and (_has_replaced_name(claim, nearest, evidence) or _is_reordered(own, there)):
         found.add("entity")
     return found
 
 
-def _slightly_off(values: Values, nearest: Sentence) -> set[ErrorType]:
-    """`number` if the nearest sentence has another number where the claim's was excused as approximate or idiomatic."""
-    there = nearest.values.quantities
-    found = any(
-        not any(_kinds_agree(q, o) and q.value == o.value for o in there) and any(o.kind == q.kind for o in there)
-        for q in values.quantities
-    )
-    return {"number"} if found else set()
-
-
-def _differ(ours: Iterable[_V], theirs: tuple[_V, ...], has: Callable[..., bool], alike: Callable[..., bool]) -> bool:
-    """True if one of our values is missing there while a value of its kind stands there in its place."""
-    ours = list(ours)
-    spare = [other for other in theirs if not has(other, tuple(ours))]
-    return any(not has(value, theirs) and any(alike(value, other) for other in spare) for value in ours)
-
-
-def _recounted(ours: tuple[Quantity, ...], theirs: tuple[Quantity, ...]) -> bool:
+def _is_recounted(own: Quantity, theirs: tuple[Quantity, ...]) -> bool:
     """True if the evidence counts the same things, and never comes to the claim's number."""
-    for quantity in ours:
-        same = [o for o in theirs if quantity.unit and o.unit == quantity.unit and o.kind == quantity.kind]
-        if same and not any(_same_quantity(quantity, other) for other in same):
-            return True
-    return False
+    same = [one for one in theirs if own.unit and one.unit == own.unit and one.kind == own.kind]
+    return bool(same) and not any(_same_quantity(own, other) for other in same)
 
 
-def _has_quantity(quantity: Quantity, there: tuple[Quantity, ...], evidence: Evidence | None) -> bool:
-    if quantity.kind == "ordinal" and quantity.value == 1.0 and not any(other.kind == "ordinal" for other in there):
+def _is_article(own: Quantity) -> bool:
+    """True for what "a" or "both" says as well."""
+    return own.kind == "count" and own.value in (1.0, 2.0)
+
+
+def _has_quantity(own: Quantity, there: tuple[Quantity, ...], *, is_exact: bool = False) -> bool:
+    if own.kind == "ordinal" and own.value == 1.0 and not any(other.kind == "ordinal" for other in there):
         return True  # "first" is as often an adverb as a number
-    if quantity.kind == "count" and quantity.value in (1.0, 2.0) and evidence is not None:
-        words = (
-            ("a", "an", "single", "one", "the")
-            if quantity.value == 1.0
-            else ("both", "two", "pair", "couple", "double", "twin")
-        )
-        if any(word in evidence.words for word in words):
-            return True
-    return any(_same_quantity(quantity, other) for other in there)
+    return any(_same_quantity(own, other, is_exact=is_exact) for other in there)
 
 
-def _same_quantity(a: Quantity, b: Quantity) -> bool:
+def _same_quantity(a: Quantity, b: Quantity, *, is_exact: bool = False) -> bool:
     if not _kinds_agree(a, b):
         return False
     if a.value == b.value or abs(a.value - b.value) <= 1e-9 * max(abs(a.value), abs(b.value)):
         return True
-    if a.kind in ("score", "ordinal", "vague"):
+    if is_exact or a.kind in ("score", "ordinal", "vague"):
         return False
     if a.is_approximate or b.is_approximate:
         return abs(a.value - b.value) <= APPROXIMATELY * max(abs(a.value), abs(b.value))
@@ -178,158 +214,210 @@ def _has_temporal(moment: TemporalExpression, there: tuple[TemporalExpression, .
     return False
 
 
-def _has_name(name: Name, evidence: Evidence, values: Values, nearest: Sentence) -> bool:
-    words = [word for word in name.words if not is_title(word)] or list(name.words)
-    missing = [word for word in words if not _known_word(word, evidence)]
-    if not missing:
+def _has_name_word(word: str, words: frozenset[str]) -> bool:
+    """True if a text has a word of a name, or one derived from it: "Germany" for "German"."""
+    if word.removesuffix("'s") in words:
         return True
-    if len(missing) == len(words) and "".join(word[0] for word in words) in evidence.acronyms.values():
-        return True
-    if len(words) == 1 and words[0] in evidence.acronyms:
-        return True
-    if name.is_initial and missing == [name.words[0]]:  # a capital at the beginning of a sentence says nothing
-        return not (len(words) == 1 and _stands_for_a_name(name, evidence, values, nearest)) and not (
-            len(words) > 1 and _is_replaced(words, missing, evidence)
-        )
-    is_prefix = words[: len(missing)] == missing and len(missing) < len(words)
-    if is_prefix and all(word in evidence.capitalised for word in words[len(missing) :]):
-        # "Michael Brown" where the evidence has "Brown" alone is no error
-        return not _is_replaced(words, missing, evidence)
-    return _is_ordinary(missing)
+    for other in words:
+        short, long = sorted((word, other), key=len)
+        need = max(4, len(short) - 1)
+        if len(short) >= 4 and len(short) < len(long) <= len(short) + 3 and short[:need] == long[:need]:
+            return True
+    return False
 
 
-def _known_word(word: str, evidence: Evidence) -> bool:
-    if word in evidence.words or stem_of(word) in evidence.stems or word in evidence.acronyms:
-        return True
-    parts = re.split(r"[-'/]", word)
-    if len(parts) > 1 and all(len(p) < 2 or p in evidence.words or stem_of(p) in evidence.stems for p in parts):
-        return True
-    return any(_is_derived(word, other) for other in evidence.capitalised)
-
-
-def _is_derived(a: str, b: str) -> bool:
-    """True for a country and its adjective and the like: "Germany", "German"."""
-    short, long = sorted((a, b), key=len)
-    need = max(4, len(short) - 1)
-    return len(short) < len(long) <= len(short) + 3 and len(short) >= 4 and short[:need] == long[:need]
-
-
-def _is_ordinary(missing: list[str]) -> bool:
-    """True for capitalised words that are no names of their own."""
-    return all(is_title(word) or is_function_word(word) for word in missing)
-
-
-def _is_replaced(words: list[str], missing: list[str], evidence: Evidence) -> bool:
-    """True if the evidence has another word before the part of the name that it knows."""
-    known = words[-1] if words[-1] not in missing else next((word for word in words if word not in missing), None)
-    if known is None:
-        return False
-    before = {
-        name.words[place - 1]
-        for name in evidence.values.names
-        for place, word in enumerate(name.words)
-        if word == known and place > 0 and not is_title(name.words[place - 1])
-    }
-    after = {
-        name.words[place + 1]
-        for name in evidence.values.names
-        for place, word in enumerate(name.words[:-1])
-        if word == known
-    }
-    is_last = words[-1] == known
-    return bool(before - set(words)) if is_last else bool(after - set(words))
-
-
-_COMMON_ENDINGS = (
-    "tion",
-    "ment",
-    "ness",
-    "ings",
-    "ing",
-    "ers",
-    "ists",
-    "ities",
-    "ity",
-    "ism",
-    "ly",
-    "ance",
-    "ence",
-    "ors",
-    "ees",
-)
-_COMMON_NOUNS = frozenset(
-    """police people officials authorities men women children doctors experts scientists coffee critics sales""".split()  # noqa: SIM905
-)
-
-
-def _stands_for_a_name(name: Name, evidence: Evidence, values: Values, nearest: Sentence) -> bool:
-    """True if the first word of a sentence, unknown to the evidence, takes the place of a name there."""
-    word = name.words[0]
-    if word in _COMMON_NOUNS or word.endswith(_COMMON_ENDINGS) or is_function_word(word):
-        return False
-    ours = {w for other in values.names for w in other.words}
-    return any(
-        not other.is_initial or len(other.words) > 1 or other.words[0] not in ours
-        for other in _unmatched(nearest, ours)
-    )
-
-
-def _unmatched(nearest: Sentence, ours: set[str]) -> list[Name]:
-    """Names of the sentence of which the claim has no word."""
-    return [
-        name
-        for name in nearest.values.names
-        if not any(word in ours or any(_is_derived(word, our) for our in ours) for word in name.words)
-    ]
-
-
-def _other_names(claim: str, values: Values, nearest: Sentence, evidence: Evidence) -> bool:
-    """True if a name of the claim is missing in the nearest sentence, which has another name the claim lacks."""
-    names = values.names
-    claim_words = {bare_word(word) for word in WORD.findall(claim)}
-    sentence_words = {bare_word(word) for word in WORD.findall(nearest.text)}
-    missing = [n for n in names if not n.is_initial and not any(word in sentence_words for word in n.words)]
-    missing += [
-        n
-        for n in names
-        if n.is_initial and n.words[0] in evidence.capitalised and not any(w in sentence_words for w in n.words)
-    ]
-    if missing and _unmatched(nearest, claim_words):
-        return True
-    return _has_replaced_name(claim, nearest, evidence) or (not missing and _is_reordered(names, nearest))
-
-
-def _has_replaced_name(claim: str, nearest: Sentence, evidence: Evidence) -> bool:
+def _has_replaced_name(claim: str, nearest: _Sentence, evidence: _Evidence) -> bool:
     """True if, read word by word, the claim has another name in the place of one of the sentence's."""
-    ours, theirs = WORD.findall(claim), WORD.findall(nearest.text)
+    ours, theirs = _WORD.findall(claim), _WORD.findall(nearest.text)
     matcher = SequenceMatcher(a=[w.lower() for w in theirs], b=[w.lower() for w in ours], autojunk=False)
     if sum(block.size for block in matcher.get_matching_blocks()) < MIN_REPEATED * len(ours):
         return False
     return any(
         tag == "replace"
         and max(a2 - a1, b2 - b1) <= MAX_REPLACED_WORDS
-        and _has_name_word(ours[b1:b2], evidence, is_first=b1 == 0)
-        and _has_name_word(theirs[a1:a2], evidence, is_first=a1 == 0)
+        and _names_one(ours[b1:b2], evidence, is_first=b1 == 0)
+        and _names_one(theirs[a1:a2], evidence, is_first=a1 == 0)
         for tag, a1, a2, b1, b2 in matcher.get_opcodes()
     )
 
 
-def _has_name_word(words: list[str], evidence: Evidence, *, is_first: bool) -> bool:
-    found = (word for word in words if not is_function_word(word.lower()))
-    return any(
-        bare_word(word) in evidence.capitalised or (word[0].isupper() and not (is_first and word == words[0]))
-        for word in found
-    )
+def _names_one(words: list[str], evidence: _Evidence, *, is_first: bool) -> bool:
+    found = [word for word in words if not is_function_word(word.lower())]
+    capitals = [word for word in found if word[0].isupper() and not (is_first and word == words[0])]
+    return bool(capitals) or any(bare_word(word) in evidence.capitalised for word in found)
 
 
-def _is_reordered(names: Iterable[Name], nearest: Sentence) -> bool:
+def _is_reordered(own: Values, there: Values) -> bool:
     """True if claim and sentence have the same names in another order: who beat whom."""
-    ours = [name.words[-1] for name in names]
-    theirs = [name.words[-1] for name in nearest.values.names if name.words[-1] in ours]
+    ours = [name.words[-1] for name in own.names]
+    theirs = [name.words[-1] for name in there.names if name.words[-1] in ours]
     return len(ours) > 1 and len(set(ours)) == len(ours) and sorted(ours) == sorted(theirs) and ours != theirs
 
 
-def _shared(claim: str, values: Values, nearest: Sentence) -> float:
-    """Part of the claim's content words, its values aside, that the sentence has too."""
-    stems = stems_of(masked(claim, [(value.start, value.end) for group in values for value in group]))
-    return len(stems & nearest.stems) / len(stems) if stems else 1.0
+# ---- what shows in the wording
+
+_UNIVERSAL = re.compile(
+    r"\b(?:all(?! of a sudden| in all|-)|every(?:one|body|thing|where)?|always|never|none|no ?one|nobody|nothing|"
+    r"entire(?:ly)?|"
+    r"without exception|invariably|universally|in every case|each and every|any(?:one|body)?|only|at all times)\b",
+    re.IGNORECASE,
+)
+_PARTIAL = re.compile(
+    r"\b(?:some(?:times|what)?|several|many|most(?:ly)?|few|often|usually|typically|generally|rarely|seldom|"
+    r"occasionally|frequently|"
+    r"can|could|may|might|a (?:number|minority|majority|handful|portion|part) of|in some cases|tends? to|likely|"
+    r"possibly|"
+    r"certain|partly|partially|almost|nearly|half|per cent|percent|%|a third|in (?:sensitive|certain|some) \w+|"
+    r"one of|parts of)\b|%",
+    re.IGNORECASE,
+)
+_STRONG = re.compile(
+    r"\b(?:spectacular\w*|groundbreaking|revolution(?:ary|i[sz]\w+)|incredibl[ey]|unbelievabl[ey]|amazing\w*|"
+    r"astonishing\w*|"
+    r"astounding\w*|breathtaking\w*|mind-?blowing|jaw-dropping|miracul\w+|phenomenal\w*|extraordinar\w+|"
+    r"unprecedented|unparalleled|"
+    r"unrivall?ed|unmatched|legendary|epic|perfect(?:ly)?|flawless\w*|triumph\w*|masterpiece|sensational\w*|"
+    r"stunning\w*|catastroph\w+|"
+    r"disastrous\w*|devastat\w+|annihilat\w+|obliterat\w+|decimat\w+|destroy\w*|explod\w+|skyrocket\w*|soar\w*|"
+    r"plummet\w*|"
+    r"colossal|gigantic|enormous\w*|monumental\w*|immense\w*|massive\w*|huge(?:ly)?|tremendous\w*|overwhelming\w*|"
+    r"utter(?:ly)?|completely|totally|absolutely|extremely|insane\w*|wildly|infinite\w*|countless|endless\w*|"
+    r"undisputed|"
+    r"world-class|game-chang\w+|life-chang\w+|best-ever|greatest|finest|worst|best|by far|of all time|ever seen|"
+    r"in the world|"
+    r"in history|most (?!of\b|people\b|likely\b|recent\w*\b|the\b|other\b|common\w*\b|residents\b|voters\b|"
+    r"patients\b|users\b)[a-z]+(?:ful|ous|ic|ing|ive|ant|ible|able|ed))\b",
+    re.IGNORECASE,
+)
+_SAYS = (
+    r"(?:sa(?:id|ys|y)|sa(?:id|ys) that|claim(?:ed|s)?|stat(?:ed|es)|report(?:ed|s)?|announc(?:ed|es)|told|tells|"
+    r"argu(?:ed|es)|believ(?:ed|es)|"
+    r"den(?:ied|ies)|warn(?:ed|s)?|insist(?:ed|s)?|confirm(?:ed|s)?|suggest(?:ed|s)?|reveal(?:ed|s)?|explain(?:ed|"
+    r"s)?|not(?:ed|es)|"
+    r"found that|finds|show(?:ed|s)? that|prov(?:ed|es)|discover(?:ed|s)?|conclud(?:ed|es)|estimat(?:ed|es)|"
+    r"predict(?:ed|s)?|"
+    r"suspect(?:ed|s)?|alleg(?:ed|es|e)|speculat(?:ed|es)|admit(?:ted|s)?|declar(?:ed|es)|wrote|writes|"
+    r"recommend(?:ed|s)?|add(?:ed|s)?)"
+)
+_SPEAKER_FIRST = re.compile(
+    rf"^(?P<speaker>.{{1,90}}?)\s(?:has\s|had\s|have\s|also\s|later\s)*(?P<verb>{_SAYS})\b", re.IGNORECASE | re.DOTALL
+)
+_SPEAKER_LAST = re.compile(
+    rf"[,”\"']\s(?P<verb>{_SAYS})\s(?P<speaker>[^,.;]{{1,60}})|"
+    rf"[,”\"']\s(?P<speaker2>[^,.;]{{1,60}}?)\s(?P<verb2>{_SAYS})\b[^,;]{{0,30}}$",
+    re.IGNORECASE,
+)
+_ACCORDING = re.compile(
+    r"\b(?:according to|in the words of|as reported by|as stated by|quoted by)\s(?P<speaker>[^,.;]{1,80})",
+    re.IGNORECASE,
+)
+_SURE = re.compile(r"\b(?:confirm|prov|found|discover|conclud|show|establish|demonstrat|verif)\w*\b", re.IGNORECASE)
+_UNSURE = re.compile(
+    r"\b(?:suspect|alleg|claim|speculat|believ|rumou?r|think|thought|suggest|guess|fear|accus|unconfirmed|reportedly|"
+    r"assum|hope)\w*\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[;:]\s|,?\s(?:but|while|whereas|although|though)\s", re.IGNORECASE)
+_PRONOUNS = frozenset(["he", "she", "they", "it", "we", "i", "you", "who"])
+_FUTURE = re.compile(
+    r"\b(?:will|won't|shall|going to|plans? to|planned to|is expected to|are expected to|is due to|are due to|"
+    r"is set to|are set to|"
+    r"intends? to|aims? to|is to be|are to be|would|from next|upcoming|is scheduled to|are scheduled to|"
+    r"scheduled for)\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(r"\b(?:was|were|had|did|has|have|already|has been|have been|took|became|\w{3,}ed)\b", re.IGNORECASE)
+_NOW = re.compile(r"\b(?:already|now|currently|is|are|has|have)\b", re.IGNORECASE)
+_ORDER_WORDS = (
+    ("before", "after"),
+    ("until", "since"),
+    ("earlier", "later"),
+    ("former", "current"),
+    ("formerly", "currently"),
+    ("previous", "next"),
+    ("prior to", "following"),
+    ("first", "last"),
+    ("began", "ended"),
+    ("start", "end"),
+)
+
+
+def _is_overgeneral(claim: str, nearest: _Sentence) -> bool:
+    """True if the claim speaks of all or never where the evidence speaks of some or sometimes."""
+    if not _UNIVERSAL.search(claim) or _UNIVERSAL.search(nearest.text):
+        return False
+    return bool(_PARTIAL.search(nearest.text)) and bool(_stems_of(claim) & nearest.stems)
+
+
+def _is_hyperbolic(claim: str, evidence: _Evidence, nearest: _Sentence) -> bool:
+    """True if the claim uses a strong word that the evidence, strong words of the nearest sentence included, lacks."""
+    strong = [match.lower() for match in _STRONG.findall(claim)]
+    return any(
+        word not in evidence.lower and stem_of(word.split()[-1]) not in evidence.stems for word in strong
+    ) and not _STRONG.search(nearest.text)
+
+
+def _is_misattributed(claim: str, evidence: _Evidence, nearest: _Sentence) -> bool:
+    """True if the claim names another speaker than the evidence, or turns a suspicion into a finding."""
+    speaker = _speaker(claim)
+    if speaker is None:
+        return False
+    rest = _stems_of(claim) - _stems_of(speaker)
+    clause = max(_CLAUSE.split(nearest.text), key=lambda part: len(_stems_of(part) & rest), default="")
+    if _SURE.search(claim) and not _SURE.search(clause) and _UNSURE.search(clause):
+        return True
+    other = _speaker(clause) or _speaker(nearest.text)
+    ours = _speaker_words(speaker)
+    if not ours:
+        return False
+    if other is not None:
+        theirs = _speaker_words(other)
+        return bool(theirs) and not _agree(ours, theirs)
+    return not any(word in evidence.words for word in ours)
+
+
+def _agree(ours: set[str], theirs: set[str]) -> bool:
+    if {stem_of(word) for word in ours} & {stem_of(word) for word in theirs}:
+        return True
+    return any(
+        "".join(word[0] for word in sorted_words) in other for sorted_words, other in ((ours, theirs), (theirs, ours))
+    )
+
+
+def _speaker(text: str) -> str | None:
+    """Who is said to have said it; None if nobody is."""
+    for pattern in (_ACCORDING, _SPEAKER_LAST, _SPEAKER_FIRST):
+        match = pattern.search(text.strip())
+        if match:
+            groups = match.groupdict()
+            return groups.get("speaker") or groups.get("speaker2")
+    return None
+
+
+def _speaker_words(speaker: str) -> set[str]:
+    words = {bare_word(word) for word in _WORD.findall(speaker)}
+    return set() if words & _PRONOUNS else {word for word in words if not is_function_word(word) and len(word) > 1}
+
+
+def _is_shifted_in_time(claim: str, nearest: _Sentence) -> bool:
+    """True if the claim states a future event as past, a past one as future, or turns before into after."""
+    if len(_stems_of(claim) & nearest.stems) < MIN_SHARED * max(1, len(_stems_of(claim))):
+        return False
+    low, there = claim.lower(), nearest.text.lower()
+    for pair in _ORDER_WORDS:
+        for ours, theirs in (pair, pair[::-1]):
+            if (
+                _has_word(low, ours)
+                and not _has_word(low, theirs)
+                and _has_word(there, theirs)
+                and not _has_word(there, ours)
+            ):
+                return True
+    comes, came = bool(_FUTURE.search(claim)), bool(_FUTURE.search(nearest.text))
+    if comes == came:
+        return False
+    return bool(_NOW.search(claim) or _PAST.search(claim)) if came else bool(_PAST.search(nearest.text))
+
+
+def _has_word(text: str, word: str) -> bool:
+    return re.search(rf"\b{word}\b", text) is not None

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.grounding import readable_evidence
 from evidencerails.exchange import Exchange, Passage, Span
+from evidencerails.nli.service import ExchangeNli
 from evidencerails.report import CheckResult
 from evidencerails.settings.citations import EntailmentLevel
 from evidencerails.text.claimable import claim_sentences, clean
@@ -104,10 +105,9 @@ async def _levels(
     readable = await context.nli.run(readable_evidence, exchange, sentences, context.nli.languages)
     if readable.reason or not readable.passages:
         return {}
-    limit = int(context.nli.max_tokens * MAX_HYPOTHESIS)
     found = {}
     for level in levels:
-        units = await context.nli.run(_units, exchange.response, sentences, level, context.nli, limit)
+        units = await context.nli.run(_units, exchange.response, sentences, level, context.nli)
         premises = await context.nli.run(_premises, readable.passages, level)
         texts = [text for unit in units for text in unit.texts]
         claims = iter((await read_claims(texts, premises, context.nli)).claims)
@@ -121,9 +121,9 @@ def _scored(unit: Unit, own: Sequence[ClaimEvidence]) -> Unit:
     )
 
 
-def _units(response: str, sentences: Sequence[Span], level: EntailmentLevel, nli: Any, limit: int) -> list[Unit]:
+def _units(response: str, sentences: Sequence[Span], level: EntailmentLevel, nli: ExchangeNli) -> list[Unit]:
     """The parts of an answer at a level: its claim sentences one by one, together by paragraph, or all together."""
-    groups: list[list[Span]] = []
+    model, groups = nli.model, list[list[Span]]()
     for sentence in sentences:
         gap = response[groups[-1][-1].end : sentence.start] if groups else "\n\n"
         is_apart = level == "sentence" or (level == "passage" and re.search(r"\n\s*\n", gap) is not None)
@@ -133,7 +133,7 @@ def _units(response: str, sentences: Sequence[Span], level: EntailmentLevel, nli
     units = []
     for group in groups:
         texts = tuple(clean(sentence.text) for sentence in group)
-        fits = len(nli.token_offsets(" ".join(texts))) <= limit
+        fits = len(model.token_offsets(" ".join(texts))) <= int(model.max_tokens * MAX_HYPOTHESIS)
         span = Span.of(response, group[0].start, group[-1].end)
         units.append(Unit(span, (" ".join(texts),) if fits else texts))
     return units

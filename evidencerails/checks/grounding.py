@@ -9,7 +9,6 @@ from typing import NamedTuple
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.contradictions import Contradiction, contradictions_with_prompt, self_contradictions
 from evidencerails.checks.error_types import error_types
-from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.nli.service import Steps
 from evidencerails.report import (
@@ -75,17 +74,17 @@ class GroundingCheck:
             return CheckResult(name=self.name, status="unverified", reason=readable.reason, version=self.version)
         if readable.passages:
             return (yield from self._with_evidence(exchange, sentences, readable, context))
-        findings = yield from self._contradictions(exchange, sentences, context, frozenset())
+        version = f"{self.version}+verdict-{VerdictModel.load().version}"
+        findings = yield from self._contradictions(exchange, sentences, context, frozenset(), version)
+        status, reason = _status(findings, readable)
         return CheckResult(
             name=self.name,
-            status="hallucinated" if findings else "unverified",
-            reason=_shown_reason(findings)
-            if findings
-            else f"no_evidence: nothing to check the answer against{PASS_EVIDENCE}",
+            status=status if findings else "unverified",
+            reason=reason if findings else f"no_evidence: nothing to check the answer against{PASS_EVIDENCE}",
             score=max((f.score or 0.0 for f in findings), default=None),
             findings=tuple(findings),
             details={"sentences": len(sentences), "evidence_from": exchange.evidence_from},
-            version=self._version(context),
+            version=f"{version}+{context.nli.identity}",
         )
 
     def _with_evidence(
@@ -98,17 +97,22 @@ class GroundingCheck:
             *(clean(label.text) for label in labels),
         ]
         read = yield from reading(wordings, readable.passages, context.nli)
-        version = self._version(context)
-        judged = [
-            (_claim(span, one, settings, version), one)
-            for span, one in zip([*sentences, *labels], read.claims, strict=True)
-        ]
+        model, base = VerdictModel.load(), f"{self.version}+verdict-{VerdictModel.load().version}"
+        version = f"{base}+{context.nli.identity}"
+        judged = []
+        for span, one in zip([*sentences, *labels], read.claims, strict=True):
+            verdict = judged_reading(one, model, settings)
+            near = dict.fromkeys(seen.window.text for seen in (one.support, one.against) if seen)
+            types = error_types(one.hypothesis, "\n\n".join(near), verdict.label)
+            judged.append((claim_of(span, one, verdict, version, types=types), one))
         # The evidence need not have a label, but does not contradict a right one.
         judged = [pair for n, pair in enumerate(judged) if n < len(sentences) or pair[0].label == "contradicted"]
         judged.sort(key=lambda pair: pair[0].span.start)
         claims = [claim for claim, _ in judged]
         supported = frozenset(claim.span for claim in claims if claim.label in SUPPORTED_LABELS)
-        contradictions = yield from self._contradictions(exchange, sentences, context, supported)
+        contradictions: list[Finding] = []
+        if len(sentences) > 1 or exchange.prompt:
+            contradictions = yield from self._contradictions(exchange, sentences, context, supported, base)
         wrong = [pair for pair in judged if pair[0].label not in SUPPORTED_LABELS]
         findings = [finding_of(claim, self.name, is_made_up=bool(one.missing)) for claim, one in wrong]
         findings += contradictions
@@ -137,28 +141,26 @@ class GroundingCheck:
                 "coverage": round(read.coverage.share, 4),
                 "pairs": read.pairs,
                 "passages_unread": list(readable.unread),
-                "verdict_version": VerdictModel.load().version,
+                "verdict_version": model.version,
                 "evidence_from": exchange.evidence_from,
             },
             version=version,
         )
 
     def _contradictions(
-        self, exchange: Exchange, sentences: list[Span], context: CheckContext, supported: frozenset[Span]
+        self, exchange: Exchange, sentences: list[Span], context: CheckContext, supported: frozenset[Span], version: str
     ) -> Steps[list[Finding]]:
         """What contradicts what, of the sentences that the evidence does not support."""
         settings = context.config.grounding
-        found: list[Finding] = []
+        found: list[tuple[Contradiction, str]] = []
         if settings.self_contradiction and len(sentences) > 1:
             inside = yield from self_contradictions(sentences, supported)
-            found += [_contradiction_finding(one, self.name, self._version(context), "response") for one in inside]
+            found += [(one, "response") for one in inside]
         if settings.prompt_divergence and exchange.user_input.strip():
             other = yield from contradictions_with_prompt(sentences, exchange.user_input, supported)
-            found += [_contradiction_finding(one, self.name, self._version(context), "prompt") for one in other]
-        return found
-
-    def _version(self, context: CheckContext) -> str:
-        return f"{self.version}+verdict-{VerdictModel.load().version}+{context.nli.identity}"
+            found += [(one, "prompt") for one in other]
+        version = f"{version}+{context.nli.identity}"
+        return [_contradiction_finding(one, self.name, version, source) for one, source in found]
 
 
 class Readable(NamedTuple):
@@ -182,27 +184,25 @@ def readable_evidence(exchange: Exchange, sentences: Sequence[Span], languages: 
     return Readable(kept, unread, f"{unread[0]} (evidence)" if unread and not kept else "")
 
 
-def _claim(sentence: Span, reading: ClaimEvidence, settings: GroundingSettings, version: str) -> Claim:
-    judged = judged_reading(reading, VerdictModel.load(), settings)
-    near = dict.fromkeys(seen.window.text for seen in (reading.support, reading.against) if seen)
-    types = error_types(reading.hypothesis, "\n\n".join(near), judged.label)
-    return claim_of(sentence, reading, judged, version, types=types)
-
-
 def claim_of(
     sentence: Span, reading: ClaimEvidence, judged: Judged, version: str, *, types: tuple[ErrorType, ...] = ()
 ) -> Claim:
-    """The claim of one sentence with its verdict, evidence and reason."""
-    seen = reading.against if judged.label == "contradicted" else reading.support
-    quotes = _quotes(reading, judged.label)
+    """The claim of one sentence with its verdict, the words that decided, and its reason; an absent claim has the
+    nearest words, if they are about the same thing at all."""
+    label = judged.label
+    seen = reading.against if label == "contradicted" else reading.support
+    quote = None
+    if seen is not None and not (label == "absent" and seen.lexical_overlap == 0.0):
+        scores = {"contradicted": seen.nli.contradiction, "absent": seen.nli.neutral}
+        quote = seen.quote(reading.hypothesis, scores.get(label, seen.nli.entailment))
     return Claim(
         text=reading.hypothesis,
         span=sentence,
-        label=judged.label,
+        label=label,
         score=judged.verdict.score,
         error_types=types,
-        evidence=quotes,
-        reason=_reason(reading, judged.label, quotes),
+        evidence=(quote,) if quote else (),
+        reason=_reason(reading, label, quote.passage_id if quote else ""),
         method="nli",
         version=version,
         nli=seen.nli if seen else None,
@@ -210,19 +210,8 @@ def claim_of(
     )
 
 
-def _quotes(reading: ClaimEvidence, label: Label) -> tuple[Quote, ...]:
-    """The words that decided; for an absent claim the nearest ones, if they are about the same thing at all."""
-    seen = reading.against if label == "contradicted" else reading.support
-    if seen is None or (label == "absent" and seen.lexical_overlap == 0.0):
-        return ()
-    scores = {"contradicted": seen.nli.contradiction, "absent": seen.nli.neutral}
-    quote = seen.quote(reading.hypothesis, scores.get(label, seen.nli.entailment))
-    return (quote,) if quote else ()
-
-
-def _reason(reading: ClaimEvidence, label: Label, quotes: Sequence[Quote]) -> str:
+def _reason(reading: ClaimEvidence, label: Label, passage: str) -> str:
     lacks = f"; the evidence lacks its {', '.join(reading.missing)}" if reading.missing else ""
-    passage = quotes[0].passage_id if quotes else ""
     if label == "contradicted":
         return f"passage {passage} says otherwise{lacks}" if passage else f"the evidence says otherwise{lacks}"
     if label == "supported":
@@ -274,9 +263,5 @@ def _status(findings: Sequence[Finding], readable: Readable) -> tuple[CheckStatu
         return "grounded", "all claims supported"
     if readable.unread and all(f.label in ("absent", "partially_supported") for f in findings):
         return "unverified", f"{readable.unread[0]} (part of the evidence): it may hold what the rest lacks"
-    return "hallucinated", _shown_reason(findings)
-
-
-def _shown_reason(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.label or finding.kind for finding in findings)
-    return ", ".join(f"{count} {name}" for name, count in counts.items())
+    return "hallucinated", ", ".join(f"{count} {name}" for name, count in counts.items())

@@ -123,12 +123,31 @@ def risk_level(score: float | None, settings: RiskSettings) -> RiskLevel | None:
     return "low" if score < settings.low else "high" if score >= settings.high else "medium"
 
 
-def composite_score(settings: CompositeWeights, parts: Scores) -> Aggregate:
-    """1 - (w_F F + w_A AP + w_G G + w_S SC), in [0, 1]: 0 is no sign of a hallucination.
+COMPOSITE_PARTS = ("faithfulness", "attribution_precision", "groundedness", "self_consistency")
 
-    The parts are named as the weights are, each in [0, 1], 1 being perfect; None if it was not measured. Such a part
-    (no citations, a single sample) is left out, named in `missing`, and the other weights are made to sum to 1: counted
-    as perfect, it would make an unchecked answer look better than a checked one.
+
+def composite_parts(metrics: Mapping[str, float]) -> dict[str, float | None]:
+    """The parts of the composite score, in [0, 1], 1 being perfect; None for what was not measured."""
+    drift = metrics.get("pairwise_contradiction_rate", metrics.get("sample_disagreement"))
+    return {
+        "faithfulness": metrics.get("faithfulness", metrics.get("severity_weighted_faithfulness")),
+        "attribution_precision": metrics.get("attribution_precision"),
+        "groundedness": metrics.get("groundedness"),
+        "self_consistency": None if drift is None else 1.0 - drift,
+    }
+
+
+def composite_metrics(metrics: Mapping[str, float], settings: CompositeWeights) -> dict[str, float]:
+    """`composite_score`, 1 - (w_F F + w_A AP + w_G G + w_S SC), in [0, 1]: 0 is no sign of a hallucination.
+
+    What was not measured (no citations, a single sample) is left out, and the other weights are made to sum to 1:
+    counted as perfect, it would make an unchecked answer look better than a checked one. `composite_measured` is the
+    part of the weights whose metric was measured. Empty if none was.
     """
-    mean = weighted_mean(parts, settings.model_dump())
-    return mean.model_copy(update={"score": None if mean.score is None else clipped(1.0 - mean.score)})
+    weights: dict[str, float] = settings.model_dump()
+    measured = {name: value for name, value in composite_parts(metrics).items() if value is not None}
+    total = math.fsum(weights[name] for name in measured)
+    if total <= 0.0:
+        return {}
+    score = 1.0 - math.fsum(weights[name] * value for name, value in measured.items()) / total
+    return {"composite_score": min(1.0, max(0.0, score)), "composite_measured": total / sum(weights.values())}

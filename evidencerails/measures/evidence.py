@@ -50,8 +50,9 @@ class ClaimWindows:
 
 def windows_for(texts: Sequence[str], passages: Sequence[Passage], nli: ExchangeNli) -> ClaimWindows:
     """Windows for each text. Blocks: run it by `NliService.run`."""
-    longest = max((len(nli.token_offsets(text)) for text in texts), default=0)
-    windows = nli.windows(passages, longest)
+    model = nli.model
+    longest = max((len(model.token_offsets(text)) for text in texts), default=0)
+    windows = build_windows(passages, longest, model.token_offsets, max_tokens=model.max_tokens)
     index = WindowIndex(windows)
     chosen = tuple(tuple(index.select(text, MAX_WINDOWS)) for text in texts)
     return ClaimWindows(chosen, coverage(windows, (window for some in chosen for window in some)))

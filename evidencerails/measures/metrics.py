@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from evidencerails.config import CompositeWeights
 from evidencerails.errors import traceback_summary
 from evidencerails.exchange import Exchange
-from evidencerails.measures.aggregate import ResponseAggregate, aggregate_response, composite_score
+from evidencerails.measures.aggregate import ResponseAggregate, aggregate_response
 from evidencerails.measures.base import MeasureContext, MeasureResult, Statement, run_measures
 from evidencerails.measures.cascade import run_cascade
 from evidencerails.measures.registry import JUDGES, get_measures
@@ -61,34 +60,6 @@ def measure_timings(results: Sequence[CheckResult]) -> dict[str, float]:
     """Milliseconds of each measure that `with_measures` ran, by the name of its metric."""
     measures = [result.details["measures"] for result in results if "measures" in result.details]
     return {f"measure_{name}": ms for one in measures for name, ms in one["durations_ms"].items()}
-
-
-def composite_metrics(metrics: Mapping[str, float], weights: CompositeWeights) -> dict[str, float]:
-    """`composite_score` from the metrics that the checks gave; empty if none did.
-
-    `composite_measured` is the part of the weights whose metric was measured: below 1 something is left out, and has no
-    metric of its own in the report.
-    """
-    composite = composite_score(weights, composite_parts(metrics))
-    if composite.score is None:
-        return {}
-    given = weights.model_dump()
-    measured = sum(given[name] for name in composite.weights) / sum(given.values())
-    return {"composite_score": composite.score, "composite_measured": measured}
-
-
-COMPOSITE_PARTS = ("faithfulness", "attribution_precision", "groundedness", "self_consistency")
-
-
-def composite_parts(metrics: Mapping[str, float]) -> dict[str, float | None]:
-    """The parts of the composite score, in [0, 1], 1 being perfect; None for what was not measured."""
-    drift = metrics.get("pairwise_contradiction_rate", metrics.get("sample_disagreement"))
-    return {
-        "faithfulness": metrics.get("faithfulness", metrics.get("severity_weighted_faithfulness")),
-        "attribution_precision": metrics.get("attribution_precision"),
-        "groundedness": metrics.get("groundedness"),
-        "self_consistency": None if drift is None else 1.0 - drift,
-    }
 
 
 async def _measure(

@@ -202,8 +202,9 @@ async def _answer_scores(question: str, texts: Sequence[str], reader: NliService
 
 
 def _windows(question: str, passages: Sequence[Passage], reader: NliService) -> list[Window]:
-    tokens = len(reader.token_offsets(question))
-    windows = build_windows(passages, tokens, reader.token_offsets, max_tokens=reader.max_tokens)
+    model = reader.loaded()
+    tokens = len(model.token_offsets(question))
+    windows = build_windows(passages, tokens, model.token_offsets, max_tokens=model.max_tokens)
     return select_windows(windows, question, MAX_WINDOWS)
 
 

@@ -123,7 +123,7 @@ def _ranked_and_fitted(question: str, passages: Sequence[Passage], max_tokens: i
     kept: list[Passage] = []
     room = max_tokens
     for one in ranked:
-        offsets = nli.token_offsets(one.passage.text)
+        offsets = nli.model.token_offsets(one.passage.text)
         if len(offsets) <= room:
             kept.append(one.passage)
         elif room >= MIN_PASSAGE_TOKENS:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from evidencerails.measures.metrics import COMPOSITE_PARTS, composite_parts
+from evidencerails.measures.aggregate import COMPOSITE_PARTS, composite_parts
 from evidencerails.policy import Ruling
 from evidencerails.report import Gate, Report
 from evidencerails.settings.mitigation import QualityGateSettings
 
 
-def pass_gate(report: Report, settings: QualityGateSettings) -> tuple[Gate | None, Ruling | None]:
-    """What the gate finds, and its ruling if the answer may not pass; None and None if no limit is set.
+def pass_gate(report: Report, settings: QualityGateSettings) -> tuple[Gate, list[Ruling]]:
+    """What the gate finds, with its ruling if the answer may not pass.
 
     Without any of the scores that it limits it neither passes nor fails: an answer that could not be measured is
     unverified, and `on_unverified` decides.
@@ -19,8 +19,6 @@ def pass_gate(report: Report, settings: QualityGateSettings) -> tuple[Gate | Non
         "composite_score": settings.max_composite_score,
     }
     set_limits = {name: limit for name, limit in limits.items() if limit is not None}
-    if not set_limits:
-        return None, None
     known = {
         "hallucination_score": report.hallucination_score,
         "composite_score": report.metrics.get("composite_score"),
@@ -33,7 +31,7 @@ def pass_gate(report: Report, settings: QualityGateSettings) -> tuple[Gate | Non
         limits=set_limits,
         missing=_missing(report, set_limits.keys() - scores.keys(), "composite_score" in set_limits),
     )
-    return gate, Ruling(settings.then, f"quality_gate: {', '.join(above)}") if above else None
+    return gate, [Ruling(settings.then, f"quality_gate: {', '.join(above)}")] if above else []
 
 
 def _missing(report: Report, scores: set[str], names_parts: bool) -> tuple[str, ...]:

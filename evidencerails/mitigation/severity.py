@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from evidencerails.exchange import Exchange, Stakes
 from evidencerails.report import CheckResult, Finding, FindingKind, Report, Severity
-from evidencerails.settings.mitigation import SeverityParts, SeveritySettings
+from evidencerails.settings.mitigation import SeveritySettings
 
 log = logging.getLogger("evidencerails")
 
@@ -61,11 +61,14 @@ class SeverityScore(NamedTuple):
 def severity_of(finding: Finding, stakes: Stakes, settings: SeveritySettings, *, feeds_tools: bool) -> SeverityScore:
     """Severity of a finding, in [0, 1], and its level by the thresholds of the settings."""
     propagation, consequence = LEVEL_PARTS[finding.severity]
+    hard_to_notice = CONTRADICTED if finding.label == "contradicted" else INVERSE_DETECTABILITY[finding.kind]
+    if finding.category == "confabulatory" and finding.label != "contradicted":
+        hard_to_notice = max(CONFABULATED, hard_to_notice)
     parts = {
         "propagation_risk": propagation,
-        "inverse_detectability": _hard_to_notice(finding),
+        "inverse_detectability": hard_to_notice,
         "consequence": consequence,
-        **settings.kinds.get(finding.kind, SeverityParts()).model_dump(exclude_none=True),
+        **(settings.kinds[finding.kind].model_dump(exclude_none=True) if finding.kind in settings.kinds else {}),
     }
     parts["propagation_risk"] += FEEDS_TOOLS * feeds_tools
     parts["consequence"] += STAKES_SHIFT[stakes]
@@ -91,23 +94,16 @@ def with_severities(
     stakes = exchange.stakes or settings.stakes
     feeds_tools = bool(exchange.tools or exchange.tool_calls)
 
-    def scored(finding: Finding) -> Finding:
-        if finding.severity_score is not None:
-            return finding
-        found = severity_of(finding, stakes, settings, feeds_tools=feeds_tools)
-        return finding.model_copy(update={"severity": found.level, "severity_score": found.score})
-
-    return [
-        result.model_copy(update={"findings": tuple(map(scored, result.findings))}) if result.findings else result
-        for result in results
-    ]
-
-
-def _hard_to_notice(finding: Finding) -> float:
-    if finding.label == "contradicted":
-        return CONTRADICTED
-    least = CONFABULATED if finding.category == "confabulatory" else 0.0
-    return max(least, INVERSE_DETECTABILITY[finding.kind])
+    scored = []
+    for result in results:
+        findings = list(result.findings)
+        for place, finding in enumerate(findings):
+            if finding.severity_score is None:
+                found = severity_of(finding, stakes, settings, feeds_tools=feeds_tools)
+                changes = {"severity": found.level, "severity_score": found.score}
+                findings[place] = finding.model_copy(update=changes)
+        scored.append(result.model_copy(update={"findings": tuple(findings)}) if findings else result)
+    return scored
 
 
 # ---- low ones are logged and kept

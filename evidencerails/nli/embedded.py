@@ -118,11 +118,16 @@ class EmbeddedModel:
 
         if not pairs:
             return np.zeros((0, len(LABELS)), dtype=np.float32)
-        ids = self._encoded({text for pair in pairs for text in pair})
-        parts = [self._parts(ids[premise], ids[hypothesis]) for premise, hypothesis in pairs]
-        rows = [row for grid in parts for line in grid for row in line]
-        scored = iter(self._probabilities(rows))
-        return np.stack([combined([[next(scored) for _ in line] for line in grid]) for grid in parts])
+        # A batch is encoded without the interpreter lock, a single text with it: a long one would stop the event loop.
+        texts = list({text for pair in pairs for text in pair})
+        found = self._tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)
+        ids = {text: encoding.ids for text, encoding in zip(texts, found, strict=True)}
+        grids = [self._parts(ids[premise], ids[hypothesis]) for premise, hypothesis in pairs]
+        scored = self._probabilities([row for grid in grids for line in grid for row in line])
+        if len(scored) == len(pairs):
+            return scored
+        rows = iter(scored)
+        return np.stack([combined([[next(rows) for _ in line] for line in grid]) for grid in grids])
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
         """See `NliModel.token_offsets`."""
@@ -136,14 +141,10 @@ class EmbeddedModel:
         """Bytes of evidence states that are kept for further answers."""
         return self._states.size_bytes
 
-    def _encoded(self, texts: set[str]) -> dict[str, Ids]:
-        # A batch is encoded without the interpreter lock, a single text with it: a long one would stop the event loop.
-        known = list(texts)
-        encodings = self._tokenizer.encode_batch_fast([encodable(text) for text in known], add_special_tokens=False)
-        return {text: encoding.ids for text, encoding in zip(known, encodings, strict=True)}
-
     def _parts(self, premise: Ids, hypothesis: Ids) -> list[list[tuple[Ids, Ids]]]:
         """What is read for one pair: a line for each part of the hypothesis, in it one for each part of the premise."""
+        if len(premise) <= premise_room(len(hypothesis), self.max_tokens) and len(hypothesis) <= self.max_tokens // 2:
+            return [[(premise, hypothesis)]]
         return [
             [
                 (premise[first:last], hypothesis[begin:end])
@@ -287,28 +288,20 @@ def _batches(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
     """The groups in calls of at most `RUN_TOKENS` claim tokens and `KNOWN_TOKENS` of evidence."""
     batch: list[_Group] = []
     claim_tokens = known_tokens = 0
-    for group in _cut_groups(groups):
-        size = sum(map(len, group.claims))
-        if batch and (claim_tokens + size > RUN_TOKENS or known_tokens + len(group.evidence) > KNOWN_TOKENS):
-            yield batch
-            batch, claim_tokens, known_tokens = [], 0, 0
-        batch.append(group)
-        claim_tokens += size
-        known_tokens += len(group.evidence)
+    for group in groups:
+        first = 0
+        while first < len(group.claims):  # a group with too many claims for one call goes into several
+            last, size = first, 0
+            while last < len(group.claims) and (last == first or size + len(group.claims[last]) <= RUN_TOKENS):
+                size += len(group.claims[last])
+                last += 1
+            if batch and (claim_tokens + size > RUN_TOKENS or known_tokens + len(group.evidence) > KNOWN_TOKENS):
+                yield batch
+                batch, claim_tokens, known_tokens = [], 0, 0
+            batch.append(_Group(group.evidence, group.claims[first:last], group.places[first:last]))
+            claim_tokens, known_tokens, first = claim_tokens + size, known_tokens + len(group.evidence), last
     if batch:
         yield batch
-
-
-def _cut_groups(groups: Sequence[_Group]) -> Iterator[_Group]:
-    """The groups, those with too many claims for one call in several."""
-    for group in groups:
-        first, size = 0, 0
-        for number, claim in enumerate(group.claims):
-            if number > first and size + len(claim) > RUN_TOKENS:
-                yield _Group(group.evidence, group.claims[first:number], group.places[first:number])
-                first, size = number, 0
-            size += len(claim)
-        yield _Group(group.evidence, group.claims[first:], group.places[first:])
 
 
 def _bucket_table() -> Integers:

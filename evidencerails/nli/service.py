@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -18,10 +18,8 @@ from evidencerails import executor
 from evidencerails.config import NliSettings
 from evidencerails.errors import EvidencerailsError, NliError, traceback_summary, with_cause
 from evidencerails.nli.base import LABELS, NliModel, Pair
-from evidencerails.nli.windows import Window, build_windows
 
 if TYPE_CHECKING:
-    from evidencerails.exchange import Passage
     from evidencerails.nli.base import Scores
 
 log = logging.getLogger("evidencerails.nli")
@@ -43,18 +41,12 @@ class _Request:
         self.future: Future[Scores] = Future()
         self.pairs = list(pairs)
         self.scored: dict[Pair, Scores] = {}
-        unique = sorted(set(self.pairs), key=lambda pair: -len(pair[0]) - len(pair[1]))
-        self.waiting = deque(unique)
+        self.waiting = deque(sorted(set(pairs), key=lambda pair: -len(pair[0]) - len(pair[1])))
 
     def fail(self, error: BaseException) -> None:
+        self.waiting.clear()
         if not self.future.done() and self.future.set_running_or_notify_cancel():
             self.future.set_exception(error)
-
-    def finish(self) -> None:
-        import numpy as np
-
-        if self.future.set_running_or_notify_cancel():
-            self.future.set_result(np.stack([self.scored[pair] for pair in self.pairs]))
 
 
 class NliService:
@@ -66,7 +58,7 @@ class NliService:
 
     def __init__(self, model: NliModel) -> None:
         self._setup(load=lambda: model, name=model.name, languages=model.languages, is_shared=False)
-        self._loaded()
+        self.loaded()
 
     @classmethod
     def from_settings(cls, settings: NliSettings) -> NliService:
@@ -75,19 +67,22 @@ class NliService:
         with _registry_lock:
             service = _shared.get(key)
             if service is None:
-                service = cls.__new__(cls)
+                service = _shared[key] = cls.__new__(cls)
+                name = {"transformers": settings.model, "remote": settings.url}.get(settings.backend)
                 service._setup(
                     load=lambda: load_model(settings),
-                    name=_name(settings),
+                    name=name or settings.backend,
                     languages=settings.languages,
                     is_shared=True,
                 )
-                _shared[key] = service
         return service
 
     def _setup(self, *, load: Callable[[], NliModel], name: str, languages: tuple[str, ...], is_shared: bool) -> None:
         self._load = load
-        self._name = name
+        self.name = name
+        """Name of the model; of the backend as long as the model is not loaded."""
+        self.version = "not loaded"
+        """Version of the model."""
         self._languages = languages
         self._is_shared = is_shared
         self._is_closed = False
@@ -103,28 +98,23 @@ class NliService:
         self._thread: threading.Thread | None = None
 
     @property
-    def name(self) -> str:
-        """Name of the model; of the backend as long as the model is not loaded."""
-        return self._model.name if self._model else self._name
-
-    @property
-    def version(self) -> str:
-        """Version of the model, or `not loaded` before its first use."""
-        return self._model.version if self._model else "not loaded"
-
-    @property
     def languages(self) -> tuple[str, ...]:
         """ISO 639-1 codes the model knows; `("*",)` if any."""
         return self._model.languages if self._model else self._languages
 
-    @property
-    def max_tokens(self) -> int:
-        """Longest pair in tokens. Loads the model: use it inside `run`."""
-        return self._loaded().max_tokens
+    def loaded(self) -> NliModel:
+        """The model. Blocks while it is loaded: use it inside `run`.
 
-    def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        """Character offsets of the model's tokens. Blocks, and loads the model: use it inside `run`."""
-        return self._loaded().token_offsets(text)
+        Raises:
+            EvidencerailsError: as `scores`.
+        """
+        with self._load_lock:
+            if self._model is None:
+                started = time.perf_counter()
+                self._model = self._load()
+                self.name, self.version = self._model.name, self._model.version
+                log.debug("loaded NLI model %s in %.0f ms", self.name, (time.perf_counter() - started) * 1000)
+            return self._model
 
     async def scores(self, pairs: Sequence[Pair]) -> Scores:
         """Probabilities, shape (n, 3), columns in the order of `LABELS`, rows in input order.
@@ -140,7 +130,16 @@ class NliService:
             import numpy as np
 
             return np.zeros((0, len(LABELS)), dtype=np.float32)
-        return await asyncio.wrap_future(self._submit(pairs))
+        request = _Request(pairs)
+        with self._wake:
+            if self._is_closed:
+                raise NliError(f"the NLI service of {self.name!r} is closed; make a new Guard")
+            self._requests.append(request)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="evidencerails-nli", daemon=True)
+                self._thread.start()
+            self._wake.notify_all()
+        return await asyncio.wrap_future(request.future)
 
     run = staticmethod(executor.run)
 
@@ -150,7 +149,7 @@ class NliService:
         Raises:
             EvidencerailsError: as `scores`.
         """
-        await self.run(self._loaded)
+        await self.run(self.loaded)
 
     def load_soon(self) -> None:
         """Begin to load the model, beside whatever else is going on. A failure is logged, and met again at its use."""
@@ -158,7 +157,7 @@ class NliService:
 
     def _load_or_log(self) -> None:
         try:
-            self._loaded()
+            self.loaded()
         except Exception as error:  # boundary to the model; who uses it meets the error again
             log.warning("evidencerails: the NLI model cannot be loaded: %s", error)
 
@@ -176,31 +175,10 @@ class NliService:
             self._wake.notify_all()
             return self._thread
 
-    def _submit(self, pairs: Sequence[Pair]) -> Future[Scores]:
-        request = _Request(pairs)
-        with self._wake:
-            if self._is_closed:
-                raise NliError(f"the NLI service of {self.name!r} is closed; make a new Guard")
-            self._requests.append(request)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="evidencerails-nli", daemon=True)
-                self._thread.start()
-            self._wake.notify_all()
-        return request.future
-
-    def _loaded(self) -> NliModel:
-        with self._load_lock:
-            if self._model is None:
-                started = time.perf_counter()
-                self._model = self._load()
-                log.debug("loaded NLI model %s in %.0f ms", self._model.name, (time.perf_counter() - started) * 1000)
-            return self._model
-
     def _work(self) -> None:
         """Body of the worker thread: serve until closed or idle."""
         try:
-            while self._has_work():
-                step = self._next_step()
+            while (step := self._next_step()) is not None:
                 if step:
                     self._serve(step)
         except BaseException as error:  # a fault of ours: nobody may wait for a thread that is gone
@@ -209,29 +187,23 @@ class NliService:
                 self._thread = None
                 self._fail_all(_as_ours(error))
 
-    def _has_work(self) -> bool:
-        """Wait for a request; false when the thread shall end."""
-        with self._wake:
-            if not self._requests:
-                self._wake.wait_for(lambda: self._requests or self._is_closed, timeout=IDLE_S)
-                is_fresh = True
-            else:
-                is_fresh = False
-            if self._is_closed:
-                self._fail_all(NliError(f"the NLI service of {self.name!r} was closed"))
-            if not self._requests:
-                self._thread = None
-                return False
-        if is_fresh:
-            time.sleep(GATHER_S)
-        return True
-
     def _fail_all(self, error: Exception) -> None:
         while self._requests:
             self._requests.popleft().fail(error)
 
-    def _next_step(self) -> dict[_Request, list[Pair]]:
-        """Pairs of the next call of the model, from all callers in turn so that a big one keeps nobody waiting."""
+    def _next_step(self) -> dict[_Request, list[Pair]] | None:
+        """Pairs of the next call of the model, from all callers in turn so that a big one keeps nobody waiting; None
+        when the thread shall end. Waits for a request if there is none."""
+        with self._wake:
+            if is_idle := not self._requests:
+                self._wake.wait_for(lambda: self._requests or self._is_closed, timeout=IDLE_S)
+            if self._is_closed:
+                self._fail_all(NliError(f"the NLI service of {self.name!r} was closed"))
+            if not self._requests:
+                self._thread = None
+                return None
+        if is_idle:
+            time.sleep(GATHER_S)
         step: dict[_Request, list[Pair]] = {}
         room = MAX_STEP_PAIRS
         with self._wake:
@@ -252,20 +224,25 @@ class NliService:
             if len(step) == 1 or getattr(error, "retryable", False) or self._model is None:
                 for request in step:
                     with self._wake:
-                        request.waiting.clear()
-                    request.fail(_as_ours(error))
+                        request.fail(_as_ours(error))
             else:
                 for request, pairs in step.items():
                     self._serve({request: pairs})
 
     def _score(self, step: dict[_Request, list[Pair]]) -> None:
+        import numpy as np
+
         pairs = list(dict.fromkeys(pair for taken in step.values() for pair in taken))
-        rows = _checked(self._loaded().scores(pairs), len(pairs))
+        rows, wanted = np.asarray(self.loaded().scores(pairs), dtype=np.float32), (len(pairs), len(LABELS))
+        if rows.shape != wanted:
+            raise NliError(f"NLI model returned shape {rows.shape} for {len(pairs)} pairs; expected {wanted}")
+        if not np.isfinite(rows).all():
+            raise NliError("NLI model returned scores that are not finite numbers; its file may be damaged")
         by_pair = dict(zip(pairs, rows, strict=True))
         for request, taken in step.items():
             request.scored.update((pair, by_pair[pair]) for pair in taken)
-            if not request.waiting:
-                request.finish()
+            if not request.waiting and request.future.set_running_or_notify_cancel():
+                request.future.set_result(np.stack([request.scored[pair] for pair in request.pairs]))
 
 
 def load_model(settings: NliSettings) -> NliModel:
@@ -287,22 +264,6 @@ def load_model(settings: NliSettings) -> NliModel:
     from evidencerails.nli.remote import RemoteModel
 
     return RemoteModel.from_settings(settings)
-
-
-def _name(settings: NliSettings) -> str:
-    return {"transformers": settings.model, "remote": settings.url}.get(settings.backend) or settings.backend
-
-
-def _checked(scores: Scores, count: int) -> Scores:
-    """The backend's answer, if it has the shape and the range that the protocol asks for."""
-    import numpy as np
-
-    rows = np.asarray(scores, dtype=np.float32)
-    if rows.shape != (count, len(LABELS)):
-        raise NliError(f"NLI model returned shape {rows.shape} for {count} pairs; expected {(count, len(LABELS))}")
-    if not np.isfinite(rows).all():
-        raise NliError("NLI model returned scores that are not finite numbers; its file may be damaged")
-    return rows
 
 
 def _as_ours(error: BaseException) -> EvidencerailsError:
@@ -330,7 +291,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 Steps: TypeAlias = "Generator[Sequence[Pair], Scores, T]"
@@ -345,8 +305,7 @@ class ExchangeNli:
 
     def __init__(self, service: NliService) -> None:
         self._service = service
-        self.token_offsets = service.token_offsets
-        self._asked: dict[Hashable, dict[Any, tuple[asyncio.Future[Sequence[Any]], int]]] = {}
+        self._asked: dict[Pair, tuple[asyncio.Future[Scores], int]] = {}
         self._made: dict[Hashable, Any] = {}
 
     @classmethod
@@ -365,13 +324,9 @@ class ExchangeNli:
         return self._service.languages
 
     @property
-    def max_tokens(self) -> int:
-        """See `NliService.max_tokens`."""
-        return self._service.max_tokens
-
-    def windows(self, passages: Sequence[Passage], claim_tokens: int) -> list[Window]:
-        """Windows of the passages that fit the model beside a claim of `claim_tokens`. Blocks: see `run`."""
-        return build_windows(passages, claim_tokens, self.token_offsets, max_tokens=self.max_tokens)
+    def model(self) -> NliModel:
+        """See `NliService.loaded`."""
+        return self._service.loaded()
 
     run = staticmethod(executor.run)
 
@@ -391,38 +346,26 @@ class ExchangeNli:
             scores = await self.scores(pairs)
 
     async def scores(self, pairs: Sequence[Pair]) -> Scores:
-        """See `NliService.scores`."""
+        """See `NliService.scores`; only pairs that nobody has asked for are scored."""
         import numpy as np
 
         if not pairs:
             return await self._service.scores(pairs)
-        rows: list[Any] = await self.each("scores", pairs, self._service.scores)
-        return np.stack(rows)
+        asked = self._asked
+        failed = {one for one, _ in asked.values() if one.done() and (one.cancelled() or one.exception() is not None)}
+        fresh = [pair for pair in dict.fromkeys(pairs) if pair not in asked or asked[pair][0] in failed]
+        if fresh:
+            future = asyncio.ensure_future(self._service.scores(fresh))
+            asked.update((pair, (future, place)) for place, pair in enumerate(fresh))
+        places = [asked[pair] for pair in pairs]
+        await asyncio.gather(*dict.fromkeys(future for future, _ in places))
+        return np.stack([future.result()[place] for future, place in places])
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made once for the exchange. Blocks: run it by `run`."""
         if key not in self._made:
             self._made[key] = make()
         return cast("T", self._made[key])
-
-    async def each(self, name: Hashable, keys: Sequence[K], work: Callable[[list[K]], Awaitable[Any]]) -> list[T]:
-        """A result for each key, in order. `work` is called with the keys that nobody has asked for under this name.
-
-        Raises:
-            Exception: whatever `work` raises, to all who wait for it.
-        """
-        asked = self._asked.setdefault(name, {})
-        fresh = [key for key in dict.fromkeys(keys) if key not in asked or _has_failed(asked[key][0])]
-        if fresh:
-            future = asyncio.ensure_future(work(fresh))
-            asked.update((key, (future, place)) for place, key in enumerate(fresh))
-        places = [asked[key] for key in keys]
-        await asyncio.gather(*dict.fromkeys(future for future, _ in places))
-        return [future.result()[place] for future, place in places]
-
-
-def _has_failed(future: asyncio.Future[Any]) -> bool:
-    return future.done() and (future.cancelled() or future.exception() is not None)
 
 
 def _step(steps: Steps[T], scores: Scores | None, nothing: Scores) -> tuple[Sequence[Pair], T | None]:

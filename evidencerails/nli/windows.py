@@ -1,7 +1,10 @@
 """Evidence cut into token windows that a model can read, and the lexical prefilter that picks those worth reading.
 
-Nothing is cut silently: the windows of a passage cover all its characters, overlap, and begin and end at sentence
-boundaries where there are any; what the prefilter leaves unread is counted by `coverage`.
+In: passages and claims. Out: windows, and for each claim which of them to read. Nothing is cut silently: the windows of
+a passage cover all its characters, overlap, and begin and end at sentence boundaries where there are any; what the
+prefilter leaves unread is counted by `coverage`. A window is read once, and always the same, whatever claims stand
+beside it. Passages are not joined for reading: the model assigns values to their owners far better in one passage than
+among several.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from evidencerails.exchange import Passage
+from evidencerails.exchange import Passage, Span
 from evidencerails.nli.base import ENTAILMENT, NEUTRAL, Pair
+from evidencerails.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from evidencerails.nli.base import Scores
@@ -115,26 +119,30 @@ def build_windows(
         window_tokens: wished size (default 160), made smaller where the pair would not fit.
         overlap_tokens: wished overlap of neighbours (default 40), at most half a window.
     """
-    size = min(window_tokens or DEFAULT_WINDOW_TOKENS, premise_room(hypothesis_tokens, max_tokens))
+    room = premise_room(hypothesis_tokens, max_tokens)
+    size = min(window_tokens or DEFAULT_WINDOW_TOKENS, room)
     overlap = min(DEFAULT_OVERLAP_TOKENS if overlap_tokens is None else overlap_tokens, size // 2)
-    longest = min(int(size * TAIL_SLACK), premise_room(hypothesis_tokens, max_tokens))
-    return [
-        Window(passage, start, end)
-        for passage in passages
-        if passage.text.strip()
-        for start, end in _window_offsets(passage.text, _starts(passage.text, token_offsets), size, overlap, longest)
-    ]
+    longest = min(int(size * TAIL_SLACK), room)
+    windows = []
+    for passage in passages:
+        text = passage.text
+        if len(text) <= longest:  # a token has at least one character
+            offsets = [(0, len(text))]
+        else:
+            offsets = _window_offsets(text, token_offsets, size, overlap, longest)
+        if text.strip():
+            windows += [Window(passage, start, end) for start, end in offsets]
+    return windows
 
 
-def _starts(text: str, token_offsets: TokenOffsets) -> list[int]:
-    """Where each token of a text begins; in a long one estimated from its words, as that is several times as fast."""
-    if len(text) < ESTIMATED_FROM or not text.isascii():
-        return [start for start, _ in token_offsets(text)]
-    return [match.start() for match in _ESTIMATED_TOKEN.finditer(text)]
-
-
-def _window_offsets(text: str, starts: Sequence[int], size: int, overlap: int, longest: int) -> list[tuple[int, int]]:
+def _window_offsets(
+    text: str, token_offsets: TokenOffsets, size: int, overlap: int, longest: int
+) -> list[tuple[int, int]]:
     """Character offsets of the windows of one text; the first begins at 0, the last ends at the text's end."""
+    if len(text) < ESTIMATED_FROM or not text.isascii():
+        starts = [start for start, _ in token_offsets(text)]
+    else:  # estimated from its words, several times as fast
+        starts = [match.start() for match in _ESTIMATED_TOKEN.finditer(text)]
     count = len(starts)
     if count <= longest:
         return [(0, len(text))]
@@ -234,22 +242,15 @@ def select_windows(windows: Sequence[Window], hypothesis: str, limit: int, conte
 def coverage(windows: Iterable[Window], read: Iterable[Window]) -> Coverage:
     """How much of the evidence in `windows` lies in the windows of `read`; overlaps count once."""
     every, some = set(windows), set(read)
-    return Coverage(
-        windows=len(every),
-        read_windows=len(some),
-        characters=_covered_characters(every),
-        read_characters=_covered_characters(some),
-    )
-
-
-def _covered_characters(windows: Iterable[Window]) -> int:
-    total, reached, passage = 0, 0, None
-    for window in sorted(windows, key=lambda w: (id(w.passage), w.start)):
-        if window.passage is not passage:
-            passage, reached = window.passage, 0
-        total += max(0, window.end - max(window.start, reached))
-        reached = max(reached, window.end)
-    return total
+    characters = [0, 0]
+    for place, chosen in enumerate((every, some)):
+        reached, passage = 0, None
+        for window in sorted(chosen, key=lambda w: (id(w.passage), w.start)):
+            if window.passage is not passage:
+                passage, reached = window.passage, 0
+            characters[place] += max(0, window.end - max(window.start, reached))
+            reached = max(reached, window.end)
+    return Coverage(windows=len(every), read_windows=len(some), characters=characters[0], read_characters=characters[1])
 
 
 def _term_weight(term: str, count: int, total: int) -> float:
@@ -265,12 +266,12 @@ def plain_words(text: str) -> list[str]:
 
 def content_terms(text: str) -> set[str]:
     """What distinguishes texts: stems and beginnings (ending in `*`) of words that carry meaning, and numbers."""
-    return {term for word in set(plain_words(text)) for term in _word_terms(word)}
+    return {term for word in set(_WORD.findall(text.lower())) for term in _word_terms(word)}
 
 
 @lru_cache(maxsize=20_000)
 def _word_terms(word: str) -> tuple[str, ...]:
-    """Index terms of one lower-cased word: its stem and its beginning; none for stop words."""
+    """Index terms of one lower-cased word: its stem, good enough to match, and its beginning; none for stop words."""
     if word[0].isdigit():
         return (word.replace(",", "").rstrip("."),)
     if _CJK.search(word):
@@ -278,17 +279,136 @@ def _word_terms(word: str) -> tuple[str, ...]:
     word = re.sub(r"['’]\w{1,2}$", "", word)
     if word in _STOP_WORDS or len(word) < 2:
         return ()
-    stem = _stem(word)
-    return (stem, stem[:_PREFIX_LENGTH] + "*") if len(stem) > _PREFIX_LENGTH else (stem,)
-
-
-def _stem(word: str) -> str:
-    """The word without the commonest English endings; good enough to match, not meant to be read."""
     for ending, least in (("ies", 5), ("ing", 6), ("ed", 5), ("es", 5), ("s", 4), ("ly", 6)):
         if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
-            return word[: -len(ending)] + ("y" if ending == "ies" else "")
-    return word
+            word = word[: -len(ending)] + ("y" if ending == "ies" else "")
+            break
+    return (word, word[:_PREFIX_LENGTH] + "*") if len(word) > _PREFIX_LENGTH else (word,)
 
+
+# ---- the windows that some claims are read in
+
+JOINED_TOKENS = 380
+"""Parts read together; the model was trained with up to 400 tokens of evidence."""
+JOINED_PARTS = 4
+PARTS_A_CLAIM = 6
+"""Windows that are read for one claim."""
+MAX_HEADING_WORDS = 14
+SEPARATOR = "\n\n"
+_DIGIT = re.compile(r"\d")
+_HEADING = re.compile(r"^#{1,6} .+$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class EvidenceWindow:
+    """Parts of the evidence that are read as one premise."""
+
+    parts: tuple[Window, ...]
+
+    @property
+    def text(self) -> str:
+        """The premise: parts one after the other, a part from the middle of a passage under its heading."""
+        texts = []
+        for part in self.parts:
+            heading = heading_of(part.passage.text, part.start) if part.start else ""
+            texts.append(f"{heading}\n{part.text}" if heading else part.text)
+        return SEPARATOR.join(texts)
+
+    def decisive_sentence(self, claim: str) -> tuple[Passage, Span] | None:
+        """The sentence that shares most content with the claim, with its passage, as a span of that passage's text;
+        None if the window has none. Of equals the shorter one, and no question.
+
+        Where the claim has a number, one that has a number too and shares at least half as much comes first: there the
+        two are compared.
+        """
+        terms = content_terms(claim)
+        wants_number = any(term[0].isdigit() for term in terms)
+        found: list[tuple[float, Span, Window]] = []
+        for part in self.parts:
+            for sentence in split_sentences(part.text) or [Span.of(part.text, 0, len(part.text))]:
+                shared = sum(1.5 if term[0].isdigit() else 1.0 for term in terms & content_terms(sentence.text))
+                found.append((shared - 0.5 * sentence.text.rstrip().endswith("?"), sentence, part))
+        if not found:
+            return None
+        enough = max(weight for weight, _, _ in found) / 2
+        has_number = {one[1]: wants_number and _DIGIT.search(one[1].text) is not None for one in found}
+        _, span, part = max(found, key=lambda one: (has_number[one[1]] and one[0] >= enough, one[0], -len(one[1].text)))
+        return part.passage, Span.of(part.passage.text, part.start + span.start, part.start + span.end)
+
+
+def heading_of(text: str, start: int) -> str:
+    """The heading under which a place of a passage stands; empty if it has none, or the part begins with it."""
+    if start == 0:
+        return ""
+    headings = [match[0] for match in _HEADING.finditer(text, 0, start)]
+    if headings:
+        return headings[-1]
+    first = text[:start].lstrip().partition("\n")[0].strip()
+    is_title = (
+        first
+        and "\n" in text[:start].strip() + text[start - 1 : start]
+        and len(first.split()) <= MAX_HEADING_WORDS
+        and first[-1] not in ".!?,;"
+    )
+    return first if is_title else ""
+
+
+class Selection(NamedTuple):
+    """Windows of some evidence, and for each claim the places of those it is read in."""
+
+    windows: tuple[EvidenceWindow, ...]
+    places: tuple[tuple[int, ...], ...]
+    coverage: Coverage
+
+
+class EvidenceIndex:
+    """Evidence cut once, for all claims and checks of a response.
+
+    Args:
+        token_offsets: the model's own tokenizer, see `NliModel.token_offsets`.
+        room: most tokens of a window beside the longest claim.
+    """
+
+    def __init__(self, passages: Sequence[Passage], token_offsets: TokenOffsets, room: int) -> None:
+        # In an order of their own, each once: what a retriever puts first must not decide.
+        passages = sorted({passage.text: passage for passage in reversed(passages)}.values(), key=lambda p: p.text)
+        size = min(DEFAULT_WINDOW_TOKENS, room)
+        overlap = min(DEFAULT_OVERLAP_TOKENS, size // 4)
+        self.parts = build_windows(passages, 0, token_offsets, window_tokens=size, overlap_tokens=overlap)
+        self._room = min(JOINED_TOKENS, room)
+        self._token_offsets = token_offsets
+        self._index: WindowIndex | None = None
+
+    def select(self, claims: Sequence[str], context: str = "") -> Selection:
+        """The windows for some claims; `context` is what they answer, such as the user's question."""
+        chosen = [self._best(claim, context, PARTS_A_CLAIM) for claim in claims]
+        named = [part for part in self.parts if any(part in parts for parts in chosen)]
+        order = {part: place for place, part in enumerate(named)}
+        places = tuple(tuple(sorted(order[part] for part in parts)) for parts in chosen)
+        windows = tuple(EvidenceWindow((part,)) for part in named)
+        return Selection(windows, places, coverage(self.parts, named))
+
+    def joined(self, claim: str, context: str = "") -> EvidenceWindow | None:
+        """The parts that share most with a claim as one window, for one that needs two; None if two do not fit."""
+        best = self._best(claim, context, JOINED_PARTS)
+        parts: list[Window] = []
+        left = self._room
+        for part in (part for part in self.parts if part in best):
+            tokens = len(self._token_offsets(part.text)) + 2
+            overlaps = parts and parts[-1].passage is part.passage and part.start < parts[-1].end
+            if tokens <= left and not overlaps:
+                parts.append(part)
+                left -= tokens
+        return EvidenceWindow(tuple(parts)) if len(parts) > 1 else None
+
+    def _best(self, claim: str, context: str, count: int) -> set[Window]:
+        if len(self.parts) <= count:
+            return set(self.parts)
+        self._index = self._index or WindowIndex(self.parts)
+        return set(self._index.select(claim, count, context)[:count])
+
+
+# ---- pairs that are too long, in parts
 
 SLACK_TOKENS = 8
 """A part of a text may have a few more tokens by itself than inside the whole: words are cut at its ends."""

@@ -37,7 +37,9 @@ def without_reasoning(text: str) -> list[Span]:
     prompt. An opening tag that is never closed cuts nothing, and nothing is cut where no text would be left: that is
     what the reader sees, so it is checked.
     """
-    return _outside(text) or ([Span.of(text, 0, len(text))] if text.strip() else [])
+    if not _TAG.search(text):
+        return [Span.of(text, 0, len(text))] if text.strip() else []
+    return _outside(text) or [Span.of(text, 0, len(text))]
 
 
 def is_reasoning_alone(text: str) -> bool:
@@ -74,8 +76,8 @@ def claim_sentences(text: str, splitter: Splitter | None = None) -> list[Span]:
     """
     found = []
     for part in without_reasoning(text):
-        data = json_parts(part.text)
-        prose = _blanked(part.text, data)
+        data = json_parts(part.text) if "{" in part.text else []
+        prose = _blanked(part.text, data) if data else part.text
         stated = (s for s in (_stated_by(splitter, prose) if splitter else _prose(prose)) if makes_claim(s.text))
         filled = (span for span in data if fields_of(span.text))
         for span in sorted([*filled, *stated], key=lambda span: span.start):
@@ -109,7 +111,7 @@ def bare_labels(text: str, sentences: Sequence[Span]) -> list[Span]:
     """
     found = []
     for part in without_reasoning(text):
-        prose = _blanked(part.text, json_parts(part.text))
+        prose = _blanked(part.text, json_parts(part.text)) if "{" in part.text else part.text
         labels = (_words_of_label(prose, block) for block, is_label in _labelled_blocks(prose) if is_label)
         bare = (span for span in labels if not _states(span.text) and len(_WORD.findall(span.text)) > 1)
         found += [Span.of(text, part.start + span.start, part.start + span.end) for span in bare]
@@ -151,8 +153,7 @@ def _is_label(text: str, block: Block, following: Block | None) -> bool:
     return (
         block.kind == "heading"
         or bool(_CAPTION.match(line) or _IMAGE.fullmatch(line))
-        or _is_title(text, block, following)
-        or _is_table_head(text, block, following)
+        or (following is not None and _is_title_or_head(text, block, following))
     )
 
 
@@ -195,21 +196,17 @@ def _reads_as_prose(line: str) -> bool:
     return line.rstrip()[-1:] in ".!?" or (bool(_CAPITALISED.match(line)) and _has_verb(line))
 
 
-def _is_title(text: str, block: Block, following: Block | None) -> bool:
-    """True for a short line without a full stop above a longer paragraph: "Early life", "**Overview**"."""
-    if block.kind != "prose" or following is None or following.end - following.start < 40:
+def _is_title_or_head(text: str, block: Block, following: Block) -> bool:
+    """True for the head of a table, and for a short line without a full stop above a longer paragraph: "Early life"."""
+    if block.kind == following.kind == "row":
+        return re.search(r"\n[\s|:]*-{2,}[\s|:\-]*\n", text[block.end : following.start + 1]) is not None
+    if block.kind != "prose" or following.kind == "row" or following.end - following.start < 40:
         return False
     line = text[block.start : block.end].strip()
     bare = line.strip("*_: ")
     is_short = len(bare.split()) <= MAX_SHORT_ANSWER_WORDS and bare[-1:].isalpha() and not re.search(r"\d|:", bare)
     is_bold = line.startswith("**") and line.rstrip(":").endswith("**")
-    return is_short and bare[:1].isupper() and (is_bold or not _VERB.search(bare.lower())) and following.kind != "row"
-
-
-def _is_table_head(text: str, block: Block, following: Block | None) -> bool:
-    if block.kind != "row" or following is None or following.kind != "row":
-        return False
-    return bool(re.search(r"\n[\s|:]*-{2,}[\s|:\-]*\n", text[block.end : following.start + 1]))
+    return is_short and bare[:1].isupper() and (is_bold or not _VERB.search(bare.lower()))
 
 
 _VERB = re.compile(
@@ -259,7 +256,7 @@ def makes_claim(sentence: str) -> bool:
         return is_loaded or _told_before_question(bare) is not None
     if bare[-1:] in ":：" and _is_lead_in(bare.rstrip(":： ")):
         return False
-    if not any(_clause_claims(clause) for clause in _clauses(bare.rstrip(".!…:：。！ "))):
+    if not _some_clause_claims(bare.rstrip(".!…:：。！ ")):
         return False
     return is_bare_reply(line) or not is_small_talk(line)
 
@@ -311,7 +308,7 @@ def _told_before_question(sentence: str) -> tuple[str, str] | None:
     is_sentence = _FINITE.search(low) or _PAST_TENSE.search(stated) or (_VERB.search(low) and len(low.split()) > 3)
     if not is_sentence or _ASKS_OR_SUPPOSES.match(low):
         return None
-    return (stated, asked) if any(_clause_claims(clause) for clause in _clauses(low)) else None
+    return (stated, asked) if _some_clause_claims(low) else None
 
 
 def without_question(sentence: str) -> str:
@@ -332,19 +329,22 @@ _CLAUSE_SPLIT = re.compile(
 )
 
 
-def _clauses(bare: str) -> list[str]:
-    return [clause.strip(" ,") for clause in _CLAUSE_SPLIT.split(bare) if clause.strip(" ,")]
-
-
 _BY_THE_WAY = re.compile(
     r",\s+(?:which|who|whose \w+) (?:is|are|was|were|has|have|had|can|will|\w{3,}(?:ed|s))\b(?![^,]*,? or )(?=.*\d)"
 )
 """A figure that an offer, a refusal or a question states by the way: "Do you mean Lyon, which was founded in 43?\""""
 
 
-def _clause_claims(clause: str) -> bool:
-    rest = _after_courtesy(clause)
-    return bool(rest) and not any(p.fullmatch(clause) or p.fullmatch(rest) for p in NO_CLAIM)
+def _some_clause_claims(bare: str) -> bool:
+    """True if what is left of a clause without courtesy is none of the wordings that state nothing."""
+    for clause in filter(None, (part.strip(" ,") for part in _CLAUSE_SPLIT.split(bare))):
+        at = 0
+        while match := COURTESY.match(clause, at):
+            at = match.end()
+        rest = clause[at:]
+        if rest and not any(p.fullmatch(clause) or p.fullmatch(rest) for p in NO_CLAIM):
+            return True
+    return False
 
 
 _KNOWN = re.compile(
@@ -369,13 +369,6 @@ def without_frame(sentence: str) -> str:
         return sentence
     rest = sentence[match.end() :]
     return rest if _FINITE.search(rest.lower()) or _PAST_TENSE.search(rest) else sentence
-
-
-def _after_courtesy(clause: str) -> str:
-    at = 0
-    while match := COURTESY.match(clause, at):
-        at = match.end()
-    return clause[at:]
 
 
 _LEADS = re.compile(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from evidencerails.exchange import Span
 from evidencerails.text.claimable import claim_sentences, clean, is_short_answer
-from evidencerails.text.json_answers import Field, fields_of
+from evidencerails.text.json_answers import fields_of
 from evidencerails.text.sentences import Block, Splitter, blocks
 
 MIN_CLAUSE_WORDS = 3
@@ -51,26 +51,23 @@ class _Piece(NamedTuple):
     """What the text has before the part's own words: the subject that was carried over."""
 
 
-def _field_claim(response: str, whole: Span, field: Field) -> ExtractedClaim:
-    span = Span.of(response, whole.start + field.start, whole.start + field.end)
-    return ExtractedClaim(field.text, span, span)
-
-
 def extract_claims(response: str, splitter: Splitter | None = None) -> list[ExtractedClaim]:
     """The claims of a response in order. Every sentence that makes a claim is covered by at least one.
 
     Raises:
         InputError: what the splitter gives is not the text's own sentences.
     """
-    contexts = _Contexts.of(response)
+    contexts = _Contexts.of(response) if "\n" in response else None
     claims: list[ExtractedClaim] = []
     for sentence in claim_sentences(response, splitter):
-        if contexts.is_told_by_items(sentence):
+        if contexts and contexts.is_told_by_items(sentence):
             continue
-        if fields := fields_of(sentence.text):
-            claims += [_field_claim(response, sentence, field) for field in fields]
+        if sentence.text[:1] in "{[" and (fields := fields_of(sentence.text)):
+            spans = [Span.of(response, sentence.start + one.start, sentence.start + one.end) for one in fields]
+            claims += [ExtractedClaim(one.text, span, span) for one, span in zip(fields, spans, strict=True)]
             continue
-        claims += contexts.claims(response, sentence) or sentence_claims(response, sentence)
+        own = contexts.claims(response, sentence) if contexts else []
+        claims += own or sentence_claims(response, sentence)
     return claims
 
 

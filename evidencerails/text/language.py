@@ -73,7 +73,7 @@ def detect_language(text: str) -> str | None:
     prose = _NO_LANGUAGE.sub(" ", text[:MAX_CHARACTERS])
     words = _WORD.findall(prose)
     letters = sum(map(len, words))
-    if by_script := _by_script(prose, letters):
+    if not prose.isascii() and (by_script := _by_script(prose, letters)):
         return by_script
     if not words:
         return None

@@ -46,11 +46,6 @@ def _quantities(text: str) -> tuple[_StatedQuantity, ...]:
     )
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
-def _names(text: str) -> tuple[NumberedName, ...]:
-    return tuple(numbered_names(text))
-
-
 def in_units_of(claim: str, texts: Iterable[str]) -> str:
     """The claim with the evidence's words for the values that are the same: "1,500 m long" as "1.5 km long".
 
@@ -60,15 +55,17 @@ def in_units_of(claim: str, texts: Iterable[str]) -> str:
         texts: parts of the evidence, nearest first.
     """
     ours = [stated for stated in _quantities(claim) if stated.quantity.value != 1.0 or stated.quantity.kind != "count"]
-    names = _names(claim)
     parts = list(texts)
-    changes = [
-        *_changed_quantities(ours, parts),
-        *_changed_bounds(claim, ours, parts),
-        *_changed_names(names, parts),
-        *_changed_periods(claim, parts),
-        *_changed_years(claim, parts),
-    ]
+    changes: list[tuple[int, int, str]] = []
+    if ours:
+        changes += _changed_quantities(ours, parts)
+    if any(own.is_bound for own in ours) and not _RULE.search(claim):
+        changes += _changed_bounds(claim, ours, parts)
+    if names := numbered_names(claim):
+        changes += _changed_names(names, parts)
+    if _PERIOD.search(claim):
+        changes += _changed_periods(claim, parts)
+    changes += _changed_years(claim, parts)
     for start, end, words in sorted(changes, reverse=True):
         claim = claim[:start] + words + claim[end:]
     return claim
@@ -112,8 +109,6 @@ def _changed_bounds(
     claim: str, ours: Sequence[_StatedQuantity], texts: Sequence[str]
 ) -> Iterator[tuple[int, int, str]]:
     """ "More than 10,000 cars" as the "12,000 cars" of the evidence, if that is the only number of cars nearby."""
-    if not any(own.is_bound for own in ours) or _RULE.search(claim):
-        return
     for own in ours:
         bound = _BOUND_WORDS.search(claim[: own.quantity.start])
         if bound is None or not (own.quantity.unit or own.quantity.kind == "percent"):
@@ -156,7 +151,7 @@ def _changed_years(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int,
 
 def _years_alone(text: str) -> list[TemporalExpression]:
     """The years that stand for themselves: that of "May 2, 1924" is a part of a date, and spans all of it."""
-    every = _temporal(text)
+    every = temporal_expressions(text)
     dates = {(expression.start, expression.end) for expression in every if expression.part != "year"}
     return [
         expression
@@ -171,10 +166,8 @@ _PART_OF_PERIOD = re.compile(r"\b(?:early|mid|late|later)[\s-]$", re.IGNORECASE)
 
 def _changed_periods(claim: str, texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     """A decade or century of the claim as the one year of the evidence that lies in it."""
-    if not _PERIOD.search(claim):
-        return
-    periods = [expression for expression in _temporal(claim) if expression.part in ("decade", "century")]
-    every = [expression for text in texts for expression in _temporal(text)]
+    periods = [expression for expression in temporal_expressions(claim) if expression.part in ("decade", "century")]
+    every = [expression for text in texts for expression in temporal_expressions(text)]
     years = {int(expression.value) for expression in every if expression.part == "year" and expression.value.isdigit()}
     for period in periods:
         if any(other.part == period.part for other in every):
@@ -193,11 +186,6 @@ def _lies_in(year: int, period: TemporalExpression) -> bool:
     if period.part == "decade":
         return year // 10 == int(period.value) // 10
     return (year - 1) // 100 + 1 == int(period.value)
-
-
-@lru_cache(maxsize=CACHED_TEXTS)
-def _temporal(text: str) -> tuple[TemporalExpression, ...]:
-    return tuple(temporal_expressions(text))
 
 
 def _core(text: str) -> str:
@@ -219,7 +207,7 @@ def _is_same(own: _StatedQuantity, stated: _StatedQuantity) -> bool:
 
 
 def _changed_names(ours: Sequence[NumberedName], texts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    stated = [name for text in texts for name in _names(text)]
+    stated = [name for text in texts for name in numbered_names(text)]
     for own in ours:
         same = [name for name in stated if name.key == own.key and name.number == own.number]
         if same and all(name.style != own.style for name in same):
@@ -234,7 +222,7 @@ def _spelled_apart(own: _StatedQuantity, stated: _StatedQuantity) -> bool:
 
 def names_another(claim: str, text: str) -> bool:
     """True if the text has a name of the claim with another number, in another spelling: World War 1 for War II."""
-    ours, there = _names(claim), _names(text)
+    ours, there = numbered_names(claim), numbered_names(text)
     return any(
         all(name.number != own.number for name in there if name.key == own.key)
         and any(name.key == own.key and name.style != own.style for name in there)
@@ -281,18 +269,24 @@ class NumberedName(NamedTuple):
         return f"{other.head} {self.written}"
 
 
-def numbered_names(text: str) -> Iterator[NumberedName]:
+@lru_cache(maxsize=CACHED_TEXTS)
+def numbered_names(text: str) -> tuple[NumberedName, ...]:
     """All of them, those with the number before the name first."""
+    found = []
     for match in _SHORT.finditer(text):
-        yield NumberedName("war", _value(match["number"]), "short", "", match[0], *match.span())
+        found.append(NumberedName("war", _value(match["number"]), "short", "", match[0], *match.span()))
     for match in _BEFORE.finditer(text):
         number = match["number"]
-        yield NumberedName("war", _value(number), "ordinal", match["head"], number, *match.span(), is_first=True)
+        found.append(
+            NumberedName("war", _value(number), "ordinal", match["head"], number, *match.span(), is_first=True)
+        )
     for match in _AFTER.finditer(text):
         key, written = match["head"].split()[-1].lower(), match["number"]
         number = _value(written)
         if number and not (number == 1 and written == "I" and not _is_counted(key, text, match.end())):
-            yield NumberedName(key, number, _style(written), match["head"], written, *match.span())
+            style: Style = "digits" if written.isdecimal() else "roman" if written.isupper() else "ordinal"
+            found.append(NumberedName(key, number, style, match["head"], written, *match.span()))
+    return tuple(found)
 
 
 def _is_counted(key: str, text: str, end: int) -> bool:
@@ -302,12 +296,6 @@ def _is_counted(key: str, text: str, end: int) -> bool:
         or re.match(_CLASSES, key) is not None
         or re.match(r"[.,;)]|'s|’s|\s(?:was|of|in)\b", text[end:]) is not None
     )
-
-
-def _style(written: str) -> Style:
-    if written[0].isdigit() and written.isdigit():
-        return "digits"
-    return "roman" if written.isupper() else "ordinal"
 
 
 def _value(written: str) -> int:

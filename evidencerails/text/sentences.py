@@ -150,10 +150,10 @@ def block_sentences(text: str, block: Block) -> list[Span]:
 
 def blocks(text: str) -> Iterator[Block]:
     """Headings, list items, table rows, lines of code and paragraphs of a text, in order."""
-    fence, is_code = "", False
+    fence, is_code, end = "", False, -1
     open_block: Block | None = None
-    for start, end in _lines(text):
-        line = text[start:end]
+    for line in text.split("\n"):
+        start, end = end + 1, end + 1 + len(line)
         mark = _FENCE.match(line)
         if mark and (not fence or mark[1].startswith(fence)):
             if open_block:
@@ -173,15 +173,6 @@ def blocks(text: str) -> Iterator[Block]:
         open_block = new
     if open_block:
         yield open_block
-
-
-def _lines(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        yield start, end
-        start = end + 1
 
 
 def _line_block(line: str, start: int, end: int) -> Block | None:
@@ -222,7 +213,10 @@ _HANGING = re.compile(
 
 
 def _prose_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    is_lower_cased = _is_lower_cased(text[start:end])
+    head = text[start : min(end, start + 4000)]
+    letters = sum(c.isalpha() for c in head)
+    # In corpora in lower case a small letter after a full stop still starts a sentence.
+    is_lower_cased = letters > 0 and sum(c.isupper() for c in head) <= 0.005 * letters
     begin = start
     for mark in _END.finditer(text, start, end):
         if _is_boundary(text, mark, begin, end, is_lower_cased):
@@ -230,13 +224,6 @@ def _prose_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int
             begin = mark.end()
     if begin < end:
         yield begin, end
-
-
-def _is_lower_cased(text: str) -> bool:
-    """True for corpora in lower case: then a small letter after a full stop still starts a sentence."""
-    head = text[:4000]
-    letters = sum(c.isalpha() for c in head)
-    return letters > 0 and sum(c.isupper() for c in head) <= 0.005 * letters
 
 
 def _is_boundary(text: str, mark: re.Match[str], begin: int, end: int, is_lower_cased: bool) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -99,27 +100,32 @@ _WORDED_YEARS = re.compile(
 """Only after a word, or a month (masked), that a year follows: "sixteen twenty-year-olds" are no year."""
 
 
-def temporal_expressions(text: str) -> Iterator[TemporalExpression]:
+@lru_cache(maxsize=2_000)
+def temporal_expressions(text: str) -> tuple[TemporalExpression, ...]:
     """The points in time of a text."""
+    found: list[TemporalExpression] = []
     taken: list[Offsets] = []
     for match in _DATES.finditer(text):
-        found = list(_dated(match))
-        taken += [(m.start, m.end) for m in found]
-        yield from found
+        dated = list(_dated(match))
+        taken += [(m.start, m.end) for m in dated]
+        found += dated
     rest = masked(text, taken)
     for match in _CALENDAR.finditer(rest):
         if _is_month(rest, match):
-            found = list(_calendar(match))
-            taken += [match.span()]
-            yield from found
+            taken.append(match.span())
+            found += _calendar(match)
     rest = masked(rest, taken)
     for match in _YEARS.finditer(rest):
         if not _NOT_A_YEAR.match(rest, match.end()):
-            yield from _years(match)
+            first, second = match["first"], match["second"]
+            found.append(TemporalExpression("year", first, *match.span()))
+            if second:
+                found.append(TemporalExpression("year", (first[:2] + second)[-4:], *match.span()))
     for match in _WORDED_YEARS.finditer(rest):
         year = _worded_year(match)
         if year and not _NOT_A_YEAR.match(rest, match.end()):
-            yield TemporalExpression("year", str(year), *match.span("worded"))
+            found.append(TemporalExpression("year", str(year), *match.span("worded")))
+    return tuple(found)
 
 
 def _worded_year(match: re.Match[str]) -> int | None:
@@ -195,10 +201,3 @@ def _calendar(match: re.Match[str]) -> Iterator[TemporalExpression]:
         yield TemporalExpression(
             "date", f"{match['year'] or ''}|{match['month'][:3].lower()}|{str(int(day)) if day else ''}", start, end
         )
-
-
-def _years(match: re.Match[str]) -> Iterator[TemporalExpression]:
-    first, second = match["first"], match["second"]
-    yield TemporalExpression("year", first, match.start(), match.end())
-    if second:
-        yield TemporalExpression("year", second if len(second) == 4 else first[:2] + second, match.start(), match.end())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from evidencerails.text.temporal import (
@@ -48,9 +49,10 @@ class Values(NamedTuple):
     names: tuple[Name, ...]
 
 
+@lru_cache(maxsize=2_000)
 def values_of(text: str) -> Values:
     """Quantities, temporal expressions and names of a text, in order; no part of the text is in two of them."""
-    temporal = tuple(temporal_expressions(text))
+    temporal = temporal_expressions(text)
     taken = [(expression.start, expression.end) for expression in temporal]
     quantities = list(_quantities(masked(text, taken)))
     taken += [(quantity.start, quantity.end) for quantity in quantities]

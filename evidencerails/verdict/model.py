@@ -92,11 +92,17 @@ class VerdictModel(Value):
 
     def warn_from(self, max_false_warnings: float) -> float:
         """Score from which a claim is not supported, so that at most this share of honest answers is warned about."""
-        return _at(self.thresholds.warn, max_false_warnings)
+        import numpy as np
+
+        rates, scores = zip(*self.thresholds.warn, strict=True)
+        return float(np.interp(max_false_warnings, rates, scores))
 
     def block_from(self, max_false_blocks: float) -> float:
         """Score from which a claim is contradicted: at most this share of honest answers is blocked then."""
-        return _at(self.thresholds.block, max_false_blocks)
+        import numpy as np
+
+        rates, scores = zip(*self.thresholds.block, strict=True)
+        return float(np.interp(max_false_blocks, rates, scores))
 
     def claim(self, features: Mapping[str, float]) -> ClaimVerdict:
         """Verdict on one claim from its features (see the module)."""
@@ -111,14 +117,6 @@ class VerdictModel(Value):
         Claims of one answer are not independent, so nothing is added up: four right sentences are as right as one.
         """
         return max((verdict.score for verdict in verdicts), default=0.0)
-
-
-def _at(curve: Sequence[tuple[float, float]], rate: float) -> float:
-    """Threshold at a rate, between the points of a curve by a straight line; beyond its ends as at them."""
-    import numpy as np
-
-    rates, thresholds = zip(*curve, strict=True)
-    return float(np.interp(rate, rates, thresholds))
 
 
 @lru_cache(maxsize=8)
@@ -156,31 +154,21 @@ KINDS = {"missing_numbers": "number", "missing_dates": "temporal", "missing_name
 MAX_CHARACTERS = 20_000
 
 
-@lru_cache(maxsize=2_000)
-def _values(text: str) -> Values:
-    return values_of(text)
-
-
 def missing_values(claim: str, evidence: str) -> dict[str, float]:
     """Share of the claim's values of each kind that the evidence lacks, in [0, 1]; 0.0 where the claim has none."""
-    own, there = _values(claim), _values(evidence[:MAX_CHARACTERS])
-    lower = evidence.lower()
+    own, there = values_of(claim), values_of(evidence[:MAX_CHARACTERS])
+    lower, dates = evidence.lower(), {one[:-2] for one in there.temporal}
     numbers = [q for q in own.quantities if q.kind not in ("vague", "score")]
-    return {
-        "missing_numbers": _share(numbers, lambda q: _has_quantity(q, there, claim, evidence, lower)),
-        "missing_dates": _share(
-            own.temporal, lambda m: claim[m.start : m.end].lower() in lower or _has_temporal(m, there)
-        ),
-        "missing_names": _share(
-            [name for name in own.names if not name.is_initial],
-            lambda name: all(word.lower().removesuffix("'s") in lower for word in name.words),
-        ),
+    found = {
+        "missing_numbers": [_has_quantity(q, there, claim, evidence, lower) for q in numbers],
+        "missing_dates": [one[:-2] in dates or claim[one.start : one.end].lower() in lower for one in own.temporal],
+        "missing_names": [
+            all(word.lower().removesuffix("'s") in lower for word in name.words)
+            for name in own.names
+            if not name.is_initial
+        ],
     }
-
-
-def _share(items: object, is_there: object) -> float:
-    found = list(items)  # type: ignore[call-overload]
-    return sum(not is_there(item) for item in found) / len(found) if found else 0.0  # type: ignore[operator]
+    return {name: 1.0 - sum(has) / len(has) if has else 0.0 for name, has in found.items()}
 
 
 def _has_quantity(own: Quantity, there: Values, claim: str, evidence: str, lower: str) -> bool:
@@ -193,7 +181,3 @@ def _has_quantity(own: Quantity, there: Values, claim: str, evidence: str, lower
         other.value == own.value or (are_comparable(own, other) and are_equal(own, other, claim, evidence))
         for other in there.quantities
     )
-
-
-def _has_temporal(own: object, there: Values) -> bool:
-    return any(own[:-2] == other[:-2] for other in there.temporal)  # type: ignore[index]

@@ -14,13 +14,12 @@ from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage, Span
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL
 from evidencerails.nli.service import ExchangeNli, Steps
-from evidencerails.nli.windows import Coverage, content_terms
+from evidencerails.nli.windows import Coverage, EvidenceIndex, EvidenceWindow, content_terms
 from evidencerails.report import Label, NliScores, Quote
 from evidencerails.text.claimable import clean, is_bare_reply, is_short_answer, without_frame, without_question
 from evidencerails.text.same_values import in_units_of
 from evidencerails.text.sentences import split_sentences
 from evidencerails.verdict.model import KINDS, MAX_LOGIT, ClaimVerdict, VerdictModel, logit, missing_values
-from evidencerails.verdict.windows import EvidenceIndex, EvidenceWindow
 
 if TYPE_CHECKING:
     from evidencerails.nli.base import Scores
@@ -44,11 +43,6 @@ class ScoredWindow(NamedTuple):
     nli: NliScores
     lexical_overlap: float
     """Share of the claim's content words that the window has, in [0, 1]."""
-
-    @property
-    def is_joined(self) -> bool:
-        """True for parts that were read together because none of them entails the claim."""
-        return len(self.window.parts) > 1
 
     def quote(self, claim: str, score: float) -> Quote | None:
         """The sentence that decides, verbatim in its passage; None if the window has no words."""
@@ -78,13 +72,10 @@ class ClaimEvidence(NamedTuple):
     """P(entailment) by that window, as far as it is about the claim's subject; 0.0 without evidence."""
     against: ScoredWindow | None
     """The window that contradicts it most, of those about the same subject; None without evidence."""
+    contradiction: float
+    """Highest P(contradiction) of the windows about the same subject; 0.0 without evidence."""
     missing: tuple[str, ...]
     """Kinds of values that the evidence lacks: `number`, `temporal`, `entity`."""
-
-    @property
-    def contradiction(self) -> float:
-        """Highest P(contradiction) of the windows about the same subject."""
-        return self.against.nli.contradiction if self.against else 0.0
 
 
 class Readings(NamedTuple):
@@ -132,41 +123,41 @@ def reading(
     """
     given = [h if isinstance(h, str) else h.text for h in hypotheses]
     asked = [_without_connective(h) for h in hypotheses]
+    model = nli.model
     # Evidence is cut for claims of ordinary length; beside a very long claim the model reads a window in parts.
-    room = max(64, nli.max_tokens - SPECIAL_TOKENS - 60)
+    room = max(64, model.max_tokens - SPECIAL_TOKENS - 60)
     key = ("evidence", tuple(map(id, passages)), room)
-    index = nli.once(key, lambda: EvidenceIndex(passages, nli.token_offsets, room))
+    index = nli.once(key, lambda: EvidenceIndex(passages, model.token_offsets, room))
     selection = index.select([text for text, _ in asked], question)
+    windows = selection.windows
     texts, own = [], []
     for (text, said), places in zip(asked, selection.places, strict=True):
         # The model reads, it does not convert: "1,500 m" is read as the "1.5 km" of the evidence.
-        changed = in_units_of(said, [selection.windows[place].text for place in places])
+        changed = in_units_of(said, [windows[place].text for place in places])
         texts.append(text.removesuffix(said) + changed if text.endswith(said) else text)
         own.append(changed)
-    pairs = [
-        (_premise(selection.windows[place], question), text)
-        for text, places in zip(texts, selection.places, strict=True)
-        for place in places
-    ]
-    rows = iter((yield pairs))
+    premises = [_premise(window, question) if question else window.text for window in windows]
+    rows = iter(
+        (yield [(premises[at], text) for text, places in zip(texts, selection.places, strict=True) for at in places])
+    )
     read = [
-        [_scored(selection.windows[place], next(rows), text) for place in places]
+        [_scored(windows[place], next(rows), text) for place in places]
         for text, places in zip(texts, selection.places, strict=True)
     ]
     joined = [
         (place, index.joined(texts[place], question))
-        for place, windows in enumerate(read)
-        if len(windows) > 1 and all(one.nli.entailment < LIKELIER for one in windows)
+        for place, scored in enumerate(read)
+        if len(scored) > 1 and all(one.nli.entailment < LIKELIER for one in scored)
     ]
     more = [(place, window) for place, window in joined if window is not None]
     extra = yield [(_premise(window, question), texts[place]) for place, window in more]
     for (place, window), row in zip(more, extra, strict=True):
         read[place].append(_scored(window, row, texts[place]))
     claims = [
-        _of_one(text, said, tuple(windows))._replace(hypothesis=whole)
-        for whole, text, said, windows in zip(given, texts, own, read, strict=True)
+        _of_one(text, said, tuple(scored))._replace(hypothesis=whole)
+        for whole, text, said, scored in zip(given, texts, own, read, strict=True)
     ]
-    return Readings(claims, selection.coverage(), len(pairs) + len(more))
+    return Readings(claims, selection.coverage, sum(map(len, read)))
 
 
 _CONNECTIVE = re.compile(
@@ -228,8 +219,9 @@ def _scored(window: EvidenceWindow, row: Scores, claim: str) -> ScoredWindow:
 
 
 def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvidence:
-    nearest = max((one.lexical_overlap for one in windows if not one.is_joined), default=0.0)
-    same = [one for one in windows if not one.is_joined and one.lexical_overlap >= SAME_SUBJECT * nearest]
+    single = [one for one in windows if len(one.window.parts) == 1]
+    nearest = max((one.lexical_overlap for one in single), default=0.0)
+    same = [one for one in single if one.lexical_overlap >= SAME_SUBJECT * nearest]
     # P(entailment) as far as a window is about the claim's subject.
     weighted = [one.nli.entailment * (1.0 if one in same else OTHER_SUBJECT_WEIGHT) for one in windows]
     entailment = max(weighted, default=0.0)
@@ -238,14 +230,15 @@ def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvid
         # Support outranks the contradiction of a window that shares less with the claim.
         same = [one for one in same if one is support or one.lexical_overlap > support.lexical_overlap] or [support]
     against = max(same, key=lambda one: one.nli.contradiction, default=None)
+    contradiction = against.nli.contradiction if against else 0.0
     missing_features = missing_values(own, "\n".join(one.window.text for one in windows)) if windows else {}
     features = {
         "entailment": logit(entailment) if support else -MAX_LOGIT,
-        "contradiction": logit(against.nli.contradiction) if against else -MAX_LOGIT,
+        "contradiction": logit(contradiction) if against else -MAX_LOGIT,
         **missing_features,
     }
     missing = tuple(kind for feature, kind in KINDS.items() if missing_features.get(feature, 0.0) > 0)
-    return ClaimEvidence(text, windows, features, support, entailment, against, missing)
+    return ClaimEvidence(text, windows, features, support, entailment, against, contradiction, missing)
 
 
 OWN_WORDS = 3
@@ -281,7 +274,8 @@ def hypotheses(sentences: Sequence[Span], user_input: str) -> list[Hypothesis]:
     question, found = question_of(user_input), []
     for span in sentences:
         text = clean(span.text)
-        own = without_frame(without_question(_ANSWER_LABEL.sub("", text) or text))
+        own = _ANSWER_LABEL.sub("", text) or text
+        own = without_frame(without_question(own) if "?" in own or "？" in own else own)
         has_question = question and is_short_answer(own) and not _is_said(own, question)
         found.append(Hypothesis(f"{question} {own}" if has_question else own, own))
     return found

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from evidencerails.config import CompositeWeights, RiskSettings, ScoringSettings
+from evidencerails.config import RiskSettings, ScoringSettings
 from evidencerails.measures.aggregate import (
     Aggregate,
     across_claims,
     aggregate_response,
     claim_aggregates,
-    composite_score,
     noisy_or,
     risk_level,
     weighted_mean,
@@ -114,18 +113,3 @@ def test_a_response_that_nobody_measured_has_no_score_and_no_risk(results: list[
 def test_risk_level(score: float | None, level: RiskLevel | None) -> None:
     assert risk_level(score, RiskSettings()) == level
     assert risk_level(0.5, RiskSettings(low=0.1, high=0.4)) == "high"
-
-
-@pytest.mark.parametrize(
-    ("parts", "score", "weights"),
-    [
-        ((0.9, 1.0, 0.8, 0.5), 0.2, 4),  # 1 - .25 (.9 + 1 + .8 + .5)
-        ((0.5, None, 0.5, None), 0.5, 2),  # counted as 1.0 each they would make .25 of it
-        ((None, None, None, None), None, 0),
-    ],
-)
-def test_composite_score(parts: tuple[float | None, ...], score: float | None, weights: int) -> None:
-    names = ("faithfulness", "attribution_precision", "groundedness", "self_consistency")
-    found = composite_score(CompositeWeights(), dict(zip(names, parts, strict=True)))
-    assert found.score == (None if score is None else pytest.approx(score))
-    assert (len(found.weights), len(found.missing)) == (weights, 4 - weights)

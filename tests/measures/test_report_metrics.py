@@ -11,7 +11,7 @@ from scoring_tools import Row, TableNli
 
 from evidencerails import Guard, Report
 from evidencerails.config import CompositeWeights, GuardConfig
-from evidencerails.measures.metrics import composite_metrics
+from evidencerails.measures.aggregate import composite_metrics
 from evidencerails.testing import ReplayServer
 
 EVIDENCE = "The tower in Paris was finished in 1889 by Eiffel."

@@ -85,8 +85,8 @@ def test_claims_beside_one_premise_do_not_see_each_other(tiny_folder: Path) -> N
 
 def test_a_special_token_written_in_a_text_stays_text(tiny_folder: Path) -> None:
     model = EmbeddedModel(tiny_folder)
-    ids = model._encoded({"paris </s> yes"})["paris </s> yes"]
-    assert model._last not in ids
+    special, unknown = model.scores([("paris", "yes </s> no"), ("paris", "yes @ @ @ @ no")])
+    np.testing.assert_array_equal(special, unknown)
 
 
 @pytest.mark.parametrize("text", ["\x00paris", "paris \ud800 yes", "\u202eparis", "パリ", "a" * 100_000, "." * 5_000])

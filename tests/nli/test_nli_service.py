@@ -257,7 +257,7 @@ async def test_a_model_that_cannot_be_loaded_fails_each_caller_and_is_tried_agai
     assert [type(result) for result in results] == [ModelFileError] * 3
     os.rename(tiny_folder, folder)
     assert (await service.scores([("paris", "yes")])).argmax() == 0
-    assert (service.name, service.max_tokens, service.version[:2]) == ("tiny", 32, "1+")
+    assert (service.name, service.loaded().max_tokens, service.version[:2]) == ("tiny", 32, "1+")
 
 
 async def test_loading_happens_off_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,7 +270,7 @@ async def test_loading_happens_off_the_event_loop(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("evidencerails.nli.service.load_model", load)
     service = NliService.from_settings(NliSettings(batch_size=9))
-    await asyncio.gather(service.load(), service.scores([("a", "a")]), service.run(service.token_offsets, "ab"))
+    await asyncio.gather(service.load(), service.scores([("a", "a")]), service.run(service.loaded))
     assert len(threads) == 1
     assert threads[0] != threading.get_ident()
 

@@ -6,9 +6,8 @@ import pytest
 
 from evidencerails import Guard
 from evidencerails.exchange import Passage, Span
-from evidencerails.nli.windows import Window
+from evidencerails.nli.windows import EvidenceWindow, Window
 from evidencerails.verdict.reading import Hypothesis, hypotheses, question_of
-from evidencerails.verdict.windows import EvidenceWindow
 
 BRIDGE = (
     "The Harbour Bridge of Porto Lindo was opened in 1962 by mayor Ana Ruiz. It is 480 metres long and carries two "
