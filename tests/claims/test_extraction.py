@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidencerails.checks.claims.extraction import _as_claim
@@ -173,6 +173,7 @@ _YEARS = st.integers(1801, 1999)
 _LENGTHS = st.integers(2, 999_999)
 
 
+@settings(deadline=None)  # a busy machine is no fault
 @given(_NOUNS, _PLACES, _YEARS, _LENGTHS, st.sampled_from(range(5)))
 def test_every_value_of_a_claim_is_in_its_span(noun: str, place: str, year: int, length: int, form: int) -> None:
     name = f"The Halden {noun}"
