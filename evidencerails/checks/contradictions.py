@@ -14,9 +14,9 @@ from evidencerails.exchange import Span
 from evidencerails.measures.lexical import word_weights
 from evidencerails.nli.base import CONTRADICTION
 from evidencerails.text.claimable import clean, makes_claim
-from evidencerails.text.claims import first_verb
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of
+from evidencerails.text.verbs import first_verb
 
 if TYPE_CHECKING:
     from evidencerails.nli.service import Steps

@@ -12,6 +12,7 @@ from evidencerails.text.json_answers import fields_of, json_parts
 from evidencerails.text.phrases import COURTESY, NO_CLAIM, is_small_talk
 from evidencerails.text.sentences import Block, Splitter, block_sentences, blocks, sentences_by
 from evidencerails.text.values import values_of
+from evidencerails.text.verbs import has_subject_and_verb
 
 MAX_SHORT_ANSWER_WORDS = 6
 """A sentence of at most so many words, without a verb, is read together with the question it answers."""
@@ -394,7 +395,7 @@ def is_short_answer(sentence: str) -> bool:
     if not words or len(words) > MAX_SHORT_ANSWER_WORDS:
         return False
     is_yes_or_no = words[0].lower() in ("yes", "no", "yeah", "nope") and len(words) <= 3
-    has_verb = _FINITE.search(sentence.lower()) or _PAST_TENSE.search(sentence)
+    has_verb = _FINITE.search(sentence.lower()) or _PAST_TENSE.search(sentence) or has_subject_and_verb(sentence)
     return is_yes_or_no or is_bare_reply(sentence) or not has_verb
 
 

@@ -16,6 +16,7 @@ from evidencerails.exchange import Span
 from evidencerails.text.claimable import claim_sentences, clean, is_short_answer
 from evidencerails.text.json_answers import fields_of
 from evidencerails.text.sentences import Block, Splitter, blocks
+from evidencerails.text.verbs import AUX, FINITE, PAST, PRESENT, VERB_AT
 
 MIN_CLAUSE_WORDS = 3
 """A clause of fewer words is left with its sentence."""
@@ -83,37 +84,7 @@ def sentence_claims(response: str, sentence: Span) -> list[ExtractedClaim]:
     ]
 
 
-# ---- verbs: enough of them to find where a predicate begins
-
-_AUX = r"(?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|shall|should|may|might|must)(?:n['’]t)?"
-_IRREGULAR = (
-    r"(?:won|lost|made|wrote|became|began|went|took|gave|led|met|came|got|held|kept|built|sold|bought|found|left|ran|"
-    r"grew|rose|fell|drew|beat|broke|brought|caught|chose|cut|drove|fought|flew|hit|knew|laid|paid|put|read|rode|sang|"
-    r"sat|saw|sent|set|shot|shut|spent|spoke|stood|swam|taught|thought|threw|told|understood|wore|felt|sought|lay|"
-    r"ate|bore|born|bred|dealt|dug|fed|fled|forbade|forgot|froze|hid|hung|hurt|lent|lit|meant|overcame|shook|slept|"
-    r"slid|sped|split|spread|stole|struck|swore|swept|tore|woke|withdrew|undertook)"
-)
-_PRESENT = (
-    r"(?:plays|works|lives|includes|contains|serves|stands|has|offers|provides|covers|consists|belongs|features|"
-    r"becomes|"
-    r"makes|takes|gives|leads|comes|gets|holds|keeps|runs|grows|rises|falls|requires|uses|produces|supports|allows|"
-    r"teaches|writes|owns|operates|employs|hosts|houses|flows|lies|begins|ends|starts|opens|closes|costs|weighs|"
-    r"measures|"
-    r"remains|shows|sells|buys|builds|speaks|helps|causes|affects|treats|reduces|increases|reaches|receives|represents|"
-    r"borders|attracts|dates|marks|means|forms|needs|wants|goes|sits|occurs|appears|ships|lasts|arrives|departs|leaves|"
-    r"accepts|excludes|charges|delivers)"
-)
-_PAST = rf"(?:(?!need|feed|seed|speed|breed|indeed|exceed|proceed|succeed)\w{{2,}}ed|{_IRREGULAR})"
-_FINITE = rf"(?:{_AUX}|{_PAST}|{_PRESENT})"
 _ADVERB = r"(?:(?:\w+ly|also|then|later|never|always|often|still|now|soon|again|even|just|since|subsequently)\s+)"
-_VERB_AT = re.compile(rf"\b{_FINITE}\b", re.IGNORECASE)
-
-
-def first_verb(text: str) -> int | None:
-    """Where the first finite verb of a text begins; None if no rule sees one."""
-    match = _VERB_AT.search(text)
-    return match.start() if match else None
-
 
 _NO_SUBJECT = re.compile(
     r"^(?:if|when|while|although|though|because|since|unless|as|after|before|once|whether|that|which|who|what|how|"
@@ -139,14 +110,14 @@ _DETERMINED = (
 )
 _CLAUSE_JOINT = re.compile(
     rf"(?:;\s+(?:and\s+|but\s+|however,?\s+)?|,?\s+(?:but|while|whereas|yet)\s+|,\s+(?:and|so)\s+)"
-    rf"(?=(?:(?i:{_PRONOUN_SUBJECT})\s+|{_DETERMINED}){_ADVERB}?(?i:{_FINITE})\b)"
+    rf"(?=(?:(?i:{_PRONOUN_SUBJECT})\s+|{_DETERMINED}){_ADVERB}?(?i:{FINITE})\b)"
 )
 _AND_JOINT = re.compile(
     rf"\s+and\s+(?=(?:(?i:he|she|it|they|we)\s+|(?:the|its|his|her|"
-    rf"their)\s+(?:[\w'’-]+\s+){{1,3}}?){_ADVERB}?(?i:{_AUX})\b)"
+    rf"their)\s+(?:[\w'’-]+\s+){{1,3}}?){_ADVERB}?(?i:{AUX})\b)"
 )
-_VERB_JOINT = re.compile(rf",?\s+(?:and|but)\s+(?:then\s+|later\s+|also\s+)?(?={_ADVERB}?(?:{_FINITE})\b)")
-_COMMA_JOINT = re.compile(rf",\s+(?={_ADVERB}?(?:{_FINITE})\b)")
+_VERB_JOINT = re.compile(rf",?\s+(?:and|but)\s+(?:then\s+|later\s+|also\s+)?(?={_ADVERB}?(?:{FINITE})\b)")
+_COMMA_JOINT = re.compile(rf",\s+(?={_ADVERB}?(?:{FINITE})\b)")
 
 
 _MAY_BE_CUT = re.compile(r"[,;(]|\b(?:and|but|while|whereas|yet)\b")
@@ -169,7 +140,7 @@ def _pieces(sentence: Span) -> list[_Piece]:
 
 
 def _stands_alone(piece: _Piece) -> bool:
-    return len(piece.text.split()) >= MIN_CLAUSE_WORDS and _VERB_AT.search(piece.text) is not None
+    return len(piece.text.split()) >= MIN_CLAUSE_WORDS and VERB_AT.search(piece.text) is not None
 
 
 def _independent(text: str) -> list[_Piece]:
@@ -181,7 +152,7 @@ def _independent(text: str) -> list[_Piece]:
     clauses, start = [], 0
     for joint in joints:
         before = text[start : joint.start()]
-        if joint.start() <= start or _REPORTS.search(before) or not _VERB_AT.search(before):
+        if joint.start() <= start or _REPORTS.search(before) or not VERB_AT.search(before):
             continue
         clauses.append(_piece(text, start, joint.start()))
         start = joint.end()
@@ -203,9 +174,9 @@ _INSERTION = re.compile(
     r"^(?P<subject>[^,;:()]{2,80}?)(?:,\s+(?P<inner>[^,;]{6,160}?),\s+|\s+\((?P<note>[^()]{6,80})\)\s+)(?P<rest>.+)$",
     re.DOTALL,
 )
-_RELATIVE = re.compile(rf"^(?:who|which|that)\s+(?={_ADVERB}?{_FINITE}\b)", re.IGNORECASE)
+_RELATIVE = re.compile(rf"^(?:who|which|that)\s+(?={_ADVERB}?{FINITE}\b)", re.IGNORECASE)
 _PARTICIPLE = re.compile(
-    rf"^(?:originally\s+|first\s+|also\s+|formerly\s+|\w+ly\s+)?(?:{_PAST}|known|written|given|born|sold|built|"
+    rf"^(?:originally\s+|first\s+|also\s+|formerly\s+|\w+ly\s+)?(?:{PAST}|known|written|given|born|sold|built|"
     rf"made)\s+(?:in|on|by|at|as|to|from|for|with|between|during|near)\b",
     re.IGNORECASE,
 )
@@ -220,7 +191,7 @@ def _without_insertions(text: str, clause: _Piece) -> Iterator[_Piece]:
     if (
         match is None
         or not _is_subject(subject)
-        or not re.match(rf"{_ADVERB}?{_FINITE}\b", match["rest"], re.IGNORECASE)
+        or not re.match(rf"{_ADVERB}?{FINITE}\b", match["rest"], re.IGNORECASE)
     ):
         yield clause
         return
@@ -241,7 +212,7 @@ def _stated(subject: str, inner: str, rest: str) -> str | None:
     if _BORN.match(inner) or _PARTICIPLE.match(inner):
         return f"{subject} {_be(subject, past=True)} {inner}"
     if _NOUN_PHRASE.match(inner) and not re.search(r"\b(?:and|or)\b", inner):
-        is_past = not re.match(rf"(?:{_PRESENT}|is|are|has|have|can|will)\b", rest, re.IGNORECASE)
+        is_past = not re.match(rf"(?:{PRESENT}|is|are|has|have|can|will)\b", rest, re.IGNORECASE)
         return f"{subject} {_be(subject, past=is_past)} {inner}"
     return None
 
@@ -253,7 +224,7 @@ def _be(subject: str, *, past: bool) -> str:
 
 def _is_subject(subject: str) -> bool:
     words = subject.split()
-    return 0 < len(words) <= MAX_SUBJECT_WORDS and not _NO_SUBJECT.match(subject) and not _VERB_AT.search(subject)
+    return 0 < len(words) <= MAX_SUBJECT_WORDS and not _NO_SUBJECT.match(subject) and not VERB_AT.search(subject)
 
 
 # ---- several predicates of one subject
@@ -277,7 +248,7 @@ _HAS_OBJECT = re.compile(
 
 def _predicates(text: str, clause: _Piece) -> Iterator[_Piece]:
     """The clause cut at "and"/"but" before a second verb; each further predicate gets the subject of the first."""
-    verb = _VERB_AT.search(clause.text)
+    verb = VERB_AT.search(clause.text)
     subject = clause.text[: verb.start()].strip() if verb else ""
     raw = text[clause.start : clause.end]
     is_rewritten = clause.before + clean(raw) != clause.text  # an insertion: its text is not its own words
@@ -300,9 +271,9 @@ def _predicates(text: str, clause: _Piece) -> Iterator[_Piece]:
 
 def _may_cut(before: str, after: str) -> bool:
     """False where the second verb may belong to something else than the subject."""
-    if _REPORTS.search(before) or not _VERB_AT.search(before):
+    if _REPORTS.search(before) or not VERB_AT.search(before):
         return False
-    if _VERB_AT.match(before.split()[-1]):  # "caught and killed the gunman": both have one object
+    if VERB_AT.match(before.split()[-1]):  # "caught and killed the gunman": both have one object
         return False
     if _ARTICLE_BEFORE.search(before) and not _HAS_OBJECT.match(after):  # "a large and heated pool"
         return False
@@ -351,7 +322,7 @@ def parts_of(text: str) -> tuple[str, ...]:
         return members
     adjunct = _ADJUNCT.search(text)
     core = text[: adjunct.start()] if adjunct else ""
-    if len(core.split()) < MIN_CLAUSE_WORDS + 1 or not _VERB_AT.search(core):
+    if len(core.split()) < MIN_CLAUSE_WORDS + 1 or not VERB_AT.search(core):
         return ()
     return (core.rstrip(".") + ".",)
 
@@ -364,12 +335,12 @@ def _members(text: str) -> tuple[str, ...]:
     items = [item.strip() for item in _ITEM_BORDER.split(match["items"]) if item.strip()]
     head = match["head"]
     first = _LAST_WORDS.search(items[0])
-    if first and not _VERB_AT.search(head):  # "The band toured France": the list's first member ends the head
+    if first and not VERB_AT.search(head):  # "The band toured France": the list's first member ends the head
         head, items[0] = f"{head}{items[0][: first.start()]}", first[0]
     if (
-        not _VERB_AT.search(head)
+        not VERB_AT.search(head)
         or len(items) < 2
-        or any(_VERB_AT.match(item) for item in items)
+        or any(VERB_AT.match(item) for item in items)
         or len(head.split()) < 2
     ):
         return ()
@@ -420,7 +391,7 @@ class _Contexts:
         if at is not None:
             return list(_row_claims(response, sentence, self.rows[at][1]))
         lead = self.leads.get(sentence.start)
-        if lead and (is_short_answer(sentence.text) or not _VERB_AT.search(sentence.text)):
+        if lead and (is_short_answer(sentence.text) or not VERB_AT.search(sentence.text)):
             text = f"{lead} {clean(sentence.text)}"
             return [ExtractedClaim(text, sentence, sentence)]
         return []
@@ -467,4 +438,4 @@ def _lead(text: str) -> str:
     ends = re.search(
         r"\b(?:following|as follows|below|these \w+|list|summary|steps?|points?|reasons?)$", last, re.IGNORECASE
     )
-    return "" if announces or ends or not _VERB_AT.search(last) else last
+    return "" if announces or ends or not VERB_AT.search(last) else last

@@ -231,6 +231,11 @@ def test_reasoning_keeps_offsets() -> None:
         "The United States of America",
         "Manchester United",
         "Opened in 1932",
+        "Shipping costs",
+        "The costs of two tickets",
+        "A 4K television",
+        "At the west gate only",
+        "The left side of it",
     ],
 )
 def test_short_answer_needs_its_question(answer: str) -> None:
@@ -239,7 +244,21 @@ def test_short_answer_needs_its_question(answer: str) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    ["Lyon is big.", "It was built.", "She won", "He can't", "The bridge opened in 1884.", "", "a b c d e f g"],
+    [
+        "Lyon is big.",
+        "It was built.",
+        "She won",
+        "He can't",
+        "The bridge opened in 1884.",
+        "",
+        "a b c d e f g",
+        "A day ticket costs 9 euros.",
+        "Refunds take 5 days.",
+        "Each box holds 6 bars.",
+        "It applies across Europe.",
+        "Tom paid the builder £415.",
+        "Then she sold two pictures.",
+    ],
 )
 def test_sentence_stands_alone(answer: str) -> None:
     assert not is_short_answer(answer)

@@ -11,8 +11,9 @@ from typing import NamedTuple
 from evidencerails.checks.citations.marks import REPORTING, Mark, hidden_text
 from evidencerails.exchange import Span
 from evidencerails.text.claimable import clean
-from evidencerails.text.claims import ExtractedClaim, extract_claims, first_verb
+from evidencerails.text.claims import ExtractedClaim, extract_claims
 from evidencerails.text.sentences import Splitter
+from evidencerails.text.verbs import first_verb
 
 MAX_POINTER = 160
 """Characters of the longest pointer ("For more information see")."""
