@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 
 from evidencerails import Guard
 from evidencerails.exchange import Exchange, Span
-from evidencerails.measures.context_view import ContextView
-from evidencerails.measures.root_cause import causes_of
+from evidencerails.measures.root_cause import ContextView, causes_of
 from evidencerails.report import Finding, Quote
 from evidencerails.settings.citations import RootCauseSettings
 

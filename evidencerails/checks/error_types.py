@@ -17,7 +17,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from evidencerails.measures.lexical import stem_of
+from evidencerails.nli.windows import content_terms
 from evidencerails.report import ErrorType, Label
 from evidencerails.text.same_values import in_units_of, names_another
 from evidencerails.text.sentences import split_sentences
@@ -92,7 +92,7 @@ class _Evidence:
     def nearest(self, claim: str, values: Values) -> _Sentence:
         """The sentence that shares the most distinctive words with the claim; a name, which may be the very error,
         counts half."""
-        names = {stem_of(word) for name in values.names for word in name.words}
+        names = _stems_of(" ".join(word for name in values.names for word in name.words))
         wanted = _stems_of(claim) & self._counts.keys()
         weights = {stem: (0.5 if stem in names else 1.0) / self._counts[stem] for stem in wanted}
         empty = _Sentence("", frozenset(), frozenset())
@@ -108,7 +108,7 @@ def _words_of(text: str) -> frozenset[str]:
 
 def _stems_of(text: str) -> frozenset[str]:
     """The stems of a text's content words."""
-    return frozenset(stem_of(word) for word in _words_of(text) if not is_function_word(word) and len(word) > 1) - {""}
+    return frozenset(term for term in content_terms(text) if not term.endswith("*"))
 
 
 # ---- values that the evidence lacks, or has in another place
@@ -353,7 +353,7 @@ def _is_hyperbolic(claim: str, evidence: _Evidence, nearest: _Sentence) -> bool:
     """True if the claim uses a strong word that the evidence, strong words of the nearest sentence included, lacks."""
     strong = [match.lower() for match in _STRONG.findall(claim)]
     return any(
-        word not in evidence.lower and stem_of(word.split()[-1]) not in evidence.stems for word in strong
+        word not in evidence.lower and not _stems_of(word.split()[-1]) & evidence.stems for word in strong
     ) and not _STRONG.search(nearest.text)
 
 
@@ -377,7 +377,7 @@ def _is_misattributed(claim: str, evidence: _Evidence, nearest: _Sentence) -> bo
 
 
 def _agree(ours: set[str], theirs: set[str]) -> bool:
-    if {stem_of(word) for word in ours} & {stem_of(word) for word in theirs}:
+    if _stems_of(" ".join(ours)) & _stems_of(" ".join(theirs)):
         return True
     return any(
         "".join(word[0] for word in sorted_words) in other for sorted_words, other in ((ours, theirs), (theirs, ours))

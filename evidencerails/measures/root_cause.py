@@ -9,59 +9,80 @@ not calibrated. A finding without a sign has no cause: none is guessed.
 
 from __future__ import annotations
 
+import datetime
 import itertools
+import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from evidencerails.exchange import Exchange
-from evidencerails.measures.context_view import ContextView
-from evidencerails.measures.lexical import content_of
+from evidencerails.nli.windows import content_terms
 from evidencerails.report import Cause, CheckResult, Finding, RootCause
 from evidencerails.settings.citations import RootCauseSettings
+from evidencerails.text.claimable import clean
+from evidencerails.text.values import values_of
+from evidencerails.verdict.model import missing_values
 
 MIN_ATTENTION = 0.4
 """Attention below which evidence counts as overlooked, as a share of what the ends of the context get."""
 MAX_EXPLAINED = 50
 """Findings of a response that get causes; a long list has the same ones."""
 RELEVANT = 0.35
-"""Share of a question's words from which a passage is about it (see `lexical.lexical_overlap`)."""
+"""Share of a question's words from which a passage is about it."""
 IRRELEVANT = 0.15
 """Share below which it has nothing to do with it."""
 MIN_WEIGHT = 0.2
 """Weaker signs are left out."""
 UNDETERMINED = "undetermined"
 BEYOND_EVIDENCE = ("unsupported_claim", "factual_fabrication", "citation_violation")
-_CITATION_WORDS = (
-    "cite",
-    "citation",
-    "citations",
-    "source",
-    "sources",
-    "reference",
-    "references",
-    "passage",
-    "passages",
-)
+_CITATION_WORDS = "cite|citations?|sources?|references?|passages?"
 Sign = tuple[RootCause, float, str, dict[str, Any]]
 """Cause, weight, reason, and what else a `Cause` has."""
+
+
+CHARACTERS_PER_TOKEN = 4.0
+"""English text; good enough to distinguish the middle of a context from its ends."""
+ENDS = 0.9
+"""Attention that the very first and the very last token get beside the floor."""
+FLOOR = 0.1
+"""Attention that a token in the middle of an endless context keeps."""
+REACH = 0.25
+"""How far attention reaches into a context, as a share of what the generator reads reliably."""
+MAX_READ = 40_000
+"""Characters of a passage that are compared; a longer one is judged by its beginning."""
+_DATE_KEYS = ("date", "updated", "updated_at", "modified", "last_modified", "published", "published_at", "timestamp",
+              "year")  # fmt: skip
+_ORDERS = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:instructions?|prompts?|rules|above|previous)\b"
+    r"|\b(?:you are now|system prompt|as an ai|reply only with|you must (?:answer|say|reply|respond|tell))\b",
+    re.IGNORECASE,
+)
+_NEWS = re.compile(
+    r"\b(?:current(?:ly)?|latest|newest|now(?:adays)?|today|this (?:year|month|week)|right now|recent(?:ly)?|so far|"
+    r"price|stock|version|release|still|these days|as of)\b",
+    re.IGNORECASE,
+)
+_POINTING = re.compile(r"\b(?:it|they|them|that|this|those|these|he|she|him|her|there|one)\b", re.IGNORECASE)
+_NAMED = re.compile(r"(?<=\s)[^\W\d_a-z]\w+|\d")
 
 
 def with_root_causes(
     results: Sequence[CheckResult], exchange: Exchange, settings: RootCauseSettings
 ) -> list[CheckResult]:
     """The results, each of the first findings with its causes, the likeliest first. Blocks: reads all the evidence."""
-    if not any(result.findings for result in results):
-        return list(results)
     metrics = {name: value for result in results for name, value in result.metrics.items()}
     disagreement = metrics.get("pairwise_contradiction_rate", metrics.get("sample_disagreement"))
-    view, left = ContextView(exchange), itertools.count(MAX_EXPLAINED, -1)
-
-    def explained(finding: Finding) -> Finding:
-        causes = causes_of(finding, view, settings, disagreement) if next(left) > 0 else ()
-        return finding.model_copy(update={"causes": causes}) if causes else finding
-
-    return [one.model_copy(update={"findings": tuple(map(explained, one.findings))}) for one in results]
+    view, left, explained = ContextView(exchange), itertools.count(MAX_EXPLAINED, -1), []
+    for result in results:
+        findings = list(result.findings)
+        for place, finding in enumerate(findings):
+            if next(left) > 0 and (causes := causes_of(finding, view, settings, disagreement)):
+                findings[place] = finding.model_copy(update={"causes": causes})
+        explained.append(result.model_copy(update={"findings": tuple(findings)}) if findings else result)
+    return explained
 
 
 def causes_of(
@@ -73,8 +94,9 @@ def causes_of(
         disagreement: how far further samples disagree, in [0, 1]; None without samples.
     """
     found: dict[RootCause, Cause] = {}
-    signs = _Signs(finding, view, settings, disagreement).all()
-    for cause, weight, reason, more in sorted(signs, key=lambda sign: -sign[1]):
+    signs = _Signs(finding, view, settings, disagreement)
+    every = [*signs.of_generator(), *(signs.of_evidence() if view.passages else ()), *signs.of_prompt()]
+    for cause, weight, reason, more in sorted(every, key=lambda sign: -sign[1]):
         if weight >= MIN_WEIGHT and cause not in found:
             given = {"cause": cause, "weight": round(min(1.0, weight), 3), "reason": reason, **more}
             found[cause] = Cause.model_validate(given)
@@ -90,16 +112,84 @@ def attribution_matrix(findings: Iterable[Finding]) -> dict[str, dict[str, int]]
     return {cause: dict(sorted(found.items())) for cause, found in sorted(counts.items())}
 
 
+class Position(NamedTuple):
+    """Where a passage is in what the generator read."""
+
+    token: int
+    """Estimated tokens before its middle."""
+    context_tokens: int
+    """Estimated tokens of all that was given."""
+    share: float
+    """0 at the beginning, 1 at the end."""
+    attention: float
+    """Expected attention, in [0, 1]; see `attention`."""
+
+
+class ContextView:
+    """One exchange as its generator saw it. Made once, asked for each finding."""
+
+    def __init__(self, exchange: Exchange, today: datetime.date | None = None) -> None:
+        """The age of evidence counts from `today`; the clock's if None."""
+        self.passages = exchange.evidence
+        self.prompt = " ".join(message.content for message in exchange.prompt)
+        self.question = exchange.user_input
+        self.today = today or datetime.date.today()
+        self.texts = [clean(passage.text[:MAX_READ]) for passage in self.passages]
+        self.words = [content_terms(text) for text in self.texts]
+        self.relevance = self.overlaps(self.question)
+        """How far each passage is about the question, in [0, 1]."""
+        self.best_relevance = max(self.relevance, default=0.0)
+        self.turns = sum(message.role == "user" for message in exchange.prompt)
+
+    def overlaps(self, text: str) -> list[float]:
+        """How far each passage is about the same thing as a text: share of its words, those that are no numbers."""
+        terms = {term for term in content_terms(text) if not term[0].isdigit() and not term.endswith("*")}
+        return [len(terms & words) / len(terms) if terms else 0.0 for words in self.words]
+
+    def position_of(self, place: int, reliable_tokens: int) -> Position:
+        """Where a passage is: in the prompt if it is found there, else in the evidence in its order."""
+        text = self.passages[place].text
+        at = self.prompt.find(text[:200])
+        if at >= 0:
+            whole = len(self.prompt)
+        else:
+            at = len(self.prompt) + sum(len(passage.text) for passage in self.passages[:place])
+            whole = len(self.prompt) + sum(len(passage.text) for passage in self.passages)
+        token, total = (at + len(text) / 2) / CHARACTERS_PER_TOKEN, max(1.0, whole / CHARACTERS_PER_TOKEN)
+        return Position(round(token), round(total), min(1.0, token / total), attention(token, total, reliable_tokens))
+
+    def date_of(self, place: int | None) -> datetime.date | None:
+        """Date of a passage from its metadata; None if it has none."""
+        metadata = {} if place is None else self.passages[place].metadata
+        return next((date for key in _DATE_KEYS if (date := _as_date(metadata.get(key))) is not None), None)
+
+    def prompt_says(self, words: str) -> bool:
+        """True if the prompt has one of these words, or there is no prompt to look at."""
+        return not self.prompt or re.search(rf"\b(?:{words})\b", self.prompt, re.IGNORECASE) is not None
+
+    @cached_property
+    def ambiguity(self) -> str:
+        """What the question leaves open; empty if nothing was seen."""
+        is_short = self.turns == 1 and len([one for one in content_terms(self.question) if one[-1] != "*"]) <= 2
+        if is_short and _POINTING.search(self.question) and not _NAMED.search(self.question):
+            return "the question points at something that it does not name"
+        if self.question.count("?") > 2:
+            return f"the prompt asks {self.question.count('?')} questions at once"
+        return ""
+
+
 class _Signs:
     """The signs of one finding."""
 
     def __init__(self, finding: Finding, view: ContextView, settings: RootCauseSettings, disagreement: float | None):
         self.finding, self.view, self.settings, self.disagreement = finding, view, settings, disagreement
         self.text = finding.span.text if finding.span else ""
-        quoted = (quote.passage_id for quote in finding.evidence if quote.source not in ("response", "prompt"))
-        self.deciding = view.place_of(next(quoted, None))
+        quoted = {quote.passage_id for quote in finding.evidence[:1] if quote.source not in ("response", "prompt")}
+        self.deciding = next((n for n, passage in enumerate(view.passages) if passage.id in quoted), None)
         """Place of the passage that the finding quotes."""
-        self.nearest = view.nearest_to(self.text)
+        self.overlaps = view.overlaps(self.text)
+        best = max(range(len(self.overlaps)), key=self.overlaps.__getitem__, default=None)
+        self.nearest = best if best is not None and self.overlaps[best] > 0 else None
         """Place of the passage that shares most with its words."""
         self.place = self.nearest if self.deciding is None else self.deciding
         self.is_against_evidence = finding.label == "contradicted" or (
@@ -107,15 +197,7 @@ class _Signs:
         )
         """True if the evidence says otherwise, rather than nothing."""
 
-    def all(self) -> Iterator[Sign]:
-        """Each sign that there is."""
-        yield from self._of_generator()
-        if self.view.passages:
-            yield from self._of_retrieval()
-            yield from self._of_evidence()
-        yield from self._of_prompt()
-
-    def _of_generator(self) -> Iterator[Sign]:
+    def of_generator(self) -> Iterator[Sign]:
         """A model generates anyway where it does not know (its samples differ then), or knew once; out of distribution
         no passage fits either; and evidence in the middle of a long context is lost."""
         kind, view, disagreement = self.finding.kind, self.view, self.disagreement
@@ -133,7 +215,7 @@ class _Signs:
         if cutoff and date and date > cutoff and self.is_against_evidence:
             reason = f"the evidence ({date}) is younger than the model's knowledge ({cutoff})"
             yield "staleness", 0.8, reason, {}
-        elif view.asks_for_news and kind in ("unsupported_claim", "inconsistent_samples"):
+        elif _NEWS.search(view.question) and kind in ("unsupported_claim", "inconsistent_samples"):
             yield "staleness", 0.4, "the question is about something that changes", {}
         if disagreement is not None and disagreement >= 0.5 and view.best_relevance < IRRELEVANT:
             yield "distribution_shift", 0.5 * disagreement, "unlike all the evidence, and samples disagree", {}
@@ -143,55 +225,75 @@ class _Signs:
                 reason = f"the evidence stands at about token {at.token} of {at.context_tokens}"
                 yield "context_overflow", 1.0 - at.attention, reason, self._at(self.place, position=round(at.share, 3))
 
-    def _of_retrieval(self) -> Iterator[Sign]:
-        """Nothing retrieved is about the question or the claim, or what is not about it is taken as authoritative."""
-        view, kind = self.view, self.finding.kind
-        is_relevant = view.best_relevance >= RELEVANT
-        if not self.is_against_evidence and kind in BEYOND_EVIDENCE:
-            if view.has_question and not is_relevant:
+    def of_evidence(self) -> Iterator[Sign]:
+        """Nothing retrieved is about the question or the claim, or what is not about it is taken as authoritative; an
+        older or another passage has the values of a claim that the deciding one contradicts; the passage it rests on is
+        too old, or gives orders to its reader."""
+        view, is_beyond = self.view, self.finding.kind in BEYOND_EVIDENCE
+        has_question, is_relevant = bool(content_terms(view.question)), view.best_relevance >= RELEVANT
+        if not self.is_against_evidence and is_beyond:
+            if has_question and not is_relevant:
                 yield "retrieval_miss", 1.0 - view.best_relevance, "no passage is about the question", {}
-            elif content_of(self.text) and view.overlap_with(self.text, self.nearest) < RELEVANT:
+            elif content_terms(self.text) and max(self.overlaps) < RELEVANT:
                 yield "retrieval_miss", 0.5, "no passage is about what the claim says", {}
-        if not view.has_question or not is_relevant:
-            return
-        noise = [place for place, relevance in enumerate(view.relevance) if relevance < IRRELEVANT]
-        if self.place in noise and view.overlap_with(self.text, self.place) >= RELEVANT:
+        noise = [n for n, one in enumerate(view.relevance) if one < IRRELEVANT] if has_question and is_relevant else []
+        if self.place in noise and self.overlaps[self.place] >= RELEVANT:
             reason = "it leans on a passage that is not about the question"
             yield "retrieval_noise", 0.7, reason, self._at(self.place)
-        elif len(noise) > len(view.passages) / 2 and kind in BEYOND_EVIDENCE:
+        elif len(noise) > len(view.passages) / 2 and is_beyond:
             reason = f"{len(noise)} of {len(view.passages)} passages are not about the question"
             yield "retrieval_noise", 0.4, reason, {}
-
-    def _of_evidence(self) -> Iterator[Sign]:
-        """An older or another passage has the values of a claim which the deciding one contradicts; the one that it
-        rests on is too old, or gives orders to its reader."""
-        view, newer = self.view, self.view.date_of(self.deciding)
-        has_rivals = self.deciding is not None and self.is_against_evidence
-        for rival in view.with_values_of(self.text) if has_rivals else ():
-            older = view.date_of(rival)
-            if rival == self.deciding:
-                continue
-            if not (newer and older):
-                yield "poisoned_evidence", 0.6, "one passage says so and another says otherwise", self._at(rival)
-            elif older < newer:
-                reason = f"an older passage ({older}) says so, a newer one ({newer}) otherwise"
-                yield "stale_evidence", 0.8, reason, self._at(rival)
-        limit, age = self.settings.max_evidence_age_days, view.age_of(self.place)
-        if limit is not None and age is not None and age > limit:
+        newer, values = view.date_of(self.deciding), values_of(self.text)
+        if self.deciding is not None and self.is_against_evidence and (values.quantities or values.temporal):
+            for rival, text in enumerate(view.texts):
+                says_so = self.overlaps[rival] >= 0.5 and not any(missing_values(self.text, text).values())
+                if not says_so or rival == self.deciding:
+                    continue
+                older = view.date_of(rival)
+                if not (newer and older):
+                    yield "poisoned_evidence", 0.6, "one passage says so and another says otherwise", self._at(rival)
+                elif older < newer:
+                    reason = f"an older passage ({older}) says so, a newer one ({newer}) otherwise"
+                    yield "stale_evidence", 0.8, reason, self._at(rival)
+        limit, date = self.settings.max_evidence_age_days, view.date_of(self.place)
+        if limit is not None and date is not None and (age := (view.today - date).days) > limit:
             yield "stale_evidence", 0.6, f"the nearest passage is {age} days old", self._at(self.place)
-        for place in view.giving_orders:
-            if place in (self.deciding, self.nearest):
+        for place in sorted({one for one in (self.deciding, self.nearest) if one is not None}):
+            if _ORDERS.search(view.passages[place].text[:MAX_READ]):
                 yield "poisoned_evidence", 0.9, "the passage gives orders to its reader", self._at(place)
 
-    def _of_prompt(self) -> Iterator[Sign]:
+    def of_prompt(self) -> Iterator[Sign]:
         """Structural and contextual errors where the prompt leaves open what is meant or wanted."""
         view, kind, violation = self.view, self.finding.kind, self.finding.violation
-        if kind == "structure_violation" and not view.prompt_says("json", "schema", "format", "yaml", "fields"):
+        if kind == "structure_violation" and not view.prompt_says("json|schema|format|yaml|fields"):
             yield "prompt_ambiguity", 0.7, "the prompt does not say which form the answer has", {}
-        if violation in ("missing_citation", "uncited_claim") and not view.prompt_says(*_CITATION_WORDS):
+        if violation in ("missing_citation", "uncited_claim") and not view.prompt_says(_CITATION_WORDS):
             yield "prompt_ambiguity", 0.8, "the prompt does not ask for citations", {}
         if view.ambiguity and kind not in ("structure_violation", "logic_error"):
             yield "prompt_ambiguity", 0.5, view.ambiguity, {}
 
     def _at(self, place: int | None, **more: Any) -> dict[str, Any]:
         return {"passage_id": self.view.passages[place or 0].id, **more}
+
+
+def attention(token: float, context_tokens: float, reliable_tokens: int) -> float:
+    """Expected attention to a token, in [0, 1]: high at both ends, low in the middle of a long context."""
+    reach = REACH * reliable_tokens
+    ends = math.exp(-token / reach) + math.exp(-max(0.0, context_tokens - token) / reach)
+    return min(1.0, ENDS * ends + FLOOR)
+
+
+def _as_date(value: Any) -> datetime.date | None:
+    if isinstance(value, datetime.datetime):
+        return value.date()
+    if isinstance(value, datetime.date):
+        return value
+    if isinstance(value, (int, float)) and 1e8 < value < 1e10:  # seconds since 1970
+        return datetime.datetime.fromtimestamp(value, datetime.timezone.utc).date()
+    if isinstance(value, int) and 1900 <= value <= 2100:
+        return datetime.date(value, 1, 1)
+    match = re.match(r"\s*(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", value) if isinstance(value, str) else None
+    try:
+        return datetime.date(int(match[1]), int(match[2] or 1), int(match[3] or 1)) if match else None
+    except ValueError:
+        return None

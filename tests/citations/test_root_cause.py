@@ -9,8 +9,7 @@ import pytest
 
 from evidencerails import Guard
 from evidencerails.exchange import Exchange, Span
-from evidencerails.measures.context_view import ContextView, attention
-from evidencerails.measures.root_cause import UNDETERMINED, attribution_matrix, causes_of
+from evidencerails.measures.root_cause import UNDETERMINED, ContextView, attention, attribution_matrix, causes_of
 from evidencerails.report import Finding, Quote
 from evidencerails.settings.citations import RootCauseSettings
 
