@@ -209,8 +209,8 @@ class Exchange(Value):
                 response=response,
                 evidence=passages,
                 evidence_from=rest.pop("evidence_from", "argument" if passages else None),
-                prompt=as_messages(prompt),
-                samples=as_samples(samples),
+                prompt=as_messages(prompt) if prompt is not None else (),
+                samples=as_samples(samples) if samples is not None else (),
                 **rest,
             )
         except ValidationError as error:

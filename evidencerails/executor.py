@@ -37,28 +37,21 @@ class _Worker:
     """The thread and what waits for it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._waiting: deque[_Piece] = deque()
-        self._is_serving = False
+        self.lock = threading.Lock()
+        self.waiting: deque[_Piece] = deque()
+        self.is_serving = False
         self.pool = ThreadPoolExecutor(1, "evidencerails-work")
 
-    def put(self, piece: _Piece) -> None:
-        with self._lock:
-            self._waiting.append(piece)
-            is_asleep, self._is_serving = not self._is_serving, True
-        if is_asleep:
-            self.pool.submit(self._serve)
-
-    def _serve(self) -> None:
+    def serve(self) -> None:
         done: list[tuple[_Piece, Any, BaseException | None]] = []
         paused_at = time.monotonic()
         while True:
-            with self._lock:
-                if not self._waiting:
-                    self._is_serving = False
+            with self.lock:
+                if not self.waiting:
+                    self.is_serving = False
                     break
-                piece = self._waiting.popleft()
-                has_others = bool(done or self._waiting)
+                piece = self.waiting.popleft()
+                has_others = bool(done or self.waiting)
             if has_others and time.monotonic() - paused_at >= LET_IN_EVERY_S:
                 _give_back(done)
                 done = []
@@ -100,7 +93,11 @@ _worker = _Worker()
 async def run(fn: Callable[..., T], *args: object) -> T:
     """Result of `fn(*args)`, done in the thread."""
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    _worker.put(_Piece(partial(fn, *args), future))
+    with _worker.lock:
+        _worker.waiting.append(_Piece(partial(fn, *args), future))
+        is_asleep, _worker.is_serving = not _worker.is_serving, True
+    if is_asleep:
+        _worker.pool.submit(_worker.serve)
     return await future
 
 

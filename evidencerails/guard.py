@@ -276,7 +276,7 @@ class Guard:
             report = report.model_copy(update=changes)
             if self.store is not None:
                 report = self._kept(report, shown, sampling_rate)
-            trace.finish(shown, report)
+            trace.exchange, trace.report, trace.end_ns = shown, report, time.time_ns()
         return report
 
     async def _acted_on(

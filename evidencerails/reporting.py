@@ -72,12 +72,13 @@ def build_report(
         evidence_from=exchange.evidence_from,
         version=__version__,
     )
-    gate, further = pass_gate(report, config.quality_gate) if config.quality_gate.is_set else (None, [])
-    abstention = None
+    gate, further, abstention = None, list[Ruling](), None
+    if (config.quality_gate.max_hallucination_score, config.quality_gate.max_composite_score) != (None, None):
+        gate, further = pass_gate(report, config.quality_gate)
     if config.abstention.enabled and not exchange.is_chunk:  # a chunk of a stream is no answer
         abstention = confidence_in(report, config.abstention, retrieval_quality)
         decision = ABSTENTIONS.get(abstention.action)
-        further = [*further, *([Ruling(decision, f"abstention: {abstention.action}")] if decision else [])]
+        further += [Ruling(decision, f"abstention: {abstention.action}")] if decision else []
     ruling = decide(
         report.findings,
         report.status,

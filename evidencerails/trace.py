@@ -58,10 +58,6 @@ class Trace:
         end_ns = time.time_ns()
         self.checks.append(CheckRecord(result, end_ns - int(result.duration_ms * 1e6), end_ns))
 
-    def finish(self, exchange: Exchange, report: Report) -> None:
-        """Keep the outcome."""
-        self.exchange, self.report, self.end_ns = exchange, report, time.time_ns()
-
 
 Sink = Callable[[Trace], None]
 """Where a finished trace goes. It must not raise."""

@@ -161,6 +161,8 @@ class ContextView:
     def date_of(self, place: int | None) -> datetime.date | None:
         """Date of a passage from its metadata; None if it has none."""
         metadata = {} if place is None else self.passages[place].metadata
+        if not metadata:
+            return None
         return next((date for key in _DATE_KEYS if (date := _as_date(metadata.get(key))) is not None), None)
 
     def prompt_says(self, words: str) -> bool:
@@ -269,7 +271,7 @@ class _Signs:
             yield "prompt_ambiguity", 0.7, "the prompt does not say which form the answer has", {}
         if violation in ("missing_citation", "uncited_claim") and not view.prompt_says(_CITATION_WORDS):
             yield "prompt_ambiguity", 0.8, "the prompt does not ask for citations", {}
-        if view.ambiguity and kind not in ("structure_violation", "logic_error"):
+        if view.question and view.ambiguity and kind not in ("structure_violation", "logic_error"):
             yield "prompt_ambiguity", 0.5, view.ambiguity, {}
 
     def _at(self, place: int | None, **more: Any) -> dict[str, Any]:

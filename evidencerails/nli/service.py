@@ -83,7 +83,8 @@ class NliService:
         """Name of the model; of the backend as long as the model is not loaded."""
         self.version = "not loaded"
         """Version of the model."""
-        self._languages = languages
+        self.languages = languages
+        """ISO 639-1 codes the model knows; `("*",)` if any."""
         self._is_shared = is_shared
         self._is_closed = False
         self._model: NliModel | None = None
@@ -97,11 +98,6 @@ class NliService:
         self._requests: deque[_Request] = deque()
         self._thread: threading.Thread | None = None
 
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """ISO 639-1 codes the model knows; `("*",)` if any."""
-        return self._model.languages if self._model else self._languages
-
     def loaded(self) -> NliModel:
         """The model. Blocks while it is loaded: use it inside `run`.
 
@@ -112,7 +108,7 @@ class NliService:
             if self._model is None:
                 started = time.perf_counter()
                 self._model = self._load()
-                self.name, self.version = self._model.name, self._model.version
+                self.name, self.version, self.languages = self._model.name, self._model.version, self._model.languages
                 log.debug("loaded NLI model %s in %.0f ms", self.name, (time.perf_counter() - started) * 1000)
             return self._model
 

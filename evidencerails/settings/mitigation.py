@@ -168,11 +168,6 @@ class QualityGateSettings(Section):
     then: Decision = "block"
     """Least decision on an answer above."""
 
-    @property
-    def is_set(self) -> bool:
-        """True if it limits anything."""
-        return self.max_hallucination_score is not None or self.max_composite_score is not None
-
     @model_validator(mode="after")
     def _decides(self) -> QualityGateSettings:
         if self.then == "allow":

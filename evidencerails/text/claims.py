@@ -34,8 +34,6 @@ class ExtractedClaim(NamedTuple):
     """The words of the response it came from."""
     sentence: Span
     """The sentence it is a part of; equal to `span` if it is the whole."""
-    parts: tuple[str, ...] = ()
-    """Wordings of what the claim says in part: members of its list, or the claim without its last adjunct."""
     extractor: str = "rules"
     """Who found it: `rules`, or `llm`."""
     spans: tuple[Span, ...] = ()
@@ -76,12 +74,8 @@ def sentence_claims(response: str, sentence: Span) -> list[ExtractedClaim]:
     """The claims of one sentence of a response; the whole sentence if it cannot be cut safely."""
     pieces = _pieces(sentence)
     if len(pieces) < 2:
-        text = clean(sentence.text)
-        return [ExtractedClaim(text, sentence, sentence, parts_of(text))]
-    return [
-        ExtractedClaim(piece.text, Span.of(response, piece.start, piece.end), sentence, parts_of(piece.text))
-        for piece in pieces
-    ]
+        return [ExtractedClaim(clean(sentence.text), sentence, sentence)]
+    return [ExtractedClaim(piece.text, Span.of(response, piece.start, piece.end), sentence) for piece in pieces]
 
 
 _ADVERB = r"(?:(?:\w+ly|also|then|later|never|always|often|still|now|soon|again|even|just|since|subsequently)\s+)"
@@ -314,7 +308,8 @@ _LAST_WORDS = re.compile(r"(?:[A-Z][\w'’.-]*\s?)+$|[\w'’-]+$")
 
 
 def parts_of(text: str) -> tuple[str, ...]:
-    """What a claim says in part, each as a sentence; empty if it says one thing only."""
+    """What a claim says in part, each as a sentence: one for each member of its list, or the claim without its last
+    adjunct; empty if it says one thing only."""
     if len(text) > MAX_CUT_CHARACTERS:
         return ()
     members = _members(text)

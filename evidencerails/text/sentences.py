@@ -144,8 +144,12 @@ def block_sentences(text: str, block: Block) -> list[Span]:
         bounds = [(block.start, block.end)]
     else:
         bounds = list(_prose_sentences(text, block.start, block.end))
-    parts = (part for start, end in bounds for part in _bounded(text, *_stripped(text, start, end)))
-    return [Span.of(text, start, end) for start, end in parts if start < end]
+    found: list[tuple[int, int]] = []
+    for bound in bounds:
+        start, end = _stripped(text, *bound)
+        # A token has at least one character.
+        found += [(start, end)] if end - start <= MAX_SENTENCE_TOKENS else _bounded(text, start, end)
+    return [Span.of(text, start, end) for start, end in found if start < end]
 
 
 def blocks(text: str) -> Iterator[Block]:

@@ -82,13 +82,27 @@ class VerdictModel(Value):
     thresholds: Thresholds
 
     @classmethod
-    def load(cls, path: Path | None = None) -> VerdictModel:
+    @lru_cache(maxsize=8)
+    def load(cls, path: Path = _FILE) -> VerdictModel:
         """The model of a file; the shipped one by default.
 
         Raises:
             ModelFileError: the file is missing, damaged or weighs features this version does not compute.
         """
-        return _load(path or _FILE)
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            model = cls(
+                version=data["version"],
+                claim_model=Linear(**data["claim"]),
+                thresholds=Thresholds(**data["thresholds"]),
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ModelFileError(
+                f"cannot read the verdict model {str(path)!r}: {error}; reinstall evidencerails"
+            ) from error
+        if unknown := {*model.claim_model.weights} - {*CLAIM_FEATURES}:
+            raise ModelFileError(f"verdict model {str(path)!r} weighs unknown features: {', '.join(sorted(unknown))}")
+        return model
 
     def warn_from(self, max_false_warnings: float) -> float:
         """Score from which a claim is not supported, so that at most this share of honest answers is warned about."""
@@ -117,24 +131,6 @@ class VerdictModel(Value):
         Claims of one answer are not independent, so nothing is added up: four right sentences are as right as one.
         """
         return max((verdict.score for verdict in verdicts), default=0.0)
-
-
-@lru_cache(maxsize=8)
-def _load(path: Path) -> VerdictModel:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        model = VerdictModel(
-            version=data["version"],
-            claim_model=Linear(**data["claim"]),
-            thresholds=Thresholds(**data["thresholds"]),
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelFileError(
-            f"cannot read the verdict model {str(path)!r}: {error}; reinstall evidencerails"
-        ) from error
-    if unknown := {*model.claim_model.weights} - {*CLAIM_FEATURES}:
-        raise ModelFileError(f"verdict model {str(path)!r} weighs unknown features: {', '.join(sorted(unknown))}")
-    return model
 
 
 def sigmoid(logit: float) -> float:

@@ -271,7 +271,7 @@ class Hypothesis(NamedTuple):
 
 def hypotheses(sentences: Sequence[Span], user_input: str) -> list[Hypothesis]:
     """The wording of each sentence; a short answer ("Lyon.", "1889", "Yes") is read with the question it answers."""
-    question, found = question_of(user_input), []
+    question, found = question_of(user_input) if user_input else "", []
     for span in sentences:
         text = clean(span.text)
         own = _ANSWER_LABEL.sub("", text) or text

@@ -14,7 +14,7 @@ from evidencerails.exchange import Exchange, Passage
 from evidencerails.nli.service import Steps
 from evidencerails.report import Claim, Label
 from evidencerails.text.claimable import bare_labels, clean
-from evidencerails.text.claims import ExtractedClaim
+from evidencerails.text.claims import ExtractedClaim, parts_of
 from evidencerails.text.subjective import subject_of
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import (
@@ -55,18 +55,19 @@ def classify_offline(
     ]
     of_claims, of_labels = read[len(whole) : len(read) - len(labels)], read[len(read) - len(labels) :]
     settled = _settled(read[: len(whole)], of_claims)
-    settled = yield from _with_parts(settled, passages, context, model)
+    if any(read.verdict.label == "absent" for read in settled):
+        settled = yield from _with_parts(settled, passages, context, model)
     settled += [one for one in of_labels if one.verdict.label == "contradicted"]
     settled.sort(key=lambda one: one.extracted.span.start)
     everything = "\n\n".join(passage.text for passage in passages)
     version = context.nli.identity
     claims = [_claim(one, everything, version) for one in settled]
     if plan.judge is None or not plan.is_named:
-        claims = [_if_decidable(claim) for claim in claims]
+        claims = [_if_decidable(one) if one.label in ("absent", "partially_supported") else one for one in claims]
     # That one claim is wrong is at least as likely as that the worst one is; claims nobody can decide do not count.
     wrong = [claim.score or 0.0 for claim in claims if claim.label not in ("supported", "unevaluatable")]
-    decided = [one.verdict.verdict for one, c in zip(settled, claims, strict=True) if c.label != "unevaluatable"]
-    score = max([model.response(decided), *wrong])
+    decided = [one.verdict.verdict.score for one, c in zip(settled, claims, strict=True) if c.label != "unevaluatable"]
+    score = max([0.0, *decided, *wrong])
     details = {"coverage": round(readings.coverage.share, 4), "pairs": readings.pairs}
     return ClassifiedClaims(claims, score, f"verdict-{model.version}+{version}", details)
 
@@ -100,22 +101,22 @@ def _with_parts(
     settled: list[_Read], passages: Sequence[Passage], context: CheckContext, model: VerdictModel
 ) -> Steps[list[_Read]]:
     """Absent claims of which the evidence supports a part, and does not deny the rest, as `partially_supported`."""
-    places = [
-        n
+    parts = {
+        n: parts_of(read.extracted.text)
         for n, read in enumerate(settled)
-        if read.verdict.label == "absent" and read.extracted.parts and read.reading.contradiction < LIKELIER
-    ]
-    if not places:
+        if read.verdict.label == "absent" and read.reading.contradiction < LIKELIER
+    }
+    texts = [part for some in parts.values() for part in some]
+    if not texts:
         return settled
-    texts = [part for place in places for part in settled[place].extracted.parts]
     settings = context.config.grounding
     readings = yield from reading(texts, passages, context.nli)
     found = iter(readings.claims)
     changed = list(settled)
-    for place in places:
-        read = settled[place]
-        labels = [judged_reading(next(found), model, settings).label for _ in read.extracted.parts]
+    for place, some in parts.items():
+        labels = [judged_reading(next(found), model, settings).label for _ in some]
         if "supported" in labels:
+            read = settled[place]
             changed[place] = read._replace(verdict=Judged("partially_supported", read.verdict.verdict))
     return changed
 
@@ -137,7 +138,7 @@ def _if_decidable(claim: Claim) -> Claim:
 
     Only where the evidence is silent: a review may well say that a film is boring.
     """
-    subject = subject_of(claim.text) if claim.label in ("absent", "partially_supported") else None
+    subject = subject_of(claim.text)
     if subject is None:
         return claim
     reason = f"{subject}: no evidence could prove or refute it, and this evidence does not state it"

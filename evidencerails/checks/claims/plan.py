@@ -79,7 +79,7 @@ def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
             return _stop(readable.reason, extracted)
         classifier = named
         extractor = extractor or (named if settings.extractor == "auto" else None)
-    question = question_of(exchange.user_input)
+    question = question_of(exchange.user_input) if exchange.prompt else ""
     answer = f"Answer: {exchange.response.strip()[:MAX_ANSWER_CHARACTERS]}"
     answer = f"Question: {question}\n{answer}" if question else answer
     if classifier is not None:
