@@ -2,8 +2,8 @@
 
     python benchmarks/abstention.py --data DIR/bench [--rows 100] [--json out.json]
 
-For each data set, `rows` answers are used to fit `answer_from` and `partial_from` (`mitigation.abstain.fit_thresholds`,
-both errors at the same cost), and as many others to try them, beside the defaults. Confidence is made of what a guard
+For each data set, `rows` answers are used to fit `answer_from` and `partial_from` (both errors at
+the same cost), and as many others to try them, beside the defaults. Confidence is made of what a guard
 measures without a model: groundedness, and where there is a question the quality of what was retrieved.
 
 Columns: `withheld right` = right answers on which the app abstains (false abstention rate); `shown wrong` = wrong
@@ -15,11 +15,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evidencerails import Guard
-from evidencerails.mitigation.abstain import LabelledConfidence, Thresholds, fit_thresholds
 
 try:
     from benchmarks.real_rows import read_rows
@@ -29,6 +29,54 @@ except ImportError:  # run as a file
     from tables import publish
 
 SETS = ("halueval_qa", "summeval")
+
+
+class LabelledConfidence(NamedTuple):
+    """An answer's confidence, and whether it was right."""
+
+    confidence: float
+    is_right: bool
+
+
+class Thresholds(NamedTuple):
+    """Thresholds fitted to labelled answers, and what they cost there."""
+
+    answer_from: float
+    partial_from: float
+    false_abstention_rate: float
+    """Share of right answers below `partial_from`."""
+    leak_rate: float
+    """Share of wrong answers at or above `answer_from`."""
+
+
+def fit_thresholds(
+    rows: Sequence[LabelledConfidence], *, false_abstention_cost: float = 1.0, leak_cost: float = 1.0
+) -> Thresholds:
+    """The thresholds with the least cost on held-out answers.
+
+    Each is argmin of false_abstention_cost * rate of right answers below + leak_cost * rate of wrong answers at or
+    above it; for `partial_from` a leak costs half, since such an answer leaves with caveats.
+
+    Raises:
+        ValueError: there are not both right and wrong answers.
+    """
+    right = [row.confidence for row in rows if row.is_right]
+    wrong = [row.confidence for row in rows if not row.is_right]
+    if not right or not wrong:
+        raise ValueError(f"needs right and wrong answers, got {len(right)} right and {len(wrong)} wrong ones")
+    places = sorted({0.0, *(round(row.confidence, 6) for row in rows), 1.0})
+
+    def cost(place: float, leak: float) -> float:
+        return false_abstention_cost * _below(right, place) + leak * (1.0 - _below(wrong, place))
+
+    answer_from = min(places, key=lambda place: (cost(place, leak_cost), place))
+    below = [place for place in places if place <= answer_from]
+    partial_from = min(below, key=lambda place: (cost(place, leak_cost / 2), place))
+    return Thresholds(answer_from, partial_from, _below(right, partial_from), 1.0 - _below(wrong, answer_from))
+
+
+def _below(values: Sequence[float], place: float) -> float:
+    return sum(value < place for value in values) / len(values)
 
 
 async def confidences(guard: Guard, rows: list[dict[str, Any]]) -> list[LabelledConfidence]:

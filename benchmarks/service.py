@@ -273,7 +273,7 @@ def main() -> None:
             return
         settings = folder / "s.yml"
         store = "store: {url: 'sqlite:///reports.db'}\n" if given.soak else ""
-        limits = "service: {max_concurrency: 64, requests_per_minute: 1000000}\n"
+        limits = "service: {max_concurrency: 64}\n"
         settings.write_text(store + limits, encoding="utf-8")
         command = [sys.executable, "-m", "evidencerails", "serve", "--port", "0", "--config", str(settings)]
         url, pid = stack.enter_context(serving(command, folder))

@@ -38,7 +38,7 @@ def serve_evidencerails(wait_s: float) -> None:
         def token_offsets(self, text: str) -> list[tuple[int, int]]:
             return [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
 
-    service = {"port": 0, "max_concurrency": 64, "requests_per_minute": 1_000_000}
+    service = {"port": 0, "max_concurrency": 64}
     serve(Guard({"checks": ["grounding"], "store": {"url": "sqlite:///reports.db"}, "service": service}, nli=Stub()))
 
 

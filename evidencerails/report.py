@@ -320,11 +320,10 @@ class Report(Value):
         """The verdict, and each claim that is not supported with its deciding evidence, a line each."""
         score = "" if self.hallucination_score is None else f", hallucination score {self.hallucination_score:.2f}"
         lines = [f"{self.status}{score}, decision {self.decision}" + (f": {self.reason}" if self.reason else "")]
-        for claim in self.claims:
-            if claim.label != "supported":
-                quotes = "; ".join(repr(_shortened(quote.span.text, SHOWN_CHARACTERS)) for quote in claim.evidence[:1])
-                said = f" (evidence: {quotes})" if quotes else ""
-                lines.append(f"  {claim.label}: {_shortened(claim.text, SHOWN_CHARACTERS)!r}{said}")
+        for claim in (one for one in self.claims if one.label != "supported"):
+            quotes = [_shortened(quote.span.text, SHOWN_CHARACTERS) for quote in claim.evidence[:1]]
+            said = f" (evidence: {quotes[0]!r})" if quotes else ""
+            lines.append(f"  {claim.label}: {_shortened(claim.text, SHOWN_CHARACTERS)!r}{said}")
         lines += [f"  {one.kind}: {one.reason!r}" for one in self.findings if one.kind != "unsupported_claim"]
         return "\n".join(lines)
 
@@ -404,10 +403,9 @@ def _hide_what_may_quote_evidence(data: dict[str, Any]) -> None:
     contradicted sentences is nothing else."""
     for check in data["checks"].values():
         data["reason"] = data["reason"].replace(check["reason"], redact_external_text(check["reason"]))
+        check["details"] = _redact_external_text(check["details"])
     for holder in (data, *data["checks"].values(), *data["claims"], *data["findings"]):
         holder["reason"] = redact_external_text(holder["reason"])
-    for check in data["checks"].values():
-        check["details"] = _redact_external_text(check["details"])
     redacted = {c["reason"]: _without_explanation(c) for c in data["claims"] if c["method"].startswith(JUDGED_BY_MODEL)}
     for item in (*data["findings"], *data["claims"]):
         item["reason"] = redacted.get(item["reason"], item["reason"])
@@ -438,11 +436,10 @@ def _without_explanation(claim: dict[str, Any]) -> str:
 
 
 def _replace(holder: dict[str, Any], key: str, redaction: Redaction) -> None:
-    if key in holder:
-        if redaction == "hash":
-            holder[key] = text_hash(holder[key])
-        else:
-            del holder[key]
+    if key in holder and redaction == "hash":
+        holder[key] = text_hash(holder[key])
+    else:
+        holder.pop(key, None)
 
 
 def _size(data: dict[str, Any]) -> int:

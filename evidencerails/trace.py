@@ -89,7 +89,7 @@ def llm_call(model: str, messages: Sequence[Message], options: Mapping[str, Any]
         trace.llm_calls.append(record)
     try:
         yield record
-    except BaseException as error:
+    except BaseException as error:  # noted, whatever it is, and raised again
         record.error = type(error).__name__
         raise
     finally:

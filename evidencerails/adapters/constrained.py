@@ -65,11 +65,8 @@ def is_strict(schema: Any) -> bool:
 
 
 def install(app: Any, settings: StructureSettings) -> bool:
-    """Wrap the main model of an `LLMRails`, from `init(app)`; False if there is no model or no schema.
-
-    Raises:
-        SettingsError: the schema of the settings cannot be used.
-    """
+    """Wrap the main model of an `LLMRails`, from `init(app)`; False if there is no model or no schema. `SettingsError`:
+    the schema of the settings cannot be used."""
     from evidencerails.checks.structure.rules import load_rules
     from evidencerails.checks.structure.schema import SchemaProblem
 
@@ -107,7 +104,7 @@ class ConstrainedModel(WrappedModel):
         added = self._added(kwargs)
         try:
             response: LLMResponse = await self.wrapped_model.generate_async(prompt, stop=stop, **{**kwargs, **added})
-        except Exception as error:
+        except Exception as error:  # boundary to the provider; raised again unless it refuses the schema
             if not added or refused_parameter(error, tuple(added)) is None:
                 raise
             self._give_up(error)
@@ -123,7 +120,7 @@ class ConstrainedModel(WrappedModel):
             async for chunk in self.wrapped_model.stream_async(prompt, stop=stop, **{**kwargs, **added}):
                 has_begun = True
                 yield chunk
-        except Exception as error:
+        except Exception as error:  # boundary to the provider; raised again unless it refuses the schema
             if has_begun or not added or refused_parameter(error, tuple(added)) is None:
                 raise
             self._give_up(error)

@@ -118,12 +118,8 @@ class GuardRunnable(Runnable[Any, Any]):
         self._messages = {name: [text] for name, text in (messages or {}).items()}
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Check one answer.
-
-        Raises:
-            ResponseBlockedError: see `on`.
-            InputError: the input has none of the shapes this step reads.
-        """
+        """Check one answer. `ResponseBlockedError`: see `on`. `InputError`: the input has none of the shapes this step
+        reads."""
         _refuse(kwargs)
         return self._call_with_config(self._checked, input, config)
 

@@ -42,11 +42,7 @@ class ActionCall:
 
     @classmethod
     def injected(cls, given: Mapping[str, Any]) -> tuple[ActionCall, NemoPlugin]:
-        """The call, and the plugin of the app that made it.
-
-        Raises:
-            EvidencerailsError: the app has no plugin.
-        """
+        """The call, and the plugin of the app that made it. `EvidencerailsError`: the app has no plugin."""
         names = (one.name for one in fields(cls))
         call = cls(**{name: given[name] for name in names if given.get(name) is not None})
         plugin = plugin_of(call.llm_task_manager)

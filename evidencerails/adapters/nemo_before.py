@@ -66,11 +66,7 @@ async def grounded_answer(**given: Any) -> Any:
 
 
 async def _evidence_before(call: ActionCall, plugin: NemoPlugin) -> list[Passage]:
-    """The evidence of a turn before anything is generated.
-
-    Raises:
-        InputError: a place holds something that is no evidence.
-    """
+    """The evidence of a turn before anything is generated. `InputError`: a place holds what is no evidence."""
     sources = EvidenceSources(
         context=call.context,
         messages=call.request,

@@ -187,11 +187,7 @@ class ParsingClient(ClientAround):
         self._parse = parse
 
     async def complete(self, messages: Sequence[Message], **options: Any) -> LlmReply:
-        """Ask the model once and parse what comes.
-
-        Raises:
-            LlmError: the provider failed.
-        """
+        """Ask the model once and parse what comes. `LlmError`: the provider failed."""
         reply = await super().complete(messages, **options)
         parsed = tuple(c.model_copy(update={"text": self._parse(c.text)}) for c in reply.completions)
         return reply.model_copy(update={"completions": parsed})

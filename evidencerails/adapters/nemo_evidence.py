@@ -76,11 +76,8 @@ class EvidenceSources:
 
 
 async def find_evidence(settings: EvidenceSettings, sources: EvidenceSources) -> Evidence:
-    """The evidence of the first place that has any.
-
-    Raises:
-        InputError: a place holds something that is no evidence; the message begins with that place.
-    """
+    """The evidence of the first place that has any. `InputError`: a place holds something that is no evidence; the
+    message begins with that place."""
     for place in settings.places:
         try:
             if place == "knowledge_base":
@@ -203,11 +200,8 @@ def lacks_schema(context: Mapping[str, Any], settings: StructureSettings) -> boo
 
 
 def with_schema(exchange: Exchange, context: Mapping[str, Any]) -> Exchange:
-    """The exchange with the schema of the context variable, if there is one.
-
-    Raises:
-        InputError: the variable holds neither an object nor the JSON of one.
-    """
+    """The exchange with the schema of the context variable, if there is one. `InputError`: the variable holds neither
+    an object nor the JSON of one."""
     value = context.get(SCHEMA_VARIABLE)
     if not value:
         return exchange

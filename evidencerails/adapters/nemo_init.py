@@ -27,7 +27,6 @@ from evidencerails.errors import EvidencerailsError, PromptError, SettingsError
 from evidencerails.guard import Guard
 from evidencerails.llm.prompts import PromptLibrary, meant_task
 from evidencerails.mitigation.escalate import no_turn_is_held
-from evidencerails.operations.telemetry.nemo_spans import TurnTraces
 from evidencerails.settings.old_name import refuse_old_settings
 from evidencerails.settings.paths import data_folder
 
@@ -37,11 +36,8 @@ WITHHELD_MESSAGE = "inform answer withheld"
 
 
 def init(app: Any) -> None:
-    """Set the plugin up in one app, or refuse to start it.
-
-    Raises:
-        EvidencerailsError: the settings or a prompt are not valid, or an action of ours would not be the one that runs.
-    """
+    """Set the plugin up in one app, or refuse to start it. `EvidencerailsError`: the settings or a prompt are not
+    valid, or an action of ours would not be the one that runs."""
     try:
         _init(app)
     except EvidencerailsError as error:
@@ -58,7 +54,6 @@ def _init(app: Any) -> None:
     if app.config.colang_version == "1.0":
         _add_messages(app.config)
     register()
-    guard.trace_sink = TurnTraces(app).add
     plugin = NemoPlugin(app, guard)
     attach(app, plugin)
     guard.sources.bind_knowledge_base(lambda: plugin.search_knowledge_base)
@@ -87,11 +82,7 @@ def _folder_of(rails_config: Any) -> str | None:
 
 
 def settings_of(rails_config: Any) -> GuardConfig:
-    """The settings under `custom_data: evidencerails:`.
-
-    Raises:
-        SettingsError: they are not valid.
-    """
+    """The settings under `custom_data: evidencerails:`. `SettingsError`: they are not valid."""
     custom = rails_config.custom_data or {}
     refuse_old_settings(custom)
     part = custom.get("evidencerails") if isinstance(custom, Mapping) else None
@@ -102,11 +93,8 @@ def settings_of(rails_config: Any) -> GuardConfig:
 
 def require_our_actions(app: Any) -> None:
     """Refuse an app in which an action of ours is another's: NeMo only logs an action file that fails to import, and
-    then runs its own rail of the same name.
-
-    Raises:
-        EvidencerailsError: naming the actions, what they resolve to, and the file that failed.
-    """
+    then runs its own rail of the same name. `EvidencerailsError`: naming the actions, what they resolve to, and the
+    file that failed."""
     dispatcher = app.runtime.action_dispatcher
     found = {name: dispatcher.get_action(name) if dispatcher.has_registered(name) else None for name in ACTIONS}
     foreign = {name: action for name, action in found.items() if not is_our_action(action)}
@@ -144,12 +132,9 @@ def _shipped_prompts() -> frozenset[tuple[str, str]]:
 
 
 def prompts_of(rails_config: Any) -> PromptLibrary:
-    """The prompts of the app: for each of our tasks the one NeMo itself would pick, by model and mode.
-
-    Raises:
-        PromptError: a prompt is broken, or its task is almost one of ours: nobody would ever read it. The file, the
-            task and the variable are named.
-    """
+    """The prompts of the app: for each of our tasks the one NeMo itself would pick, by model and mode. `PromptError`: a
+    prompt is broken, or its task is almost one of ours: nobody would ever read it. The file, the task and the variable
+    are named."""
     from nemoguardrails.llm.prompts import get_prompt
     from nemoguardrails.llm.types import Task
 
@@ -213,11 +198,8 @@ def _prepare_structure(app: Any, config: GuardConfig) -> None:
 
 
 def _refuse_tool_rails_of_colang_2(rails_config: Any) -> None:
-    """Refuse a tool rail that NeMo would never run: every call would go out unchecked.
-
-    Raises:
-        SettingsError: the flow is listed under `rails.tool_output`, and the app is in Colang 2.x.
-    """
+    """Refuse a tool rail that NeMo would never run: every call would go out unchecked. `SettingsError`: the flow is
+    listed under `rails.tool_output`, and the app is in Colang 2.x."""
     if rails_config.colang_version != "1.0" and TOOL_FLOW in tool_flows(rails_config):
         raise SettingsError(f"{TOOL_RAIL_OF_COLANG_2}; {TOOL_RAIL_REMEDY}")
 

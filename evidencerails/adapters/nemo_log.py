@@ -35,11 +35,8 @@ def is_nemo(value: Any) -> bool:
 
 
 def logged_turn(value: Mapping[str, Any]) -> LoggedTurn:
-    """The turn in a response with its log; evidence is what a rail would have found in it.
-
-    Raises:
-        InputError: there is no log or no answer in it, or it is a trace, which holds no texts.
-    """
+    """The turn in a response with its log; evidence is what a rail would have found in it. `InputError`: there is no
+    log or no answer in it, or it is a trace, which holds no texts."""
     if "spans" in value:
         raise InputError(f"a trace of NeMo's tracing holds no texts; expected {EXPECTED}")
     log, calls = value["log"], as_tool_calls(value.get("tool_calls"))

@@ -72,11 +72,8 @@ class NemoPlugin:
         return next((model.model for model in self.app.config.models if model.type == "main"), None)
 
     def client(self, llm: Any) -> LlmClient | None:
-        """Our client for one of the app's models; None if it has none.
-
-        Raises:
-            InputError: the model is of no kind that we can ask.
-        """
+        """Our client for one of the app's models; None if it has none. `InputError`: the model is of no kind that we
+        can ask."""
         return as_client(llm)
 
     def check_in_shadow(

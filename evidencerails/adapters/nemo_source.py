@@ -27,11 +27,7 @@ class Source(NamedTuple):
 
     @classmethod
     def read(cls, folder: Path, config: Any) -> Source:
-        """The files of a folder.
-
-        Raises:
-            InputError: one is not UTF-8.
-        """
+        """The files of a folder. `InputError`: one is not UTF-8."""
         return cls(folder, {file: read_exact(file) for file in config_files(folder)}, config)
 
     @property
@@ -60,11 +56,7 @@ def config_files(folder: Path) -> list[Path]:
 
 
 def read_exact(file: Path) -> str:
-    """The file's text with its line ends as they are.
-
-    Raises:
-        InputError: it is not UTF-8.
-    """
+    """The file's text with its line ends as they are. `InputError`: it is not UTF-8."""
     try:
         return file.read_bytes().decode("utf-8")
     except UnicodeDecodeError:

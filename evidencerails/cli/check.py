@@ -135,11 +135,8 @@ def _settings_of(
     config: Path | None, methods: Sequence[str], exchange: Exchange, *, cascade: bool, model: str | None
 ) -> GuardConfig:
     """The settings of one check. Without a file, checks and evidence, what else is given decides which checks run.
-
-    Raises:
-        CliError: a judge is asked for, and no model is named.
-        SettingsError: a method does not exist, or a setting is not valid.
-    """
+    `CliError`: a judge is asked for, and no model is named. `SettingsError`: a method does not exist, or a setting is
+    not valid."""
     from evidencerails.config import CHECKS
     from evidencerails.evaluation.methods import known
     from evidencerails.measures.registry import JUDGES

@@ -31,12 +31,8 @@ def exchange_of(
     tool_calls: Path | None,
     tools: Path | None,
 ) -> Exchange:
-    """The exchange of these arguments and files.
-
-    Raises:
-        CliError: the answer is given twice or not at all, or a file cannot be read.
-        InputError: a part has a shape that cannot be read.
-    """
+    """The exchange of these arguments and files. `CliError`: the answer is given twice or not at all, or a file cannot
+    be read. `InputError`: a part has a shape that cannot be read."""
     from evidencerails.exchange import Exchange
 
     log = _chat_in(chat) if chat is not None else Chat()
@@ -136,11 +132,7 @@ def text_in(name: str) -> str:
 
 
 def text_of(file: Path) -> str:
-    """The text of a file.
-
-    Raises:
-        CliError: it cannot be read, or is no UTF-8 text.
-    """
+    """The text of a file. `CliError`: it cannot be read, or is no UTF-8 text."""
     try:
         return _decoded(file.read_bytes(), repr(str(file)))
     except OSError as error:

@@ -39,11 +39,7 @@ class CliError(EvidencerailsError):
 
 
 def seconds_of(text: str) -> float:
-    """Seconds of `30m`, `12h`, `7d` or `2w`.
-
-    Raises:
-        CliError: it is none of these.
-    """
+    """Seconds of `30m`, `12h`, `7d` or `2w`. `CliError`: it is none of these."""
     found = re.fullmatch(r"(\d{1,6})([smhdw])", text.strip())
     if found is None or int(found[1]) == 0:
         raise CliError(f"{text!r} is no length of time; give a number and s, m, h, d or w, such as 7d")

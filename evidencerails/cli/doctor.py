@@ -57,22 +57,17 @@ def doctor(
 
 
 def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row], list[Problem]]:
-    """All that is known about a config: the proven rows, and the problems.
-
-    Raises:
-        CliError: NeMo cannot load the config.
-    """
+    """All that is known about a config: the proven rows, and the problems. `CliError`: NeMo cannot load the config."""
     from evidencerails.adapters.nemo_install import import_path_problem
     from evidencerails.adapters.nemo_source import Source, copied
     from evidencerails.cli.doctor_problems import langchain_limits, problem, static_problems
-    from evidencerails.cli.installation import load_config, make_plugin_visible, stale_files
+    from evidencerails.cli.installation import load_config, make_plugin_visible
     from evidencerails.config import GuardConfig
     from evidencerails.errors import SettingsError
 
-    line, half, stale = make_plugin_visible(), import_path_problem(), stale_files()
+    line, half = make_plugin_visible(), import_path_problem()
     problems = [problem("plugin_not_found", line)] if line else []
     problems += [problem("half_a_plugin", half)] if half else []
-    problems += [problem("stale_plugin", ", ".join(stale[:3]))] if stale else []
     with copied(folder) as copy:
         source = Source.read(copy, load_config(copy))
         try:

@@ -37,7 +37,6 @@ _EMBEDDINGS = f"add {EMBEDDINGS} to `models:` (in the place of the other one, if
 WORDS: dict[str, tuple[Level, str, str]] = {
     "plugin_not_found": ("error", "NeMo does not find `evidencerails/plugin`", "run: {0}"),
     "half_a_plugin": ("error", "{0}", "run the app from a folder of its own"),
-    "stale_plugin": ("error", "the installed plugin is older than this package: {0}", "install again"),
     "settings": ("error", "{0}", "the app refuses to start with these settings"),
     "does_not_start": ("error", "the app does not start: {0}", ""),
     "shadow": ("note", "{0}: what is found is only recorded (activation: shadow)", ""),

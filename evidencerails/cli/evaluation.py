@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,7 +14,6 @@ from evidencerails.cli.common import (
     HTML_FILE,
     CliError,
     names_in,
-    one_of,
     plain_table,
     refuse_unwritable,
     write_json,
@@ -34,6 +33,8 @@ _CALIBRATED = (
 )
 _FALSE_WARNINGS = "Only the threshold, by this share of right answers that may be flagged; needs no wrong ones."
 _GATE = "Also write quality_gate.max_hallucination_score: answers above are blocked."
+QUALITY = ("log_loss", "brier", "ece", "auroc")
+"""Metrics of a calibration that are shown."""
 SHOWN = ("n", "unverified", "f1", "balanced_accuracy", "auroc", "ece", "latency_ms_p50")
 
 
@@ -154,7 +155,6 @@ def calibrate(
     run: Path = typer.Option(..., metavar="FILE", help=_CALIBRATED),
     method: list[str] = typer.Option([], "--method", "-m", metavar="NAMES", help="Methods of the run. Default: all."),
     out: Path = typer.Option(Path("calibration.yml"), "--out", "-o", metavar="FILE", help="Settings to write."),
-    calibrator: str = typer.Option("auto", help="auto (cross-validated), temperature, platt, isotonic."),
     lambda1: float = typer.Option(1.0, min=0, help="Cost of the false abstention rate."),
     lambda2: float = typer.Option(1.0, min=0, help="Cost of the leak rate."),
     target_precision: float | None = typer.Option(
@@ -166,28 +166,22 @@ def calibrate(
     seed: int = typer.Option(0, help="Of the split."),
     gate: bool = typer.Option(False, "--gate", help=_GATE),
     json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write what was fitted as JSON."),
-    html: Path | None = typer.Option(None, metavar="FILE", help="Reliability before and after, as a page."),
 ) -> int:
     """Fit calibrators, an ensemble and a threshold on evaluated answers, and write the settings.
 
-    evidencerails calibrate --run metrics.rows.jsonl --out calibration.yml --html calibration.html
+    evidencerails calibrate --run metrics.rows.jsonl --out calibration.yml
 
     What is worse than before on held-out documents is refused. Exit code: 0 done, 2 wrong usage.
     """
     from evidencerails.evaluation.fitting import Wanted, as_yaml
     from evidencerails.evaluation.fitting import calibrate as fit
-    from evidencerails.evaluation.report.page import calibration_page
-    from evidencerails.settings.calibration import CalibratorName
 
     _require_libraries()
-    refuse_unwritable(out, json_file, html)
-    one_of("--calibrator", calibrator, ("auto", *get_args(CalibratorName)))
+    refuse_unwritable(out, json_file)
     if sum(one is not None for one in (target_precision, target_recall, max_false_warnings)) > 1:
         raise CliError("--target-precision, --target-recall and --max-false-warnings exclude each other; give one")
-    kind: Any = None if calibrator == "auto" else calibrator
-    wanted = Wanted(kind=kind, false_abstention_cost=lambda1, leak_cost=lambda2, precision=target_precision,
-                    recall=target_recall, false_warnings=max_false_warnings, held_out=held_out, seed=seed,
-                    gate=gate)  # fmt: skip
+    wanted = Wanted(false_abstention_cost=lambda1, leak_cost=lambda2, precision=target_precision, recall=target_recall,
+                    false_warnings=max_false_warnings, held_out=held_out, seed=seed, gate=gate)  # fmt: skip
     found = fit(run, names_in(method), wanted)
     write_text(out, as_yaml(found))
     if json_file is not None:
@@ -197,8 +191,6 @@ def calibrate(
         ]
         write_json(json_file, {"settings": found.settings, "fitted": fitted, "thresholds": found.thresholds,
                                "rows": found.rows, "held_out_rows": found.held_out_rows})  # fmt: skip
-    if html is not None:
-        write_text(html, calibration_page(found))
     _print_calibration(found)
     if max_false_warnings is not None:
         say(f"{found.rows} answers, {found.hallucinated_rows} of them marked hallucinated; the others count as right")
@@ -211,10 +203,11 @@ def calibrate(
 def _print_calibration(found: Calibration) -> None:
     from rich.text import Text
 
-    from evidencerails.evaluation.report.page import QUALITY, quality_names, threshold_row
-    from evidencerails.evaluation.report.wording import shown
+    from evidencerails.evaluation.report.wording import SHORT, shown
 
-    quality = plain_table("method", "held out", *quality_names(), "what came of it")
+    quality = plain_table(
+        "method", "held out", *(SHORT.get(name, name.replace("_", " ")) for name in QUALITY), "what came of it"
+    )
     quality.columns[-1].no_wrap = False
     for one in found.fitted:
         for word, side, what in (("before", one.before, ""), ("after", one.after, one.conclusion)):
@@ -222,7 +215,10 @@ def _print_calibration(found: Calibration) -> None:
             quality.add_row(Text(one.name if word == "before" else ""), word, *cells, Text(what))
     thresholds = plain_table("threshold of", "value", "false abstention", "leak", "precision")
     for name, row in found.thresholds.items():
-        thresholds.add_row(*(Text(cell) for cell in threshold_row(name, row["held_out"])))
+        found_on = row["held_out"]
+        rates = (found_on[column] for column in ("false_abstention_rate", "leak_rate", "precision"))
+        shown_rates = ("-" if rate is None else f"{rate:.3f}" for rate in rates)
+        thresholds.add_row(Text(name), f"{found_on['value']:.4f}", *shown_rates)
     out = console()
     for part in (quality, "", thresholds) if found.fitted else (thresholds,):
         out.print(part)

@@ -102,11 +102,7 @@ def _offer_schema(folder: Path, changes: Changes) -> None:
 
 
 def _changes_back(folder: Path, record: dict[str, Any]) -> Changes:
-    """What `--undo` has to write.
-
-    Raises:
-        CliError: `init` wrote nothing here, or a line that it changed was edited since.
-    """
+    """What `--undo` has to write. `CliError`: `init` wrote nothing here, or a line that it changed was edited since."""
     if not record:
         raise CliError(f"nothing to undo: no {RECORD} in {str(folder)!r}")
     changes: Changes = {}

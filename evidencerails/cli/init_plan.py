@@ -35,11 +35,8 @@ ANY_IMPORT = re.compile(r"^import [^\n]*$", re.MULTILINE)
 
 
 def plan(folder: Path, *, flows: Sequence[str] = (), activation: str | None = None) -> Changes:
-    """The files to change, with their texts before and after; empty if the rail is there already.
-
-    Raises:
-        CliError: the config does not load, before or after, or cannot be extended by small insertions.
-    """
+    """The files to change, with their texts before and after; empty if the rail is there already. `CliError`: the
+    config does not load, before or after, or cannot be extended by small insertions."""
     line = make_plugin_visible()
     if line:
         say(f"NeMo does not find the plugin of this installation by itself; your app needs: {line}")
@@ -205,11 +202,8 @@ def _with_output_rail(text: str, flow: str) -> str:
 
 
 def _prove_that_it_loads(folder: Path, texts: dict[Path, str], flows: Sequence[str]) -> None:
-    """Load a copy with the new texts; nothing is written to the user's folder before this.
-
-    Raises:
-        CliError: NeMo refuses it, the rail is not in what it read, or its settings are not valid.
-    """
+    """Load a copy with the new texts; nothing is written to the user's folder before this. `CliError`: NeMo refuses it,
+    the rail is not in what it read, or its settings are not valid."""
     with tempfile.TemporaryDirectory(prefix="evidencerails-init-") as copy:
         for file, text in texts.items():
             target = Path(copy) / file.relative_to(folder)

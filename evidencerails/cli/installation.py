@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import socket
@@ -13,9 +12,9 @@ from urllib.parse import urlsplit
 
 from evidencerails.adapters.nemo_install import found_plugin, search_path
 from evidencerails.cli.common import CliError
-from evidencerails.settings.paths import PACKAGE, plugin_folder
+from evidencerails.settings.environment import variable
+from evidencerails.settings.paths import plugin_folder
 
-SOURCE_FOLDERS = ("rails", "actions", "prompts")
 EMBEDDINGS = "{type: embeddings, engine: evidencerails, model: embedded}"
 """The line under `models:` that needs no download."""
 CONNECT_TIMEOUT_S = 3.0
@@ -40,31 +39,9 @@ def make_plugin_visible() -> str | None:
     return f"export COLANGPATH={shlex.quote(str(root))}"
 
 
-def stale_files() -> list[str]:
-    """Files of the installed plugin that differ from the source tree this package runs from.
-
-    An editable install copies the plugin's folders once; later edits, and renames, do not reach NeMo.
-    """
-    source, installed = PACKAGE.parent, found_plugin()
-    if not (source / "pyproject.toml").is_file() or installed is None:
-        return []
-    here, there = _files(source, source / "plugin"), _files(installed, installed)
-    return sorted(name for name in here | there if here.get(name) != there.get(name))
-
-
-def _files(folder: Path, home_of_config: Path) -> dict[str, bytes]:
-    found = (file for name in SOURCE_FOLDERS for file in (folder / name).rglob("*"))
-    files = (file for file in found if file.suffix in (".co", ".py", ".yml") and "__pycache__" not in file.parts)
-    config = {file.name: file.read_bytes() for file in home_of_config.glob("config.py")}
-    return config | {str(file.relative_to(folder)): file.read_bytes() for file in files}
-
-
 def load_config(folder: Path) -> Any:
-    """A guardrails config as NeMo loads it.
-
-    Raises:
-        CliError: NeMo refuses it, in NeMo's own words; or it is written for the first name of this product.
-    """
+    """A guardrails config as NeMo loads it. `CliError`: NeMo refuses it, in NeMo's own words; or it is written for the
+    first name of this product."""
     import warnings
 
     from nemoguardrails import RailsConfig
@@ -111,9 +88,9 @@ def missing_embeddings(config: Any, colang: Iterable[str]) -> str | None:
 
 def can_download() -> bool:
     """True if the host that embedding models come from can be reached (`HF_ENDPOINT` and `HF_HUB_OFFLINE` count)."""
-    if os.environ.get("HF_HUB_OFFLINE", "").strip().upper() in ("1", "TRUE", "YES", "ON"):
+    if (variable("HF_HUB_OFFLINE") or "").strip().upper() in ("1", "TRUE", "YES", "ON"):
         return False
-    url = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")
+    url = urlsplit(variable("HF_ENDPOINT") or "https://huggingface.co")
     try:
         port = url.port or (80 if url.scheme == "http" else 443)
         socket.create_connection((url.hostname or "", port), CONNECT_TIMEOUT_S).close()
@@ -147,7 +124,7 @@ def _is_here(engine: str, model: str) -> bool:
         from huggingface_hub import try_to_load_from_cache
 
         name = model if "/" in model else f"sentence-transformers/{model}"
-        return os.path.isdir(model) or isinstance(try_to_load_from_cache(name, "config.json"), str)
+        return Path(model).is_dir() or isinstance(try_to_load_from_cache(name, "config.json"), str)
     return True
 
 

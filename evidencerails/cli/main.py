@@ -110,7 +110,7 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         _drop_output()
         return EXIT_PIPE_CLOSED
-    except Exception as error:
+    except Exception as error:  # the last boundary: a full disk, a missing extra, or a bug with its traceback
         return _exit_code_of(error)
 
 

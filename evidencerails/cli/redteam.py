@@ -14,7 +14,6 @@ import typer
 from evidencerails.cli.check_input import text_of
 from evidencerails.cli.common import (
     EXIT_UNVERIFIED,
-    HTML_FILE,
     JSON_FILE,
     CliError,
     folder_of,
@@ -73,19 +72,18 @@ def redteam(
     runs: int | None = typer.Option(None, min=1, help="With --schedule: end after so many runs."),
     store: str | None = typer.Option(None, metavar="URL", help=_STORE),
     json_file: Path | None = JSON_FILE,
-    html: Path | None = HTML_FILE,
     markdown: Path | None = typer.Option(None, metavar="FILE", help="Write the report as Markdown."),
 ) -> int:
     """Attack the guard with answers and questions made from your own evidence, and score what it does.
 
-    evidencerails redteam --evidence docs/ --html redteam.html
+    evidencerails redteam --evidence docs/ --markdown redteam.md
 
     Exit code: 0 done, 1 below --min-score or fallen since the last run, 3 fewer categories got a verdict than
     --min-coverage asks for, 2 wrong usage.
     """
     from evidencerails.evaluation.redteam.suite import SHIPPED, read_suite, together, write_suite
 
-    refuse_unwritable(json_file, html, markdown, save_suite, propose, history)
+    refuse_unwritable(json_file, markdown, save_suite, propose, history)
     if config is not None and app is not None:
         raise CliError("give --config for the engine or --app for a whole app, not both")
     if schedule is None and runs is not None:
@@ -105,7 +103,7 @@ def redteam(
         found = _run(attacked, documents=documents_in(evidence, app), **options)
         if save_suite is not None:
             write_suite(save_suite, [one.attack for one in found.results])
-        _write(found, json_file, html, markdown)
+        _write(found, json_file, markdown)
         _propose(found, propose)
         _alert(found, attacked)
         worst, done = max(worst, _exit_code(found, min_score, min_coverage)), done + 1
@@ -127,10 +125,7 @@ def _categories(given: Sequence[str]) -> Sequence[Category]:
 
 def documents_in(paths: Sequence[Path], app: Path | None) -> list[Document]:
     """The evidence: files, the text files of folders, and the knowledge base of the app if nothing else is given.
-
-    Raises:
-        CliError: a path is not there, or a folder has no text file.
-    """
+    `CliError`: a path is not there, or a folder has no text file."""
     from evidencerails.evaluation.redteam.corpus import Document
 
     found = []
@@ -172,23 +167,20 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
     from evidencerails.cli.installation import load_config, make_plugin_visible
     from evidencerails.config import GuardConfig
     from evidencerails.evaluation.methods import for_trial
-    from evidencerails.evaluation.redteam.live import AppTarget, Colang2Target
+    from evidencerails.evaluation.redteam.live import AppTarget
 
     refuse_no_folder(folder)
     make_plugin_visible()
     loaded = load_config(folder)
     settings = GuardConfig.load(dict((loaded.custom_data or {}).get("evidencerails") or {}))
     has_model = any(model.type == "main" for model in loaded.models)
+    if loaded.colang_version != "1.0":  # it takes no ready answer
+        raise CliError(f"{str(folder)!r} is in Colang {loaded.colang_version}; attack its settings with --config")
     if ask and not has_model:
         raise CliError(f"--ask needs a main model, and {str(folder)!r} has none")
 
     async def start() -> Target:  # in an event loop: outside of one NeMo makes its own and leaves it open
-        can_ask = has_model and ask is not False
-        if loaded.colang_version == "1.0":
-            return AppTarget(started_for_trial(loaded), settings, ask=can_ask)
-        return Colang2Target(
-            folder, loaded, settings, ask=can_ask, start=lambda place: started_for_trial(load_config(place))
-        )
+        return AppTarget(started_for_trial(loaded), settings, ask=has_model and ask is not False)
 
     try:
         with quiet():
@@ -248,7 +240,7 @@ def _exit_code(run: Run, min_score: float | None, min_coverage: float) -> int:
     return 0
 
 
-def _write(run: Run, json_file: Path | None, html: Path | None, markdown: Path | None) -> None:
+def _write(run: Run, json_file: Path | None, markdown: Path | None) -> None:
     from rich.text import Text
 
     from evidencerails.evaluation.redteam import wording
@@ -257,8 +249,6 @@ def _write(run: Run, json_file: Path | None, html: Path | None, markdown: Path |
         write_json(json_file, run.data)
     if markdown is not None:
         write_text(markdown, wording.markdown(run.data))
-    if html is not None:
-        write_text(html, wording.page(run.data))
     out = console()
     expected = wording.TITLES.index("expected behaviour")  # stands in the files: a terminal is too narrow for it
     table = plain_table(*wording.TITLES[:expected], *wording.TITLES[expected + 1 :])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import getpass
 import json
-import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -131,21 +129,14 @@ def edit(
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
-    """Let a corrected answer through. Without --text and --file an editor opens ($EDITOR).
+    """Let a corrected answer through.
 
     Exit code: 0 done, 1 somebody else has decided first, 2 wrong usage.
     """
-    if text is not None and file is not None:
+    if (text is None) == (file is None):
         raise CliError("give the new text once: --text TEXT or --file FILE")
     with _queue(config, store) as queue:
-        if file is not None:
-            text = text_in(file)
-        elif text is None:
-            found = queue.get(review_id)
-            if found.package is None:
-                raise CliError("the text of this review was deleted; give the new one with --text")
-            text = in_editor(found.package.output).rstrip("\n")
-            version = found.item.version if version is None else version
+        text = text_in(file) if file is not None else text
         return _decided(queue, "edited", review_id, reviewer, note=note, version=version, text=text)
 
 
@@ -243,30 +234,3 @@ def _due(item: Item) -> str:
     size, unit = next((s, u) for s, u in ((3600, "h"), (60, "min"), (1, "s")) if abs(left_s) >= s or s == 1)
     amount = f"{abs(left_s) / size:.{1 if unit == 'h' else 0}f} {unit}"
     return f"in {amount}" if left_s >= 0 else f"{amount} overdue"
-
-
-def in_editor(text: str) -> str:
-    """The text as the user has saved it.
-
-    Raises:
-        CliError: there is no editor, it ended with an error, or the text was left as it was.
-    """
-    import subprocess
-    import tempfile
-
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
-        raise CliError("no editor is set; set EDITOR, or give the text with --text or --file")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "answer.txt"
-        file.write_text(text, encoding="utf-8", errors="surrogatepass")
-        try:
-            done = subprocess.run([*shlex.split(editor), str(file)], check=False)
-        except OSError as error:
-            raise CliError(f"the editor {editor!r} cannot be run: {error.strerror}; set EDITOR") from None
-        if done.returncode != 0:
-            raise CliError(f"the editor {editor!r} ended with {done.returncode}; nothing was decided")
-        changed = file.read_text(encoding="utf-8", errors="surrogatepass")
-    if changed == text:
-        raise CliError("the text was not saved; nothing was decided")
-    return changed

@@ -23,11 +23,7 @@ class CannotEdit(ValueError):
 
 def add_item(text: str, path: Path, item: str) -> str:
     """The text with `item` (a plain word, or a mapping in braces) in the list at `path`; unchanged if it is there;
-    missing keys are made.
-
-    Raises:
-        CannotEdit: the place cannot be extended by insertion.
-    """
+    missing keys are made. `CannotEdit`: the place cannot be extended by insertion."""
     wanted, value = _parsed(text), yaml.safe_load(item)
     parent = _walk(wanted, path[:-1])
     items = parent[path[-1]] = [] if parent.get(path[-1]) is None else parent[path[-1]]
@@ -40,11 +36,8 @@ def add_item(text: str, path: Path, item: str) -> str:
 
 
 def set_default(text: str, path: Path, value: str) -> str:
-    """The text with `value` (a plain word) at `path`; unchanged if something is there already.
-
-    Raises:
-        CannotEdit: the place cannot be extended by insertion.
-    """
+    """The text with `value` (a plain word) at `path`; unchanged if something is there already. `CannotEdit`: the place
+    cannot be extended by insertion."""
     wanted = _parsed(text)
     parent = _walk(wanted, path[:-1])
     if parent.get(path[-1]) is not None:

@@ -3,18 +3,17 @@
 In: labelled scores. Out: the settings of `settings.calibration`. Nothing is kept that is worse on documents it was not
 fitted on.
 
-Documents are split once: most train, the rest are held out. Among the calibrators (temperature, Platt, isotonic) the
-one with the lowest cross-validated log loss over the training documents is fitted; it is refused where the raw score
-has a lower log loss on the held-out ones. The ensemble is an L2-regularised logistic model over calibrated log-odds,
-its strength cross-validated; it is refused where the best single method is as good on the held-out documents.
+Documents are split once: most train, the rest are held out. A logistic model of the log-odds (Platt 1999) is fitted on
+the training documents; it is refused where the raw score has a lower log loss on the held-out ones. The ensemble is an
+L2-regularised logistic model over calibrated log-odds, its strength cross-validated; it is refused where the best
+single method is as good on the held-out documents.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple, TypeAlias, get_args
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +22,13 @@ from evidencerails.errors import InputError
 from evidencerails.evaluation import metrics
 from evidencerails.evaluation.metrics import Bools, Floats, intervals, of_ratio
 from evidencerails.measures.calibrated import CLIP, calibrated, ensemble_score
-from evidencerails.settings.calibration import CalibratorName, EnsembleCalibration, MethodCalibration
+from evidencerails.settings.calibration import EnsembleCalibration, MethodCalibration
 
-Predict: TypeAlias = "Callable[[Floats], Floats]"
-"""From scores to probabilities."""
-CALIBRATORS: tuple[CalibratorName, ...] = get_args(CalibratorName)
 FOLDS = 5
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)
 """Inverse strengths of the ensemble's regularisation that are tried."""
 LEAST_PER_CLASS = 15
 """Rows of either label that the training and the held-out documents each need."""
-ISOTONIC_FLOOR = 0.01
-"""A staircase never says 0 or 1: a few training rows cannot show certainty."""
 MOST_CANDIDATES = 2000
 
 
@@ -67,10 +61,7 @@ class Fitted(NamedTuple):
 
 def split(rows: Rows, held_out: float, seed: int, *, least_wrong: int = LEAST_PER_CLASS) -> Bools:
     """True for rows of held-out documents. A document keeps its side whatever others there are: methods share a split.
-
-    Raises:
-        InputError: a side would have fewer than `LEAST_PER_CLASS` clean or `least_wrong` hallucinated rows.
-    """
+    `InputError`: a side would have fewer than `LEAST_PER_CLASS` clean or `least_wrong` hallucinated rows."""
     digests = (hashlib.blake2b(f"{seed}:{group!r}".encode(), digest_size=6).digest() for group in rows.groups)
     outside = np.array([int.from_bytes(digest, "big") / 2**48 < held_out for digest in digests], dtype=np.bool_)
     for side, inside in (("training", ~outside), ("held-out", outside)):
@@ -103,87 +94,42 @@ def applied(how: MethodCalibration | None, scores: Floats) -> Floats:
     return scores if how is None else np.array([calibrated(float(score), how) for score in scores])
 
 
-def fit_one(kind: CalibratorName, labels: Bools, scores: Floats) -> MethodCalibration:
-    """A calibrator of one kind.
+def fit_platt(labels: Bools, scores: Floats) -> MethodCalibration:
+    """A logistic model of the log-odds. `InputError`: the scores fall as hallucinations get more, or they are all
+    equal."""
+    from sklearn.linear_model import LogisticRegression
 
-    Raises:
-        InputError: the scores fall as hallucinations get more, or they are all equal.
-    """
-    if kind == "temperature":
-        from scipy.optimize import minimize_scalar
-
-        raw = odds(scores)
-        loss = lambda log_t: row_losses(labels, 1 / (1 + np.exp(-raw / np.exp(log_t)))).mean()  # noqa: E731
-        found = minimize_scalar(loss, bounds=(np.log(0.05), np.log(20.0)), method="bounded")
-        return MethodCalibration(method=kind, temperature=round(float(np.exp(found.x)), 6))
-    if kind == "platt":
-        from sklearn.linear_model import LogisticRegression
-
-        model = LogisticRegression(C=100.0).fit(odds(scores)[:, None], labels)
-        slope = float(model.coef_[0, 0])
-        if slope <= 0:
-            raise InputError(f"higher scores do not mean more hallucinations here (slope {slope:.3f})")
-        return MethodCalibration(method=kind, slope=round(slope, 6), intercept=round(float(model.intercept_[0]), 6))
-    from sklearn.isotonic import IsotonicRegression
-
-    model = IsotonicRegression(y_min=ISOTONIC_FLOOR, y_max=1 - ISOTONIC_FLOOR, out_of_bounds="clip")
-    model.fit(scores, labels.astype(np.float64))
-    steps = dict(zip(model.X_thresholds_.round(6).tolist(), model.y_thresholds_.round(6).tolist(), strict=True))
-    if len(steps) < 2:
-        raise InputError("all scores are equal")
-    return MethodCalibration(method=kind, scores=tuple(steps), probabilities=tuple(steps.values()))
+    model = LogisticRegression(C=100.0).fit(odds(scores)[:, None], labels)
+    slope = float(model.coef_[0, 0])
+    if slope <= 0:
+        raise InputError(f"higher scores do not mean more hallucinations here (slope {slope:.3f})")
+    return MethodCalibration(slope=round(slope, 6), intercept=round(float(model.intercept_[0]), 6))
 
 
-def cross_validated(fit: Callable[[Rows], Predict], rows: Rows) -> float:
-    """Mean log loss over folds of documents; infinite where the fit fails in one."""
-    from sklearn.model_selection import GroupKFold
-
-    parts = min(FOLDS, np.unique(rows.groups).size)
-    losses = []
-    for inside, outside in GroupKFold(parts).split(rows.scores, groups=rows.groups) if parts > 1 else ():
-        try:
-            predict = fit(rows.at(inside))
-        except (InputError, ValueError):  # scikit-learn raises ValueError for a fold of one class
-            return float("inf")
-        losses.append(row_losses(rows.labels[outside], predict(rows.scores[outside])).mean())
-    return float(np.mean(losses)) if losses else float("inf")
-
-
-def fit_method(name: str, rows: Rows, outside: Bools, kind: CalibratorName | None) -> Fitted:
-    """The calibrator of a method: of `kind`, or of the one that cross-validates best."""
+def fit_method(name: str, rows: Rows, outside: Bools) -> Fitted:
+    """The calibrator of a method."""
     train, held = rows.at(~outside), rows.at(outside)
-
-    def predictor(part: Rows, one: CalibratorName) -> Predict:
-        return partial(applied, fit_one(one, part.labels, part.scores))
-
-    losses = {one: cross_validated(partial(predictor, one=one), train) for one in ((kind,) if kind else CALIBRATORS)}
-    best = min(losses, key=lambda one: losses[one])
-    if not np.isfinite(losses[best]):
-        conclusion = "refused: its scores do not rise with hallucinations"
-        return _fitted(name, None, conclusion, held, held.scores, held.scores)
-    how = fit_one(best, train.labels, train.scores)
-    found = _fitted(name, how, f"{best}, chosen on training documents", held, held.scores, applied(how, held.scores))
+    try:
+        how = fit_platt(train.labels, train.scores)
+    except InputError as error:
+        return _fitted(name, None, f"refused: {error}", held, held.scores, held.scores)
+    found = _fitted(name, how, "fitted on training documents", held, held.scores, applied(how, held.scores))
     if any(found.after[metric]["value"] > found.before[metric]["value"] for metric in ("log_loss", "brier")):
-        conclusion = f"refused: {best} is worse than the raw score on held-out documents"
-        return found._replace(settings=None, conclusion=conclusion)
+        return found._replace(settings=None, conclusion="refused: worse than the raw score on held-out documents")
     return found
 
 
 def fit_ensemble(names: Sequence[str], rows: Rows, outside: Bools, seed: int) -> Fitted:
     """Weights over calibrated scores, a column a method; compared with the best method on held-out documents."""
     from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, GroupKFold
 
     train, held = rows.at(~outside), rows.at(outside)
-
-    def fit(part: Rows, strength: float) -> EnsembleCalibration:
-        model = LogisticRegression(C=strength).fit(odds(part.scores), part.labels)
-        weights = dict(zip(names, model.coef_[0].round(6).tolist(), strict=True))
-        return EnsembleCalibration(weights=weights, intercept=round(float(model.intercept_[0]), 6))
-
-    def predictor(part: Rows, strength: float) -> Predict:
-        return partial(ensemble_scores, fit(part, strength), names)
-
-    how = fit(train, min(STRENGTHS, key=lambda one: cross_validated(partial(predictor, strength=one), train)))
+    folds = GroupKFold(min(FOLDS, np.unique(train.groups).size)).split(train.scores, groups=train.groups)
+    search = GridSearchCV(LogisticRegression(), {"C": STRENGTHS}, cv=list(folds), scoring="neg_log_loss")
+    model = search.fit(odds(train.scores), train.labels).best_estimator_
+    weights = dict(zip(names, model.coef_[0].round(6).tolist(), strict=True))
+    how = EnsembleCalibration(weights=weights, intercept=round(float(model.intercept_[0]), 6))
     best = min(range(len(names)), key=lambda place: row_losses(train.labels, train.scores[:, place]).mean())
     together, single = ensemble_scores(how, names, held.scores), held.scores[:, best]
     gain = row_losses(held.labels, together) - row_losses(held.labels, single)
@@ -249,10 +195,7 @@ def thresholds(labels: Bools, scores: Floats) -> list[Threshold]:
 
 def cheapest(labels: Bools, scores: Floats, false_abstention: float, leak: float) -> Threshold:
     """The threshold with the least `false_abstention * false abstention rate + leak * leak rate`; the middle of ties.
-
-    Raises:
-        InputError: a cost is negative, or both are 0.
-    """
+    `InputError`: a cost is negative, or both are 0."""
     if min(false_abstention, leak) < 0 or false_abstention + leak == 0:
         raise InputError(f"costs must not be negative, nor both 0; got {false_abstention:g} and {leak:g}")
     each = thresholds(labels, scores)
@@ -267,11 +210,8 @@ def for_recall(labels: Bools, scores: Floats, wanted: float) -> Threshold:
 
 
 def for_precision(labels: Bools, scores: Floats, wanted: float) -> Threshold:
-    """The lowest threshold at which this share of the flagged rows is hallucinated.
-
-    Raises:
-        InputError: no threshold reaches it.
-    """
+    """The lowest threshold at which this share of the flagged rows is hallucinated. `InputError`: no threshold reaches
+    it."""
     each = [(one.precision or 0.0, one) for one in thresholds(labels, scores) if one.precision is not None]
     found = next((one for precision, one in each if precision >= wanted), None)
     if found is None:

@@ -20,7 +20,7 @@ from evidencerails.evaluation.calibration import LEAST_PER_CLASS, Fitted, Rows, 
 from evidencerails.evaluation.metrics import Bools
 from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.runs import outcomes_of
-from evidencerails.settings.calibration import CalibratorName, EnsembleCalibration, MethodCalibration
+from evidencerails.settings.calibration import EnsembleCalibration, MethodCalibration
 
 BY_CLAIM = ("grounding", "claims")
 """Checks that flag a response by its worst claim: their threshold is the setting `grounding.max_unsupported_score`."""
@@ -34,7 +34,6 @@ Outcomes = Mapping[str, Sequence[Outcome]]
 class Wanted:
     """What to fit, and how the threshold is chosen: by false warnings, else by recall, by precision, by costs."""
 
-    kind: CalibratorName | None = None
     false_abstention_cost: float = 1.0
     leak_cost: float = 1.0
     precision: float | None = None
@@ -61,11 +60,8 @@ class Calibration:
 
 
 def calibrate(run: Path, methods: Sequence[str], wanted: Wanted) -> Calibration:
-    """Fit the methods of a run, or of exported traffic; all of them if none is named.
-
-    Raises:
-        InputError: too few rows, a method the run does not have, or scores that are calibrated already.
-    """
+    """Fit the methods of a run, or of exported traffic; all of them if none is named. `InputError`: too few rows, a
+    method the run does not have, or scores that are calibrated already."""
     header, outcomes = outcomes_of(run)
     if header.get("calibrated"):
         raise InputError(f"the scores of {str(run)!r} are calibrated already; evaluate without a calibration first")
@@ -77,7 +73,7 @@ def calibrate(run: Path, methods: Sequence[str], wanted: Wanted) -> Calibration:
         raise InputError(f"a budget of false warnings sets the threshold of claims; {', '.join(names)} has none")
     rows = {name: _rows(found[name]) for name in names}
     outside = {name: _split(rows[name], wanted) for name in names}
-    fitted = [fits.fit_method(name, rows[name], outside[name], wanted.kind) for name in names if is_fitted]
+    fitted = [fits.fit_method(name, rows[name], outside[name]) for name in names if is_fitted]
     kept = {one.name: one.settings for one in fitted if isinstance(one.settings, MethodCalibration)}
     if len(names) > 1 and is_fitted:
         common = _together(names, found, kept)

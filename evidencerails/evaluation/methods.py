@@ -24,11 +24,7 @@ UNSUPPORTED = ("contradicted", "absent", "partially_supported")
 
 
 def known(methods: Sequence[str]) -> tuple[str, ...]:
-    """The methods, each once.
-
-    Raises:
-        SettingsError: one is neither a check nor a measure.
-    """
+    """The methods, each once. `SettingsError`: one is neither a check nor a measure."""
     available = [*CHECKS, *MEASURES]
     for name in methods:
         if name not in available:

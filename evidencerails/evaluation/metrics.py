@@ -57,11 +57,7 @@ class Estimate:
 
 
 def library(name: str) -> Any:
-    """A module of scikit-learn or SciPy, such as `sklearn.metrics`.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
+    """A module of scikit-learn or SciPy, such as `sklearn.metrics`. `MissingExtraError`: it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -70,12 +66,8 @@ def library(name: str) -> Any:
 
 
 def checked(labels: ArrayLike, scores: ArrayLike, *, probabilities: bool = False) -> tuple[Bools, Floats]:
-    """Labels and scores as arrays of one length.
-
-    Raises:
-        ValueError: lengths differ, a label is not 0 or 1, a score is NaN, infinite, or no probability.
-        UndefinedMetricError: there are no rows.
-    """
+    """Labels and scores as arrays of one length. `ValueError`: lengths differ, a label is not 0 or 1, a score is NaN,
+    infinite, or no probability. `UndefinedMetricError`: there are no rows."""
     given, values = np.asarray(labels), np.asarray(scores, dtype=np.float64)
     if given.ndim != 1 or given.shape != values.shape:
         raise ValueError(f"labels and scores must be flat and of one length, got {given.shape} and {values.shape}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -39,7 +38,7 @@ class Verdict(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """Hallucinated units found, wrongly marked, and missed; units are characters or words."""
+    """Hallucinated characters found, wrongly marked, and missed."""
 
     found: int = 0
     wrong: int = 0
@@ -69,7 +68,6 @@ class Outcome(Value):
     lost_sentences: int = 0
     """Judged sentences that are not in the response."""
     characters: Overlap | None = None
-    words: Overlap | None = None
     baselines: dict[str, float] = Field(default_factory=dict)
 
     def line(self) -> str:
@@ -93,7 +91,6 @@ def outcome_of(row: Row, method: str, verdict: Verdict, baselines: dict[str, flo
             gold |= {
                 "gold_parts": tuple(_touches(part.start, part.end, row.spans) for part in verdict.parts),
                 "characters": character_overlap(flagged, row.spans),
-                "words": word_overlap(row.response, flagged, row.spans),
             }
     about = {"id": row.id, "document": row.document, "hallucinated": bool(row.hallucinated), "grade": row.grade}
     measured = verdict._replace(latency_ms=round(verdict.latency_ms, 3))._asdict()
@@ -129,14 +126,5 @@ def _touches(start: int, end: int, spans: Offsets) -> bool:
 
 def character_overlap(marked: Offsets, gold: Offsets) -> Overlap:
     """Characters in both, only in the marked spans, and only in the gold ones; overlapping spans count once."""
-    return _overlap(*({place for span in spans for place in range(*span)} for spans in (marked, gold)))
-
-
-def word_overlap(response: str, marked: Offsets, gold: Offsets) -> Overlap:
-    """The same by words (runs without white space); a word belongs to a span that covers any of its characters."""
-    words = [word.span() for word in re.finditer(r"\S+", response)]
-    return _overlap(*({n for n, word in enumerate(words) if _touches(*word, spans)} for spans in (marked, gold)))
-
-
-def _overlap(marked: set[int], gold: set[int]) -> Overlap:
-    return Overlap(len(marked & gold), len(marked - gold), len(gold - marked))
+    ours, theirs = ({place for span in spans for place in range(*span)} for spans in (marked, gold))
+    return Overlap(len(ours & theirs), len(ours - theirs), len(theirs - ours))

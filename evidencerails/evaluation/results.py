@@ -25,7 +25,7 @@ from evidencerails.evaluation.outcomes import Outcome
 Metrics = dict[str, dict[str, Any]]
 MOST_POINTS = 200
 """Of a curve in the results."""
-SCORE_BINS, LATENCY_BINS, WORST_KEPT = 20, 30, 20
+SCORE_BINS, WORST_KEPT = 20, 20
 _STATUS = {"hallucinated": 1.0, "grounded": 0.0}
 """Any other status is unverified: -1."""
 _RESPONSE = ("label", "status", "score", "grade", "latency_ms", "llm_calls", "tokens", "group", *FEATURES)
@@ -38,7 +38,7 @@ class Columns:
 
     def __init__(self) -> None:
         self._rows: dict[str, list[tuple[Any, ...]]] = {
-            name: [] for name in ("responses", "claims", "gold_claims", "sentences", "characters", "words")
+            name: [] for name in ("responses", "claims", "gold_claims", "sentences", "characters")
         }
         self.lost_sentences = 0
         self.reasons: Counter[str] = Counter()
@@ -61,8 +61,7 @@ class Columns:
         self._rows["gold_claims"] += [(is_gold, score, flag, group) for is_gold, (_, _, score, flag) in gold]
         self._rows["sentences"] += [(*sentence, group) for sentence in one.sentences]
         self.lost_sentences += one.lost_sentences
-        for name, overlap in (("characters", one.characters), ("words", one.words)):
-            self._rows[name] += [(*overlap, group)] if overlap is not None else []
+        self._rows["characters"] += [(*one.characters, group)] if one.characters is not None else []
         if one.flagged != label:
             score = 0.5 if one.score is None else one.score
             item = (1.0 - score if label else score, one.id)
@@ -70,7 +69,7 @@ class Columns:
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """A table of numbers with named columns; a missing value is NaN."""
-        names = {"responses": _RESPONSE, "characters": _OVERLAP, "words": _OVERLAP}.get(name, _UNIT)
+        names = {"responses": _RESPONSE, "characters": _OVERLAP}.get(name, _UNIT)
         return np.array(self._rows[name], dtype=[(column, np.float64) for column in names])
 
 
@@ -235,18 +234,15 @@ def _ranked(units: NDArray[Any], wanted: Mapping[str, tuple[metrics.Metric, int]
 
 
 def _of_spans(columns: Columns, seed: int) -> Metrics:
-    """Precision, recall and F1 of hallucinated characters and words, pooled over the responses that have spans."""
-    found: Metrics = {}
-    for unit in ("characters", "words"):
-        rows = columns[unit]
-        hit, wrong, missed = (rows[name] for name in _OVERLAP[:3])
-        ratios = {
-            f"span_{unit}_precision": of_ratio(hit, hit + wrong, "no span was marked"),
-            f"span_{unit}_recall": of_ratio(hit, hit + missed, "no response has a hallucinated span"),
-            f"span_{unit}_f1": of_ratio(2 * hit, 2 * hit + wrong + missed, "no span anywhere"),
-        }
-        found |= measured(ratios, rows["group"], seed) if len(rows) else {}
-    return found
+    """Precision, recall and F1 of hallucinated characters, pooled over the responses that have spans."""
+    rows = columns["characters"]
+    hit, wrong, missed = (rows[name] for name in _OVERLAP[:3])
+    ratios = {
+        "span_characters_precision": of_ratio(hit, hit + wrong, "no span was marked"),
+        "span_characters_recall": of_ratio(hit, hit + missed, "no response has a hallucinated span"),
+        "span_characters_f1": of_ratio(2 * hit, 2 * hit + wrong + missed, "no span anywhere"),
+    }
+    return measured(ratios, rows["group"], seed) if len(rows) else {}
 
 
 def _baselines(columns: Columns, seed: int) -> dict[str, Metrics]:
@@ -270,16 +266,13 @@ def _baselines(columns: Columns, seed: int) -> dict[str, Metrics]:
 def _details(columns: Columns) -> dict[str, Any]:
     """What the report draws: curves, counts, reasons, and the rows judged wrongly with most certainty."""
     rows = columns["responses"]
-    known, latencies = rows[rows["status"] >= 0], rows["latency_ms"]
+    known = rows[rows["status"] >= 0]
     labels, flags = known["label"] == 1, known["status"] == 1
     cells = {"tp": labels & flags, "fp": ~labels & flags, "fn": labels & ~flags, "tn": ~labels & ~flags}
-    highest = float(np.percentile(latencies, 99)) if latencies.size else 0.0
-    counts, edges = np.histogram(latencies, bins=LATENCY_BINS, range=(0.0, highest or 1.0))
     return {
         "unverified": dict(columns.reasons.most_common()),
         **({"confusion": {name: int(cell.sum()) for name, cell in cells.items()}} if known.size else {}),
         **_curves(known[np.isfinite(known["score"])]),
-        "latency": {"edges": edges.round(3).tolist(), "counts": counts.tolist()},
         "lost_sentences": columns.lost_sentences,
         "worst": [{"id": row, "certainty": round(how, 4)} for how, row in sorted(columns.worst, reverse=True)],
     }

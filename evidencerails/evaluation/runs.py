@@ -81,11 +81,7 @@ class RunFile:
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """The header of a run's file.
-
-    Raises:
-        RunFileError: there is none.
-    """
+    """The header of a run's file. `RunFileError`: there is none."""
     remedy = "give a file that `eval --run` wrote"
     try:
         header = _first_line(path)
@@ -97,21 +93,14 @@ def read_header(path: Path) -> dict[str, Any]:
 
 
 def outcomes_in(path: Path) -> Iterator[Outcome]:
-    """The outcomes of a run's file, one by one.
-
-    Raises:
-        RunFileError: a line is not an outcome.
-    """
+    """The outcomes of a run's file, one by one. `RunFileError`: a line is not an outcome."""
     return _read(path, lambda row: iter([Outcome.model_validate(row)]), "an outcome", skipped=1)
 
 
 def outcomes_of(path: Path) -> tuple[dict[str, Any], Iterator[Outcome]]:
     """Header and outcomes of a run's file, or of exported reports to which a person added `hallucinated: true` where an
-    answer is wrong. One without a mark counts as right, so that nobody has to read all of them.
-
-    Raises:
-        RunFileError: it is neither, or a line of it is not.
-    """
+    answer is wrong. One without a mark counts as right, so that nobody has to read all of them. `RunFileError`: it is
+    neither, or a line of it is not."""
     try:
         is_traffic = isinstance(_first_line(path).get("report"), dict)
     except (OSError, ValueError):

@@ -134,12 +134,8 @@ def evaluate(
 
 
 def comparisons(first: Path, second: Path, methods: Sequence[str]) -> list[dict[str, Any]]:
-    """Each method of the second run against the same one of the first.
-
-    Raises:
-        RunFileError: a file is not one of a run.
-        InputError: no method is in both.
-    """
+    """Each method of the second run against the same one of the first. `RunFileError`: a file is not one of a run.
+    `InputError`: no method is in both."""
     read_header(first), read_header(second)
     found = []
     for method in methods:

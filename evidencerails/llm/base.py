@@ -25,11 +25,8 @@ class LlmClient(Protocol):
         max_tokens: int | None = None,
         json_schema: dict[str, Any] | None = None,
     ) -> LlmReply:
-        """Ask the model once. `temperature=None` leaves the provider's default.
-
-        Raises:
-            LlmError: the provider failed; `.retryable` says whether another try can help.
-        """
+        """Ask the model once. `temperature=None` leaves the provider's default. `LlmError`: the provider failed;
+        `.retryable` says whether another try can help."""
         ...
 
 

@@ -28,11 +28,7 @@ class CallAllowance:
         self.left = self._calls = calls
 
     def take(self) -> None:
-        """Count one call.
-
-        Raises:
-            BudgetExceededError: all are made.
-        """
+        """Count one call. `BudgetExceededError`: all are made."""
         if self.left <= 0:
             setting = f"claims.own_model_calls: {self._calls}"
             raise BudgetExceededError(f"this turn's calls to the app's own model are made ({setting})")
@@ -50,11 +46,8 @@ class ResponseBudget:
         self._started_at: float | None = None
 
     def take(self, messages: Sequence[Message]) -> int:
-        """Reserve one call; gives the tokens that its prompt is estimated to have, for `settle`.
-
-        Raises:
-            BudgetExceededError: the calls, tokens or seconds are spent, or would be by calls under way and this one.
-        """
+        """Reserve one call; gives the tokens that its prompt is estimated to have, for `settle`. `BudgetExceededError`:
+        the calls, tokens or seconds are spent, or would be by calls under way and this one."""
         settings, tokens = self._settings, estimated_tokens(sum(len(message.content) for message in messages))
         if self._calls >= settings.calls:
             raise BudgetExceededError(f"budget of {settings.calls} calls for one response is spent (llm.budget.calls)")

@@ -61,11 +61,8 @@ class OpenAIClient(AdaptiveClient):
 
     @classmethod
     def from_endpoint(cls, endpoint: LlmEndpoint) -> OpenAIClient:
-        """The client of an endpoint in the settings; its key is read when the first request is made.
-
-        Raises:
-            SettingsError: the endpoint names no model.
-        """
+        """The client of an endpoint in the settings; its key is read when the first request is made. `SettingsError`:
+        the endpoint names no model."""
         if not endpoint.model:
             raise SettingsError("llm.base_url is set but llm.model is not; name the model that the server offers")
         return cls(endpoint.model, lambda: _connect(endpoint), server=endpoint.base_url or "")

@@ -131,11 +131,7 @@ _JSON_START = re.compile(r"[{\[]")
 
 
 def parse_json(reply: str) -> Any:
-    """The one JSON object or array in a reply.
-
-    Raises:
-        LlmReplyError: there is none, or several different ones.
-    """
+    """The one JSON object or array in a reply. `LlmReplyError`: there is none, or several different ones."""
     text = without_reasoning(reply)
     for candidate in (text, *(block.strip() for block in _FENCE.findall(text))):
         try:
@@ -153,11 +149,8 @@ def parse_json(reply: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose keys are all different.
-
-    Raises:
-        ValueError: one says two things under one key, of which Python would take the last.
-    """
+    """A JSON object whose keys are all different. `ValueError`: one says two things under one key, of which Python
+    would take the last."""
     value = dict(pairs)
     if len(value) < len(pairs):
         raise ValueError("the object has a key twice")
@@ -182,11 +175,8 @@ def _embedded(text: str) -> Iterator[Any]:
 
 
 def parse_object(reply: str, model: type[M]) -> M:
-    """The JSON object of a reply as a value of `model`.
-
-    Raises:
-        LlmReplyError: there is none, or it does not fit; the message names the fields.
-    """
+    """The JSON object of a reply as a value of `model`. `LlmReplyError`: there is none, or it does not fit; the message
+    names the fields."""
     return _fitted(parse_json(reply), model, "the reply's JSON")
 
 

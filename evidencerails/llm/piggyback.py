@@ -94,7 +94,7 @@ class PiggybackModel(WrappedModel):
         inner._client = seen = _Seen(self.wrapped_model._client)
         try:
             response: LLMResponse = await inner.generate_async(prompt, stop=stop, **{**kwargs, "n": 1 + self._count})
-        except Exception as error:
+        except Exception as error:  # boundary to the provider's library; raised again unless it may be about `n`
             if refused_parameter(error, ("n",)) is not None:
                 self._without_n()
             elif not may_refuse_n(error):
@@ -122,7 +122,7 @@ class PiggybackModel(WrappedModel):
         samples.add_done_callback(self._running.discard)
         try:
             response: LLMResponse = await self.wrapped_model.generate_async(prompt, stop=stop, **kwargs)
-        except BaseException:
+        except BaseException:  # a cancelled turn, too, ends its samples; raised again
             samples.cancel()
             raise
         leave_samples(samples)

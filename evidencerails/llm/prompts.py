@@ -84,12 +84,9 @@ class PromptLibrary:
         return self._get(task).version
 
     def render(self, task: str, **variables: str) -> tuple[Message, ...]:
-        """The messages of a task. Values are put in as they are and never read as templates; a tag that delimits
-        them in the template is disarmed inside a value, so that a text cannot leave its place.
-
-        Raises:
-            PromptError: the task or a variable is unknown or missing, or the text is longer than `max_length`.
-        """
+        """The messages of a task. Values are put in as they are and never read as templates; a tag that delimits them
+        in the template is disarmed inside a value, so that a text cannot leave its place. `PromptError`: the task or a
+        variable is unknown or missing, or the text is longer than `max_length`."""
         prompt = self._get(task)
         missing = prompt.variables - variables.keys()
         if missing or variables.keys() - prompt.variables:

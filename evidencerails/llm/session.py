@@ -28,11 +28,8 @@ request only; single ones only."""
 
 
 def client_from_settings(endpoint: LlmEndpoint | None) -> LlmClient | None:
-    """The client that the settings name; None if they name neither a model nor a server.
-
-    Raises:
-        SettingsError: a server is named but no model.
-    """
+    """The client that the settings name; None if they name neither a model nor a server. `SettingsError`: a server is
+    named but no model."""
     if endpoint is None or (not endpoint.model and not endpoint.base_url):
         return None
     from evidencerails.llm.openai_client import OpenAIClient
@@ -88,12 +85,8 @@ class LlmSession:
         requests: Requests = "auto",
     ) -> LlmReply:
         """Ask for `n` completions. Fewer come back if a part of them failed; those without text are left out.
-
-        Raises:
-            BudgetExceededError: the response's calls, tokens or seconds are spent.
-            LlmReplyError: an answer came, but no text in it.
-            LlmError: the provider failed, also after the retries.
-        """
+        `BudgetExceededError`: the response's calls, tokens or seconds are spent. `LlmReplyError`: an answer came, but
+        no text in it. `LlmError`: the provider failed, also after the retries."""
         options = {"temperature": temperature, "max_tokens": max_tokens, "json_schema": json_schema}
         replies: list[LlmReply] = []
         if requests == "one" or (n == 1 and requests == "auto") or (self.client.supports_n and requests == "auto"):

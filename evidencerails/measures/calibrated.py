@@ -21,13 +21,7 @@ def log_odds(probability: float) -> float:
 
 def calibrated(score: float, how: MethodCalibration) -> float:
     """The probability of a raw score, in [0, 1]; it never falls as the score rises."""
-    if how.method == "temperature":
-        return sigmoid(log_odds(score) / how.temperature)
-    if how.method == "platt":
-        return sigmoid(how.slope * log_odds(score) + how.intercept)
-    import numpy as np
-
-    return float(np.interp(score, how.scores, how.probabilities))
+    return sigmoid(how.slope * log_odds(score) + how.intercept)
 
 
 def with_calibration(results: Sequence[CheckResult], settings: CalibrationSettings) -> list[CheckResult]:

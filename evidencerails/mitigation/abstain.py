@@ -2,18 +2,19 @@
 
 Confidence is the mean of four parts: groundedness, 1 - normalised semantic entropy,
 self-consistency and the quality of what was retrieved. What was not measured is left out and named. Two thresholds make
-three outcomes; `fit_thresholds` finds them on labelled answers.
+three outcomes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from evidencerails.measures.aggregate import weighted_mean
 from evidencerails.report import Abstention, Report
 from evidencerails.settings.mitigation import AbstentionSettings
 
+WEIGHTS = {"groundedness": 0.4, "certainty": 0.2, "self_consistency": 0.2, "retrieval_quality": 0.2}
+"""Of the four parts; they are made to sum to 1 over what was measured."""
 ABSTAIN_LEAD = "I can't answer that reliably from the sources I have."
 PARTIAL_NOTE = "Parts of this answer could not be confirmed; please check them before you rely on them."
 _MISSING = {
@@ -52,7 +53,7 @@ def confidence_in(report: Report, settings: AbstentionSettings, quality: float |
     missing = tuple(name for name, value in parts.items() if value is None)
     if not measured.keys() - {"retrieval_quality"}:
         return _unmeasured(report, missing)
-    confidence = weighted_mean(parts, settings.weights.model_dump()).score
+    confidence = weighted_mean(parts, WEIGHTS).score
     if confidence is None:
         return _unmeasured(report, missing)
     reasons = tuple(f"low_{name}" for name, value in measured.items() if value < settings.answer_from)
@@ -100,54 +101,3 @@ def message_for(reasons: Sequence[str], *, domain: Sequence[str] = ()) -> str:
     helps = next((_HELPS[reason] for reason in reasons if reason in _HELPS), _ELSE_HELPS)
     advice = f"What would help: {helps.format(domain=', '.join(domain) or 'something else')}."
     return " ".join([ABSTAIN_LEAD, *why, advice])
-
-
-# ---- calibration
-
-
-class LabelledConfidence(NamedTuple):
-    """An answer's confidence, and whether it was right."""
-
-    confidence: float
-    is_right: bool
-
-
-class Thresholds(NamedTuple):
-    """Thresholds fitted to labelled answers, and what they cost there."""
-
-    answer_from: float
-    partial_from: float
-    false_abstention_rate: float
-    """Share of right answers below `partial_from`."""
-    leak_rate: float
-    """Share of wrong answers at or above `answer_from`."""
-
-
-def fit_thresholds(
-    rows: Sequence[LabelledConfidence], *, false_abstention_cost: float = 1.0, leak_cost: float = 1.0
-) -> Thresholds:
-    """The thresholds with the least cost on held-out answers.
-
-    Each is argmin of false_abstention_cost * rate of right answers below + leak_cost * rate of wrong answers at or
-    above it; for `partial_from` a leak costs half, since such an answer leaves with caveats.
-
-    Raises:
-        ValueError: there are not both right and wrong answers.
-    """
-    right = [row.confidence for row in rows if row.is_right]
-    wrong = [row.confidence for row in rows if not row.is_right]
-    if not right or not wrong:
-        raise ValueError(f"needs right and wrong answers, got {len(right)} right and {len(wrong)} wrong ones")
-    places = sorted({0.0, *(round(row.confidence, 6) for row in rows), 1.0})
-
-    def cost(place: float, leak: float) -> float:
-        return false_abstention_cost * _below(right, place) + leak * (1.0 - _below(wrong, place))
-
-    answer_from = min(places, key=lambda place: (cost(place, leak_cost), place))
-    below = [place for place in places if place <= answer_from]
-    partial_from = min(below, key=lambda place: (cost(place, leak_cost / 2), place))
-    return Thresholds(answer_from, partial_from, _below(right, partial_from), 1.0 - _below(wrong, answer_from))
-
-
-def _below(values: Sequence[float], place: float) -> float:
-    return sum(value < place for value in values) / len(values)

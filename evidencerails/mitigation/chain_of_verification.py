@@ -112,7 +112,7 @@ def _candidates(results: Sequence[CheckResult], exchange: Exchange, context: Che
     stakes = exchange.stakes or settings.severity.stakes
     found: dict[tuple[int, int, str], Candidate] = {}
     for claim in (claim for result in results for claim in result.claims):
-        severity = severity_of(_finding(claim.span), stakes, settings.severity, feeds_tools=bool(exchange.tools))
+        severity = severity_of(_finding(claim.span), stakes, feeds_tools=bool(exchange.tools))
         expected = severity.score * (0.5 if claim.score is None else claim.score)
         if expected >= settings.verification.min_severity:
             found.setdefault((*_place(claim.span), claim.text), Candidate(claim, expected))

@@ -96,11 +96,7 @@ async def generate_grounded(
     question: str, passages: Sequence[Passage], context: CheckContext, session: LlmSession
 ) -> GroundedAnswer:
     """An answer from the passages alone, generated again more strictly above the settings' share of ungrounded claims.
-
-    Raises:
-        LlmReplyError: no reply could be read.
-        LlmError: the provider failed, or the budget is spent.
-    """
+    `LlmReplyError`: no reply could be read. `LlmError`: the provider failed, or the budget is spent."""
     settings = context.config.generation
     shown = await context.nli.run(_ranked_and_fitted, question, passages, settings.max_evidence_tokens, context.nli)
     note, answer = "(none)", _answer((), 0, shown, "no_relevant_evidence" if passages else "no_evidence")

@@ -1,8 +1,8 @@
 """How severe a finding is.
 
-sev = a * propagation risk + b * inverse detectability + c * consequence. The weights are the settings'; the parts
-follow from the finding unless the settings name them for its kind: the check's own level says how far it spreads and
-what it costs, its kind how hard it is to notice, and the stakes of the answer raise or lower the cost.
+sev = a * propagation risk + b * inverse detectability + c * consequence. The parts follow from the finding: the check's
+own level says how far it spreads and what it costs, its kind how hard it is to notice, and the stakes of the answer
+raise or lower the cost.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from evidencerails.settings.mitigation import SeveritySettings
 
 log = logging.getLogger("evidencerails")
 
+WEIGHTS = {"propagation_risk": 0.3, "inverse_detectability": 0.2, "consequence": 0.5}
+LEVELS: tuple[tuple[Severity, float], ...] = (("critical", 0.8), ("high", 0.6), ("medium", 0.3))
+"""Each level with its lower bound, exclusive; at most the last is low."""
 LEVEL_PARTS: Mapping[Severity, tuple[float, float]] = {
     "low": (0.2, 0.2),
     "medium": (0.5, 0.5),
@@ -58,33 +61,24 @@ class SeverityScore(NamedTuple):
     level: Severity
 
 
-def severity_of(finding: Finding, stakes: Stakes, settings: SeveritySettings, *, feeds_tools: bool) -> SeverityScore:
-    """Severity of a finding, in [0, 1], and its level by the thresholds of the settings."""
+def severity_of(finding: Finding, stakes: Stakes, *, feeds_tools: bool) -> SeverityScore:
+    """Severity of a finding, in [0, 1], and its level."""
     propagation, consequence = LEVEL_PARTS[finding.severity]
     hard_to_notice = CONTRADICTED if finding.label == "contradicted" else INVERSE_DETECTABILITY[finding.kind]
     if finding.category == "confabulatory" and finding.label != "contradicted":
         hard_to_notice = max(CONFABULATED, hard_to_notice)
     parts = {
-        "propagation_risk": propagation,
+        "propagation_risk": propagation + FEEDS_TOOLS * feeds_tools,
         "inverse_detectability": hard_to_notice,
-        "consequence": consequence,
-        **(settings.kinds[finding.kind].model_dump(exclude_none=True) if finding.kind in settings.kinds else {}),
+        "consequence": consequence + STAKES_SHIFT[stakes],
     }
-    parts["propagation_risk"] += FEEDS_TOOLS * feeds_tools
-    parts["consequence"] += STAKES_SHIFT[stakes]
-    weights = settings.weights.model_dump()
-    total = sum(weights.values())
-    score = sum(weights[name] / total * min(1.0, max(0.0, value)) for name, value in parts.items())
-    return SeverityScore(round(score, 6), level_of(score, settings))
+    score = round(sum(WEIGHTS[name] * min(1.0, max(0.0, value)) for name, value in parts.items()), 6)
+    return SeverityScore(score, level_of(score))
 
 
-def level_of(score: float, settings: SeveritySettings) -> Severity:
-    """The level of a severity: strictly above a threshold."""
-    thresholds = settings.thresholds
-    score = round(score, 6)
-    if score > thresholds.critical:
-        return "critical"
-    return "high" if score > thresholds.high else "medium" if score > thresholds.medium else "low"
+def level_of(score: float) -> Severity:
+    """The level of a severity: strictly above its bound."""
+    return next((level for level, bound in LEVELS if round(score, 6) > bound), "low")
 
 
 def with_severities(
@@ -99,7 +93,7 @@ def with_severities(
         findings = list(result.findings)
         for place, finding in enumerate(findings):
             if finding.severity_score is None:
-                found = severity_of(finding, stakes, settings, feeds_tools=feeds_tools)
+                found = severity_of(finding, stakes, feeds_tools=feeds_tools)
                 changes = {"severity": found.level, "severity_score": found.score}
                 findings[place] = finding.model_copy(update=changes)
         scored.append(result.model_copy(update={"findings": tuple(findings)}) if findings else result)

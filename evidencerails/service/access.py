@@ -1,4 +1,4 @@
-"""Who may do what: the key of a request, or the session of a page, its permissions and its rate.
+"""Who may do what: the key of a request, or the session of a page, and its permissions.
 
 The session is Starlette's: a cookie that holds who and until when, signed with a secret of the service. Nothing is kept
 on the server, so several services with one secret share logins. A key that is taken out of the settings, or exchanged,
@@ -54,24 +54,17 @@ LOCAL = Caller("local", PERMISSIONS["admin"])
 """Where the service has no keys: whoever reaches the loopback address may do all."""
 
 
-def _address_of(request: Request) -> str:
-    return request.client.host if request.client else "unknown"
-
-
 def _caller_of(request: Request, presented: str) -> Caller:
     """Who sends this request, by its key. Cookies count for nothing: no other site can make a browser call the API."""
-    state, bucket, caller = request.app.state, f"address {_address_of(request)}", LOCAL
+    state, caller = request.app.state, LOCAL
     if state.keys:
         key = state.keys.find(presented[:MAX_KEY_CHARACTERS]) if presented else None
         if key is None:
-            state.rate.take(f"refused {_address_of(request)}")
             code, message = "no_key", "send an API key: Authorization: Bearer KEY, or X-API-Key"
             if presented:
                 code, message = "unknown_key", "this API key is not known"
             raise Problem(401, code, message, headers={"WWW-Authenticate": 'Bearer realm="evidencerails"'})
-        bucket, caller = f"key {key.name}", Caller.of(key)
-    request.state.bucket = bucket
-    state.rate.take(bucket)
+        caller = Caller.of(key)
     return caller
 
 
@@ -126,7 +119,6 @@ class Visitor:
         self.caller = Caller.of(key) if key is not None else None if self.has_keys else LOCAL
         self.name = key.name if key is not None else ""
         self.token = str(self.session.setdefault("token", secrets.token_hex(16)))
-        state.rate.take(f"page {self.name or _address_of(request)}")
         if permissions and self.caller is None:
             raise Problem(303, "login", "log in first", headers={"Location": "/login"})
         if permissions and self.caller is not None and self.caller.permissions.isdisjoint(permissions):

@@ -30,7 +30,6 @@ def create_app(guard: Guard) -> FastAPI:
     from evidencerails.service.access import COOKIE, session_secret
     from evidencerails.service.checking import Checker
     from evidencerails.service.keys import KeyRing
-    from evidencerails.service.limits import RateLimit
     from evidencerails.service.middleware import Envelope
 
     settings = guard.config.service
@@ -42,7 +41,6 @@ def create_app(guard: Guard) -> FastAPI:
     app.state.guard = guard
     app.state.metrics = ServiceMetrics()
     app.state.keys = KeyRing.of(settings)
-    app.state.rate = RateLimit(settings.requests_per_minute)
     app.state.checker = Checker(guard, app.state.metrics)
     app.state.is_stopping = False
     _watch(app)

@@ -1,4 +1,4 @@
-"""How much at once: a gate for checks at work, and a bucket of requests for each key or address."""
+"""How much at once: a gate for checks at work."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from cachetools import LRUCache
-
 from evidencerails.service.problems import busy
 
-MAX_BUCKETS = 10_000
-"""Addresses remembered; the one unseen for longest goes first, which only ever gives it a full bucket."""
 FIRST_GUESS_S = 0.5
 """Duration of a check before one was measured."""
 MEMORY = 0.9
@@ -54,22 +50,3 @@ class Gate:
             finally:
                 self.running -= 1
                 self._mean_s = MEMORY * self._mean_s + (1 - MEMORY) * (time.monotonic() - started)
-
-
-class RateLimit:
-    """A token bucket for each caller: a minute's worth at once, refilled evenly."""
-
-    def __init__(self, per_minute: int) -> None:
-        self._capacity = float(per_minute)
-        self._buckets: LRUCache[str, tuple[float, float]] = LRUCache(MAX_BUCKETS)
-
-    def take(self, caller: str, count: int = 1) -> None:
-        """Count requests of a caller; 429 if they are too many. A batch larger than the whole bucket passes when the
-        bucket is full."""
-        now = time.monotonic()
-        left, then = self._buckets.get(caller, (self._capacity, now))
-        left = min(self._capacity, left + (now - then) * self._capacity / 60)
-        missing = min(float(count), self._capacity) - left
-        self._buckets[caller] = (left if missing > 0 else left - count, now)
-        if missing > 0:
-            raise busy(missing * 60 / self._capacity, "rate_limited", f"more than {self._capacity:g} requests a minute")

@@ -77,7 +77,7 @@ class Envelope:
         with request_context(identity, scope["headers"]):
             try:
                 await self._answer(scope, headers, receive, answer)
-            except (Exception, asyncio.CancelledError) as error:
+            except (Exception, asyncio.CancelledError) as error:  # the last boundary: a caller gets an id, the log why
                 problem = _problem_of(error)
                 if status == 0:  # the connection ends, since the body may still be on the way
                     body = problem_body(problem.code, problem.message, identity)

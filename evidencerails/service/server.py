@@ -79,7 +79,7 @@ def _server(guard: Guard) -> uvicorn.Server:
         access_log=False,
         server_header=False,
         date_header=True,
-        proxy_headers=False,  # anybody could send them; rates are counted by key behind a proxy
+        proxy_headers=False,  # anybody could send them
         timeout_graceful_shutdown=max(1, round(settings.drain_s)),
         backlog=LISTEN_BACKLOG,
     )

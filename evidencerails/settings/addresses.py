@@ -31,12 +31,8 @@ class Target(NamedTuple):
 
 
 def checked_target(url: str, *, allow_private: bool) -> Target:
-    """The address to call for a URL. Blocking: it asks the resolver.
-
-    Raises:
-        AddressError: the URL has no host or holds a user name, the name cannot be resolved, or one of its addresses is
-            not public.
-    """
+    """The address to call for a URL. Blocking: it asks the resolver. `AddressError`: the URL has no host or holds a
+    user name, the name cannot be resolved, or one of its addresses is not public."""
     import httpx
 
     try:

@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from evidencerails.settings.base import Positive, Section, Share
-
-CalibratorName = Literal["temperature", "platt", "isotonic"]
+from evidencerails.settings.base import Positive, Section
 
 
 class MethodCalibration(Section):
-    """How the raw score of one check or measure becomes a probability."""
+    """How the raw score of one check or measure becomes a probability: by its log-odds (Platt 1999)."""
 
-    method: CalibratorName
-    """`temperature` and `platt` work on log-odds; `isotonic` is a staircase."""
-    temperature: Positive = 1.0
-    """Divides the log-odds (Guo et al. 2017)."""
     slope: Positive = 1.0
-    """Multiplies the log-odds (Platt 1999)."""
+    """Multiplies the log-odds."""
     intercept: float = 0.0
     """Is added to them."""
-    scores: tuple[Share, ...] = ()
-    """Raw scores, rising; between two of them the probability is interpolated, beyond the ends it stays."""
-    probabilities: tuple[Share, ...] = ()
-    """Probability at each of `scores`."""
-
-    @model_validator(mode="after")
-    def _staircase_fits(self) -> MethodCalibration:
-        if self.method == "isotonic":
-            if len(self.scores) < 2 or len(self.scores) != len(self.probabilities):
-                raise ValueError("isotonic needs `scores` and `probabilities` of one length, at least 2")
-            if list(self.scores) != sorted(self.scores) or list(self.probabilities) != sorted(self.probabilities):
-                raise ValueError("the `scores` and `probabilities` of isotonic must rise")
-        return self
 
 
 class EnsembleCalibration(Section):

@@ -7,46 +7,11 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from evidencerails.exchange import Stakes
-from evidencerails.report import Decision, FindingKind
-from evidencerails.settings.base import Positive, Section, Share, Weight, ascending
+from evidencerails.report import Decision
+from evidencerails.settings.base import Positive, Section, Share, ascending
 
 RepairFallback = Literal["auto", "annotate", "warn", "abstain", "escalate", "block", "raise"]
 AnnotationFormat = Literal["plain", "markdown", "html"]
-
-
-class SeverityPartWeights(Section):
-    """Weights of the three parts of a severity; they are made to sum to 1."""
-
-    propagation_risk: Weight = 0.3
-    inverse_detectability: Weight = 0.2
-    consequence: Weight = 0.5
-
-    @model_validator(mode="after")
-    def _some_weight(self) -> SeverityPartWeights:
-        if self.propagation_risk + self.inverse_detectability + self.consequence <= 0.0:
-            raise ValueError("at least one weight must be above 0")
-        return self
-
-
-class SeverityParts(Section):
-    """Parts of the severity of one kind of finding; what is unset follows from the finding itself."""
-
-    propagation_risk: Share | None = None
-    """How likely it feeds later decisions, memory or tool calls."""
-    inverse_detectability: Share | None = None
-    """How hard it is to notice; confabulations are the hardest."""
-    consequence: Share | None = None
-    """How much harm it does where the stakes are medium."""
-
-
-class SeverityThresholds(Section):
-    """Lower bounds of the severity levels, exclusive: above `critical` is critical, at most `medium` is low."""
-
-    critical: Share = 0.8
-    high: Share = 0.6
-    medium: Share = 0.3
-
-    _in_order = ascending("medium", "high", "critical")
 
 
 class ProtocolSettings(Section):
@@ -67,10 +32,6 @@ class SeveritySettings(Section):
 
     stakes: Stakes = "medium"
     """What depends on the answers; `$stakes` in a flow or `stakes=` of `check` sets it for one answer."""
-    weights: SeverityPartWeights = SeverityPartWeights()
-    thresholds: SeverityThresholds = SeverityThresholds()
-    kinds: dict[FindingKind, SeverityParts] = Field(default_factory=dict)
-    """Parts by finding kind, in the place of the defaults."""
     protocol: ProtocolSettings | None = None
     """Decide by severity level what no policy rule decides; unset: by the kind of the finding."""
     regression_set: str | None = None
@@ -93,16 +54,6 @@ class VerificationSettings(Section):
     """Verify claims by questions that are answered without sight of the answer."""
     min_severity: Share = 0.5
     """Expected severity from which a claim is verified; above 0.5 the two further calls are worth their cost."""
-
-
-class ConfidenceWeights(Section):
-    """Weights of the four parts of confidence, made to sum to 1 over what was measured."""
-
-    groundedness: Weight = 0.4
-    certainty: Weight = 0.2
-    """1 - normalised semantic entropy of the samples."""
-    self_consistency: Weight = 0.2
-    retrieval_quality: Weight = 0.2
 
 
 class AnswerabilitySettings(Section):
@@ -133,7 +84,6 @@ class AbstentionSettings(Section):
     """Confidence from which the answer stands as it is."""
     partial_from: Share = 0.4
     """Confidence from which it is shown with its uncertain claims marked; below, the app abstains."""
-    weights: ConfidenceWeights = ConfidenceWeights()
     before: AnswerabilitySettings = AnswerabilitySettings()
     """The input rail `check answerability`."""
 

@@ -15,21 +15,15 @@ _IN_A_FILE = re.compile(rf"^[^#\n]*?(?P<found>\b{OLD}(?:/plugin|\.plugin\b|[ \t]
 
 def refuse_old_settings(data: Any, place: str = "custom_data.") -> None:
     """Refuse a mapping that has the settings under the first name: they would not count, without a word.
-
-    Raises:
-        SettingsError: it has them.
-    """
+    `SettingsError`: it has them."""
     if isinstance(data, Mapping) and OLD in data:
         raise SettingsError(f"{place}{OLD}: the product is called {NEW} now; write {place}{NEW}")
 
 
 def refuse_old_files(folder: Path) -> None:
     """Refuse a config folder whose files import the plugin, or have the settings, under the first name: without that
-    package NeMo would only say that it does not find the path.
-
-    Raises:
-        SettingsError: naming file and line of the first such place.
-    """
+    package NeMo would only say that it does not find the path. `SettingsError`: naming file and line of the first such
+    place."""
     for file in sorted(file for suffix in ("yml", "yaml", "co") for file in folder.rglob(f"*.{suffix}")):
         text = file.read_text(encoding="utf-8", errors="replace")
         match = _IN_A_FILE.search(text)

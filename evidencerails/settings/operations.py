@@ -121,15 +121,6 @@ class CusumSettings(Section):
     """Reports between two false alarms, on average (ARL0); the threshold follows from it."""
 
 
-class RegressionSettings(Section):
-    """When a change of the change log has made scores worse at once."""
-
-    window: int = Field(default=200, ge=10)
-    """Reports compared before and after a change, at most."""
-    min_increase: float = Field(default=0.1, gt=0.0, le=1.0)
-    """Increase of the mean score that counts, if it is also beyond chance (95%)."""
-
-
 class WhenExhausted(Section):
     """What holds while the error budget is exhausted, wherever it is stricter than the settings it stands for."""
 
@@ -179,7 +170,6 @@ class MonitoringSettings(Section):
     shadow_sample: SampleRates = SampleRates()
     """Share of answers that `activation: shadow` checks, by stakes."""
     cusum: CusumSettings = CusumSettings()
-    regression: RegressionSettings = RegressionSettings()
     budget: ErrorBudgetSettings = ErrorBudgetSettings()
     alerts: AlertSettings = AlertSettings()
 
@@ -240,8 +230,6 @@ class ServiceSettings(Section):
     """Checks at work at once; the model merges their pairs into batches."""
     max_waiting: int = Field(default=96, ge=0)
     """Requests that wait for a place; beyond that the answer is 429 with Retry-After."""
-    requests_per_minute: Count = 1200
-    """Requests of one key, or of one address where there are no keys; an item of a batch counts as one."""
     client_timeout_s: Positive = 15.0
     """Seconds a client may take to send the head of a request, and again its body."""
     check_timeout_s: Positive = 120.0

@@ -14,11 +14,7 @@ OwnName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w
 
 
 def imported(name: str) -> Any:
-    """What an import path `package.module:name` leads to.
-
-    Raises:
-        SettingsError: it cannot be imported.
-    """
+    """What an import path `package.module:name` leads to. `SettingsError`: it cannot be imported."""
     module, _, attributes = name.partition(":")
     try:
         found: Any = importlib.import_module(module)
@@ -31,10 +27,7 @@ def imported(name: str) -> Any:
 
 def part_named(name: str, homes: Mapping[str, str], what: str, method: str) -> Any:
     """A part of ours by its name in `homes` (name to `module:Class`), or an object of the user's class so named.
-
-    Raises:
-        SettingsError: there is no such part, it cannot be imported, or has no `method`, `name` or `version`.
-    """
+    `SettingsError`: there is no such part, it cannot be imported, or has no `method`, `name` or `version`."""
     if ":" not in name and name not in homes:
         raise SettingsError(f"unknown {what} {name!r}; available: {', '.join(sorted(homes))}")
     try:

@@ -12,10 +12,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 def plugin_folder() -> Path:
     """The folder that holds `rails/`, `actions/`, `prompts/` and `config.py`, as NeMo's `import_paths` needs it.
-
-    Raises:
-        FileNotFoundError: only a bare source tree is there.
-    """
+    `FileNotFoundError`: only a bare source tree is there."""
     import importlib.util
     import site
     import sysconfig
@@ -36,11 +33,7 @@ def plugin_folder() -> Path:
 
 
 def data_folder(name: str) -> Path:
-    """The folder `prompts`, `configs` or `rails` with the package's data.
-
-    Raises:
-        FileNotFoundError: it is nowhere.
-    """
+    """The folder `prompts`, `configs` or `rails` with the package's data. `FileNotFoundError`: it is nowhere."""
     places = (PACKAGE / "plugin" / name, PACKAGE / name, PACKAGE.parent / name)
     for folder in places:
         if folder.is_dir():
@@ -49,11 +42,8 @@ def data_folder(name: str) -> Path:
 
 
 def existing_file(what: str, path: str, folders: Sequence[Path]) -> Path:
-    """The file of a path, looked for in these folders, in the current one if there are none.
-
-    Raises:
-        SettingsError: there is none; the message begins with `what`.
-    """
+    """The file of a path, looked for in these folders, in the current one if there are none. `SettingsError`: there is
+    none; the message begins with `what`."""
     given = Path(path).expanduser()
     tried = [given] if given.is_absolute() else [folder / given for folder in folders or (Path.cwd(),)]
     found = next((file for file in tried if file.is_file()), None)

@@ -17,10 +17,7 @@ APP_KEYS = ("models", "rails", "import_paths", "custom_data", "prompts")
 
 def read_settings(path: Path) -> dict[str, Any]:
     """The evidencerails part of a YAML file, or of the `config.yml`/`*.yml` of a guardrails config folder.
-
-    Raises:
-        SettingsError: nothing readable is there.
-    """
+    `SettingsError`: nothing readable is there."""
     files = sorted([*path.glob("*.yml"), *path.glob("*.yaml")]) if path.is_dir() else [path]
     if not files:
         raise SettingsError(f"no YAML file in the folder {str(path)!r}; expected a config.yml")
@@ -50,11 +47,7 @@ class _OneValueAKey(yaml.SafeLoader):
 
 
 def read_yaml(file: Path) -> Any:
-    """What a YAML or JSON file holds.
-
-    Raises:
-        YamlError: it cannot be read.
-    """
+    """What a YAML or JSON file holds. `YamlError`: it cannot be read."""
     try:
         return yaml.load(file.read_text(encoding="utf-8"), _OneValueAKey)  # noqa: S506 - it is a SafeLoader
     except RecursionError:

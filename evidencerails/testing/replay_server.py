@@ -107,11 +107,7 @@ class ReplayServer:
 
     @property
     def base_url(self) -> str:
-        """Base URL for clients; ends with `/v1`.
-
-        Raises:
-            RuntimeError: the server is not running.
-        """
+        """Base URL for clients; ends with `/v1`. `RuntimeError`: the server is not running."""
         if self._http is None:
             raise RuntimeError("the replay server is not running; use `with ReplayServer() as server:`")
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"

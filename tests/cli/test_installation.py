@@ -44,25 +44,3 @@ def test_doctor_fails_an_install_that_import_paths_cannot_see(evidencerails: Run
     done = evidencerails("doctor", app)
     assert done.code == 1
     assert "[plugin_not_found]" in done.err and "run: export COLANGPATH=" in done.err
-
-
-def test_files_that_an_editable_install_has_not_copied_again_are_stale(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, installed = tmp_path / "source", tmp_path / "site" / "evidencerails" / "plugin"
-    for root in (source, installed):
-        for name in ("rails/a.co", "rails/b.co", "prompts/p.yml"):
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text("same")
-    (source / "pyproject.toml").touch()
-    (source / "plugin").mkdir()
-    (source / "plugin" / "config.py").write_text("same")
-    (installed / "config.py").write_text("same")
-    (source / "actions").mkdir()
-    monkeypatch.setattr(installation, "PACKAGE", source / "evidencerails")
-    monkeypatch.setattr(installation, "found_plugin", lambda: installed)
-    assert installation.stale_files() == []
-
-    (source / "rails" / "a.co").write_text("edited")
-    (source / "rails" / "b.co").rename(source / "rails" / "renamed.co")
-    assert installation.stale_files() == ["rails/a.co", "rails/b.co", "rails/renamed.co"]

@@ -11,7 +11,7 @@ from mitigation_tools import EVIDENCE, QUESTION, REPAIRED, RESPONSE
 from evidencerails import Guard, GuardConfig, Report
 from evidencerails.errors import SettingsError
 from evidencerails.exchange import Passage
-from evidencerails.mitigation.abstain import LabelledConfidence, confidence_in, fit_thresholds
+from evidencerails.mitigation.abstain import confidence_in
 from evidencerails.mitigation.answerability import Asked, answerability, requires_facts
 from evidencerails.nli.service import NliService
 from evidencerails.report import Abstention
@@ -94,18 +94,6 @@ async def test_a_policy_may_abstain_without_the_weighing() -> None:
     found = await Guard(settings).check(RESPONSE, evidence=EVIDENCE)
     assert (found.decision, found.is_blocked) == ("abstain", True)
     assert found.answer is not None and found.answer.startswith("I can't answer that reliably")
-
-
-def test_fitted_thresholds_worked_out_by_hand() -> None:
-    right = [LabelledConfidence(c, True) for c in (0.5, 0.8, 0.9, 1.0)]
-    wrong = [LabelledConfidence(c, False) for c in (0.1, 0.3, 0.6, 0.7)]
-    # answer_from .8 loses one right answer of four (.25) and leaks none; .5 leaks two (.5); .6 costs .25 + .5
-    # partial_from: .5 loses none, and leaks two at half cost (.25); so does .8 (.25 + 0); the lower one is taken
-    assert fit_thresholds([*right, *wrong]) == (0.8, 0.5, 0.0, 0.0)
-    assert fit_thresholds([*right, *wrong], false_abstention_cost=10).partial_from == 0.5
-    assert fit_thresholds([*right, *wrong], leak_cost=0.1).answer_from == 0.5
-    with pytest.raises(ValueError, match="needs right and wrong answers"):
-        fit_thresholds(right)
 
 
 def test_thresholds_out_of_order_are_refused() -> None:

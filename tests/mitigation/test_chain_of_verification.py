@@ -71,12 +71,13 @@ DESIGNED = "The designer of the bridge was Ove Lund."
     ("answer", "outcome", "decision"), [(DESIGNED, "upheld", "warn"), ("Nobody knows him.", "unanswered", "block")]
 )
 async def test_a_quarantined_claim_is_let_through_only_if_upheld(
-    server: ReplayServer, guard: MakeGuard, answer: str, outcome: str, decision: str
+    server: ReplayServer, guard: MakeGuard, monkeypatch: pytest.MonkeyPatch, answer: str, outcome: str, decision: str
 ) -> None:
     """A threshold so low that only copies pass flags the claim, and it is severe enough for the quarantine."""
+    monkeypatch.setattr("evidencerails.mitigation.severity.LEVELS", (("critical", 0.8), ("high", 0.2), ("medium", 0.1)))
     script(server, questions("Who designed the bridge?"), answers((answer, "It was designed by Ove Lund")))
     from_evidence, from_a_copy = await scores_of(DESIGNED, [EVIDENCE, f"Who designed the bridge? {DESIGNED}"])
-    severity = {"protocol": {}, "stakes": "high", "thresholds": {"medium": 0.1, "high": 0.2}}
+    severity = {"protocol": {}, "stakes": "high"}
     grounding = {"max_unsupported_score": (from_evidence + from_a_copy) / 2}
     report = await verify(guard, DESIGNED, severity=severity, grounding=grounding, verification={"min_severity": 0.0})
     assert [one.outcome for one in report.verification] == [outcome]

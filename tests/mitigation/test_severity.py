@@ -15,37 +15,21 @@ from evidencerails.errors import SettingsError
 from evidencerails.mitigation.severity import LEVEL_PARTS, level_of, severity_of
 from evidencerails.policy import rule_for
 from evidencerails.report import FindingKind, Severity
-from evidencerails.settings.mitigation import SeveritySettings
 
 MakeGuard = Callable[..., Guard]
 
 
 def test_severity_worked_out_by_hand() -> None:
     # .3 * .75 (propagation of a high one) + .2 * .4 (contradicted) + .5 * .75 (consequence of a high one)
-    found = severity_of(finding(label="contradicted"), "medium", SeveritySettings(), feeds_tools=False)
+    found = severity_of(finding(label="contradicted"), "medium", feeds_tools=False)
     assert found == (pytest.approx(0.68), "high")
-
-
-def test_weights_are_made_to_sum_to_one() -> None:
-    settings = SeveritySettings.model_validate(
-        {"weights": {"propagation_risk": 0, "inverse_detectability": 0, "consequence": 7}}
-    )
-    assert severity_of(finding(severity="medium"), "medium", settings, feeds_tools=False).score == 0.5
-
-
-def test_parts_of_a_kind_come_from_the_settings() -> None:
-    parts = {"propagation_risk": 1.0, "inverse_detectability": 1.0, "consequence": 1.0}
-    settings = SeveritySettings.model_validate({"kinds": {"unsupported_claim": parts}})
-    assert severity_of(finding(severity="low"), "medium", settings, feeds_tools=False) == (1.0, "critical")
 
 
 @pytest.mark.parametrize("kind", FindingKind.__args__)  # type: ignore[attr-defined]
 @pytest.mark.parametrize("level", LEVEL_PARTS)
 @pytest.mark.parametrize("category", ["contextual", "confabulatory"])
 def test_at_medium_stakes_a_level_stays_itself(kind: str, level: Severity, category: str) -> None:
-    found = severity_of(
-        finding(severity=level, kind=kind, category=category), "medium", SeveritySettings(), feeds_tools=False
-    )
+    found = severity_of(finding(severity=level, kind=kind, category=category), "medium", feeds_tools=False)
     assert found.level == level
 
 
@@ -54,16 +38,13 @@ def test_at_medium_stakes_a_level_stays_itself(kind: str, level: Severity, categ
     [("low", ["low", "low", "medium", "high"]), ("high", ["medium", "high", "critical", "critical"])],
 )
 def test_stakes_move_a_level_by_about_one(stakes: str, levels: list[str]) -> None:
-    found = [
-        severity_of(finding(severity=level), stakes, SeveritySettings(), feeds_tools=False).level
-        for level in LEVEL_PARTS
-    ]  # type: ignore[arg-type]
+    found = [severity_of(finding(severity=level), stakes, feeds_tools=False).level for level in LEVEL_PARTS]  # type: ignore[arg-type]
     assert found == levels
 
 
 def test_confabulations_score_highest_and_tools_spread_a_claim() -> None:
     def score(*, feeds_tools: bool = False, **fields: Any) -> float:
-        return severity_of(finding(**fields), "medium", SeveritySettings(), feeds_tools=feeds_tools).score
+        return severity_of(finding(**fields), "medium", feeds_tools=feeds_tools).score
 
     assert score(category="confabulatory") > score() > score(label="contradicted")
     assert score(feeds_tools=True) == pytest.approx(score() + 0.3 * 0.2)
@@ -74,7 +55,7 @@ def test_confabulations_score_highest_and_tools_spread_a_claim() -> None:
     [(0.0, "low"), (0.3, "low"), (0.31, "medium"), (0.6, "medium"), (0.61, "high"), (0.8, "high"), (0.81, "critical")],
 )
 def test_borders_belong_to_the_lower_level(score: float, level: str) -> None:
-    assert level_of(score, SeveritySettings()) == level
+    assert level_of(score) == level
 
 
 @pytest.mark.parametrize(
@@ -103,10 +84,7 @@ def test_a_rule_may_ask_for_a_severity() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"thresholds": {"high": 0.9}}, "medium <= high <= critical"),
-        ({"weights": {"propagation_risk": 0, "inverse_detectability": 0, "consequence": 0}}, "at least one weight"),
         ({"stakes": "huge"}, "severity.stakes: 'huge'"),
-        ({"kinds": {"unsupported_clam": {}}}, "unsupported_clam"),
         ({"protocol": {"medium": "regenrate"}}, "did you mean 'regenerate'"),
     ],
 )

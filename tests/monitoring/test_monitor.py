@@ -24,7 +24,6 @@ from evidencerails.settings.operations import MonitoringSettings, StoreSettings
 
 SETTINGS = MonitoringSettings.model_validate(
     {
-        "regression": {"window": 100},
         "cusum": {"baseline_size": 200, "false_alarm_every": 50_000},
         "alerts": {"repeat_h": 1},
     }

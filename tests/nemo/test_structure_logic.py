@@ -1,4 +1,4 @@
-"""The flows `check structure` and `check logic`: flag, always, exceptions, streams, schema of a turn, Colang 2.x."""
+"""The flows `check structure` and `check logic`: flag, always, streams, schema of a turn."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, WARNING, app_yaml, app_yaml_2, colang_2, make_app, user
-from nemo_modes import MODES, Turn
+from nemo_apps import BLOCKED, WARNING, app_yaml, make_app, user
 
 from evidencerails.testing import ReplayServer
 
@@ -53,20 +52,6 @@ async def test_an_answer_of_another_form_is_blocked(
     rails = app(STRUCTURE if activation == "flag" else ALWAYS, flows="check structure")
     server.default(answer)
     assert await _said(rails, {"check_structure": True} if activation == "flag" else None) == seen
-
-
-async def test_without_the_flag_the_form_is_not_checked(app: App, server: ReplayServer) -> None:
-    server.default(BREAKS)
-    assert await _said(app(STRUCTURE, flows="check structure")) == BREAKS
-
-
-async def test_the_exception_names_kind_and_span(app: App, server: ReplayServer) -> None:
-    server.default(BREAKS)
-    rails = app(f"enable_rails_exceptions: true\n{ALWAYS}", flows="check structure")
-    message = await rails.generate_async(messages=user())
-    assert message["content"]["type"] == "StructureRailException"
-    assert message["content"]["kinds"] == ["structure_violation"]
-    assert [span["text"] for span in message["content"]["spans"]] == ['"three"']
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, json.dumps(SCHEMA)])
@@ -164,31 +149,6 @@ async def test_answers_without_any_sum_are_left_alone(app: App, server: ReplaySe
     assert await _said(rails) == "Hello! How can I help you today?"
 
 
-async def test_without_the_flag_no_sum_is_computed(app: App, server: ReplayServer) -> None:
-    server.default(WRONG)
-    assert await _said(app(flows="check logic")) == WRONG
-
-
-@pytest.mark.parametrize("mode", ["parallel", "output rails only", "check_async", "stream_async", "rails exceptions"])
-async def test_other_modes_catch_a_wrong_sum_too(app: App, server: ReplayServer, mode: str) -> None:
-    row = MODES[mode]
-    rails = app(row.yaml.format(flow="check logic", flag_flows="[]") + BLOCK_LOGIC)
-    for answer, is_caught in ((WRONG, True), (RIGHT, False)):
-        server.reset()
-        server.default(answer)
-        seen = await row.ask(rails, Turn(answer, user()[0]["content"], {"check_logic": True}))
-        assert seen.is_caught is is_caught, seen
-
-
-async def test_the_logic_exception_says_what_was_found(app: App, server: ReplayServer) -> None:
-    server.default(WRONG)
-    rails = app(f"enable_rails_exceptions: true\n{BLOCK_LOGIC}", flows="check logic")
-    message = await rails.generate_async(messages=user())
-    assert message["content"]["type"] == "LogicRailException"
-    assert message["content"]["kinds"] == ["logic_error"]
-    assert [span["text"] for span in message["content"]["spans"]] == ["12 * 7 = 85"]
-
-
 async def test_orderings_across_the_sentences_of_a_stream_are_found_at_its_end(app: App, server: ReplayServer) -> None:
     rails = app(STREAM.format(flow="check logic") + BLOCK_LOGIC)
     text = "The Nile is longer than the Amazon. The Amazon is longer than the Rhine. {} is longer than {}."
@@ -213,39 +173,3 @@ async def test_the_app_s_own_model_audits_where_the_settings_say_so(
     server.reply(json.dumps(reply), when="You audit a chain of reasoning")
     server.default(CHAIN)
     assert seen in await _said(app(JUDGE, flows="check logic"))
-
-
-# ---- Colang 2.x
-
-
-@pytest.mark.parametrize("way", ["flag", "always", "exception"])
-@pytest.mark.parametrize(
-    ("flow", "bad", "good", "exception"),
-    [
-        ("check structure", BREAKS, FITS, "StructureRailException"),
-        ("check logic", WRONG, RIGHT, "LogicRailException"),
-    ],
-)
-async def test_colang_2(server: ReplayServer, flow: str, bad: str, good: str, exception: str, way: str) -> None:
-    activation = "per_response" if way != "always" else "always"
-    settings = {
-        "activation": activation,
-        "structure": {"schema": SCHEMA},
-        "policies": [{"when": {"kind": "logic_error"}, "then": "block"}],
-    }
-    yaml = app_yaml_2(server.base_url)
-    yaml += f"custom_data: {json.dumps({'evidencerails': settings})}\n"
-    yaml += "enable_rails_exceptions: true\n" if way == "exception" else ""
-    flags = [flow.replace(" ", "_")] if way != "always" else []
-    rails = make_app(yaml, colang_2(output=flow, flags=flags))
-    server.default(good)
-    assert (await rails.generate_async(messages=user()))["content"] == good
-    server.reset()
-    server.default(bad)
-    message = await rails.generate_async(messages=user())
-    events = {event["type"]: event for event in message.get("events", ())}
-    assert events["HallucinationReport"]["report"]["status"] == "hallucinated"
-    if way == "exception":
-        assert events[exception]["spans"]
-    else:
-        assert message["content"] == BLOCKED

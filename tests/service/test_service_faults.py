@@ -88,25 +88,8 @@ def test_too_many_items_are_named(serve: Callable[..., Service]) -> None:
     assert check.json()["error"]["code"] == "too_many_items"
 
 
-def test_rate_is_limited_and_says_when_to_come_back(serve: Callable[..., Service]) -> None:
-    with serve({"service": {"requests_per_minute": 12}}).client() as client:
-        replies = [client.post("/v1/check", json={"response": "Hi."}) for _ in range(14)]
-        refused = [reply for reply in replies if reply.status_code == 429]
-        assert len(refused) >= 1
-        assert 1 <= int(refused[0].headers["retry-after"]) <= 6
-        time.sleep(int(refused[0].headers["retry-after"]))
-        assert client.post("/v1/check", json={"response": "Hi."}).status_code == 200
-        assert client.get("/healthz").status_code == 200  # probes are never refused
-
-
-def test_items_of_a_batch_count(serve: Callable[..., Service]) -> None:
-    with serve({"service": {"requests_per_minute": 10}}).client() as client:
-        assert client.post("/v1/batch", json={"items": [{"response": "Hi."}] * 9}).status_code == 200
-        assert client.post("/v1/batch", json={"items": [{"response": "Hi."}] * 9}).status_code == 429
-
-
 async def test_five_hundred_at_once_are_answered_or_asked_to_come_back(serve: Callable[..., Service]) -> None:
-    running = serve({"service": {"max_concurrency": 16, "max_waiting": 200, "requests_per_minute": 100_000}})
+    running = serve({"service": {"max_concurrency": 16, "max_waiting": 200}})
     limits = httpx.Limits(max_connections=500)
     async with httpx.AsyncClient(base_url=running.url, timeout=120, limits=limits, trust_env=False) as client:
 

@@ -37,11 +37,7 @@ def _records(file: Path, problems: Problems) -> Iterator[Placed]:
 
 
 def rows_of(record: Record, number: str) -> list[Row]:
-    """The rows of one record.
-
-    Raises:
-        KeyError, TypeError, ValueError: a field is missing or has another shape.
-    """
+    """The rows of one record. `KeyError`, `TypeError`, `ValueError`: a field is missing or has another shape."""
     identity, prompt, evidence = (
         str(record.get("id", number)),
         str(record.get("prompt") or ""),

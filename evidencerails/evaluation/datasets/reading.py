@@ -25,11 +25,8 @@ Convert = Callable[[Record, str], "Row | Iterable[Row]"]
 
 @contextmanager
 def opened(file: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked if its name ends in `.gz`.
-
-    Raises:
-        InputError: while it is read, if it cannot be unpacked to its end.
-    """
+    """The bytes of a file, unpacked if its name ends in `.gz`. `InputError`: while it is read, if it cannot be unpacked
+    to its end."""
     with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as handle:
         try:
             yield handle  # type: ignore[misc]
@@ -60,11 +57,8 @@ def _object(record: Any, place: str, problems: Problems) -> Iterator[Placed]:
 
 
 def json_list(file: Path, problems: Problems, key: str | None = None) -> Iterator[Placed]:
-    """The objects of a JSON file with one list, or a list under `key`. The whole file is read at once.
-
-    Raises:
-        InputError: the file has something else.
-    """
+    """The objects of a JSON file with one list, or a list under `key`. The whole file is read at once. `InputError`:
+    the file has something else."""
     with opened(file) as handle:
         try:
             data = json.load(handle)
@@ -113,12 +107,7 @@ def converted(records: Iterable[Placed], convert: Convert, problems: Problems) -
 
 
 def text(record: Record, *names: str) -> str:
-    """The first of these fields that is there.
-
-    Raises:
-        KeyError: none is.
-        TypeError: it is not a text.
-    """
+    """The first of these fields that is there. `KeyError`: none is. `TypeError`: it is not a text."""
     for name in names:
         if name in record:
             if not isinstance(record[name], str):
@@ -128,11 +117,7 @@ def text(record: Record, *names: str) -> str:
 
 
 def yes(value: Any) -> bool:
-    """A judgement as true or false.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """A judgement as true or false. `ValueError`: it is neither."""
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower()

@@ -263,11 +263,7 @@ class Source(NamedTuple):
     """Patterns of files to join that need not match."""
 
     def read(self, files: Sequence[Path], problems: Problems) -> Iterator[Row]:
-        """The rows of the files.
-
-        Raises:
-            InputError: a file cannot be read, or those to join are missing.
-        """
+        """The rows of the files. `InputError`: a file cannot be read, or those to join are missing."""
         main = [file for file in files if fnmatch(file.name, self.files[0])]
         joined = {
             str(record.get(self.join)): record

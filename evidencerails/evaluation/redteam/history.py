@@ -83,11 +83,7 @@ def fingerprint(text: str) -> str:
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
-    """The runs in a history file, oldest first; none if there is no file.
-
-    Raises:
-        InputError: a line is no run.
-    """
+    """The runs in a history file, oldest first; none if there is no file. `InputError`: a line is no run."""
     found = []
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     for number, line in enumerate(lines, start=1):

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import weakref
-from collections.abc import Callable
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from evidencerails.adapters.nemo_rails import RAILS, flow_name
-from evidencerails.adapters.nemo_source import Source, called_in_output_rails, copied
 from evidencerails.adapters.nemo_watch import INTERNAL_ERROR, effect_on, recorded
 from evidencerails.config import GuardConfig
-from evidencerails.errors import InputError, reason_of
+from evidencerails.errors import reason_of
 from evidencerails.evaluation.redteam.attacks import KINDS, TAMPERING, Attack, Category, Probe
 from evidencerails.evaluation.redteam.outcomes import Outcome, Verdict
 from evidencerails.evaluation.redteam.targets import words_of
@@ -24,27 +18,6 @@ from evidencerails.text.sentences import split_sentences
 
 TURN_TIMEOUT_S = 120.0
 _LOG = {"log": {"activated_rails": True}}
-_FILE = "evidencerails_redteam.co"
-ANSWER = "evidencerails_redteam_answer"
-"""Variable of the context that carries the ready answer."""
-_MAIN = re.compile(r"^flow main\b", re.MULTILINE)
-_RAILS = re.compile(r"^flow (input|output) rails\b", re.MULTILINE)
-_WRAPPED = """
-flow {side} rails $text
-  send RedTeam{event}Seen(text=$text)
-{own}  send RedTeam{event}Passed()
-"""
-_PLANTED = f"""
-flow main
-  activate evidencerails redteam turns
-
-flow evidencerails redteam turns
-  global ${ANSWER}
-  user said something
-  bot say ${ANSWER}
-"""
-Start = Callable[[Path], Any]
-"""From a config folder to its running `LLMRails`."""
 
 
 class Turn(NamedTuple):
@@ -71,7 +44,7 @@ class AppTarget:
     concurrency = 1
 
     def __init__(self, app: Any, settings: GuardConfig | None, *, ask: bool) -> None:
-        self._app = self._asked_app = app
+        self._app = app
         places = settings.evidence.places if settings is not None else ()
         self._variable = settings.evidence.variable if settings is not None and "variable" in places else None
         flows = [flow_name(flow) for flow in app.config.rails.output.flows]
@@ -105,7 +78,7 @@ class AppTarget:
     async def asked(self, attack: Attack) -> Outcome:
         """What the user reads after the question; an input rail that stops has recognised the attack."""
         context = self._context(attack.evidence)
-        with recorded(self._asked_app) as reports:
+        with recorded(self._app) as reports:
             try:
                 asked = self._question(context, attack.query, attack.evidence)
                 turn = await asyncio.wait_for(asked, TURN_TIMEOUT_S)
@@ -130,12 +103,10 @@ class AppTarget:
 
     async def _question(self, context: dict[str, Any], query: str, sources: tuple[str, ...]) -> Turn:
         first: dict[str, Any] = {"role": "context", "content": context}
-        if self._asked_app.config.passthrough:  # a context message dies in passthrough mode ("Unknown role: context")
+        if self._app.config.passthrough:  # a context message dies in passthrough mode ("Unknown role: context")
             context_text = "\n\n".join(sources)
             first = {"role": "system", "content": f"Answer from this.\n\nContext:\n{context_text}"}
-        return _turn(
-            await self._asked_app.generate_async(messages=[first, {"role": "user", "content": query}], options=_LOG)
-        )
+        return _turn(await self._app.generate_async(messages=[first, {"role": "user", "content": query}], options=_LOG))
 
 
 def with_citations(answer: str, attack: Attack) -> str:
@@ -174,72 +145,3 @@ def _outcome(effect: str, reports: list[Report], category: Category, *, by_rail:
         bool(KINDS[category].named_by & words or by_rail) if could_tell else None,
         bool(TAMPERING & words or by_rail) if could_tell else None,
     )
-
-
-class Colang2Target(AppTarget):
-    """An app of Colang 2.x, which takes no ready answer and gives no log: one copy says the answers, one is asked.
-
-    In the copies `input rails` and `output rails` are the app's own ones with an event before and after: an event that
-    is missing after them means that they stopped the turn.
-
-    Args:
-        folder: of the app.
-        config: as NeMo loads it.
-        settings: of the plugin in it.
-        ask: put the questions to the app's model, too.
-        start: starts the app of a folder.
-
-    Raises:
-        InputError: its rails are in `config.yml`, where nothing can be put around them.
-    """
-
-    def __init__(self, folder: Path, config: Any, settings: GuardConfig, *, ask: bool, start: Start) -> None:
-        source = Source.read(folder, config)
-        self._copies = ExitStack()
-        weakref.finalize(self, self._copies.close)
-        if config.rails.input.flows or config.rails.output.flows:
-            raise InputError(
-                "the rails of this Colang 2.x app are under `rails:` in its settings; write them as `flow input "
-                "rails $input_text` and `flow output rails $output_text` in a .co file, as the plugin needs them"
-            )
-        sides = {side for text in source.colang.values() for side in _RAILS.findall(text)}
-        called = called_in_output_rails(source)
-        super().__init__(start(self._copy(folder, config, sides, planted=True)), settings, ask=ask)
-        self._asked_app = start(self._copy(folder, config, sides, planted=False)) if ask else None
-        self.checks = tuple(dict.fromkeys(RAILS[flow].check for flow in called if flow in RAILS))
-        self._has_input_rails = "input" in sides
-
-    def _copy(self, folder: Path, config: Any, sides: set[str], *, planted: bool) -> Path:
-        """A copy that lives as long as the target, since an app may read its files at any time."""
-        kept = self._copies.enter_context(copied(folder))
-        for file, text in Source.read(kept, config).colang.items():
-            changed = _RAILS.sub(r"flow own \1 rails of the app", text)
-            file.write_text(_MAIN.sub("flow own main of the app", changed) if planted else changed, encoding="utf-8")
-        parts = [_wrapped(side, side in sides) for side in (("output",) if planted else ("input", "output"))]
-        (kept / _FILE).write_text("\n".join([*parts, _PLANTED if planted else ""]), encoding="utf-8")
-        return kept
-
-    async def _ready(self, context: dict[str, Any], query: str, answer: str) -> Turn:
-        return await _colang_2_turn(self._app, {**context, ANSWER: answer}, query)
-
-    async def _question(self, context: dict[str, Any], query: str, sources: tuple[str, ...]) -> Turn:
-        return await _colang_2_turn(self._asked_app, context, query)
-
-
-def _wrapped(side: str, exists: bool) -> str:
-    event = {"input": "Question", "output": "Answer"}[side]
-    return _WRAPPED.format(side=side, event=event, own=f"  await own {side} rails of the app $text\n" if exists else "")
-
-
-async def _colang_2_turn(app: Any, context: dict[str, Any], query: str) -> Turn:
-    messages = [{"role": "context", "content": context}, {"role": "user", "content": query}]
-    reply = await app.generate_async(messages=messages)
-    seen = [str(event.get("type", "")) for event in reply.get("events") or ()]
-    stopped = tuple(
-        side
-        for side, event in (("input", "Question"), ("output", "Answer"))
-        if seen.count(f"RedTeam{event}Seen") > seen.count(f"RedTeam{event}Passed")
-    )
-    is_exception = any(name.endswith("RailException") for name in seen)
-    role = "exception" if is_exception else "assistant"
-    return Turn({"role": role, "content": str(reply.get("content") or "")}, stopped)

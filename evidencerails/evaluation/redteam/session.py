@@ -58,11 +58,8 @@ class Run(NamedTuple):
 async def run(
     plan: Plan, *, on_start: Callable[[int], None] = lambda total: None, on_shot: Callable[[], None] = lambda: None
 ) -> Run:
-    """Generate, attack, score, compare with the last run, and write the history.
-
-    Raises:
-        InputError: there is nothing to attack with.
-    """
+    """Generate, attack, score, compare with the last run, and write the history. `InputError`: there is nothing to
+    attack with."""
     entries = past.entries(plan.history) if plan.history is not None else []
     documents = {one.name: past.fingerprint(one.text) for one in plan.documents}
     library = PromptLibrary.load()

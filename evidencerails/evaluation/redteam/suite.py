@@ -17,11 +17,8 @@ SHIPPED = Path(__file__).resolve().parent / "suite.jsonl"
 
 
 def read_suite(path: Path) -> list[Attack]:
-    """The attacks of a file, each as static.
-
-    Raises:
-        InputError: the file cannot be read, or a line of it is no attack; the message has the line's number.
-    """
+    """The attacks of a file, each as static. `InputError`: the file cannot be read, or a line of it is no attack; the
+    message has the line's number."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -68,11 +65,8 @@ def new_failures(results: Sequence[Result]) -> list[Attack]:
 
 
 def propose(path: Path, attacks: Sequence[Attack]) -> int:
-    """Append the attacks that the file does not have yet; how many there were of them.
-
-    Raises:
-        InputError: the file is there and is no suite.
-    """
+    """Append the attacks that the file does not have yet; how many there were of them. `InputError`: the file is there
+    and is no suite."""
     known = {attack.id for attack in read_suite(path)} if path.exists() else set()
     fresh = [attack for attack in attacks if attack.id not in known]
     with path.open("a", encoding="utf-8") as handle:

@@ -1,18 +1,13 @@
-"""Results of the red team in words: the rows of its tables, Markdown for a pull request, one HTML page."""
+"""Results of the red team in words: the rows of its tables, Markdown for a pull request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from evidencerails.evaluation.report.page import STYLE
 from evidencerails.evaluation.report.wording import escaped as cell
-from evidencerails.text.html import standalone_page
 from evidencerails.text.visible import visible
 
-BAR_WIDTH = 160
-"""Of a score of 1, in pixels."""
 TITLES = ("category", "expected behaviour", "score", "false answers caught", "true answers passed", "questions")
 
 
@@ -114,19 +109,3 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
     yield "| " + " | ".join(titles) + " |"
     yield "|---" * len(titles) + "|"
     yield from ("| " + " | ".join(map(cell, row)) + " |" for row in rows)
-
-
-def page(data: Mapping[str, Any]) -> str:
-    """One page without script or request."""
-    rows = zip(category_rows(data), wanted(data).values(), strict=True)
-    return standalone_page(
-        Path(__file__).resolve().parent / "page.html.j2",
-        STYLE,
-        run=data["run"],
-        score=score_shown(data["score"]),
-        lines=list(summary(data)),
-        titles=TITLES,
-        categories=[{"cells": row, "bar": round((one["value"] or 0) * BAR_WIDTH)} for row, one in rows],
-        dimensions=list(dimension_rows(data)),
-        failures=data["failures"],
-    )

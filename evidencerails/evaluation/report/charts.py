@@ -61,12 +61,6 @@ def score_histogram(title: str, hallucinated: Sequence[int], clean: Sequence[int
     return svg(title, layers, width=WIDTH, height=HEIGHT)
 
 
-def value_histogram(title: str, name: str, edges: Sequence[float], counts: Sequence[int]) -> Markup:
-    """Counts between edges."""
-    layer = _bars("rows", COLOURS[0], name, edges, [0] * len(counts), counts)
-    return svg(title, [layer], width=WIDTH, height=HEIGHT)
-
-
 def _bars(name: str, colour: str, x: str, edges: Sequence[float], bottoms: Sequence[int], tops: Sequence[int]) -> Layer:
     values = [
         {"left": left, "right": right, "bottom": bottom, "top": top}

@@ -9,8 +9,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from evidencerails.evaluation.calibration import Fitted
-from evidencerails.evaluation.fitting import Calibration
 from evidencerails.evaluation.outcomes import Outcome
 from evidencerails.evaluation.report import charts
 from evidencerails.evaluation.report.wording import (
@@ -28,8 +26,6 @@ from evidencerails.text.html import standalone_page
 
 FOLDER = Path(__file__).resolve().parent
 STYLE = FOLDER / "page.css"
-QUALITY = ("log_loss", "brier", "ece", "auroc")
-"""Metrics of a calibration that are shown."""
 SHOWN_PER_METHOD = 10
 MOST_EVIDENCE_CHARS = 1500
 
@@ -66,8 +62,6 @@ def _plots(results: Mapping[str, Any]) -> list[tuple[str, Markup]]:
         if bars := found["histogram"]:
             title = f"Scores: {name}"
             plots.append((title, charts.score_histogram(title, bars["hallucinated"], bars["clean"])))
-        title, latency = f"Latency: {name}", found["latency"]
-        plots.append((title, charts.value_histogram(title, "milliseconds", latency["edges"], latency["counts"])))
     return plots
 
 
@@ -107,37 +101,3 @@ def pieces_of(response: str, outcome: Outcome) -> list[tuple[str, str]]:
         else:
             pieces.append((response[start:end], kind))
     return pieces
-
-
-def calibration_page(calibration: Calibration) -> str:
-    """A calibration: reliability before and after, on documents it was not fitted on."""
-    fitted_on = calibration.settings["calibration"]["fitted_on"]
-    return standalone_page(
-        FOLDER / "calibration.html.j2",
-        STYLE,
-        about=f"Fitted on {fitted_on}; {calibration.held_out_rows} of the rows were held out.",
-        names=quality_names(),
-        fitted=[(one.name, one.conclusion, _before_and_after(one)) for one in calibration.fitted],
-        plots=[(one.name, _reliability(one)) for one in calibration.fitted],
-        thresholds=[threshold_row(name, found["held_out"]) for name, found in calibration.thresholds.items()],
-    )
-
-
-def quality_names() -> list[str]:
-    """Titles of the metrics of a calibration."""
-    return [SHORT.get(name, name.replace("_", " ")) for name in QUALITY]
-
-
-def _before_and_after(fitted: Fitted) -> list[str]:
-    return [shown(name, side[name]) for name in QUALITY for side in (fitted.before, fitted.after)]
-
-
-def _reliability(fitted: Fitted) -> Markup:
-    groups = {"before": fitted.bins_before, "after": fitted.bins_after}
-    return charts.reliability(f"Reliability of {fitted.name} before and after", groups)
-
-
-def threshold_row(name: str, found: dict[str, Any]) -> tuple[str, ...]:
-    """A threshold in words: value, false abstention rate, leak rate, precision."""
-    rates = (found[column] for column in ("false_abstention_rate", "leak_rate", "precision"))
-    return (name, f"{found['value']:.4f}", *("-" if rate is None else f"{rate:.3f}" for rate in rates))

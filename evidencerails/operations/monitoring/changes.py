@@ -15,7 +15,6 @@ from evidencerails.errors import InputError
 from evidencerails.operations.store.engine import reading, writing
 from evidencerails.operations.store.models import ChangeRow, ReportRow
 from evidencerails.operations.store.records import as_json, plain_name
-from evidencerails.settings.operations import RegressionSettings
 
 if TYPE_CHECKING:
     from evidencerails.operations.store.queries import Summary
@@ -23,6 +22,10 @@ if TYPE_CHECKING:
 
 MAX_DESCRIPTION = 1000
 Z_95 = 1.96
+WINDOW = 200
+"""Reports compared before and after a change, at most."""
+MIN_INCREASE = 0.1
+"""Increase of the mean score that counts, if it is also beyond chance (95%)."""
 MIN_REPORTS = 30
 """On each side of a change; with fewer nothing is said, and changes closer than that are judged together."""
 
@@ -88,12 +91,10 @@ class Regression(NamedTuple):
     is_over: bool
 
 
-def regressions(
-    scored: Sequence[Summary], known: Sequence[Change], settings: RegressionSettings
-) -> tuple[Regression, ...]:
+def regressions(scored: Sequence[Summary], known: Sequence[Change]) -> tuple[Regression, ...]:
     """The regressions in reports that have a score, oldest first. By order of arrival, not by clock.
 
-    A window holds at most `settings.window` reports and ends at the next change, so that no change answers for another.
+    A window holds at most `WINDOW` reports and ends at the next change, so that no change answers for another.
     """
     scores = [float(row.hallucination_score or 0.0) for row in scored]
     seqs = [row.seq for row in scored]
@@ -110,12 +111,12 @@ def regressions(
     found = []
     begins, ends = [0, *(last for _, last in places)], [*(first for first, _ in places[1:]), len(scores)]
     for group, (first, last), begin, end in zip(groups, places, begins, ends, strict=False):
-        before, after = scores[begin:first][-settings.window :], scores[last:end][: settings.window]
+        before, after = scores[begin:first][-WINDOW:], scores[last:end][:WINDOW]
         if min(len(before), len(after)) < MIN_REPORTS:
             continue
         low, high = statistics.fmean(before), statistics.fmean(after)
-        if high - low > settings.min_increase and least_increase(before, after) > 0.0:
-            now = statistics.fmean(scores[max(last, len(scores) - settings.window) :])
+        if high - low > MIN_INCREASE and least_increase(before, after) > 0.0:
+            now = statistics.fmean(scores[max(last, len(scores) - WINDOW) :])
             found.append(Regression(tuple(group), low, high, now - low <= (high - low) / 2.0))
     return tuple(found)
 

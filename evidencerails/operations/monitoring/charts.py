@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from evidencerails.operations.monitoring.changes import Change, nearest_change
+from evidencerails.operations.monitoring.changes import WINDOW, Change, nearest_change
 from evidencerails.operations.store.queries import Summary
 from evidencerails.settings.operations import CusumSettings, MonitoringSettings
 
@@ -189,7 +189,7 @@ def charted(scored: Sequence[Summary], settings: MonitoringSettings, known: Sequ
             began, since = watched[alarm.began], statistics.fmean(scores[alarm.began : place + 1])
             change = nearest_change(known, began.seq, row.seq)
             shifts.append(Shift(alarm.direction, row.id, row.created_at, began.created_at, since, change))
-            after = scores[place + 1 :][-settings.regression.window :]
+            after = scores[place + 1 :][-WINDOW:]
             is_over = len(after) >= MIN_AFTER and statistics.fmean(after) <= chart.baseline + chart.slack
             is_shifted = alarm.direction == "up" and not is_over
         line.append((row.created_at, at["up"], at["down"]))

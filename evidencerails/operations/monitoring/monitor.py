@@ -101,7 +101,7 @@ def view_of(store: Store, settings: MonitoringSettings, *, max_reports: int = MA
         window=_window_of(rows[-WINDOW:]),
         cusum=charted(scored, settings, known),
         changes=tuple(known),
-        regressions=regressions(scored, known, settings.regression),
+        regressions=regressions(scored, known),
         budget=budget_now(store, settings),
         gate=GateFailures(
             queries.count(engine, failed),

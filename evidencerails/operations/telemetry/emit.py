@@ -1,4 +1,4 @@
-"""Finished traces as OpenTelemetry spans and metrics, with the attribute names of the GenAI semantic conventions.
+"""Finished traces as OpenTelemetry spans, with the attribute names of the GenAI semantic conventions.
 
 Only the API is used: the application chooses SDK, sampler and exporter. Without a provider nothing is imported or done.
 Conventions: https://opentelemetry.io/docs/specs/semconv/gen-ai/ (development status, as NeMo 0.24 uses them).
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from evidencerails import __version__
@@ -30,12 +29,11 @@ NO_PROVIDER = ("ProxyTracerProvider", "NoOpTracerProvider", "DefaultTracerProvid
 
 
 def emit(trace: Trace, parent: Context | None = None) -> None:
-    """Spans below `parent` (the current span if None) and metrics. Never raises: telemetry fails no answer."""
+    """Spans below `parent` (the current span if None). Never raises: telemetry fails no answer."""
     if not has_provider():
         return
     try:
         _emit_spans(trace, parent)
-        _record_metrics(trace)
     except Exception as error:  # boundary to the SDK and its exporters
         log.warning("evidencerails: telemetry failed: %s", traceback_summary(error))
 
@@ -159,45 +157,3 @@ def _messages(pairs: list[tuple[str, str]]) -> str:
 
 def _present(attributes: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in attributes.items() if value is not None and value != []}
-
-
-@lru_cache(maxsize=1)
-def _instruments() -> dict[str, Any]:
-    """The metrics, made once a process."""
-    from opentelemetry import metrics
-
-    meter = metrics.get_meter(SCOPE, __version__)
-    counters = (
-        ("evidencerails.reports", "{report}", "Reports by status and decision"),
-        ("evidencerails.findings", "{finding}", "Findings by kind and category"),
-    )
-    histograms = (
-        ("evidencerails.hallucination_score", "1", "Score of each verified report"),
-        ("evidencerails.check.duration", "s", "Duration of each check"),
-        ("evidencerails.guard.duration", "s", "Duration of all checks together"),
-        ("gen_ai.client.token.usage", "{token}", "Tokens of each LLM call"),
-        ("gen_ai.client.operation.duration", "s", "Duration of each LLM call"),
-    )
-    made: dict[str, Any] = {name: meter.create_counter(name, unit, meaning).add for name, unit, meaning in counters}
-    return made | {name: meter.create_histogram(name, unit, meaning).record for name, unit, meaning in histograms}
-
-
-def _record_metrics(trace: Trace) -> None:
-    report, record = trace.report, _instruments()
-    assert report is not None
-    record["evidencerails.reports"](1, {"status": report.status, "decision": report.decision})
-    record["evidencerails.guard.duration"]((trace.end_ns - trace.start_ns) / 1e9, {"status": report.status})
-    if report.hallucination_score is not None:
-        record["evidencerails.hallucination_score"](report.hallucination_score)
-    for finding in report.findings:
-        record["evidencerails.findings"](1, {"kind": finding.kind, "category": finding.category})
-    for check in trace.checks:
-        labels = {"check": check.result.name, "status": check.result.status}
-        record["evidencerails.check.duration"](check.result.duration_ms / 1000, labels)
-    for call in trace.llm_calls:
-        labels = {**CALL, "gen_ai.request.model": call.model}
-        ended = {**labels, "error.type": call.error} if call.error else labels
-        record["gen_ai.client.operation.duration"](max(0, call.end_ns - call.start_ns) / 1e9, ended)
-        if call.reply is not None:
-            for kind, tokens in (("input", call.reply.prompt_tokens), ("output", call.reply.completion_tokens)):
-                record["gen_ai.client.token.usage"](tokens, {**labels, "gen_ai.token.type": kind})

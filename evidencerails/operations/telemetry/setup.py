@@ -14,17 +14,14 @@ ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 @contextmanager
 def exporting(settings: TelemetrySettings) -> Iterator[None]:
-    """Export spans and metrics by OTLP over HTTP inside the block, if an endpoint is set; flushed at its end."""
+    """Export spans by OTLP over HTTP inside the block, if an endpoint is set; flushed at its end."""
     endpoint = settings.otlp_endpoint or variable(ENDPOINT_VARIABLE)
     if not endpoint:
         yield
         return
     try:
-        from opentelemetry import metrics, trace
-        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+        from opentelemetry import trace
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.metrics import MeterProvider
-        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -33,12 +30,8 @@ def exporting(settings: TelemetrySettings) -> Iterator[None]:
     base, resource = endpoint.rstrip("/"), Resource.create({"service.name": settings.service_name})
     tracers = TracerProvider(resource=resource)
     tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{base}/v1/traces")))
-    reader = PeriodicExportingMetricReader(OTLPMetricExporter(f"{base}/v1/metrics"))
-    meters = MeterProvider([reader], resource=resource)
     trace.set_tracer_provider(tracers)
-    metrics.set_meter_provider(meters)
     try:
         yield
     finally:
         tracers.shutdown()
-        meters.shutdown()
