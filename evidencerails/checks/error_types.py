@@ -264,40 +264,30 @@ _UNIVERSAL = re.compile(
 )
 _PARTIAL = re.compile(
     r"\b(?:some(?:times|what)?|several|many|most(?:ly)?|few|often|usually|typically|generally|rarely|seldom|"
-    r"occasionally|frequently|"
-    r"can|could|may|might|a (?:number|minority|majority|handful|portion|part) of|in some cases|tends? to|likely|"
-    r"possibly|"
-    r"certain|partly|partially|almost|nearly|half|per cent|percent|%|a third|in (?:sensitive|certain|some) \w+|"
-    r"one of|parts of)\b|%",
+    r"occasionally|frequently|can|could|may|might|a (?:number|minority|majority|handful|portion|part) of|"
+    r"in some cases|tends? to|likely|possibly|certain|partly|partially|almost|nearly|half|per cent|percent|%|a third|"
+    r"in (?:sensitive|certain|some) \w+|one of|parts of)\b|%",
     re.IGNORECASE,
 )
 _STRONG = re.compile(
     r"\b(?:spectacular\w*|groundbreaking|revolution(?:ary|i[sz]\w+)|incredibl[ey]|unbelievabl[ey]|amazing\w*|"
-    r"astonishing\w*|"
-    r"astounding\w*|breathtaking\w*|mind-?blowing|jaw-dropping|miracul\w+|phenomenal\w*|extraordinar\w+|"
-    r"unprecedented|unparalleled|"
-    r"unrivall?ed|unmatched|legendary|epic|perfect(?:ly)?|flawless\w*|triumph\w*|masterpiece|sensational\w*|"
-    r"stunning\w*|catastroph\w+|"
-    r"disastrous\w*|devastat\w+|annihilat\w+|obliterat\w+|decimat\w+|destroy\w*|explod\w+|skyrocket\w*|soar\w*|"
-    r"plummet\w*|"
-    r"colossal|gigantic|enormous\w*|monumental\w*|immense\w*|massive\w*|huge(?:ly)?|tremendous\w*|overwhelming\w*|"
-    r"utter(?:ly)?|completely|totally|absolutely|extremely|insane\w*|wildly|infinite\w*|countless|endless\w*|"
-    r"undisputed|"
-    r"world-class|game-chang\w+|life-chang\w+|best-ever|greatest|finest|worst|best|by far|of all time|ever seen|"
-    r"in the world|"
-    r"in history|most (?!of\b|people\b|likely\b|recent\w*\b|the\b|other\b|common\w*\b|residents\b|voters\b|"
-    r"patients\b|users\b)[a-z]+(?:ful|ous|ic|ing|ive|ant|ible|able|ed))\b",
+    r"astonishing\w*|astounding\w*|breathtaking\w*|mind-?blowing|jaw-dropping|miracul\w+|phenomenal\w*|"
+    r"extraordinar\w+|unprecedented|unparalleled|unrivall?ed|unmatched|legendary|epic|perfect(?:ly)?|flawless\w*|"
+    r"triumph\w*|masterpiece|sensational\w*|stunning\w*|catastroph\w+|disastrous\w*|devastat\w+|annihilat\w+|"
+    r"obliterat\w+|decimat\w+|destroy\w*|explod\w+|skyrocket\w*|soar\w*|plummet\w*|colossal|gigantic|enormous\w*|"
+    r"monumental\w*|immense\w*|massive\w*|huge(?:ly)?|tremendous\w*|overwhelming\w*|utter(?:ly)?|completely|totally|"
+    r"absolutely|extremely|insane\w*|wildly|infinite\w*|countless|endless\w*|undisputed|world-class|game-chang\w+|"
+    r"life-chang\w+|best-ever|greatest|finest|worst|best|by far|of all time|ever seen|in the world|in history|"
+    r"most (?!of\b|people\b|likely\b|recent\w*\b|the\b|other\b|common\w*\b|residents\b|voters\b|patients\b|"
+    r"users\b)[a-z]+(?:ful|ous|ic|ing|ive|ant|ible|able|ed))\b",
     re.IGNORECASE,
 )
 _SAYS = (
     r"(?:sa(?:id|ys|y)|sa(?:id|ys) that|claim(?:ed|s)?|stat(?:ed|es)|report(?:ed|s)?|announc(?:ed|es)|told|tells|"
-    r"argu(?:ed|es)|believ(?:ed|es)|"
-    r"den(?:ied|ies)|warn(?:ed|s)?|insist(?:ed|s)?|confirm(?:ed|s)?|suggest(?:ed|s)?|reveal(?:ed|s)?|explain(?:ed|"
-    r"s)?|not(?:ed|es)|"
-    r"found that|finds|show(?:ed|s)? that|prov(?:ed|es)|discover(?:ed|s)?|conclud(?:ed|es)|estimat(?:ed|es)|"
-    r"predict(?:ed|s)?|"
-    r"suspect(?:ed|s)?|alleg(?:ed|es|e)|speculat(?:ed|es)|admit(?:ted|s)?|declar(?:ed|es)|wrote|writes|"
-    r"recommend(?:ed|s)?|add(?:ed|s)?)"
+    r"argu(?:ed|es)|believ(?:ed|es)|den(?:ied|ies)|warn(?:ed|s)?|insist(?:ed|s)?|confirm(?:ed|s)?|suggest(?:ed|s)?|"
+    r"reveal(?:ed|s)?|explain(?:ed|s)?|not(?:ed|es)|found that|finds|show(?:ed|s)? that|prov(?:ed|es)|discover(?:ed|"
+    r"s)?|conclud(?:ed|es)|estimat(?:ed|es)|predict(?:ed|s)?|suspect(?:ed|s)?|alleg(?:ed|es|e)|speculat(?:ed|es)|"
+    r"admit(?:ted|s)?|declar(?:ed|es)|wrote|writes|recommend(?:ed|s)?|add(?:ed|s)?)"
 )
 _SPEAKER_FIRST = re.compile(
     rf"^(?P<speaker>.{{1,90}}?)\s(?:has\s|had\s|have\s|also\s|later\s)*(?P<verb>{_SAYS})\b", re.IGNORECASE | re.DOTALL
@@ -321,9 +311,8 @@ _CLAUSE = re.compile(r"[;:]\s|,?\s(?:but|while|whereas|although|though)\s", re.I
 _PRONOUNS = frozenset(["he", "she", "they", "it", "we", "i", "you", "who"])
 _FUTURE = re.compile(
     r"\b(?:will|won't|shall|going to|plans? to|planned to|is expected to|are expected to|is due to|are due to|"
-    r"is set to|are set to|"
-    r"intends? to|aims? to|is to be|are to be|would|from next|upcoming|is scheduled to|are scheduled to|"
-    r"scheduled for)\b",
+    r"is set to|are set to|intends? to|aims? to|is to be|are to be|would|from next|upcoming|is scheduled to|"
+    r"are scheduled to|scheduled for)\b",
     re.IGNORECASE,
 )
 _PAST = re.compile(r"\b(?:was|were|had|did|has|have|already|has been|have been|took|became|\w{3,}ed)\b", re.IGNORECASE)

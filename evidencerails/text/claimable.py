@@ -211,17 +211,14 @@ def _is_title_or_head(text: str, block: Block, following: Block) -> bool:
 
 
 _VERB = re.compile(
-    r"\b(?:is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|will|would|shall|should|may|might|"
-    r"must|'s|’s|"
-    r"n't|said|says|won|lost|made|wrote|died|became|began|went|took|gave|left|led|met|came|got|held|kept|"
-    r"built|born)\b"
+    r"\b(?:is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|will|would|shall|should|may|might|must|'s|’s|"
+    r"n't|said|says|won|lost|made|wrote|died|became|began|went|took|gave|left|led|met|came|got|held|kept|built|born)\b"
     r"|\w{3,}ed\b|\b(?!this\b)[a-z]{3,}[^s\W]s\b"
 )
 _FINITE = re.compile(
-    r"\b(?:is|are|was|were|am|has|have|had|do|does|did|can|could|will|would|shall|should|may(?!\s+\d)|might|"
-    r"must|said|says|"
-    r"won|lost|made|wrote|died|became|began|went|took|gave|led|came|got|held|kept|lives|lived|works|worked|"
-    r"plays|played)\b"
+    r"\b(?:is|are|was|were|am|has|have|had|do|does|did|can|could|will|would|shall|should|may(?!\s+\d)|might|must|said|"
+    r"says|won|lost|made|wrote|died|became|began|went|took|gave|led|came|got|held|kept|lives|lived|works|worked|plays|"
+    r"played)\b"
     r"|n['’]t\b|\b(?:it|he|she|that|there)['’]s\b"
 )
 _PAST_TENSE = re.compile(

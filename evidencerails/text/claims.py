@@ -81,19 +81,16 @@ def sentence_claims(response: str, sentence: Span) -> list[ExtractedClaim]:
 _ADVERB = r"(?:(?:\w+ly|also|then|later|never|always|often|still|now|soon|again|even|just|since|subsequently)\s+)"
 
 _NO_SUBJECT = re.compile(
-    r"^(?:if|when|while|although|though|because|since|unless|as|after|before|once|whether|that|which|who|what|how|"
-    r"why|where|"
-    r"there|not|neither|nor|either|only|despite|during|given|according|to|by|in|on|at|for|with|from|under|over|"
+    r"^(?:if|when|while|although|though|because|since|unless|as|after|before|once|whether|that|which|who|what|how|why|"
+    r"where|there|not|neither|nor|either|only|despite|during|given|according|to|by|in|on|at|for|with|from|under|over|"
     r"[\"“‘'(])\b",
     re.IGNORECASE,
 )
 _REPORTS = re.compile(
     r"\b(?:sa(?:id|ys|y)|claim(?:s|ed)?|believ(?:e|es|ed)|argu(?:e|es|ed)|report(?:s|ed)?|stat(?:e|es|ed)|thinks?|"
-    r"thought|"
-    r"announc(?:ed|es)|warn(?:s|ed)|den(?:y|ies|ied)|according to|suggest(?:s|ed)?|hop(?:e|es|ed)|expect(?:s|ed)?|"
-    r"want(?:s|ed)?|"
-    r"if|unless|whether|whoever|would|told|tells|insist(?:s|ed)?|promis(?:ed|es)|neither|nor|either|not only|both|"
-    r"between|instead of|rather than|no one|nobody|none)\b|[\"“”]",
+    r"thought|announc(?:ed|es)|warn(?:s|ed)|den(?:y|ies|ied)|according to|suggest(?:s|ed)?|hop(?:e|es|ed)|expect(?:s|"
+    r"ed)?|want(?:s|ed)?|if|unless|whether|whoever|would|told|tells|insist(?:s|ed)?|promis(?:ed|es)|neither|nor|"
+    r"either|not only|both|between|instead of|rather than|no one|nobody|none)\b|[\"“”]",
     re.IGNORECASE,
 )
 _PRONOUN_SUBJECT = r"(?:he|she|it|they|we|this|that|these|those|there|i|you)"
@@ -234,9 +231,8 @@ _NEVER_PASSIVE = frozenset(
 _ARTICLE_BEFORE = re.compile(r"\b(?:a|an|the|very|more|both|most|its|his|her|their)\s+[\w-]+$", re.IGNORECASE)
 _HAS_OBJECT = re.compile(
     r"(?:[a-z]+ly\s+|also\s+|then\s+|later\s+)*[\w'’]+\s+(?:(?:the|a|an|its|his|her|their|to|in|on|at|by|from|for|"
-    r"with|as|it|him|"
-    r"them|that|two|three|four|five|six|seven|eight|nine|ten|many|several|all|some|more|over|into|up|out|down|off)\b|"
-    r"[A-Z\d$£€])"
+    r"with|as|it|him|them|that|two|three|four|five|six|seven|eight|nine|ten|many|several|all|some|more|over|into|up|"
+    r"out|down|off)\b|[A-Z\d$£€])"
 )
 
 

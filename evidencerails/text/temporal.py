@@ -60,8 +60,7 @@ _UNITS_OF_TIME = r"(?:second|minute|hour|day|night|week|weekend|month|quarter|se
 _NOT_A_YEAR = re.compile(
     r"\s?(?:%|per ?cent|km|m\b|mm|cm|kg|mg|ft|feet|metres?|meters?|miles?|people|men|women|children|staff|"
     r"million|billion|(?!was\b|is\b|its\b|as\b|has\b|his\b|us\b|this\b|olympics\b|games\b|finals\b|championships\b|"
-    r"elections\b|"
-    r"sees\b|does\b|awards\b|series\b|riots\b|protests\b|talks\b)[a-z]{2,}[^s\W]s\b)"
+    r"elections\b|sees\b|does\b|awards\b|series\b|riots\b|protests\b|talks\b)[a-z]{2,}[^s\W]s\b)"
 )
 _DATES = re.compile(
     rf"\b(?P<iso>(?:1\d{{3}}|20\d{{2}})-[01]\d-[0-3]\d)\b"

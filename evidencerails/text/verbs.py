@@ -13,12 +13,11 @@ _IRREGULAR = (
     r"slid|sped|split|spread|stole|struck|swore|swept|tore|woke|withdrew|undertook)"
 )
 _REGULAR = (
-    "play|work|live|include|contain|serve|stand|offer|provide|cover|consist|belong|feature|become|make|take|give|"
-    "lead|come|get|hold|keep|run|grow|rise|fall|require|use|produce|support|allow|teach|write|own|operate|employ|"
-    "host|house|flow|lie|begin|end|start|open|close|cost|weigh|measure|remain|show|sell|buy|build|speak|help|"
-    "cause|affect|treat|reduce|increase|reach|receive|represent|border|attract|date|mark|mean|form|need|want|go|"
-    "sit|occur|appear|ship|last|arrive|depart|leave|accept|exclude|charge|deliver|apply|bring|pay|agree|disagree|"
-    "double|expire|win|lose"
+    "play|work|live|include|contain|serve|stand|offer|provide|cover|consist|belong|feature|become|make|take|give|lead|"
+    "come|get|hold|keep|run|grow|rise|fall|require|use|produce|support|allow|teach|write|own|operate|employ|host|"
+    "house|flow|lie|begin|end|start|open|close|cost|weigh|measure|remain|show|sell|buy|build|speak|help|cause|affect|"
+    "treat|reduce|increase|reach|receive|represent|border|attract|date|mark|mean|form|need|want|go|sit|occur|appear|"
+    "ship|last|arrive|depart|leave|accept|exclude|charge|deliver|apply|bring|pay|agree|disagree|double|expire|win|lose"
 )
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _HOSTILE = re.compile(
-    "["
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 (without tab and newline), DEL and C1: ANSI escapes begin here
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 (without tab and newline), DEL and C1: ANSI escapes begin here
     "\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff9-\ufffb"  # invisible characters and the bidirectional controls ("Trojan Source")
     "\ud800-\udfff"  # lone surrogates cannot be written to any stream

@@ -208,8 +208,7 @@ def _with_paragraphs(response: str, found: list[Statement]) -> list[Statement]:
 _POINTER = re.compile(
     r"\W*(?:(?:see|source|sources|reference|references|read more|learn more|more|link|via|cf|visit|for details|"
     r"for (?:more|further|full) (?:information|details|reading)|further reading|"
-    r"you can (?:find|read) (?:more|it|this))\b"
-    r"[\w\s,]{0,60}[:.]?\W*)",
+    r"you can (?:find|read) (?:more|it|this))\b[\w\s,]{0,60}[:.]?\W*)",
     re.IGNORECASE,
 )
 

@@ -301,9 +301,7 @@ def _judged(skeleton: Skeleton, form: Form, match: re.Match[str]) -> Statement |
 
 _SAME = re.compile(
     r"# ?(?:(?!or\b)[a-z]+ ?)?(?P<open>\( ?)?(?P<or>(?:, |(?<=\()|(?<=\( ))or )?"
-    r"(?:,? ?[=∼≡≈]+ ?|, i\.e\.,? |(?<=\()|(?<=\( )|(?<=or ))"
-    r"(?:i\.e\.,? |about |roughly |~)?#"
-    r"(?P<close> ?\))?"
+    r"(?:,? ?[=∼≡≈]+ ?|, i\.e\.,? |(?<=\()|(?<=\( )|(?<=or ))(?:i\.e\.,? |about |roughly |~)?#(?P<close> ?\))?"
     r"(?! (?:[a-z]+ )?(?:more|less|fewer|too|longer|higher|lower|further|percent|over|each|apiece|per|an?|from|of)\b"
     r"| ?[-+*/^⊕⊖⊗⊘])"
 )
