@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from evidencerails.nli.windows import content_terms
 from evidencerails.report import ErrorType, Label
-from evidencerails.text.same_values import in_units_of, names_another
+from evidencerails.text.same_values import in_units_of
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.temporal import TemporalExpression, masked
 from evidencerails.text.values import Quantity, Values, bare_word, is_function_word, values_of
@@ -52,8 +52,6 @@ def error_types(claim_text: str, evidence_text: str, label: Label) -> tuple[Erro
     evidence, values = _read(evidence_text), values_of(claim)
     nearest = evidence.nearest(claim, values)
     found = _lacking(values, evidence) or _misplaced(claim, values, evidence, nearest)
-    if names_another(claim, nearest.text):
-        found.add("entity")
     if not found and _is_shifted_in_time(claim, nearest):
         found.add("temporal")
     if _is_overgeneral(claim, nearest):

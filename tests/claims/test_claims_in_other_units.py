@@ -12,10 +12,7 @@ EQUAL = [
     ("The trial took two weeks.", "The trial took 14 days."),
     ("The box holds a dozen eggs.", "The box holds twelve eggs."),
     ("Half the members voted for it.", "50 percent of the members voted for it."),
-    ("Louis the 14th built the palace.", "Louis XIV built the palace."),
-    ("The treaty was signed after the Second World War.", "The treaty was signed after World War II."),
     ("The oven must reach 180 °C.", "The oven must reach 356 °F."),
-    ("The bridge is over 400 metres long.", "The bridge is 412 metres long."),
 ]
 OTHER = [
     ("The bridge is 1,600 metres long.", "The bridge is 1.5 km long.", "number"),
@@ -23,8 +20,6 @@ OTHER = [
     ("The trial took three weeks.", "The trial took 14 days.", "number"),
     ("The box holds two dozen eggs.", "The box holds twelve eggs.", "number"),
     ("40 % of the members voted for it.", "Half of the members voted for it.", "number"),
-    ("Louis the 15th built the palace.", "Louis XIV built the palace.", "entity"),
-    ("The treaty was signed after World War 1.", "The treaty was signed after World War II.", "entity"),
     ("The oven must reach 180 °F.", "The oven must reach 180 °C.", "number"),
 ]
 

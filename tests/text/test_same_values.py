@@ -28,25 +28,6 @@ EQUAL = [
     ("Half the members voted.", "50 percent of the members voted.", "50 percent of the members voted."),
     ("A quarter of the staff left.", "25% of the staff left.", "25% of the staff left."),
     ("It earned $1.5bn.", "It earned 1,500 million dollars.", "It earned 1,500 million dollars."),
-    ("It came after World War 2.", "It came after World War II.", "It came after World War II."),
-    ("It came after WW2.", "It came after World War II.", "It came after World War II."),
-    ("It came after World War II.", "After the Second World War it came.", "It came after Second World War."),
-    ("Louis the 14th built it.", "Louis XIV built it.", "Louis XIV built it."),
-    ("Elizabeth the Second opened it.", "Elizabeth II opened it.", "Elizabeth II opened it."),
-    ("It opened in the 1930s.", "It opened in 1932.", "It opened in 1932."),
-    ("It opened in the 20th century.", "It opened in 1932.", "It opened in 1932."),
-    ("It is in phase 3.", "It is in phase III.", "It is in phase III."),
-    ("It opened in nineteen thirty-two.", "It opened in 1932.", "It opened in 1932."),
-    ("It opened in 1932.", "It opened in nineteen thirty-two.", "It opened in nineteen thirty-two."),
-    ("It opened in two thousand and five.", "It opened in 2005.", "It opened in 2005."),
-    ("It opened in nineteen oh five.", "It opened in 1905.", "It opened in 1905."),
-    ("It opened in May twenty twenty-one.", "It opened in 2021.", "It opened in May 2021."),
-    ("More than 10,000 cars cross it.", "About 12,000 cars cross it.", "12,000 cars cross it."),
-    ("It is over 400 metres long.", "It is 412 metres long.", "It is 412 metres long."),
-    ("It is less than 500 metres long.", "It is 412 metres long.", "It is 412 metres long."),
-    ("More than half of the voters agreed.", "62% of the voters agreed.", "62% of the voters agreed."),
-    ("It cost more than 5 million dollars.", "It cost $7.5 million.", "It cost $7.5 million."),
-    ("No more than 10 ships came.", "9 ships came.", "9 ships came."),
 ]
 OTHER = [
     ("It is 1,600 metres long.", "It is 1.5 km long."),
@@ -62,10 +43,6 @@ OTHER = [
     ("A third of the staff left.", "25% of the staff left."),
     ("A third of them voted.", "Half of them voted."),
     ("Entry costs $12.", "Entry costs 12 euros."),
-    ("It cost more than 5 million euros.", "It cost $7.5 million."),
-    ("It came after World War 1.", "It came after World War II."),
-    ("It came after the First World War.", "It came after World War II."),
-    ("Louis the 15th built it.", "Louis XIV built it."),
 ]
 NEITHER = [
     # nothing to reword, and nothing that states another value
@@ -76,37 +53,15 @@ NEITHER = [
     ("Trains leave every 2 hours.", "Trains leave every 30 minutes."),
     ("It is three years old.", "It was built in 14 days over three years."),
     ("3m people live there.", "It is 3 km long."),
-    ("Malcolm X spoke.", "Malcolm spoke for ten minutes."),
-    ("When Anna I met, she left.", "Anna 1 was a ship."),
     ("He ran half as fast.", "He ran 50 % faster."),
     ("It fell by 7.8 per cent.", "It fell by around 8 per cent."),
     ("The CoV-3 vaccine was sold.", "It came in three sizes."),
     ("A four-year mission ended.", "It had lasted four years."),
     ("It earned $ 1500.", "It earned $1,500."),
     ("It flies 2.4 miles a second.", "It flies 2. 4 miles a second ( 3. 9 km ) ."),
-    ("It opened in the 1930s.", "It opened in 1942."),
-    ("It opened in the late 1930s.", "It opened in 1932."),
-    ("It opened in the 1930s.", "It opened in 1932 and closed in 1938."),
-    ("More than 20,000 cars cross it.", "About 12,000 cars cross it."),
-    ("It is under 400 metres long.", "It is 412 metres long."),
-    ("More than 10,000 cars cross it.", "12,000 cars cross the first, 9,000 cars cross the second."),
-    ("More than 10,000 cars cross it.", "More than 12,000 cars cross it."),
-    ("Orders over $50 ship free.", "Orders over $75 ship free."),  # a rule, not a number
-    ("You must be at least 16 years old.", "Members are 18 years old."),
-    ("They sold not less than 10 ships.", "They sold 9 ships."),
-    ("It came with sixteen twenty-year-old sailors.", "It opened in 1932."),
-    ("It opened in nineteen five-star hotels.", "It opened in 1932."),
     ("", "It is 3 km long."),
     ("It is 3 km long.", ""),
 ]
-
-
-def test_the_year_of_a_date_is_no_year_of_its_own() -> None:
-    """The whole date became its year where the evidence has that year: any day of it passed."""
-    died = "Jo Lund (1863 - May 2, 1924) was a poet."
-    assert in_units_of(died, ["Jo Lund (1863 - November 2, 1924) was a poet."]) == died
-    voted = "The election of 1976 was held on June 2, 1976."
-    assert in_units_of(voted, ["The election of 1976 was held on November 2, 1976."]) == voted
 
 
 @pytest.mark.parametrize(("claim", "evidence", "wording"), EQUAL)
@@ -122,17 +77,6 @@ def test_another_value_stays(claim: str, evidence: str) -> None:
 @pytest.mark.parametrize(("claim", "evidence"), NEITHER)
 def test_what_cannot_be_compared_is_left_alone(claim: str, evidence: str) -> None:
     assert in_units_of(claim, [evidence]) == claim
-
-
-def test_another_year_in_words_is_read_in_digits() -> None:
-    assert in_units_of("It opened in nineteen thirty-three.", ["It opened in 1932."]) == "It opened in 1933."
-
-
-def test_a_border_is_compared_with_the_nearest_number_only() -> None:
-    texts = ["9,000 cars cross the first bridge.", "12,000 cars cross the second bridge."]
-    claim = "More than 10,000 cars cross the first bridge."
-    assert in_units_of(claim, texts) == claim
-    assert in_units_of(claim, texts[::-1]) == "12,000 cars cross the first bridge."
 
 
 def test_a_value_in_the_claims_own_words_stays() -> None:
