@@ -35,11 +35,12 @@ from evidencerails.llm.sampling import Sampler
 from evidencerails.llm.session import LlmSession, client_from_settings
 from evidencerails.mitigation.answerability import Asked, answerability
 from evidencerails.mitigation.escalate import escalate
-from evidencerails.mitigation.respond import needs_action, respond, without_repair_of_calls
+from evidencerails.mitigation.respond import respond, without_repair_of_calls
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.service import ExchangeNli, NliService
 from evidencerails.operations.telemetry.emit import emit
 from evidencerails.pipeline import READS_ARGUMENTS, CheckOfInput, checked_report, run_checks, with_text
+from evidencerails.policy import needs_action
 from evidencerails.report import Abstention, CheckResult, Decision, Report
 from evidencerails.reporting import build_report
 from evidencerails.text.sentences import Splitter

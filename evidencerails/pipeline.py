@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from evidencerails.checks.base import Check, CheckContext
-from evidencerails.checks.duplicates import deduplicate
 from evidencerails.checks.granularity import with_levels
 from evidencerails.errors import EvidencerailsError, reason_of, traceback_summary
 from evidencerails.exchange import Exchange
@@ -21,7 +20,7 @@ from evidencerails.measures.metrics import with_measures
 from evidencerails.mitigation.answerability import retrieval_quality
 from evidencerails.mitigation.chain_of_verification import verify_claims
 from evidencerails.report import CheckResult, Decision, Report, VerifiedClaim, reason_code
-from evidencerails.reporting import build_report
+from evidencerails.reporting import build_report, deduplicate
 from evidencerails.trace import current_check
 
 log = logging.getLogger("evidencerails")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from evidencerails.config import GuardConfig, When
-from evidencerails.report import DECISIONS, Decision, Finding, Status
+from evidencerails.report import DECISIONS, Decision, Finding, Report, Status
 from evidencerails.settings.mitigation import ProtocolSettings
 
 BLOCKED_BY_DEFAULT = frozenset(
@@ -56,6 +56,12 @@ def decide(
     if is_streaming and ruling.decision not in ("allow", "block", "raise"):
         ruling = Ruling(config.streaming_fallback, f"{ruling.decided_by}, streaming_fallback")
     return ruling
+
+
+def needs_action(report: Report, config: GuardConfig) -> bool:
+    """True if a decision takes more than saying so: a repair, an abstention, a review, a record of what is minor."""
+    is_done = report.decision in ("allow", "annotate", "warn", "block", "raise") and config.escalation is None
+    return not is_done or any(finding.severity == "low" for finding in report.findings)
 
 
 def rule_for(finding: Finding, config: GuardConfig) -> Ruling:

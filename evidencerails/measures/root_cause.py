@@ -139,6 +139,9 @@ class ContextView:
         self.relevance = self.overlaps(self.question)
         """How far each passage is about the question, in [0, 1]."""
         self.best_relevance = max(self.relevance, default=0.0)
+        characters = len(self.prompt) + sum(len(passage.text) for passage in self.passages)
+        self.tokens = characters / CHARACTERS_PER_TOKEN
+        """Estimated tokens of all that was given."""
         self.turns = sum(message.role == "user" for message in exchange.prompt)
 
     def overlaps(self, text: str) -> list[float]:
@@ -221,7 +224,9 @@ class _Signs:
             yield "staleness", 0.4, "the question is about something that changes", {}
         if disagreement is not None and disagreement >= 0.5 and view.best_relevance < IRRELEVANT:
             yield "distribution_shift", 0.5 * disagreement, "unlike all the evidence, and samples disagree", {}
-        if self.place is not None and (self.is_against_evidence or self.finding.label == "partially_supported"):
+        is_long = view.tokens > REACH * self.settings.context_tokens  # in a shorter context nothing is overlooked
+        is_about_it = self.is_against_evidence or self.finding.label == "partially_supported"
+        if self.place is not None and is_about_it and is_long:
             at = view.position_of(self.place, self.settings.context_tokens)
             if at.attention < MIN_ATTENTION:
                 reason = f"the evidence stands at about token {at.token} of {at.context_tokens}"

@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("evidencerails")
 
 
-def needs_action(report: Report, config: GuardConfig) -> bool:
-    """True if a decision takes more than saying so: a repair, an abstention, a review, a record of what is minor."""
-    is_done = report.decision in ("allow", "annotate", "warn", "block", "raise") and config.escalation is None
-    return not is_done or any(finding.severity == "low" for finding in report.findings)
-
-
 async def respond(report: Report, exchange: Exchange, context: CheckContext, recheck: Recheck) -> Report:
     """The report with what became of its decision.
 
