@@ -17,7 +17,6 @@ from evidencerails.errors import LlmReplyError, with_cause
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.llm.parsing import ask, parse_items
 from evidencerails.measures.evidence import excerpts_for
-from evidencerails.mitigation.misplaced import made_limits, misplaced_values, own_values
 from evidencerails.mitigation.pieces import Piece
 from evidencerails.nli.base import ENTAILMENT
 from evidencerails.nli.windows import content_terms
@@ -166,15 +165,22 @@ def _no_longer_answers(pieces: Sequence[Piece], texts: Mapping[int, str], exchan
     """True if the answer had dates, names or numbers, of the kind that was asked for if the question says which, and
     the new text has none."""
     question = question_of(exchange.user_input)
-    asked, known = _ASKS_FOR_A_VALUE.search(question or ""), own_values(question or "")
+    asked, known = _ASKS_FOR_A_VALUE.search(question or ""), _values_in(question or "")
 
     def answers(text: str) -> bool:
-        kinds = {"year": "date", "month": "date", "day": "date", "name": "name"}
-        own = own_values(text) - known
-        return any(asked is None or kinds.get(value.kind, "number") == asked.lastgroup for value in own)
+        return any(asked is None or kind == asked.lastgroup for kind, _ in _values_in(text) - known)
 
     now = "".join(texts.get(place, piece.text) for place, piece in enumerate(pieces))
     return bool(question) and answers(exchange.response) and not answers(now)
+
+
+def _values_in(text: str) -> set[tuple[str, str]]:
+    """The numbers, parts of dates and names of a text; one word that begins a sentence need be no name."""
+    found = values_of(text)
+    numbers = {("number", f"{one.value:g} {one.unit}") for one in found.quantities}
+    dates = {("date", one.value) for one in found.temporal if one.part != "date"}
+    names = (one for one in found.names if not one.is_initial or len(one.words) > 1)
+    return numbers | dates | {("name", one.words[-1].lower()) for one in names}
 
 
 def _first_problem(pieces: Sequence[Piece], texts: Mapping[int, str], rest: str, exchange: Exchange) -> str | None:
@@ -286,12 +292,6 @@ def _new_values(c: _Correction) -> list[str]:
     return new + [word for name in values_of(c.text).names for word in name.words if word not in words]
 
 
-def _misplaced(c: _Correction) -> list[str]:
-    if c.takes_values_from_elsewhere:
-        return []
-    return misplaced_values(c.text, c.piece.text, c.passages) or made_limits(c.text, c.passages)
-
-
 _REFUSALS: Sequence[tuple[str, Callable[[_Correction], bool | list[str]]]] = (
     ("grown: the correction is much longer than the sentence", _is_long),
     ("grown: a sentence became several", _is_several),
@@ -304,7 +304,6 @@ _REFUSALS: Sequence[tuple[str, Callable[[_Correction], bool | list[str]]]] = (
     ("off_topic: the correction speaks of something else than the sentence that it replaces", _leaves_topic),
     ("denies: the correction negates what no sentence of the evidence negates", _denies_alone),
     ("new_value: the correction has a number or name that nothing given has", _new_values),
-    ("misplaced_value: the evidence says this value of something else", _misplaced),
 )
 """Why a correction is refused, and what finds it, in the order in which they are asked."""
 
