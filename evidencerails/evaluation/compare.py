@@ -66,5 +66,5 @@ def _difference(name: str, first: Sequence[RowVerdict], second: Sequence[RowVerd
         metric.estimate(labels, np.array([getattr(one, COMPARED[name]) for one in run], dtype=np.float64))
         for run in (first, second)
     )
-    change = Estimate(lambda weights: after.of_weights(weights) - before.of_weights(weights), len(first), before.reason)
+    change = Estimate(lambda at: after.of_places(at) - before.of_places(at), len(first), before.reason)
     return intervals({"": change}, [one.document for one in first])[""]

@@ -1,16 +1,15 @@
 """Metrics of a detector with bootstrap intervals. Labels are true for hallucinated; scores rise with the suspicion.
 
-Each metric has one definition, over weighted rows and for many weightings at once: with a weight of 1 each it is the
-metric, with how often each row was drawn it gives its percentile interval (Efron and Tibshirani 1993, chapter 13, whole
-documents drawn). scikit-learn takes one weighting at a time and scipy.stats.bootstrap draws single rows; the tests
-compare with them. A metric without a value for the rows at hand says why; it never becomes a number.
+A metric is a function of the labels and scores of some rows; its percentile interval (Efron and Tibshirani 1993,
+chapter 13) is that of the same function over resamples in which whole documents are drawn, which scipy.stats.bootstrap
+cannot. A metric without a value for the rows at hand is NaN and says why; it never becomes a number.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,13 +18,11 @@ from evidencerails.errors import EvidencerailsError, MissingExtraError
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-Weighted: TypeAlias = "Callable[[Floats], Floats]"
-"""Weights (block, rows) to a value for each weighting; NaN where the metric is undefined."""
+Places = NDArray[np.intp]
+"""Rows of a resample, by their places; some stand in it several times."""
 BINS = 10
-RESAMPLES, SLOW_RESAMPLES = 1000, 200
-"""Slow: for statistics that have no form for many resamples at once."""
-BLOCK_CELLS = 250_000
-"""Weights held at once: 2 MB, which stays in a processor's cache; one resample at least."""
+MOST_RESAMPLES, LEAST_RESAMPLES = 500, 200
+"""Of up to 20,000 rows, and of very many: the more rows, the steadier an interval is."""
 
 
 class UndefinedMetricError(EvidencerailsError, ValueError):
@@ -49,10 +46,10 @@ class Interval(NamedTuple):
 class Estimate:
     """A value over some rows, and how to compute it for resamples of them; None where it has none, with the reason."""
 
-    def __init__(self, of_weights: Weighted, rows: int, reason: str = "nothing to divide by", *, slow: bool = False):
-        self.of_weights, self.rows, self.slow = of_weights, rows, slow
-        value = float(of_weights(np.ones((1, rows)))[0]) if rows else float("nan")
-        self.value = round(value, 12) if np.isfinite(value) else None
+    def __init__(self, of_places: Callable[[Places], float], rows: int, reason: str = "nothing to divide by") -> None:
+        self.of_places, self.rows = of_places, rows
+        value = float(of_places(np.arange(rows))) if rows else float("nan")
+        self.value = value if np.isfinite(value) else None
         self.reason = reason if rows else "no rows: no metric has a value"
 
 
@@ -88,18 +85,12 @@ def checked(labels: ArrayLike, scores: ArrayLike, *, probabilities: bool = False
 class Metric:
     """A metric of labels and scores; `metric(labels, scores)` is its value.
 
-    Args:
-        title: its name in messages.
-        weighted: from labels and scores to a function of weights.
-        probabilities: the scores must be in [0, 1].
-
-    Raises (when called):
-        ValueError: as `checked`.
-        UndefinedMetricError: it has no value for these rows.
+    `title` is its name in messages; `function` gives NaN where it has no value; with `probabilities` the scores must be
+    in [0, 1]. When called, `ValueError`: as `checked`. `UndefinedMetricError`: it has no value for these rows.
     """
 
-    def __init__(self, title: str, weighted: Callable[[Bools, Floats], Weighted], *, probabilities: bool = False):
-        self.title, self._weighted, self._probabilities = title, weighted, probabilities
+    def __init__(self, title: str, function: Callable[[Bools, Floats], float], *, probabilities: bool = False) -> None:
+        self.title, self._function, self._probabilities = title, function, probabilities
 
     def __call__(self, labels: ArrayLike, scores: ArrayLike) -> float:
         found = self.estimate(*checked(labels, scores, probabilities=self._probabilities))
@@ -111,100 +102,69 @@ class Metric:
         """Its value over these rows and their resamples."""
         reason = f"all {labels.size} rows are {'hallucinated' if labels.all() else 'clean'}"
         reason = "no row was flagged" if self.title == "precision" else reason
-        weighted = self._weighted(labels, scores) if labels.size else lambda weights: np.full(len(weights), np.nan)
-        return Estimate(weighted, labels.size, f"{self.title} is undefined: {reason}")
+        function = lambda at: self._function(labels[at], scores[at])  # noqa: E731
+        return Estimate(function, labels.size, f"{self.title} is undefined: {reason}")
 
 
-def ratio(above: Floats, below: Floats) -> Floats:
-    """Quotients; NaN where there is nothing to divide by."""
-    out = np.full(above.shape, np.nan)
-    np.divide(above, below, out=out, where=below > 0)
-    return out
-
-
-def of_sums(formula: Callable[..., Floats], *columns: ArrayLike) -> Weighted:
-    """A formula of the weighted sums of some columns."""
-    table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
-    return lambda weights: formula(*(weights @ table).T)
+def ratio(above: float, below: float) -> float:
+    """A quotient; NaN where there is nothing to divide by."""
+    return float(above / below) if below > 0 else float("nan")
 
 
 def of_ratio(above: ArrayLike, below: ArrayLike, reason: str = "nothing to divide by") -> Estimate:
     """A sum over the rows divided by another one."""
-    return Estimate(of_sums(ratio, above, below), len(np.asarray(above)), reason)
+    one, other = (np.asarray(side, dtype=np.float64) for side in (above, below))
+    return Estimate(lambda at: ratio(one[at].sum(), other[at].sum()), len(one), reason)
 
 
 def of_rows(statistic: Callable[[NDArray[Any]], float], table: NDArray[Any], reason: str = "") -> Estimate:
-    """Any statistic of the rows of a table, NaN where it is undefined; slow, as each resample is drawn out."""
-
-    def values(weights: Floats) -> Floats:
-        return np.array([statistic(np.repeat(table, drawn, axis=0)) for drawn in weights.astype(np.int64)])
-
-    return Estimate(values, len(table), reason, slow=True)
+    """Any statistic of the rows of a table, NaN where it is undefined."""
+    return Estimate(lambda at: statistic(table[at]), len(table), reason)
 
 
-def _cells(labels: Bools, scores: Floats) -> tuple[Bools, ...]:
-    """Which rows are true and false positives, false and true negatives."""
-    flagged = scores >= 0.5
-    return labels & flagged, ~labels & flagged, labels & ~flagged, ~labels & ~flagged
+def _of_counts(formula: Callable[[int, int, int, int], float]) -> Callable[[Bools, Floats], float]:
+    """A formula of the numbers of true and false positives, false and true negatives."""
+
+    def of_flags(labels: Bools, flags: Floats) -> float:
+        flagged = flags >= 0.5
+        hit, wrong, bad = int((labels & flagged).sum()), int(flagged.sum()), int(labels.sum())
+        return formula(hit, wrong - hit, bad - hit, labels.size - bad - wrong + hit)
+
+    return of_flags
 
 
-def _of_counts(formula: Callable[[Floats, Floats, Floats, Floats], Floats]) -> Callable[[Bools, Floats], Weighted]:
-    """A formula of the weights of true and false positives, false and true negatives."""
-    return lambda labels, flags: of_sums(formula, *_cells(labels, flags))
+def _area(labels: Bools, scores: Floats) -> float:
+    bad, good = int(labels.sum()), int((~labels).sum())
+    ranks = library("scipy.stats").rankdata(scores)
+    return ratio(ranks[labels].sum() - bad * (bad + 1) / 2, bad * good)
 
 
-def _ranking(formula: Callable[[Floats, Floats], Floats]) -> Callable[[Bools, Floats], Weighted]:
-    """A formula of the weights of hallucinated rows and of all rows at or above each distinct score, (block, scores).
-
-    Rows are sorted once for all weightings.
-    """
-
-    def weighted(labels: Bools, scores: Floats) -> Weighted:
-        order = np.argsort(-scores, kind="stable")
-        truth, ranked = labels[order].astype(np.float64), scores[order]
-        last = np.flatnonzero(np.r_[ranked[1:] != ranked[:-1], True])
-
-        def values(weights: Floats) -> Floats:
-            drawn = np.take(weights, order, axis=1)
-            return formula(np.cumsum(drawn * truth, axis=1)[:, last], np.cumsum(drawn, axis=1)[:, last])
-
-        return values
-
-    return weighted
+def _average_precision(labels: Bools, scores: Floats) -> float:
+    if labels.all():
+        return float("nan")
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(labels[order])
+    last = np.flatnonzero(np.r_[ranked[1:] != ranked[:-1], True])
+    return ratio((np.diff(hits[last], prepend=0) * hits[last] / (last + 1)).sum(), hits[-1])
 
 
-def _area(hits: Floats, seen: Floats) -> Floats:
-    bad = np.diff(hits, axis=1, prepend=0.0)
-    good = np.diff(seen, axis=1, prepend=0.0) - bad
-    return ratio(np.einsum("ij,ij->i", hits - bad / 2, good), hits[:, -1] * (seen[:, -1] - hits[:, -1]))
-
-
-def _average_precision(hits: Floats, seen: Floats) -> Floats:
-    precisions = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
-    found = ratio(np.einsum("ij,ij->i", np.diff(hits, axis=1, prepend=0.0), precisions), hits[:, -1])
-    found[seen[:, -1] == hits[:, -1]] = np.nan
-    return found
-
-
-def _ece(labels: Bools, scores: Floats) -> Weighted:
+def _ece(labels: Bools, scores: Floats) -> float:
     """Mean distance of stated probability and observed share over bins (Naeini et al. 2015; scikit-learn has none)."""
-    places = bin_of(scores)
-    gaps = (np.where(places == number, scores - labels, 0.0) for number in range(BINS))
-    return of_sums(lambda *sums: ratio(np.abs(sums[:-1]).sum(axis=0), sums[-1]), *gaps, np.ones(labels.size))
+    gaps = np.bincount(bin_of(scores), weights=scores - labels)
+    return ratio(float(np.abs(gaps).sum()), labels.size)
 
 
-auroc = Metric("AUROC", _ranking(_area))
+auroc = Metric("AUROC", _area)
 """Probability that a hallucinated row scores above a clean one, ties counting half; constant scores give 0.5."""
-auprc = Metric("AUPRC", _ranking(_average_precision))
+auprc = Metric("AUPRC", _average_precision)
 """Average precision: precision at each distinct score weighted by the recall it adds; chance is the base rate."""
-brier = Metric("Brier score", lambda labels, scores: of_sums(ratio, (scores - labels) ** 2, np.ones(labels.size)),
-               probabilities=True)  # fmt: skip
+brier = Metric("Brier score", lambda labels, scores: float(((scores - labels) ** 2).mean()), probabilities=True)
 """Mean squared distance of probability and outcome, in [0, 1]; 0 is perfect, 0.25 is what a constant 0.5 gets."""
 precision = Metric("precision", _of_counts(lambda tp, fp, fn, tn: ratio(tp, tp + fp)))
 """Share of flagged rows that are hallucinated; undefined where nothing is flagged. Flags are scores from 0.5 on."""
 recall = Metric("recall", _of_counts(lambda tp, fp, fn, tn: ratio(tp, tp + fn)))
 """Share of hallucinated rows that are flagged; undefined where no row is hallucinated."""
-f1 = Metric("F1", _of_counts(lambda tp, fp, fn, tn: np.where(tp + fn == 0, np.nan, ratio(2 * tp, 2 * tp + fp + fn))))
+f1 = Metric("F1", _of_counts(lambda tp, fp, fn, tn: ratio(2 * tp, 2 * tp + fp + fn) if tp + fn else float("nan")))
 """Harmonic mean of precision and recall; 0 where nothing is flagged, undefined where no row is hallucinated."""
 balanced_accuracy = Metric(
     "balanced accuracy", _of_counts(lambda tp, fp, fn, tn: (ratio(tp, tp + fn) + ratio(tn, tn + fp)) / 2)
@@ -235,21 +195,15 @@ def reliability(labels: Bools, values: Floats) -> list[dict[str, float]]:
 def intervals(
     wanted: Mapping[str, Estimate], groups: Sequence[Any] | NDArray[Any] | None = None, *, seed: int = 0
 ) -> dict[str, Interval]:
-    """The interval of each estimate, all over the same resamples of the same rows.
-
-    Up to 20,000 rows there are 1000 resamples, of more rows fewer, at least 200: the more rows, the steadier it is.
-    """
-    found = {name: Interval(None, reason=one.reason) for name, one in wanted.items()}
-    for slow in (False, True):
-        usable = {name: one for name, one in wanted.items() if one.value is not None and one.slow is slow}
-        rows = max((one.rows for one in usable.values()), default=0)
-        count = SLOW_RESAMPLES if slow else int(min(RESAMPLES, max(SLOW_RESAMPLES, RESAMPLES * 20_000 // max(rows, 1))))
-        drawn: dict[str, list[Floats]] = {name: [] for name in usable}
-        for block in weight_blocks(rows, groups, count, seed) if rows else ():
-            for name, one in usable.items():
-                drawn[name].append(one.of_weights(block))
-        found |= {name: _ends(one.value or 0.0, np.concatenate(drawn[name])) for name, one in usable.items()}
-    return found
+    """The interval of each estimate, all over the same resamples of the same rows."""
+    usable = {name: one for name, one in wanted.items() if one.value is not None}
+    rows = max((one.rows for one in usable.values()), default=0)
+    drawn: dict[str, list[float]] = {name: [] for name in usable}
+    for at in resamples(rows, groups, seed) if rows else ():
+        for name, one in usable.items():
+            drawn[name].append(one.of_places(at))
+    ends = {name: _ends(float(one.value or 0.0), np.array(drawn[name])) for name, one in usable.items()}
+    return {name: ends.get(name, Interval(None, reason=one.reason)) for name, one in wanted.items()}
 
 
 def measured(wanted: Mapping[str, Estimate], groups: Any = None, seed: int = 0) -> dict[str, dict[str, Any]]:
@@ -257,17 +211,14 @@ def measured(wanted: Mapping[str, Estimate], groups: Any = None, seed: int = 0) 
     return {name: one.as_dict() for name, one in intervals(wanted, groups, seed=seed).items()}
 
 
-def weight_blocks(rows: int, groups: Any, resamples: int, seed: int) -> Iterator[Floats]:
-    """Blocks of weights, shape (block, rows), of `resamples` resamples in all; groups are drawn whole."""
-    generator = np.random.default_rng(seed)
-    index = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
-    units = rows if index is None else int(index.max()) + 1
-    per_block = max(1, BLOCK_CELLS // max(rows, units))
-    for start in range(0, resamples, per_block):
-        counts = np.empty((min(per_block, resamples - start), units))
-        for row in counts:
-            row[:] = np.bincount(generator.integers(0, units, size=units, dtype=np.int32), minlength=units)
-        yield counts if index is None else np.take(counts, index, axis=1)
+def resamples(rows: int, groups: Any, seed: int) -> Iterator[Places]:
+    """The places of the rows of each resample; groups are drawn whole."""
+    generator, every = np.random.default_rng(seed), np.arange(rows)
+    index = every if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    units = int(index.max()) + 1
+    for _ in range(int(min(MOST_RESAMPLES, max(LEAST_RESAMPLES, MOST_RESAMPLES * 20_000 // rows)))):
+        counts = np.bincount(generator.integers(0, units, size=units), minlength=units)
+        yield np.repeat(every, counts[index])
 
 
 def _ends(value: float, drawn: Floats) -> Interval:
@@ -276,8 +227,7 @@ def _ends(value: float, drawn: Floats) -> Interval:
     if usable.size < drawn.size / 2:
         reason = f"no interval: undefined in {drawn.size - usable.size} of {drawn.size} resamples"
         return Interval(value, reason=reason)
-    # Weighted sums end a rounding error beside the value they equal: the interval would leave its value out.
-    low, high = np.quantile(np.round(usable, 12), [0.025, 0.975])
+    low, high = np.quantile(usable, [0.025, 0.975])
     return Interval(value, float(low), float(high))
 
 

@@ -189,15 +189,17 @@ def _of_claims(columns: Columns, seed: int) -> Metrics:
     if not len(claims):
         return {}
     labels, flags = claims["label"] == 1, claims["flag"] == 1
-    both = metrics.of_sums(
-        lambda a, b, c, d: metrics.ratio(metrics.ratio(a, b), metrics.ratio(c, d)),
-        flags & labels, labels, flags & ~labels, ~labels,
-    )  # fmt: skip
+
+    def discrimination(at: metrics.Places) -> float:
+        bad, flagged = labels[at], flags[at]
+        shares = (metrics.ratio((flagged & side).sum(), side.sum()) for side in (bad, ~bad))
+        return metrics.ratio(*shares)
+
     rates = {
         "claim_clean_flagging_rate": of_ratio(flags & ~labels, ~labels, "no claim of a clean response"),
         "claim_hallucinated_flagging_rate": of_ratio(flags & labels, labels, "no claim of a hallucinated response"),
         "factual_accuracy_rate": of_ratio(~flags, np.ones(len(claims))),
-        "claim_discrimination_ratio": Estimate(both, len(claims)),
+        "claim_discrimination_ratio": Estimate(discrimination, len(claims)),
     }
     found = {"claims": _count(len(claims)), **measured(rates, claims["group"], seed)}
     found |= _ranked(claims, {"claim_auroc": (metrics.auroc, 1)}, seed)
