@@ -185,7 +185,7 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ch
             return with_schema(exchange, call.context)
         if not _needs_evidence(rail, plugin):
             return exchange
-        found = await _evidence(call, request, plugin)
+        found = await _evidence(call, request, text, plugin)
         return exchange.model_copy(update={"evidence": found.passages, "evidence_from": found.place})
 
     def models() -> dict[str, Any]:
@@ -231,7 +231,7 @@ def _needs_evidence(rail: Rail, plugin: NemoPlugin) -> bool:
     return reads_evidence or (rail.check == "logic" and plugin.config.logic.audit == "judge")
 
 
-async def _evidence(call: ActionCall, request: Sequence[Any], plugin: NemoPlugin) -> Evidence:
+async def _evidence(call: ActionCall, request: Sequence[Any], answer: str, plugin: NemoPlugin) -> Evidence:
     sources = EvidenceSources(
         context=call.context,
         messages=request,
@@ -239,6 +239,7 @@ async def _evidence(call: ActionCall, request: Sequence[Any], plugin: NemoPlugin
         search=plugin.search_knowledge_base,
         user_message=call.user_message
         or next((m.content for m in reversed(call.conversation) if m.role == "user"), ""),
+        answer=answer,
         instructions=instructions_of(plugin.app.config),
     )
     return await find_evidence(plugin.config.evidence, sources)

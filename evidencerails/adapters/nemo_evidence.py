@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from evidencerails import executor
 from evidencerails.adapters.nemo_calls import readable_messages
 from evidencerails.config import EvidenceSettings
 from evidencerails.errors import InputError
 from evidencerails.exchange import Exchange, Message, Passage, as_passages, content_text
 from evidencerails.report import PASS_EVIDENCE, Report
 from evidencerails.settings.structure import StructureSettings
+from evidencerails.text.claimable import claim_sentences
 from evidencerails.text.sentences import split_sentences
+from evidencerails.verdict.reading import Hypothesis, hypotheses
 
 _WORD = (
     r"(?:context|documents?|sources?|passages?|evidence|knowledge(?:[ \t]base)?|references?|background|facts|excerpts?)"
@@ -51,6 +55,9 @@ NO_EVIDENCE_REMEDY = (
 )
 """What the reason of a report says where no place had any evidence."""
 
+MAX_STATEMENTS = 12
+"""Statements of an answer that are looked up, each in a few milliseconds."""
+
 
 class Evidence(NamedTuple):
     """The passages and the place of the settings they came from; both empty if no place had any."""
@@ -71,6 +78,8 @@ class EvidenceSources:
     search: Callable[[str], Awaitable[Any]] | None = None
     """Search of the app's knowledge base by user message."""
     user_message: str = ""
+    answer: str = ""
+    """What it states is looked up in the knowledge base, as the user's message is."""
     instructions: Sequence[str] = ()
     """Those of the app's config."""
 
@@ -116,11 +125,21 @@ def _tool_messages(sources: EvidenceSources) -> tuple[Passage, ...]:
 
 
 async def _knowledge_base(sources: EvidenceSources) -> tuple[Passage, ...]:
-    """What the knowledge base finds for the user's message. In general mode it never reaches `relevant_chunks`."""
+    """What the knowledge base finds for the user's message (in general mode it never reaches `relevant_chunks`), and
+    what is nearest to each statement: of the few chunks for a question many lack what a right answer says."""
     if sources.search is None or not sources.user_message.strip():
         return ()
-    found = await sources.search(sources.user_message)
-    return as_passages([_under_its_title(chunk) for chunk in found] if isinstance(found, list) else found)
+    stated = await executor.run(_statements, sources)
+    queries = [sources.user_message, *(one.text for one in stated[:MAX_STATEMENTS])]
+    found, *nearest = await asyncio.gather(*map(sources.search, queries))
+    if not isinstance(found, list):
+        return as_passages(found)
+    chunks = [*found, *(chunk for one in nearest if isinstance(one, list) for chunk in one[:1])]
+    return as_passages([_under_its_title(chunk) for place, chunk in enumerate(chunks) if chunk not in chunks[:place]])
+
+
+def _statements(sources: EvidenceSources) -> list[Hypothesis]:
+    return hypotheses(claim_sentences(sources.answer), sources.user_message)
 
 
 def _under_its_title(chunk: Any) -> Any:

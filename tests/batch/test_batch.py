@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Run, evidencerails
 from extras import needs
 
 from evidencerails import Guard
@@ -23,6 +24,7 @@ from evidencerails.operations.batch.output import Output, Result
 from evidencerails.operations.batch.rows import Row
 from evidencerails.operations.batch.runner import checked
 
+__all__ = ["evidencerails"]
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 GOOD = {"response": "Rhenium melts at 3186 degrees Celsius.", "evidence": FACT}
 BAD = {"response": "Rhenium melts at 1200 degrees Celsius.", "evidence": FACT}
@@ -48,12 +50,12 @@ def verdicts(path: Path) -> list[tuple[Any, str]]:
     return [(line["id"], line["report"]["status"]) for line in lines_of(path)]
 
 
-def test_each_row_gets_the_report_of_the_engine_in_order() -> None:
+def test_each_row_gets_the_report_of_the_engine_in_order(evidencerails: Run) -> None:
     called = {"id": "c", "tool_calls": [{"name": "drop"}], "tools": [{"name": "lookup"}]}
     rows = [{"id": "a", **BAD}, {"id": 2, **GOOD}, {**GOOD, "other": "column"}, called]
     write_jsonl(Path("in.jsonl"), rows)
-    done = run("in.jsonl", "out.jsonl", "--json")
-    assert done.returncode == 0, done.stderr
+    done = evidencerails("batch", "in.jsonl", "out.jsonl", "--json")
+    assert done.code == 0, done.err
     assert verdicts(Path("out.jsonl")) == [
         ("a", "hallucinated"), (2, "grounded"), (None, "grounded"), ("c", "hallucinated"),
     ]  # fmt: skip
@@ -61,30 +63,30 @@ def test_each_row_gets_the_report_of_the_engine_in_order() -> None:
     line = next(lines_of(Path("out.jsonl")))
     assert line["report"]["claims"][0]["label"] == expected.claims[0].label
     assert line["report"]["hallucination_score"] == pytest.approx(expected.hallucination_score, abs=1e-3)
-    summary = json.loads(done.stdout)
+    summary = json.loads(done.out)
     assert summary["statuses"] == {"grounded": 2, "hallucinated": 2}
-    assert b"4 rows in" in done.stderr
+    assert "4 rows in" in done.err
 
 
-def test_csv_with_other_column_names_and_lists_in_cells() -> None:
+def test_csv_with_other_column_names_and_lists_in_cells(evidencerails: Run) -> None:
     with Path("in.csv").open("w", newline="", encoding="utf-8-sig") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "answer", "context"])
         writer.writerow(["a", BAD["response"], json.dumps([FACT, {"text": "More.", "id": "m"}])])
         writer.writerow(["b", GOOD["response"], f"{FACT}\nA second line, with a comma."])
-    done = run("in.csv", "out.jsonl", "--map", "response=answer", "--map", "evidence=context")
-    assert done.returncode == 0, done.stderr
+    done = evidencerails("batch", "in.csv", "out.jsonl", "--map", "response=answer", "--map", "evidence=context")
+    assert done.code == 0, done.err
     assert verdicts(Path("out.jsonl")) == [("a", "hallucinated"), ("b", "grounded")]
 
 
-def test_parquet() -> None:
+def test_parquet(evidencerails: Run) -> None:
     pyarrow = needs("pyarrow")
     parquet = needs("pyarrow.parquet")
     table = pyarrow.table(
         {"id": [1, 2], "response": [BAD["response"], GOOD["response"]], "evidence": [[FACT], [FACT, "More."]]}
     )
     parquet.write_table(table, "in.parquet")
-    assert run("in.parquet", "out.jsonl").returncode == 0
+    assert evidencerails("batch", "in.parquet", "out.jsonl").code == 0
     assert verdicts(Path("out.jsonl")) == [(1, "hallucinated"), (2, "grounded")]
 
 
@@ -102,17 +104,17 @@ BAD_ROWS = {
 }
 
 
-def test_rows_that_cannot_be_read_stand_aside_with_their_reasons() -> None:
+def test_rows_that_cannot_be_read_stand_aside_with_their_reasons(evidencerails: Run) -> None:
     good = json.dumps({"id": "good", **GOOD}).encode()
     Path("in.jsonl").write_bytes(b"\n".join([good, b"", *BAD_ROWS, good]))
-    done = run("in.jsonl", "out.jsonl")
-    assert done.returncode == 3
+    done = evidencerails("batch", "in.jsonl", "out.jsonl")
+    assert done.code == 3
     assert verdicts(Path("out.jsonl")) == [("good", "grounded")] * 2
     rejected = list(lines_of(Path("out.rejected.jsonl")))
     assert [line["row"] for line in rejected] == list(range(3, 3 + len(BAD_ROWS)))
     for line, words in zip(rejected, BAD_ROWS.values(), strict=True):
         assert words in line["reason"]
-    assert b"out.rejected.jsonl" in done.stderr
+    assert "out.rejected.jsonl" in done.err
 
 
 def test_a_bug_in_the_engine_costs_its_own_row_alone() -> None:
@@ -127,13 +129,13 @@ def test_a_bug_in_the_engine_costs_its_own_row_alone() -> None:
 
 
 @pytest.mark.slow
-def test_bad_cells_spoil_their_own_row_alone() -> None:
+def test_bad_cells_spoil_their_own_row_alone(evidencerails: Run) -> None:
     Path("in.csv").write_bytes(
         b"id,response,evidence\n1,\xff\xfe,x\n2,too,many,cells\n"
         + f'3,"{GOOD["response"]}","{FACT}"\n'.encode()
         + b"4,,x\n"
     )
-    assert run("in.csv", "out.jsonl").returncode == 3
+    assert evidencerails("batch", "in.csv", "out.jsonl").code == 3
     assert verdicts(Path("out.jsonl")) == [("3", "grounded")]
     reasons = {line["row"]: line["reason"] for line in lines_of(Path("out.rejected.jsonl"))}
     assert reasons == {1: "not UTF-8", 2: "4 cells under 3 column names", 4: "no field 'response'"}
@@ -149,12 +151,12 @@ def test_bad_cells_spoil_their_own_row_alone() -> None:
         (["in.jsonl", "-", "--json"], "would mix"),
     ],
 )
-def test_wrong_usage_is_one_line(arguments: list[str], words: str) -> None:
+def test_wrong_usage_is_one_line(arguments: list[str], words: str, evidencerails: Run) -> None:
     write_jsonl(Path("in.jsonl"), [GOOD])
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert words in done.stderr.decode()
-    assert b"Traceback" not in done.stderr
+    done = evidencerails("batch", *arguments)
+    assert done.code == 2
+    assert words in done.err
+    assert "Traceback" not in done.err
 
 
 @pytest.mark.slow
@@ -185,27 +187,27 @@ def wait_for_growth(process: subprocess.Popen[bytes], before: int) -> None:
         time.sleep(0.02)
 
 
-def test_a_line_that_a_kill_left_unfinished_is_made_again() -> None:
+def test_a_line_that_a_kill_left_unfinished_is_made_again(evidencerails: Run) -> None:
     write_jsonl(Path("in.jsonl"), [{"id": 1, **GOOD}, {"id": 2, **BAD}])
-    run("in.jsonl", "out.jsonl")
+    evidencerails("batch", "in.jsonl", "out.jsonl")
     whole = Path("out.jsonl").read_bytes()
     Path("out.jsonl").write_bytes(whole[: len(whole) - 100])
-    done = run("in.jsonl", "out.jsonl")
-    assert b"1 rows are done already" in done.stderr
+    done = evidencerails("batch", "in.jsonl", "out.jsonl")
+    assert "1 rows are done already" in done.err
     assert verdicts(Path("out.jsonl")) == [(1, "grounded"), (2, "hallucinated")]
 
 
 @pytest.mark.slow
-def test_another_input_or_other_settings_do_not_mix_with_what_is_there() -> None:
+def test_another_input_or_other_settings_do_not_mix_with_what_is_there(evidencerails: Run) -> None:
     write_jsonl(Path("in.jsonl"), [{"id": 1, **GOOD}])
-    run("in.jsonl", "out.jsonl")
+    evidencerails("batch", "in.jsonl", "out.jsonl")
     write_jsonl(Path("in.jsonl"), [{"id": 1, **BAD}])
-    changed = run("in.jsonl", "out.jsonl")
-    assert changed.returncode == 2 and b"row 1 of the input is another one" in changed.stderr
+    changed = evidencerails("batch", "in.jsonl", "out.jsonl")
+    assert changed.code == 2 and "row 1 of the input is another one" in changed.err
     Path("s.yml").write_text("checks: [grounding]\n", encoding="utf-8")
-    settings = run("in.jsonl", "out.jsonl", "--config", "s.yml")
-    assert settings.returncode == 2 and b"other values of settings" in settings.stderr
-    assert run("in.jsonl", "out.jsonl", "--restart").returncode == 0
+    settings = evidencerails("batch", "in.jsonl", "out.jsonl", "--config", "s.yml")
+    assert settings.code == 2 and "other values of settings" in settings.err
+    assert evidencerails("batch", "in.jsonl", "out.jsonl", "--restart").code == 0
     assert verdicts(Path("out.jsonl")) == [(1, "hallucinated")]
 
 

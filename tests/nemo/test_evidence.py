@@ -10,7 +10,13 @@ import pytest
 from langchain_core.documents import Document
 from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, app_yaml, make_app, script, user
 
-from evidencerails.adapters.nemo_evidence import EvidenceSources, find_evidence, marked_context, statements
+from evidencerails.adapters.nemo_evidence import (
+    MAX_STATEMENTS,
+    EvidenceSources,
+    find_evidence,
+    marked_context,
+    statements,
+)
 from evidencerails.config import EvidenceSettings
 from evidencerails.errors import InputError
 from evidencerails.exchange import Message, Passage
@@ -100,6 +106,25 @@ async def test_a_section_of_the_knowledge_base_stands_under_its_headings(chunk: 
         return [chunk]
 
     assert await _found(search=search, user_message="How do I reset it?") == ([text], "knowledge_base")
+
+
+async def test_what_an_answer_states_is_looked_up_as_the_question_is() -> None:
+    asked: list[str] = []
+
+    async def search(query: str) -> list[dict[str, str]]:
+        asked.append(query)
+        return [{"title": "", "body": f"nearest to {query}"}, {"title": "", "body": f"next to {query}"}]
+
+    answer = "You're welcome! The pass costs 9 euros. It is valid for two years."
+    texts, _ = await _found(search=search, user_message="What does it cost?", answer=answer)
+    assert asked == ["What does it cost?", "The pass costs 9 euros.", "It is valid for two years."]
+    assert texts == [
+        "nearest to What does it cost?",
+        "next to What does it cost?",
+        *(f"nearest to {q}" for q in asked[1:]),
+    ]
+    await _found(search=search, user_message="And?", answer=" ".join(f"Room {n} has {n} beds." for n in range(90)))
+    assert len(asked) == 3 + 1 + MAX_STATEMENTS
 
 
 async def test_chunks_of_nemos_retrieval_stay_apart() -> None:

@@ -8,14 +8,14 @@ from typing import Any
 
 import httpx
 import pytest
-from commands import process
+from commands import evidencerails, process
 from service_process import Service
 
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
 from evidencerails.settings.operations import StoreSettings
 
-__all__ = ["process"]
+__all__ = ["evidencerails", "process"]
 
 
 @pytest.fixture

@@ -50,11 +50,11 @@ def test_kubernetes_probes_and_stop_fit_the_service(repository: Path) -> None:
     assert pod["terminationGracePeriodSeconds"] > before_stop_s + drain_s
 
 
-def test_the_container_listens_for_others_and_so_needs_keys(repository: Path, process: Run) -> None:
+def test_the_container_listens_for_others_and_so_needs_keys(repository: Path, evidencerails: Run) -> None:
     command = (repository / "Dockerfile").read_text(encoding="utf-8").rpartition("CMD ")[2]
     host = yaml.safe_load(command)[-1]
     assert not is_loopback(host)
-    done = process("serve", "--host", host)
+    done = evidencerails("serve", "--host", host)
     assert done.code == 2 and "API keys" in done.err
 
 

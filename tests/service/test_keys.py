@@ -110,8 +110,8 @@ def test_a_key_is_compared_as_a_whole_whichever_it_is() -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "example.org"])
-def test_without_keys_no_other_address_is_served(process: Run, host: str) -> None:
-    done = process("serve", "--host", host, "--port", "0")
+def test_without_keys_no_other_address_is_served(evidencerails: Run, host: str) -> None:
+    done = evidencerails("serve", "--host", host, "--port", "0")
     assert (done.code, done.out) == (2, "") and "API keys" in done.err
 
 
@@ -138,7 +138,7 @@ def test_a_new_key_opens_the_service_and_stands_nowhere_else(
         ([{"name": "a", "role": "check", "sha256": "0" * 64}] * 2, "two API keys"),
     ],
 )
-def test_wrong_keys_in_the_settings_stop_the_start(process: Run, keys: list[Any], words: str) -> None:
+def test_wrong_keys_in_the_settings_stop_the_start(evidencerails: Run, keys: list[Any], words: str) -> None:
     Path("s.yml").write_text(yaml.safe_dump({"evidencerails": {"service": {"keys": keys}}}), encoding="utf-8")
-    done = process("serve", "--config", "s.yml", "--port", "0")
+    done = evidencerails("serve", "--config", "s.yml", "--port", "0")
     assert done.code == 2 and words in done.err

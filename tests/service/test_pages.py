@@ -126,6 +126,7 @@ def test_only_the_packages_own_assets_are_served(http: httpx.Client, path: str) 
     assert http.get(path).status_code == 404
 
 
-def test_a_short_secret_of_sessions_stops_the_start(process: Run) -> None:
-    done = process("serve", "--port", "0", EVIDENCERAILS_SESSION_SECRET="short")
+def test_a_short_secret_of_sessions_stops_the_start(evidencerails: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVIDENCERAILS_SESSION_SECRET", "short")
+    done = evidencerails("serve", "--port", "0")
     assert done.code == 2 and "has 5 characters; give at least 32" in done.err

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, TextIO
 
 from evidencerails.errors import InputError, MissingExtraError
 
@@ -53,7 +53,12 @@ def rows_of(name: str, form: Format) -> Iterator[Row]:
         yield from _parquet_rows(name)
         return
     with _opened(name) as file:
-        yield from _jsonl_rows(file) if form == "jsonl" else _csv_rows(file, name)
+        if form == "jsonl":
+            yield from _jsonl_rows(file)
+            return
+        # Bytes that are no UTF-8 come through as lone surrogates, so that they spoil their own row alone.
+        with io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
+            yield from _csv_rows(text, name)
 
 
 def row_count(name: str, form: Format) -> int | None:
@@ -104,10 +109,8 @@ def _jsonl_row(number: int, line: bytes) -> Row:
     return Row(number=number, fields={} if problem else found or {}, problem=problem, digest=_digest(line.strip()))
 
 
-def _csv_rows(file: BinaryIO, name: str) -> Iterator[Row]:
+def _csv_rows(text: TextIO, name: str) -> Iterator[Row]:
     csv.field_size_limit(MAX_ROW_BYTES)
-    # Bytes that are no UTF-8 come through as lone surrogates, so that they spoil their own row alone.
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     reader = csv.reader(text, strict=True)
     try:
         header = next(reader, None)
