@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.exchange import Span
-from evidencerails.measures.lexical import word_weights
+from evidencerails.measures.lexical import content_of
 from evidencerails.nli.base import CONTRADICTION
 from evidencerails.text.claimable import clean, makes_claim
 from evidencerails.text.sentences import split_sentences
@@ -149,7 +149,7 @@ def _are_about_the_same(first: _Qualifiers, second: _Qualifiers) -> bool:
 
 
 def _subject_words(sentence: Span) -> set[str]:
-    return set(word_weights(clean(sentence.text)))
+    return set(content_of(clean(sentence.text)))
 
 
 _SETS_RIGHT = re.compile(

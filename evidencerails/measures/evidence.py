@@ -1,11 +1,10 @@
-"""Evidence made ready for measures: windows for an NLI model, excerpts for a prompt, quotes found again."""
+"""Evidence made ready for measures: excerpts for a prompt, quotes found again."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from evidencerails.exchange import Passage, Span
 from evidencerails.measures.base import Statement
@@ -13,14 +12,9 @@ from evidencerails.nli.windows import Coverage, Window, WindowIndex, build_windo
 from evidencerails.report import Quote
 from evidencerails.text.sentences import split_sentences
 
-if TYPE_CHECKING:
-    from evidencerails.nli.service import ExchangeNli
-
 MAX_PROMPT_CHARACTERS = 24_000
 """Evidence that goes into one prompt, some 6,000 tokens; what is left out is chosen by shared words and reported."""
 EXCERPT_WORDS = 200
-MAX_WINDOWS = 24
-"""Windows of long evidence that reach the model for each sentence, after the lexical prefilter."""
 NEAR_CHARACTERS = 900
 """Evidence that goes with a claim which is asked about alone: what is near to it, some 200 tokens."""
 NEAR_WORDS = 40
@@ -38,24 +32,6 @@ _TRIVIAL = frozenset(
     for from by with and or but not no as has have had do does did will would can could may might must i you
     we there""".split()  # noqa: SIM905 - words read better than a list of strings
 )
-
-
-@dataclass(frozen=True)
-class ClaimWindows:
-    """Windows worth reading for each claim, in the claims' order."""
-
-    per_claim: tuple[tuple[Window, ...], ...]
-    coverage: Coverage
-
-
-def windows_for(texts: Sequence[str], passages: Sequence[Passage], nli: ExchangeNli) -> ClaimWindows:
-    """Windows for each text. Blocks: run it by `NliService.run`."""
-    model = nli.model
-    longest = max((len(model.token_offsets(text)) for text in texts), default=0)
-    windows = build_windows(passages, longest, model.token_offsets, max_tokens=model.max_tokens)
-    index = WindowIndex(windows)
-    chosen = tuple(tuple(index.select(text, MAX_WINDOWS)) for text in texts)
-    return ClaimWindows(chosen, coverage(windows, (window for some in chosen for window in some)))
 
 
 class Excerpts(NamedTuple):

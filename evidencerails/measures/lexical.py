@@ -7,11 +7,9 @@ lies; they are compared as typed values instead (`evidencerails.verdict.model`).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 from evidencerails.text.temporal import NUMBER_WORDS
-from evidencerails.text.values import values_of
 
 _STOP_WORDS = frozenset(
     """a an the this that these those it its he she they him his her hers them their we you i me my our your who whom
@@ -31,7 +29,6 @@ _VALUE_WORDS = frozenset(NUMBER_WORDS) - {"one"} | frozenset(
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _ENDINGS = (("ies", 5, "y"), ("ing", 6, ""), ("ed", 5, ""), ("es", 5, ""), ("s", 4, ""), ("ly", 6, ""))
 """Ending, least length of the word, and what replaces the ending."""
-NAME_WEIGHT = 2.0
 
 
 @lru_cache(maxsize=50_000)
@@ -50,21 +47,3 @@ def stem_of(word: str) -> str:
 def content_of(text: str) -> list[str]:
     """Stems of the content words of a text, in order."""
     return [stem for word in _WORD.findall(text.lower()) if word not in _VALUE_WORDS and (stem := stem_of(word))]
-
-
-@lru_cache(maxsize=1_000)
-def word_weights(text: str) -> Mapping[str, float]:
-    """The different content words of a text, with their weights; names count twice."""
-    names = [word.lower() for name in values_of(text).names if not name.is_initial for word in name.words]
-    return dict.fromkeys(content_of(text), 1.0) | {stem_of(word) or word: NAME_WEIGHT for word in names}
-
-
-def lexical_overlap(text: str, there: Collection[str]) -> float:
-    """How far other words are about the same thing as a text: weighted share of the text's words among them, in [0, 1].
-
-    Args:
-        there: stems, as `content_of` gives them.
-    """
-    weights = word_weights(text)
-    shared = sum(weight for word, weight in weights.items() if word in there)
-    return shared / sum(weights.values()) if weights else 0.0

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from evidencerails.exchange import Exchange, Span
+from evidencerails.exchange import Exchange
 from evidencerails.measures.base import (
     ClaimScore,
     MeasureContext,
@@ -15,14 +14,10 @@ from evidencerails.measures.base import (
     result_of,
     unmeasured,
 )
-from evidencerails.measures.evidence import windows_for
-from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, LABELS
-from evidencerails.nli.windows import Window
-from evidencerails.report import Label, Quote
+from evidencerails.nli.base import LABELS
+from evidencerails.report import Label, NliScores
 from evidencerails.text.language import unknown_language
-
-if TYPE_CHECKING:
-    from evidencerails.nli.base import Scores
+from evidencerails.verdict.reading import ClaimEvidence, read_claims
 
 _LABELS: dict[str, Label] = {"entailment": "supported", "neutral": "absent", "contradiction": "contradicted"}
 
@@ -31,8 +26,8 @@ class NliMeasure:
     """1 - max over evidence windows of P(entailment).
 
     The label is that of the likeliest relation: a claim that some window entails is supported; else a window that
-    contradicts it makes it contradicted; else it is absent, which is never clean. This is the bare model: the
-    calibrated combination with typed values is `evidencerails.verdict`.
+    contradicts it makes it contradicted; else it is absent, which is never clean. This is the bare model, over the same
+    windows as the checks; the calibrated combination with typed values is `evidencerails.verdict`.
     """
 
     name = "nli"
@@ -44,31 +39,28 @@ class NliMeasure:
             return unmeasured(self, claims, "no_evidence")
         if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
             return unmeasured(self, claims, reason)
-        texts = [claim.text for claim in claims]
-        windows = await context.nli.run(windows_for, texts, exchange.evidence, context.nli)
-        pairs = [(w.text, text) for text, chosen in zip(texts, windows.per_claim, strict=True) for w in chosen]
-        rows = iter(await context.nli.scores(pairs))
-        scores = [_claim_score(chosen, [next(rows) for _ in chosen]) for chosen in windows.per_claim]
-        version = context.nli.identity
-        return result_of(self, scores, version=version, details={"coverage": windows.coverage.share})
+        read = await read_claims([claim.text for claim in claims], exchange.evidence, context.nli)
+        scores = [_claim_score(one) for one in read.claims]
+        return result_of(self, scores, version=context.nli.identity, details={"coverage": read.coverage.share})
 
 
-def _claim_score(windows: Sequence[Window], rows: Sequence[Scores]) -> ClaimScore:
-    if not windows:
+def _claim_score(one: ClaimEvidence) -> ClaimScore:
+    if not one.windows:
         return ClaimScore(reason="no_evidence")
-    support, against = (
-        max(range(len(rows)), key=lambda place: float(rows[place][column])) for column in (ENTAILMENT, CONTRADICTION)
-    )
-    label = _LABELS[LABELS[int(rows[support].argmax())]]
-    if label != "supported" and int(rows[against].argmax()) == CONTRADICTION:
+    support = max(one.windows, key=lambda window: window.nli.entailment)
+    against = max(one.windows, key=lambda window: window.nli.contradiction)
+    label = _likeliest(support.nli)
+    if label != "supported" and _likeliest(against.nli) == "contradicted":
         label = "contradicted"
-    place, column = (against, CONTRADICTION) if label == "contradicted" else (support, ENTAILMENT)
-    passage, score = windows[place].passage, clipped(float(rows[place][column]))
-    span = Span.of(passage.text, windows[place].start, windows[place].end)
-    quote = Quote(passage_id=passage.id, source=passage.source, span=span, score=score)
+    seen = against if label == "contradicted" else support
+    quote = seen.quote(one.hypothesis, seen.nli.contradiction if label == "contradicted" else seen.nli.entailment)
     return ClaimScore(
-        score=clipped(1.0 - float(rows[support][ENTAILMENT])),
+        score=clipped(1.0 - support.nli.entailment),
         label=label,
-        evidence=() if label == "absent" else (quote,),
-        details={name: float(value) for name, value in zip(LABELS, rows[place], strict=True)},
+        evidence=() if label == "absent" or quote is None else (quote,),
+        details=seen.nli.model_dump(),
     )
+
+
+def _likeliest(scores: NliScores) -> Label:
+    return _LABELS[max(LABELS, key=lambda name: float(getattr(scores, name)))]

@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple
 
 from evidencerails.exchange import Passage
 from evidencerails.measures.base import MeasureContext
-from evidencerails.measures.evidence import windows_for
-from evidencerails.nli.base import CONTRADICTION, ENTAILMENT
+from evidencerails.verdict.reading import ClaimEvidence, read_claims
 
 Stand = Literal["supports", "contradicts", "silent"]
 
@@ -32,26 +31,17 @@ DECIDES_FROM = 0.5
 
 
 async def relations(statements: Sequence[str], texts: Sequence[str], context: MeasureContext) -> list[list[Relation]]:
-    """What each text says about each statement: `found[statement][text]`. One batch for all.
+    """What each text says about each statement: `found[statement][text]`.
 
     Raises:
         NliError: the model failed.
     """
-    evidence = [(Passage(id="sample", text=text),) for text in texts]
-    per_text = [await context.nli.run(windows_for, statements, one, context.nli) for one in evidence]
-    pairs = [
-        (window.text, statement)
-        for place, statement in enumerate(statements)
-        for windows in per_text
-        for window in windows.per_claim[place]
-    ]
-    rows = iter(await context.nli.scores(pairs))
-    return [
-        [_highest([next(rows) for _ in windows.per_claim[place]]) for windows in per_text]
-        for place in range(len(statements))
-    ]
+    columns = [(await read_claims(statements, [Passage(id="sample", text=text)], context.nli)).claims for text in texts]
+    return [[_highest(column[place]) for column in columns] for place in range(len(statements))]
 
 
-def _highest(rows: Sequence[Sequence[float]]) -> Relation:
-    entailment = max((float(row[ENTAILMENT]) for row in rows), default=0.0)
-    return Relation(entailment, max((float(row[CONTRADICTION]) for row in rows), default=0.0))
+def _highest(read: ClaimEvidence) -> Relation:
+    scores = [window.nli for window in read.windows]
+    return Relation(
+        max((one.entailment for one in scores), default=0.0), max((one.contradiction for one in scores), default=0.0)
+    )

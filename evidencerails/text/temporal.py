@@ -1,4 +1,4 @@
-"""Points in time that a text names: dates, years in digits and in words, decades, clock times, seasons.
+"""Points in time that a text names: dates, years, decades, clock times, seasons.
 
 In: a text. Out: `TemporalExpression`s with a normalised value and offsets; `values` joins them with numbers and names.
 """
@@ -89,15 +89,6 @@ _YEARS = re.compile(
     r"(?<![\d,.$£€¥-])\b(?P<first>1\d{3}|20\d{2})(?:\s?[-–/]\s?(?P<second>\d{4}|\d{2}))?\b(?![,.]\d|-\w)"
 )
 
-_WORDED_YEARS = re.compile(
-    rf"(?:\b(?:in|of|since|until|till|from|by|to|during|before|after|between|and|or|year|early|late|circa)|\x00)\s"
-    rf"(?P<worded>(?P<hundreds>{'|'.join(TEENS)}|twenty|two\sthousand)\s(?:and\s|oh[\s-]|o['’])?"
-    rf"(?:(?P<tens>{'|'.join(TENS)})(?:[\s-](?P<ones>{'|'.join(ONES)}))?"
-    rf"|(?P<small>{'|'.join([*TEENS, *ONES])})))\b(?!-)",
-    re.IGNORECASE,
-)
-"""Only after a word, or a month (masked), that a year follows: "sixteen twenty-year-olds" are no year."""
-
 
 @lru_cache(maxsize=2_000)
 def temporal_expressions(text: str) -> tuple[TemporalExpression, ...]:
@@ -120,23 +111,7 @@ def temporal_expressions(text: str) -> tuple[TemporalExpression, ...]:
             found.append(TemporalExpression("year", first, *match.span()))
             if second:
                 found.append(TemporalExpression("year", (first[:2] + second)[-4:], *match.span()))
-    for match in _WORDED_YEARS.finditer(rest):
-        year = _worded_year(match)
-        if year and not _NOT_A_YEAR.match(rest, match.end()):
-            found.append(TemporalExpression("year", str(year), *match.span("worded")))
     return tuple(found)
-
-
-def _worded_year(match: re.Match[str]) -> int | None:
-    """1932 for "nineteen thirty-two", 2005 for "two thousand and five"; None for "nineteen five"."""
-    hundreds, tens, ones, small = ((match[name] or "").lower() for name in ("hundreds", "tens", "ones", "small"))
-    rest = NUMBER_WORDS.get(tens, 0) + NUMBER_WORDS.get(ones or small, 0)
-    if hundreds.startswith("two"):
-        return 2000 + rest
-    is_joined = " oh" in match["worded"].lower() or " o" in match["worded"].lower()
-    if rest < 10 and not is_joined:
-        return None
-    return NUMBER_WORDS[hundreds] * 100 + rest
 
 
 def _dated(match: re.Match[str]) -> Iterator[TemporalExpression]:
