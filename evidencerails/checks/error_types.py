@@ -54,11 +54,11 @@ def error_types(claim_text: str, evidence_text: str, label: Label) -> tuple[Erro
     found = _lacking(values, evidence) or _misplaced(claim, values, evidence, nearest)
     if not found and _is_shifted_in_time(claim, nearest):
         found.add("temporal")
-    if _is_overgeneral(claim, nearest):
+    if _UNIVERSAL.search(claim) and _is_overgeneral(claim, nearest):
         found.add("overgeneralization")
-    if _is_hyperbolic(claim, evidence, nearest):
+    if (strong := _STRONG.findall(claim)) and _is_hyperbolic(strong, evidence, nearest):
         found.add("hyperbole")
-    if _is_misattributed(claim, evidence, nearest):
+    if (speaker := _speaker(claim)) and _is_misattributed(claim, speaker, evidence, nearest):
         found.add("attribution_failure")
     return tuple(name for name in _ORDER if name in found) or ("other",)
 
@@ -331,24 +331,19 @@ _ORDER_WORDS = (
 
 def _is_overgeneral(claim: str, nearest: _Sentence) -> bool:
     """True if the claim speaks of all or never where the evidence speaks of some or sometimes."""
-    if not _UNIVERSAL.search(claim) or _UNIVERSAL.search(nearest.text):
+    if _UNIVERSAL.search(nearest.text):
         return False
     return bool(_PARTIAL.search(nearest.text)) and bool(_stems_of(claim) & nearest.stems)
 
 
-def _is_hyperbolic(claim: str, evidence: _Evidence, nearest: _Sentence) -> bool:
+def _is_hyperbolic(strong: list[str], evidence: _Evidence, nearest: _Sentence) -> bool:
     """True if the claim uses a strong word that the evidence, strong words of the nearest sentence included, lacks."""
-    strong = [match.lower() for match in _STRONG.findall(claim)]
-    return any(
-        word not in evidence.lower and not _stems_of(word.split()[-1]) & evidence.stems for word in strong
-    ) and not _STRONG.search(nearest.text)
+    unknown = [word for word in map(str.lower, strong) if word not in evidence.lower]
+    return not _STRONG.search(nearest.text) and any(not _stems_of(one.split()[-1]) & evidence.stems for one in unknown)
 
 
-def _is_misattributed(claim: str, evidence: _Evidence, nearest: _Sentence) -> bool:
+def _is_misattributed(claim: str, speaker: str, evidence: _Evidence, nearest: _Sentence) -> bool:
     """True if the claim names another speaker than the evidence, or turns a suspicion into a finding."""
-    speaker = _speaker(claim)
-    if speaker is None:
-        return False
     rest = _stems_of(claim) - _stems_of(speaker)
     clause = max(_CLAUSE.split(nearest.text), key=lambda part: len(_stems_of(part) & rest), default="")
     if _SURE.search(claim) and not _SURE.search(clause) and _UNSURE.search(clause):
