@@ -154,6 +154,7 @@ def test_spans_are_verbatim_and_no_sentence_is_lost(text: str) -> None:
     assert {s.start for s in claim_sentences(text)} - told_by_items <= {claim.sentence.start for claim in claims}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["The cat sat, and the dog, which was big, ran. ", "a, ", "and ", "x; ", "| a | b |\n"]
 )

@@ -116,15 +116,15 @@ def test_wrong_usage_is_one_line_and_exit_2(
     assert message in done.err and done.err.count("\n") == 1
 
 
-def test_no_command_shows_the_help_as_it_is(process: Run) -> None:
-    done = process()
+def test_no_command_shows_the_help_as_it_is(evidencerails: Run) -> None:
+    done = evidencerails()
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("Usage: ") and done.err.count("\n") > 10
 
 
-def test_hostile_text_reaches_the_terminal_harmless(process: Run) -> None:
+def test_hostile_text_reaches_the_terminal_harmless(evidencerails: Run) -> None:
     hostile = "\x1b]0;owned\x07[bold]Refunds[/bold] are paid within \u202e20\u202c business days.\x00"
-    done = process("check", "-f", "-", "-t", SOURCE + " \x1b[2J", stdin=hostile)
+    done = evidencerails("check", "-f", "-", "-t", SOURCE + " \x1b[2J", stdin=hostile)
     assert done.code in (1, 3)
     assert not [c for c in done.out + done.err if (ord(c) < 32 and c != "\n") or c in "\x7f\u202e\u202c"]
 
@@ -137,6 +137,7 @@ def test_version_and_help(evidencerails: Run) -> None:
     assert text.index("Check one answer") < text.index("evidencerails check --response")
 
 
+@pytest.mark.slow
 def test_a_reader_who_leaves_early_does_not_make_it_hallucinated() -> None:
     import os
     import subprocess
@@ -150,6 +151,7 @@ def test_a_reader_who_leaves_early_does_not_make_it_hallucinated() -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.slow
 def test_arguments_beyond_ascii_arrive_whole_in_a_c_locale(process: Run) -> None:
     answer = "Refunds are paid within 20 business days \u2013 na\u00efve."
     done = process("check", "-r", answer, "-t", SOURCE, "--json", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")

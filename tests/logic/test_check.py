@@ -117,6 +117,7 @@ def test_the_audit_can_be_turned_off() -> None:
     assert report.status == "grounded" and report.metrics == {"logic_statements": 0.0}
 
 
+@pytest.mark.slow
 def test_steps_beyond_the_limit_are_named() -> None:
     report = check("The lamp is on. Therefore the room is bright. " * 25)
     assert report.status == "unverified" and "too_many_steps" in report.reason

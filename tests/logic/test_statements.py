@@ -112,6 +112,7 @@ def test_huge_numbers_are_not_computed(text: str) -> None:
     assert [s for s in statements(text) if s.is_right is False] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -68,6 +68,7 @@ def test_a_quote_in_a_script_without_spaces_is_found() -> None:
     assert quoted.span.text == "1889年に完成"
 
 
+@pytest.mark.slow
 def test_a_long_quote_is_looked_for_in_linear_time() -> None:
     passage = Passage(id="a", text="a b " * 25_000)
     assert find_quotes("a b " * 2_000 + "c", [passage]) == ()

@@ -137,7 +137,7 @@ def _evidence(kilobytes: int, seed: int) -> list[str]:
     return [chance.choice(FILLER) for _ in range(kilobytes * 1000 // 85)]
 
 
-@pytest.mark.parametrize("kilobytes", [10, 100])
+@pytest.mark.parametrize("kilobytes", [10, pytest.param(100, marks=pytest.mark.slow)])
 def test_the_sentence_that_decides_is_kept_wherever_it_stands(kilobytes: int) -> None:
     kept = total = 0
     for number, (fact, claim) in enumerate(FACTS):

@@ -66,6 +66,7 @@ def test_a_pattern_that_backtracks_without_end_is_stopped(schema: dict[str, Any]
         assert "pattern_timeout" in report.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyword", ["additionalProperties", "unevaluatedProperties"])
 @pytest.mark.parametrize(
     "draft", ["https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2019-09/schema"]
@@ -94,7 +95,7 @@ def test_references_that_multiply_are_stopped_by_the_clock() -> None:
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
-@pytest.mark.parametrize("depth", [100, 100_000])
+@pytest.mark.parametrize("depth", [100, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_deep_nesting_is_a_violation_and_never_a_crash(opening: str, depth: int) -> None:
     closing = "]" if opening == "[" else "}"
     report = check(opening * depth + "1" + closing * depth, {"type": ["array", "object"]})
@@ -114,6 +115,7 @@ def test_huge_numbers(number: str) -> None:
     assert [finding.violation for finding in report.findings] == ["number_too_large"]
 
 
+@pytest.mark.slow
 def test_a_megabyte_of_json() -> None:
     rows = [{"id": n, "name": f"name {n}", "tags": ["a", "b"]} for n in range(20_000)]
     schema = {

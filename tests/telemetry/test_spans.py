@@ -175,6 +175,7 @@ def test_a_collector_that_is_away_costs_no_answer() -> None:
     assert done.stdout.strip() == "grounded", done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_provider_opentelemetry_is_not_even_imported() -> None:
     code = (
         "import sys\nfrom evidencerails import Guard\n"
