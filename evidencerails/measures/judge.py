@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel, Field
 
 from evidencerails.exchange import Exchange, Passage
-from evidencerails.llm.parsing import parse_object
+from evidencerails.llm.parsing import parse_items
 from evidencerails.measures.asking import (
     NO_VERDICT,
     SECOND_LOOK,
@@ -37,13 +37,9 @@ class Verdict(Answer):
     reason: str = ""
 
 
-class _Reply(BaseModel):
-    verdicts: list[Verdict]
-
-
 _QUESTION: Question[Verdict] = Question(
     task="judge_claims",
-    parse=lambda text: parse_object(text, _Reply).verdicts,
+    parse=lambda text: parse_items(text, "verdicts", Verdict),
     schema=list_schema(
         "verdicts",
         {

@@ -21,6 +21,15 @@ CONTEXT_SENTENCES = 4
 LEAST_LIKENESS = 0.3
 """Cosine of two sentences' vectors from which they may be about the same thing. Set by hand: the 28 quotes of a real
 judge that nothing else let through and this does all belonged to right verdicts; wrong ones were not looked for."""
+NEAREST = 3
+"""So many sentences of the evidence, and at most a quarter of it, are about the claim whatever the others are like."""
+LEAST_OF_NEAREST = 0.15
+"""Cosine that one of these needs. Of 64 recorded quotes of right verdicts that share no word with their claim, 25 are
+alike and 45 with the nearest; of 500 other sentences of the same evidence 49 and 58."""
+SAME = 1e-4
+"""Cosines that differ by less are those of one sentence, read in two batches."""
+MAX_RANKED = 200
+"""Sentences of the evidence among which the nearest are looked for; of more, none are."""
 
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instruction|rule|prompt|above|previous)"
@@ -30,7 +39,8 @@ _ORDER = re.compile(
 )
 
 
-OBJECTIONS = ("no_quote", "invented_quote", "quote_about_something_else", "quote_is_an_instruction")
+ABOUT_ELSE = "quote_about_something_else"
+OBJECTIONS = ("no_quote", "invented_quote", ABOUT_ELSE, "quote_is_an_instruction")
 
 
 class Proof(NamedTuple):
@@ -54,7 +64,7 @@ def proof_of(quote: str, claim: str, passages: Sequence[Passage], *, is_support:
     sentence = sentences_of(quotes, passages)
     shown = sentence if is_support else context_of(quotes, passages)
     if not is_about(shown, claim) and not _is_like(quotes, claim, passages):
-        return Proof(quotes, "quote_about_something_else")
+        return Proof(quotes, ABOUT_ELSE)
     if is_order(sentence) and not is_order(claim):
         return Proof(quotes, "quote_is_an_instruction")
     return Proof(quotes)
@@ -80,7 +90,7 @@ def _context_of(quote: Quote, passages: Sequence[Passage]) -> str:
 
 
 def _is_like(quotes: Sequence[Quote], claim: str, passages: Sequence[Passage]) -> bool:
-    """True if a sentence that holds one of the quotes is near to the claim in meaning.
+    """True if a sentence that holds one of the quotes is near to the claim in meaning, or nearer than nearly all others.
 
     A claim worded anew may share no word with what proves it. Blocks: the embedded encoder reads the sentences; False
     where it cannot be loaded.
@@ -88,8 +98,13 @@ def _is_like(quotes: Sequence[Quote], claim: str, passages: Sequence[Passage]) -
     from evidencerails.measures.encoder import default_encoder
 
     sentences = [clean(sentences_of([quote], passages)) for quote in quotes]
+    others = [clean(sentence.text) for passage in passages for sentence in split_sentences(passage.text)]
     try:
         vectors = default_encoder().sentence_vectors([claim, *sentences])
+        best = float((vectors[1:] @ vectors[0]).max())
+        if best >= LEAST_LIKENESS or best < LEAST_OF_NEAREST or len(others) > MAX_RANKED:
+            return best >= LEAST_LIKENESS
+        likeness = default_encoder().sentence_vectors(others) @ vectors[0]
     except EvidencerailsError:
         return False
-    return float((vectors[1:] @ vectors[0]).max()) >= LEAST_LIKENESS
+    return int((likeness > best + SAME).sum()) < min(NEAREST, len(others) // 4)

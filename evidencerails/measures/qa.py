@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, field_validator
 
 from evidencerails.exchange import Exchange
-from evidencerails.llm.parsing import parse_object
+from evidencerails.llm.parsing import parse_items
 from evidencerails.measures.asking import NO_VERDICT, Answer, Question, ask_about, judge_for, list_schema
 from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of, unmeasured
 
@@ -28,13 +28,9 @@ class YesNo(Answer):
         return value.strip().rstrip(".").lower() if isinstance(value, str) else value
 
 
-class _Reply(BaseModel):
-    answers: list[YesNo]
-
-
 _QUESTION: Question[YesNo] = Question(
     task="qa_claims",
-    parse=lambda text: parse_object(text, _Reply).answers,
+    parse=lambda text: parse_items(text, "answers", YesNo),
     schema=list_schema("answers", {"claim": {"type": "integer"}, "answer": {"type": "string", "enum": [*_SCORES]}}),
     repair=(
         'That reply could not be read. Reply with the JSON object alone: {"answers": [{"claim": 1, "answer": "yes"}]}, '

@@ -100,6 +100,39 @@ async def test_where_the_model_gives_no_verdict_the_local_one_stands_and_the_rep
     )
 
 
+GERMAN = "Die Hafenbrücke von Porto Lindo wurde im Jahr 1962 von der Bürgermeisterin Ana Ruiz für den Verkehr eröffnet."
+LENGTH = "Die Brücke ist insgesamt 480 Meter lang und hat zwei Fahrspuren für den Verkehr."
+
+
+async def test_what_the_local_model_cannot_read_goes_to_the_model_in_the_same_call(
+    app: App, server: ReplayServer
+) -> None:
+    proof = "opened in 1962 by mayor Ana Ruiz. It is 480 metres long and carries two lanes of traffic"
+    server.reply(verdicts("supported", proof, 2), when=JUDGES)
+    text, report = await checked(app, server, f"{GERMAN} {LENGTH}", "calls: per_claim")
+    assert len(calls(server)) == 1 == report["llm"]["calls"]
+    assert [claim["method"][:4] for claim in report["claims"]] == ["llm:", "llm:"]
+    assert (text, report["status"]) == (f"{GERMAN} {LENGTH}", "grounded"), report["reason"]
+    server.reset()
+    server.reply(verdicts("contradicted", proof, 2), when=JUDGES)
+    text, report = await checked(app, server, f"{GERMAN} {LENGTH}")
+    assert report["status"] == "hallucinated" and text != f"{GERMAN} {LENGTH}"
+
+
+async def test_an_unreadable_answer_stays_unverified_where_the_model_gives_no_verdict(
+    app: App, server: ReplayServer
+) -> None:
+    _, offline = await checked(app, server, GERMAN, "classifier: offline")
+    assert (offline["status"], calls(server)) == ("unverified", [])
+    language = offline["checks"]["claims"]["reason"]
+    server.reset()
+    server.reply(when=JUDGES, status=503, message="overloaded")
+    _, report = await checked(app, server, GERMAN)
+    assert (report["status"], len(calls(server))) == ("unverified", 1)
+    reason = report["checks"]["claims"]["reason"]
+    assert reason.startswith(f"{language}; unevaluatable_claims: 1 of 1; the first: judge_failed")
+
+
 async def test_all_chunks_of_a_stream_share_the_call_of_the_turn(app: App, server: ReplayServer) -> None:
     row = MODES["stream_async"]
     rails = app(row.yaml.format(flow="check claims", flag_flows="[]"))

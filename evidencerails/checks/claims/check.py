@@ -134,7 +134,8 @@ def _status(claims: Sequence[Claim], plan: Plan) -> tuple[CheckStatus, str]:
         return "hallucinated", ", ".join([*bad, f"{unknown} unevaluatable"] if unknown else bad)
     if unknown:
         first = next(claim.reason for claim in claims if claim.label == "unevaluatable")
-        return "unverified", f"unevaluatable_claims: {unknown} of {len(claims)}; the first: {first}"
+        reason = f"unevaluatable_claims: {unknown} of {len(claims)}; the first: {first}"
+        return "unverified", f"{plan.unreadable}; {reason}" if plan.unreadable else reason
     return "grounded", "all claims supported"
 
 

@@ -44,7 +44,7 @@ from evidencerails.measures.evidence import (
     NEAR_CHARACTERS,
     fit_into,
 )
-from evidencerails.measures.proof import proof_of
+from evidencerails.measures.proof import ABOUT_ELSE, proof_of
 from evidencerails.report import Claim, ErrorType, Label, Quote
 from evidencerails.text.claims import ExtractedClaim
 from evidencerails.verdict.reading import hypotheses
@@ -249,9 +249,12 @@ def _judged(place: int, replies: Replies[Verdict], claim: Statement, passages: S
         else JUDGE_SCORES.get(verdict.label, 0.5)
     )
     found = proof_of(verdict.quote, claim.text, passages, is_support=verdict.label == "supported", score=score)
+    kept = verdict.error_types if verdict.label not in ("supported", "unevaluatable") else ()
+    if found.objection == ABOUT_ELSE and verdict.label in ("contradicted", "partially_supported"):
+        # Nothing shows that these words decide it; that no others do is all that is left, and needs no quote.
+        return Judged("absent", f"{ABOUT_ELSE}: the model said {verdict.label}; {verdict.reasoning}", (), kept)
     if verdict.label in PROVEN_LABELS and found.objection:
         return _untrusted(found.objection, verdict)
-    kept = verdict.error_types if verdict.label not in ("supported", "unevaluatable") else ()
     return Judged(verdict.label, verdict.reasoning or verdict.label, found.quotes, kept)
 
 
@@ -271,6 +274,7 @@ async def classify_by_model(
     extracted: Sequence[ExtractedClaim], plan: Plan, context: CheckContext, session: LlmSession
 ) -> ClassifiedClaims:
     """The claims with the labels that the model gives them, as far as it can prove them."""
+    context = context if plan.is_named else _in_one_call(context)
     judged = await _classified(extracted, plan, context, session)
     claims = await context.nli.run(_claims, extracted, judged, plan.passages, session.client.model)
     scores = [claim.score for claim in claims if claim.score is not None]

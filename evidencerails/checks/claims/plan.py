@@ -35,7 +35,10 @@ class Plan(NamedTuple):
     judge: LlmSession | None = None
     """The model that is asked about claims which NLI leaves unsure."""
     is_named: bool = True
-    """False if nobody named that model a judge: what it cannot decide stays as the local reading has it."""
+    """False if nobody named that model a judge: it has one call for all claims, and what it cannot decide stays as the
+    local reading has it."""
+    unreadable: str = ""
+    """Why NLI could not read answer or evidence, where a model does in its place."""
     result: CheckResult | None = None
     """What to answer at once, because nothing can be checked."""
     question: str = ""
@@ -74,17 +77,26 @@ def make_plan(exchange: Exchange, context: CheckContext) -> Plan:
         return _stop(f"no_evidence: nothing to check the answer against{PASS_EVIDENCE}", extracted)
     spans = list(dict.fromkeys(claim.sentence for claim in extracted))
     readable = readable_evidence(exchange, spans, context.nli.languages)
+    judge = (named or context.own_model) if settings.classifier == "auto" else None
     if readable.reason and classifier is None:  # a language that the NLI model does not know
-        if named is None or settings.classifier == "offline":
+        if judge is None:
             return _stop(readable.reason, extracted)
-        classifier = named
+        classifier = judge
         extractor = extractor or (named if settings.extractor == "auto" else None)
     question = question_of(exchange.user_input) if exchange.prompt else ""
     answer = f"Answer: {exchange.response.strip()[:MAX_ANSWER_CHARACTERS]}"
     answer = f"Question: {question}\n{answer}" if question else answer
     if classifier is not None:
-        return Plan(extracted, exchange.evidence, (), extractor, classifier, question=question, answer=answer)
-    judge = (named or context.own_model) if settings.classifier == "auto" else None
+        return Plan(
+            extracted,
+            exchange.evidence,
+            extractor=extractor,
+            classifier=classifier,
+            is_named=classifier is not context.own_model,
+            unreadable=readable.reason,
+            question=question,
+            answer=answer,
+        )
     return Plan(
         extracted,
         readable.passages,
