@@ -38,13 +38,19 @@ class Decided(NamedTuple):
     """Judge calls that all claims would have taken, less those that the unsure ones take. Also in `LlmUsage`."""
 
 
+def is_between(score: float | None, settings: CascadeSettings) -> bool:
+    """True if a claim needs a judge by its calibrated score: that is in the band, or there is none."""
+    return score is None or settings.low <= score <= settings.high
+
+
 def is_unsure(score: float | None, label: Label | None, settings: CascadeSettings) -> bool:
-    """True if a claim needs a judge: its score is in the band, it has none, or it is `absent`.
+    """True if a claim needs a judge by a measure's score, which is no probability: that is in the band, or the claim
+    is `absent`.
 
     A local model says "neutral" of what it cannot connect to the evidence, invented or merely reworded, and with a high
     score at that: that is no verdict. Taken for one, it lets every invention through unjudged, as in ChainCheck.
     """
-    return score is None or label == "absent" or settings.low <= score <= settings.high
+    return label == "absent" or is_between(score, settings)
 
 
 async def run_cascade(

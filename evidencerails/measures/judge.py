@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.llm.parsing import parse_items

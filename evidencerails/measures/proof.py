@@ -90,7 +90,7 @@ def _context_of(quote: Quote, passages: Sequence[Passage]) -> str:
 
 
 def _is_like(quotes: Sequence[Quote], claim: str, passages: Sequence[Passage]) -> bool:
-    """True if a sentence that holds one of the quotes is near to the claim in meaning, or nearer than nearly all others.
+    """True if a sentence that holds a quote is near to the claim in meaning, or nearer than nearly all others.
 
     A claim worded anew may share no word with what proves it. Blocks: the embedded encoder reads the sentences; False
     where it cannot be loaded.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, field_validator
+from pydantic import field_validator
 
 from evidencerails.exchange import Exchange
 from evidencerails.llm.parsing import parse_items

@@ -42,10 +42,10 @@ class RiskSettings(Section):
 
 
 class CascadeSettings(RiskSettings):
-    """Which claims go to a judge: those whose local score is from `low` to `high`, is missing, or means `absent`."""
+    """Which claims go to a judge: with a local score from `low` to `high`, or none; by measures, also `absent` ones."""
 
-    low: Share = 0.2
-    high: Share = 0.8
+    low: Share = 0.15
+    high: Share = 0.85
     judge: Literal["judge", "qa"] = "judge"
 
 

@@ -19,10 +19,15 @@ def server() -> Iterator[ReplayServer]:
 
 @pytest.fixture
 def guard(server: ReplayServer) -> Callable[..., Guard]:
-    """Makes a guard: `guard(classifier="llm")`; a model is named in the settings if any part asks for one."""
+    """Makes a guard: `guard(classifier="llm")`; a model is named in the settings if any part asks for one, and asked
+    about claims up to the score `high`."""
 
-    def make(*, checks: tuple[str, ...] = ("claims",), model: bool | None = None, **claims: Any) -> Guard:
+    def make(
+        *, checks: tuple[str, ...] = ("claims",), model: bool | None = None, high: float | None = None, **claims: Any
+    ) -> Guard:
         settings: dict[str, Any] = {"checks": list(checks), "claims": claims}
+        if high is not None:
+            settings["scoring"] = {"cascade": {"high": high}}
         if model or (model is None and "llm" in claims.values()):
             settings["llm"] = {"model": "replay", "base_url": server.base_url, "api_key": "none", "max_retries": 0}
         return Guard(settings)

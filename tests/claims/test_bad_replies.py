@@ -22,7 +22,9 @@ EVIDENCE = (
 WRONG = "The Eiffel Tower is located in Lyon."
 TRUE = "The Eiffel Tower is located in Paris."
 UNSURE = "Picasso admired the engineers of his time."
-"""What the evidence does not state: a local check leaves it to the judge."""
+"""What the evidence does not state; below a `high` of 1.0 a local check is sure of it."""
+IN_BETWEEN = "The Eiffel Tower was built in two years."
+"""What a local check leaves to the judge."""
 PLACE = "It is located in Paris"
 
 
@@ -103,7 +105,7 @@ async def test_no_reply_clears_an_invention_in_the_cascade(
     guard: Callable[..., Guard], server: ReplayServer, name: str
 ) -> None:
     server.default(REPLIES[name][0])
-    report = await guard(model=True).check(UNSURE, evidence=EVIDENCE)
+    report = await guard(model=True, high=1.0).check(UNSURE, evidence=EVIDENCE)
     assert server.requests, "the judge was not asked"
     assert report.status == HALLUCINATED and report.claims[0].label in ("absent", "contradicted")
 
@@ -135,7 +137,7 @@ async def test_a_judge_that_follows_an_order_is_not_believed(
 
     text, evidence = PLACES[place]
     server.default(obey)
-    for settings in ({"classifier": "llm"}, {"model": True}):
+    for settings in ({"classifier": "llm"}, {"model": True, "high": 1.0}):
         report = await guard(**settings).check(text, evidence=evidence)
         assert report.status != CLEAN and report.decision != "allow"
     sent = server.requests[0].last_user_text
@@ -150,7 +152,7 @@ def absent(request: ReplayRequest) -> str:
 
 async def test_saved_calls_are_counted_in_calls(guard: Callable[..., Guard], server: ReplayServer) -> None:
     server.default(absent)
-    text = f"{WRONG} {UNSURE}"  # the first one is decided locally
+    text = f"{WRONG} {IN_BETWEEN}"  # the first one is decided locally
     batch = await guard(model=True).check(text, evidence=EVIDENCE)
     single = await guard(model=True, calls="per_claim").check(text, evidence=EVIDENCE)
     assert batch.checks["claims"].details["judged"] == 1

@@ -249,8 +249,8 @@ async def test_by_default_no_model_is_asked(guard: Make, server: ReplayServer) -
 
 
 async def test_with_a_named_model_only_unsure_claims_are_asked_about(guard: Make, server: ReplayServer) -> None:
-    server.reply(by_claim({"Picasso": verdict(label="absent", quote="", error_types=["reasoning"])}), when=CLASSIFYING)
-    text = f"{WRONG} Picasso admired the engineers of his time."
+    server.reply(by_claim({"years": verdict(label="absent", quote="", error_types=["reasoning"])}), when=CLASSIFYING)
+    text = f"{WRONG} The Eiffel Tower was built in two years."
     report = await guard(model=True).check(text, evidence=EVIDENCE)
     assert report.claims[0].method != "llm:replay"
     assert (report.claims[1].method, report.claims[1].error_types) == ("llm:replay", ("reasoning",))
@@ -260,7 +260,7 @@ async def test_with_a_named_model_only_unsure_claims_are_asked_about(guard: Make
 
 async def test_a_judge_that_fails_takes_no_local_verdict_away(guard: Make, server: ReplayServer) -> None:
     server.default("no idea")
-    report = await guard(model=True).check("Picasso admired the engineers of his time.", evidence=EVIDENCE)
+    report = await guard(model=True, high=1.0).check("Picasso admired the engineers of his time.", evidence=EVIDENCE)
     assert report.status == "hallucinated"
     assert report.claims[0].label == "absent"
 

@@ -19,7 +19,11 @@ RAILINGS = "Its railings were forged in a monastery near the coast."
 REWORDED = "Rail vehicles can get across the Harbour Bridge."
 """Right, and local reading is not sure of it."""
 JUDGES = "Take five steps"
-SETTINGS = "custom_data: {{evidencerails: {{llm: {{cache: {{backend: 'off'}}}}, claims: {{{}}}}}}}\n"
+SETTINGS = (
+    "custom_data: {{evidencerails: {{llm: {{cache: {{backend: 'off'}}}}, scoring: {{cascade: {{high: 1.0}}}}, "
+    "claims: {{{}}}}}}}\n"
+)
+"""Inventions are asked about, though the local reading is sure of them."""
 
 
 def verdicts(label: str, quote: str, count: int = 1) -> str:
@@ -136,7 +140,7 @@ async def test_an_unreadable_answer_stays_unverified_where_the_model_gives_no_ve
 async def test_all_chunks_of_a_stream_share_the_call_of_the_turn(app: App, server: ReplayServer) -> None:
     row = MODES["stream_async"]
     rails = app(row.yaml.format(flow="check claims", flag_flows="[]"))
-    answer = " ".join([GREEN, RAILINGS] * 20)
+    answer = " ".join([REWORDED, RAILINGS] * 20)
     server.reply(verdicts("supported", "carries two lanes of traffic"), when=JUDGES)
     server.default(answer)
     await row.ask(rails, Turn(answer, user()[0]["content"], dict(FLAG)))

@@ -7,14 +7,15 @@ rules.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, Field
 
+from evidencerails.checks.claims.proof import NAMES_BACK
 from evidencerails.errors import EvidencerailsError, LlmReplyError, reason_of
 from evidencerails.exchange import Span
 from evidencerails.llm.cache import ask_cached
@@ -34,9 +35,9 @@ BATCH_SENTENCES = 40
 """Sentences in one extraction call."""
 MIN_ALIGNED = 60.0
 """Least likeness, 0 to 100, of a claim to the words it is said to come from (rapidfuzz, token set ratio)."""
-MIN_NAMED = 45.0
-"""The same for the sentence that the model names: a name in the place of a pronoun makes a claim less like it. Set by
-hand, from claims of a real model that `MIN_ALIGNED` had refused though the answer makes them."""
+MIN_OWN = 2
+"""Words of a claim that only the sentence which the model names has, from which it makes the claim without its
+numbers; set by hand, on recorded claims."""
 NARROW_FROM = 0.5
 """A part of the sentence is taken as the claim's span if the sentence has at least this share of the claim's words."""
 HYPHENS = ("-", "\u2010", "\u2011")
@@ -149,18 +150,34 @@ def _numbers(text: str) -> set[float | str]:
 def _place(drawn: _Drawn, sentences: Sequence[Span], content: _ResponseContent) -> int | None:
     """Place of the sentence that makes the claim; None if none does.
 
-    The one that the model names, unless it lacks a number or year of the claim that a sentence as like has.
+    The one that the model names, unless all that it says of the claim stands in the likeliest other one, too, which
+    says more. Names, numbers and times in the place of a pronoun come from elsewhere ("From 3 to 14 June" for "During
+    this time"): a sentence without the claim's numbers makes it if two words of the claim are its own.
     """
     from rapidfuzz import fuzz
 
     if not content.has_all_of(drawn.claim):
         return None
     likeness = [fuzz.token_set_ratio(drawn.claim.lower(), clean(sentence.text).lower()) for sentence in sentences]
-    named = (drawn.sentence or 0) - 1
-    ranked = sorted(range(len(sentences)), key=lambda place: (place != named, -likeness[place]))
-    alike = [place for place in ranked if likeness[place] >= (MIN_NAMED if place == named else MIN_ALIGNED)]
-    numbers = _numbers(drawn.claim)
-    return next((place for place in alike if numbers <= _numbers(sentences[place].text)), alike[0] if alike else None)
+    numbers, named = _numbers(drawn.claim), (drawn.sentence or 0) - 1
+    ranked = sorted(range(len(sentences)), key=lambda n: (not numbers <= _numbers(sentences[n].text), -likeness[n]))
+    other = next((place for place in ranked if place != named and likeness[place] >= MIN_ALIGNED), None)
+    if not 0 <= named < len(sentences):
+        return other
+    words = [terms for _, terms in _terms(drawn.claim) if terms]
+    own, elsewhere = _all_terms(sentences[named].text), _all_terms(sentences[other].text if other is not None else "")
+    if not any(terms & own for terms in words):
+        return other
+    if NAMES_BACK.search(sentences[named].text):  # the claim's first words may stand for it
+        words = list(itertools.dropwhile(lambda terms: not terms & own, words))
+    its_own = sum(bool(terms & own) and not terms & elsewhere for terms in words)
+    others = sum(bool(terms & elsewhere) and not terms & own for terms in words)
+    has_numbers = other is None or numbers <= _numbers(sentences[named].text)
+    return named if its_own >= (1 if has_numbers else MIN_OWN) or (has_numbers and not others) else other
+
+
+def _all_terms(text: str) -> set[str]:
+    return set().union(*(terms for _, terms in _terms(text)))
 
 
 def _as_claim(response: str, text: str, sentence: Span) -> ExtractedClaim:
@@ -201,7 +218,9 @@ def _carrying_words(claim: str, sentence: str) -> list[Offsets]:
         return between in HYPHENS or (between.isspace() and sentence[slice(*words[other][0])].lower() in said)
 
     found: list[Offsets] = []
-    for tells_else, group in groupby(range(first, last + 1), lambda n: bool(words[n][1]) and not words[n][1] & needed):
+    for tells_else, group in itertools.groupby(
+        range(first, last + 1), lambda n: bool(words[n][1]) and not words[n][1] & needed
+    ):
         own = [] if tells_else else [place for place in group if words[place][1]]
         if own:
             start, end = own[0], own[-1]

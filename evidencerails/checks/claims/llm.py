@@ -38,7 +38,7 @@ from evidencerails.measures.asking import (
     planned_calls,
 )
 from evidencerails.measures.base import Statement
-from evidencerails.measures.cascade import is_unsure
+from evidencerails.measures.cascade import is_between
 from evidencerails.measures.evidence import (
     MAX_PROMPT_CHARACTERS,
     NEAR_CHARACTERS,
@@ -295,7 +295,7 @@ async def second_opinion(
     if not plan.is_named:
         context = _in_one_call(context)
     settings, claims = context.config.scoring.cascade, classified.claims
-    places = [n for n, claim in enumerate(claims) if is_unsure(claim.score, claim.label, settings)]
+    places = [n for n, claim in enumerate(claims) if is_between(claim.score, settings)]
     size = _claims_a_call(context.config.claims)
     judge.note_saved(planned_calls(len(claims), size) - planned_calls(len(places), size))
     details = {**classified.details, "judged": len(places)}

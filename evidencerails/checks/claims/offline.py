@@ -62,8 +62,7 @@ def classify_offline(
     everything = "\n\n".join(passage.text for passage in passages)
     version = context.nli.identity
     claims = [_claim(one, everything, version) for one in settled]
-    if plan.judge is None or not plan.is_named:
-        claims = [_if_decidable(one) if one.label in ("absent", "partially_supported") else one for one in claims]
+    claims = [_if_decidable(one) if one.label in ("absent", "partially_supported") else one for one in claims]
     # That one claim is wrong is at least as likely as that the worst one is; claims nobody can decide do not count.
     wrong = [claim.score or 0.0 for claim in claims if claim.label not in ("supported", "unevaluatable")]
     decided = [one.verdict.verdict.score for one, c in zip(settled, claims, strict=True) if c.label != "unevaluatable"]

@@ -97,7 +97,7 @@ def _objection(proof: _Proof, around: Any, alone: Any, everything: str, threshol
     differing = _differing_values(proof.claim, proof.around)
     if differing and _differing_values(proof.claim, everything):
         return "evidence_lacks_values"
-    if differing - ({"entity"} if _NAMES_BACK.search(proof.sentence) else set()):
+    if differing - ({"entity"} if NAMES_BACK.search(proof.sentence) else set()):
         return "quote_lacks_values"
     if not _DATES_BACK.search(proof.sentence) and _differing_values(proof.claim, proof.sentence) - {"entity"}:
         return "quote_lacks_values"
@@ -109,7 +109,7 @@ def _objection(proof: _Proof, around: Any, alone: Any, everything: str, threshol
     return "quote_lacks_claim" if is_unproven else ""
 
 
-_NAMES_BACK = re.compile(r"\b(?:he|she|it|they|his|her|hers|its|their|theirs|him|them|this|these)\b", re.IGNORECASE)
+NAMES_BACK = re.compile(r"\b(?:he|she|it|they|his|her|hers|its|their|theirs|him|them|this|these)\b", re.IGNORECASE)
 """Words of a sentence whose names may stand far before it."""
 _DATES_BACK = re.compile(
     r"^\W*(?:he|she|it|they|his|her|its|their|this|these|that|those)\b"
