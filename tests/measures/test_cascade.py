@@ -45,11 +45,11 @@ def nothing_said(request: ReplayRequest) -> str:
     ("score", "label", "settings", "expected"),
     [
         (0.1, "supported", {}, False),
-        (0.19, None, {}, False),
-        (0.2, None, {}, True),
+        (0.14, None, {}, False),
+        (0.15, None, {}, True),
         (0.5, "supported", {}, True),
-        (0.8, "contradicted", {}, True),
-        (0.81, "contradicted", {}, False),
+        (0.85, "contradicted", {}, True),
+        (0.86, "contradicted", {}, False),
         (0.98, "absent", {}, True),  # ChainCheck never asked about these
         (0.0, "absent", {}, True),
         (None, None, {}, True),
