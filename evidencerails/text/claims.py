@@ -287,57 +287,6 @@ def _carried(subject: str, first: str, after: str) -> str:
     return f"{subject} "
 
 
-# ---- parts of a claim, for support in part
-
-_ADJUNCT = re.compile(
-    r"\s+(?:in|on|at|by|from|during|since|until|after|before|with|for|between|near|under|over|because of|due to|"
-    r"to)\s+(?:(?!\s(?:in|on|at|by|from|"
-    r"during|since|until|after|before|with|for|between|near|under|over|because of|due to|to)\s)[^,;])+[.!]?$",
-    re.IGNORECASE,
-)
-_SERIES = re.compile(
-    r"^(?P<head>.*?\s)(?P<items>(?:[^,;:]{2,50},\s+)+[^,;:]{2,50}?,?\s+(?:and|or)\s+[^,;:]{2,60}?|"
-    r"(?:[A-Z][\w.'’-]*\s?){1,4}\sand\s(?:[A-Z][\w.'’-]*\s?){1,4})(?P<end>[.!]?)$"
-)
-_ITEM_BORDER = re.compile(r",\s+(?:and\s+|or\s+)?|\s+(?:and|or)\s+")
-_LAST_WORDS = re.compile(r"(?:[A-Z][\w'’.-]*\s?)+$|[\w'’-]+$")
-
-
-def parts_of(text: str) -> tuple[str, ...]:
-    """What a claim says in part, each as a sentence: one for each member of its list, or the claim without its last
-    adjunct; empty if it says one thing only."""
-    if len(text) > MAX_CUT_CHARACTERS:
-        return ()
-    members = _members(text)
-    if members:
-        return members
-    adjunct = _ADJUNCT.search(text)
-    core = text[: adjunct.start()] if adjunct else ""
-    if len(core.split()) < MIN_CLAUSE_WORDS + 1 or not VERB_AT.search(core):
-        return ()
-    return (core.rstrip(".") + ".",)
-
-
-def _members(text: str) -> tuple[str, ...]:
-    """The sentence once for each member of the list at its end."""
-    match = _SERIES.match(text)
-    if match is None or re.search(r"\b(?:between|both)\b", match["head"]):
-        return ()
-    items = [item.strip() for item in _ITEM_BORDER.split(match["items"]) if item.strip()]
-    head = match["head"]
-    first = _LAST_WORDS.search(items[0])
-    if first and not VERB_AT.search(head):  # "The band toured France": the list's first member ends the head
-        head, items[0] = f"{head}{items[0][: first.start()]}", first[0]
-    if (
-        not VERB_AT.search(head)
-        or len(items) < 2
-        or any(VERB_AT.match(item) for item in items)
-        or len(head.split()) < 2
-    ):
-        return ()
-    return tuple(f"{head}{item}." for item in items)
-
-
 # ---- tables and lists: what stands around a line
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evidencerails.checks.claims.extraction import _as_claim
 from evidencerails.text.claimable import claim_sentences
-from evidencerails.text.claims import extract_claims, parts_of
+from evidencerails.text.claims import extract_claims
 from evidencerails.text.values import values_of
 
 CUT = {
@@ -129,16 +129,6 @@ def test_a_line_that_ends_in_a_preposition_goes_on(place: str) -> None:
 @pytest.mark.parametrize("text", WHOLE)
 def test_a_sentence_that_no_rule_can_cut_safely_stays_whole(text: str) -> None:
     assert [claim.text for claim in extract_claims(text)] == [text]
-
-
-def test_parts_are_members_of_a_list_or_the_claim_without_its_last_adjunct() -> None:
-    assert parts_of("The band toured France, Spain and Italy.") == (
-        "The band toured France.",
-        "The band toured Spain.",
-        "The band toured Italy.",
-    )
-    assert parts_of("She won the prize in 1903.") == ("She won the prize.",)
-    assert parts_of("It rains.") == ()
 
 
 @given(

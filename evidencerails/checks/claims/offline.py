@@ -10,15 +10,14 @@ from evidencerails.checks.claims.plan import ClassifiedClaims, Plan
 from evidencerails.checks.claims.proof import MAX_COMPARED_CHARACTERS
 from evidencerails.checks.error_types import error_types
 from evidencerails.checks.grounding import claim_of
-from evidencerails.exchange import Exchange, Passage
+from evidencerails.exchange import Exchange
 from evidencerails.nli.service import Steps
 from evidencerails.report import Claim, Label
 from evidencerails.text.claimable import bare_labels, clean
-from evidencerails.text.claims import ExtractedClaim, parts_of
+from evidencerails.text.claims import ExtractedClaim
 from evidencerails.text.subjective import subject_of
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import (
-    LIKELIER,
     ClaimEvidence,
     Hypothesis,
     Judged,
@@ -55,8 +54,6 @@ def classify_offline(
     ]
     of_claims, of_labels = read[len(whole) : len(read) - len(labels)], read[len(read) - len(labels) :]
     settled = _settled(read[: len(whole)], of_claims)
-    if any(read.verdict.label == "absent" for read in settled):
-        settled = yield from _with_parts(settled, passages, context, model)
     settled += [one for one in of_labels if one.verdict.label == "contradicted"]
     settled.sort(key=lambda one: one.extracted.span.start)
     everything = "\n\n".join(passage.text for passage in passages)
@@ -94,30 +91,6 @@ def _settled(whole: Sequence[_Read], parts: Sequence[_Read]) -> list[_Read]:
         else:
             settled += own
     return settled
-
-
-def _with_parts(
-    settled: list[_Read], passages: Sequence[Passage], context: CheckContext, model: VerdictModel
-) -> Steps[list[_Read]]:
-    """Absent claims of which the evidence supports a part, and does not deny the rest, as `partially_supported`."""
-    parts = {
-        n: parts_of(read.extracted.text)
-        for n, read in enumerate(settled)
-        if read.verdict.label == "absent" and read.reading.contradiction < LIKELIER
-    }
-    texts = [part for some in parts.values() for part in some]
-    if not texts:
-        return settled
-    settings = context.config.grounding
-    readings = yield from reading(texts, passages, context.nli)
-    found = iter(readings.claims)
-    changed = list(settled)
-    for place, some in parts.items():
-        labels = [judged_reading(next(found), model, settings).label for _ in some]
-        if "supported" in labels:
-            read = settled[place]
-            changed[place] = read._replace(verdict=Judged("partially_supported", read.verdict.verdict))
-    return changed
 
 
 def _claim(read: _Read, everything: str, version: str) -> Claim:
