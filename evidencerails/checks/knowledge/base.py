@@ -8,7 +8,7 @@ import threading
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
@@ -36,10 +36,8 @@ class Lookup:
 
     text: str
     """The value as text; numbers in their plain form."""
-    value: Any = field(default=None, compare=False)
-    """The value as it was given, for functions."""
-    type_name: str = "str"
-    """Type of `value`, so that 1 and "1" are two look-ups."""
+    value: str | int | float | bool | None = None
+    """The value as it was given, for functions: 1 and "1" are two look-ups."""
     parts: tuple[tuple[str, str], ...] = ()
     """Named parts of an entity, such as author and year of a paper."""
     is_folded: bool = False
@@ -48,7 +46,7 @@ class Lookup:
     @classmethod
     def of(cls, value: str | int | float | bool, *, parts: Mapping[str, str] | None = None, is_folded: bool) -> Lookup:
         """A look-up of a plain value."""
-        return cls(plain(value), value, type(value).__name__, tuple((parts or {}).items()), is_folded)
+        return cls(plain(value), value, tuple((parts or {}).items()), is_folded)
 
 
 class Answer(NamedTuple):
