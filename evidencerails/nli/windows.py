@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.exchange import Passage, Span
@@ -296,6 +297,9 @@ PARTS_A_CLAIM = 6
 MAX_HEADING_WORDS = 14
 SEPARATOR = "\n\n"
 _DIGIT = re.compile(r"\d")
+_ROW = re.compile(r"[ \t]*\|(.+)\|[ \t]*")
+_RULE = re.compile(r"[ \t]*\|[ \t:|-]+\|[ \t]*")
+_PIPE = re.compile(r"(?<!\\)\|")
 _HEADING = re.compile(r"^#{1,6} .+$", re.MULTILINE)
 
 
@@ -307,11 +311,13 @@ class EvidenceWindow:
 
     @property
     def text(self) -> str:
-        """The premise: parts one after the other, a part from the middle of a passage under its heading."""
+        """The premise: parts one after the other, a part from the middle of a passage under its heading, rows of tables
+        with the heads of their columns."""
         texts = []
         for part in self.parts:
             heading = heading_of(part.passage.text, part.start) if part.start else ""
-            texts.append(f"{heading}\n{part.text}" if heading else part.text)
+            text = _with_heads(part) if "|" in part.text else part.text
+            texts.append(f"{heading}\n{text}" if heading else text)
         return SEPARATOR.join(texts)
 
     def decisive_sentence(self, claim: str) -> tuple[Passage, Span] | None:
@@ -334,6 +340,42 @@ class EvidenceWindow:
         has_number = {one[1]: wants_number and _DIGIT.search(one[1].text) is not None for one in found}
         _, span, part = max(found, key=lambda one: (has_number[one[1]] and one[0] >= enough, one[0], -len(one[1].text)))
         return part.passage, Span.of(part.passage.text, part.start + span.start, part.start + span.end)
+
+
+def _with_heads(part: Window) -> str:
+    """The window's text with each row of a Markdown table as "row: head value, head value.": the line that says what a
+    column holds may stand far above, or in another window."""
+    heads: list[str] = []
+    lines, start = [], part.start
+    for line in part.text.split("\n"):
+        cells = _cells(line)
+        if cells and not heads:
+            heads = _heads_of(part.passage.text, start)
+        if not cells or not heads:
+            heads = heads if cells else []
+            lines.append(line)
+        elif cells != heads and not _RULE.fullmatch(line):
+            pairs = zip_longest(heads[1:], cells[1 : len(heads)], fillvalue="")
+            stated = ", ".join(" ".join(filter(None, (head, value))) for head, value in pairs if value)
+            lines.append(f"{' '.join(filter(None, (heads[0], cells[0])))}: {stated}.")
+        start += len(line) + 1
+    return "\n".join(lines)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in _PIPE.split(match[1])] if (match := _ROW.fullmatch(line)) else []
+
+
+def _heads_of(text: str, start: int) -> list[str]:
+    """The cells of the first line of the table around `start`; none if no rule follows it, or it has one column."""
+    end = text.find("\n", start)
+    lines = text[: end if end >= 0 else len(text)].split("\n")
+    first = len(lines) - 1
+    while first > 0 and _ROW.fullmatch(lines[first - 1]):
+        first -= 1
+    following = text[sum(len(line) + 1 for line in lines[: first + 1]) :].partition("\n")[0]
+    heads = _cells(lines[first])
+    return heads if len(heads) > 1 and _RULE.fullmatch(following) else []
 
 
 def heading_of(text: str, start: int) -> str:

@@ -16,6 +16,7 @@ from evidencerails.nli.windows import (
     DEFAULT_WINDOW_TOKENS,
     ESTIMATED_FROM,
     TAIL_SLACK,
+    EvidenceWindow,
     Window,
     WindowIndex,
     build_windows,
@@ -201,3 +202,40 @@ def test_coverage_counts_overlaps_once() -> None:
     assert coverage(windows, windows[:1]) == (2, 1, 100, 60)
     assert coverage(windows, windows[:1]).share == 0.6
     assert coverage([], []).share == 1.0
+
+
+PLANS = """# Abroad
+
+| Plan | Data | After that |
+|---|---:|---|
+| Light | 5 GB | 64 kbit/s |
+| Plus | 18 GB | |
+"""
+
+
+def read_as(text: str, start: int = 0) -> str:
+    (passage,) = passages(text)
+    return EvidenceWindow((Window(passage, start, len(text)),)).text
+
+
+def test_a_row_of_a_table_is_read_with_the_heads_of_its_columns() -> None:
+    rows = "Plan Light: Data 5 GB, After that 64 kbit/s.\nPlan Plus: Data 18 GB.\n"
+    assert read_as(PLANS) == f"# Abroad\n\n{rows}"
+    assert read_as(PLANS, PLANS.index("| Plus")) == "# Abroad\nPlan Plus: Data 18 GB.\n", (
+        "the heads stand in another window"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a | b",
+        "| a | b |\n| c | d |",
+        "| only | heads |",
+        "|---|---|\n| a | b |",
+        "| a |\n|---|\n| b |",
+        "x\n| a | b |\ny",
+    ],
+)
+def test_what_is_no_table_with_heads_is_read_as_it_stands(text: str) -> None:
+    assert read_as(text) == text
