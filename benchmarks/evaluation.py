@@ -21,8 +21,8 @@ from tables import publish
 
 from evidencerails import Guard
 from evidencerails.evaluation.datasets import Dataset
-from evidencerails.evaluation.report.wording import shown as worded
 from evidencerails.evaluation.session import Plan, evaluate
+from evidencerails.evaluation.wording import shown as worded
 
 HERE = Path(__file__).resolve().parent
 ROWS = HERE.parent / "tests" / "evaluation" / "rows.jsonl"

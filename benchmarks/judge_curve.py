@@ -22,7 +22,7 @@ from evidencerails.text.vega import Layer, axis, level, svg
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "judge-curve.svg"
 COLOURS = {"--dim": "#5c6773", "--text": "#30363d", "--line": "#8a94a3", "--c0": "#0b57b0", "--c1": "#b3480b"}
-"""Of `evaluation/report/page.css` by day; a picture has no style sheet."""
+"""A picture has no style sheet."""
 LOWS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 HIGHS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 SHARE_OF_GAIN = 0.95

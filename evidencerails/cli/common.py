@@ -26,7 +26,6 @@ EXIT_BY_STATUS = {"grounded": 0, "hallucinated": 1, "unverified": EXIT_UNVERIFIE
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 7 * 86_400.0}
 JSON = typer.Option(False, "--json", help="Print JSON.")
 JSON_FILE = typer.Option(None, "--json", metavar="FILE", help="Write everything as JSON.")
-HTML_FILE = typer.Option(None, "--html", metavar="FILE", help="Write the report as one HTML page.")
 CONFIG = typer.Option(
     None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
 )

@@ -11,7 +11,6 @@ import typer
 from evidencerails.cli.common import (
     CONFIG,
     EXIT_UNVERIFIED,
-    HTML_FILE,
     CliError,
     names_in,
     plain_table,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from evidencerails.evaluation.session import Plan
 
 _DATASET = "A public data set, or a file: JSON lines, CSV, Parquet."
-_RUN = "Outcomes row by row; a run that was interrupted goes on with it. Default: beside --json or --html."
+_RUN = "Outcomes row by row; a run that was interrupted goes on with it. Default: beside --json or --markdown."
 _CALIBRATED = (
     "The --run file that `evidencerails eval` wrote, or what `evidencerails store export` did, with "
     '"hallucinated": true added where an answer is wrong.'
@@ -48,8 +47,7 @@ def evaluate(
     seed: int = typer.Option(0, help="Of the sample and the intervals."),
     config: Path | None = CONFIG,
     json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write all metrics as JSON."),
-    html: Path | None = HTML_FILE,
-    markdown: Path | None = typer.Option(None, metavar="FILE", help="Write the tables as Markdown."),
+    markdown: Path | None = typer.Option(None, metavar="FILE", help="Write tables and mistakes as Markdown."),
     run: Path | None = typer.Option(None, metavar="FILE", help=_RUN),
     fresh: bool = typer.Option(False, "--fresh", help="Throw away what --run holds."),
     compare: Path | None = typer.Option(None, metavar="RUN", help="The --run file of an earlier run."),
@@ -57,21 +55,22 @@ def evaluate(
 ) -> int:
     """Measure methods on labelled answers, with intervals and beside trivial baselines.
 
-    evidencerails eval --dataset answers.jsonl --method grounding,claims --json metrics.json --html report.html
+    evidencerails eval --dataset answers.jsonl --method grounding,claims --json metrics.json --markdown report.md
 
     Exit code: 0 done, 3 a method could verify no row at all, 2 wrong usage.
     """
     from evidencerails.evaluation.datasets import Dataset
     from evidencerails.evaluation.methods import known
-    from evidencerails.evaluation.report.wording import markdown as as_markdown
+    from evidencerails.evaluation.runs import outcomes_in
     from evidencerails.evaluation.session import Plan, comparisons
+    from evidencerails.evaluation.wording import markdown as as_markdown
 
-    refuse_unwritable(json_file, html, markdown, run)
+    refuse_unwritable(json_file, markdown, run)
     names = names_in(method)
     if not names:
         raise CliError("--method names no method; give checks or measures, as in --method grounding,nli")
     with tempfile.TemporaryDirectory(prefix="evidencerails-eval-") as folder:
-        beside = json_file or html or markdown
+        beside = json_file or markdown
         run_file = run or (beside.with_suffix(".rows.jsonl") if beside else Path(folder) / "rows.jsonl")
         opened = Dataset.open(dataset, folder=data)
         plan = Plan(dataset=opened, methods=known(names), run_file=run_file, sample=sample, seed=seed,
@@ -82,13 +81,8 @@ def evaluate(
         if json_file is not None:
             write_json(json_file, results)
         if markdown is not None:
-            write_text(markdown, as_markdown(results))
-        if html is not None:
-            from evidencerails.evaluation.report.page import page, worst_items
-            from evidencerails.evaluation.runs import outcomes_in
-
             rows = opened.rows(sample=sample, seed=seed)
-            write_text(html, page(results, worst_items(results["details"], outcomes_in(run_file), rows)))
+            write_text(markdown, as_markdown(results, outcomes_in(run_file), rows))
     _print(results)
     if results["run"]["problems"]:
         say(f"left out or changed: {results['run']['problems']} (first: {results['run']['problem_examples'][0]})")
@@ -131,7 +125,7 @@ def _evaluated(plan: Plan, config: Path | None) -> dict[str, Any]:
 def _print(results: dict[str, Any]) -> None:
     from rich.text import Text
 
-    from evidencerails.evaluation.report.wording import SHORT, about, compared, table_rows
+    from evidencerails.evaluation.wording import SHORT, about, compared, table_rows
 
     table = plain_table("method", *(SHORT.get(name, name) for name in SHOWN))
     for column in table.columns[1:]:
@@ -203,7 +197,7 @@ def calibrate(
 def _print_calibration(found: Calibration) -> None:
     from rich.text import Text
 
-    from evidencerails.evaluation.report.wording import SHORT, shown
+    from evidencerails.evaluation.wording import SHORT, shown
 
     quality = plain_table(
         "method", "held out", *(SHORT.get(name, name.replace("_", " ")) for name in QUALITY), "what came of it"

@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 
 from evidencerails.evaluation import metrics
 from evidencerails.evaluation.baselines import FEATURES, best_direction, best_flags
-from evidencerails.evaluation.metrics import Bools, Estimate, Floats, measured, of_ratio, of_rows
+from evidencerails.evaluation.metrics import Bools, Estimate, measured, of_ratio, of_rows
 from evidencerails.evaluation.outcomes import Outcome
 
 Metrics = dict[str, dict[str, Any]]
-MOST_POINTS = 200
-"""Of a curve in the results."""
-SCORE_BINS, WORST_KEPT = 20, 20
+WORST_KEPT = 20
 _STATUS = {"hallucinated": 1.0, "grounded": 0.0}
 """Any other status is unverified: -1."""
 _RESPONSE = ("label", "status", "score", "grade", "latency_ms", "llm_calls", "tokens", "group", *FEATURES)
@@ -266,7 +264,7 @@ def _baselines(columns: Columns, seed: int) -> dict[str, Metrics]:
 
 
 def _details(columns: Columns) -> dict[str, Any]:
-    """What the report draws: curves, counts, reasons, and the rows judged wrongly with most certainty."""
+    """Counts, reasons, and the rows judged wrongly with most certainty."""
     rows = columns["responses"]
     known = rows[rows["status"] >= 0]
     labels, flags = known["label"] == 1, known["status"] == 1
@@ -274,31 +272,6 @@ def _details(columns: Columns) -> dict[str, Any]:
     return {
         "unverified": dict(columns.reasons.most_common()),
         **({"confusion": {name: int(cell.sum()) for name, cell in cells.items()}} if known.size else {}),
-        **_curves(known[np.isfinite(known["score"])]),
         "lost_sentences": columns.lost_sentences,
         "worst": [{"id": row, "certainty": round(how, 4)} for how, row in sorted(columns.worst, reverse=True)],
     }
-
-
-def _curves(rows: NDArray[Any]) -> dict[str, Any]:
-    """ROC, precision-recall, reliability and histograms of scores by label; empty where there is nothing to draw."""
-    truth, values = rows["label"] == 1, rows["score"]
-    curves: dict[str, Any] = {"roc": [], "pr": [], "reliability": [], "histogram": {}}
-    if truth.any() and not truth.all():
-        library = metrics.library("sklearn.metrics")
-        false_rate, true_rate, _ = library.roc_curve(truth, values)
-        precision, recall, _ = library.precision_recall_curve(truth, values)
-        curves |= {"roc": _thinned(false_rate, true_rate), "pr": _thinned(recall[::-1], precision[::-1])}
-    if truth.size:
-        sides = {"hallucinated": values[truth], "clean": values[~truth]}
-        histogram = {
-            name: np.histogram(side, bins=SCORE_BINS, range=(0.0, 1.0))[0].tolist() for name, side in sides.items()
-        }
-        curves |= {"reliability": metrics.reliability(truth, values), "histogram": histogram}
-    return curves
-
-
-def _thinned(xs: Floats, ys: Floats) -> list[tuple[float, float]]:
-    """At most `MOST_POINTS` points of a curve."""
-    chosen = np.unique(np.linspace(0, len(xs) - 1, min(len(xs), MOST_POINTS)).round().astype(int))
-    return [(round(float(xs[place]), 5), round(float(ys[place]), 5)) for place in chosen]

@@ -182,20 +182,17 @@ def test_two_runs_are_compared_with_significance(evidencerails: Run, tmp_path: P
     assert "on 20 common rows" in told and "McNemar p = 0.0156" in told
 
 
-def test_the_page_stands_alone_and_escapes_what_it_shows(evidencerails: Run, tmp_path: Path) -> None:
-    evil = "<script>alert(1)</script> The bridge opened in 1950.\u202e"
+def test_the_markdown_shows_the_mistakes_and_escapes_them(evidencerails: Run, tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script> The bridge opened in 1950.\u202e\n# Title | [link](x)"
     rows = [*year_rows(6), {"id": '"><img src=x>', "evidence": ["The bridge opened in 1950."], "response": evil,
                             "hallucinated": True}]  # fmt: skip
     file = write_rows(tmp_path / "rows.jsonl", rows)
-    done = evidencerails(
-        "eval", "-d", file, "--html", tmp_path / "r.html", "--markdown", tmp_path / "r.md", "-m", "grounding,nli"
-    )
+    done = evidencerails("eval", "-d", file, "--markdown", tmp_path / "r.md", "-m", "grounding,nli")
     assert done.code == 0
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "<script" not in page and "<img" not in page and "\u202e" not in page
-    assert "default-src 'none'" in page and not re.search(r'(?:src|href)="http|@import|url\(', page)
-    assert page.count("<svg") == 3 + 2
-    for heading in ("Metrics", "Curves", "Confusion and cost", "Judged wrongly with most certainty", "All metrics"):
-        assert heading in page
-    text = (tmp_path / "r.md").read_text()
+    text = (tmp_path / "r.md").read_text(encoding="utf-8")
     assert "| grounding | 7 | 0 |" in text and "| *length only* | 7 |" in text
+    assert "- hallucinated: 3 flagged, 1 passed; clean: 0 flagged, 3 passed" in text
+    _, mistakes = text.split("## Judged wrongly with most certainty")
+    assert "`grounding` says grounded, score 0." in mistakes and "the label is hallucinated" in mistakes
+    assert "- evidence: The bridge opened in 1950." in mistakes
+    assert not re.search(r"<|\u202e|^# Title|[^\\]\[link", mistakes, re.MULTILINE)

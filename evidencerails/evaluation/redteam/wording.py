@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evidencerails.evaluation.report.wording import escaped as cell
+from evidencerails.evaluation.wording import escaped as cell
 from evidencerails.text.visible import visible
 
 TITLES = ("category", "expected behaviour", "score", "false answers caught", "true answers passed", "questions")

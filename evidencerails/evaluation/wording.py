@@ -1,10 +1,14 @@
-"""A run in words: one way of writing a value and its interval, for the page, the terminal and Markdown."""
+"""A run in words: one way of writing a value and its interval, for the terminal and Markdown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+from evidencerails.evaluation.outcomes import Outcome
+from evidencerails.evaluation.rows import Row
+from evidencerails.text.visible import visible
 
 MAIN = ("n", "unverified", "f1", "precision", "recall", "balanced_accuracy", "auroc", "auprc", "brier", "ece",
         "latency_ms_p50", "latency_ms_p95")  # fmt: skip
@@ -16,6 +20,8 @@ BASELINE_NAMES = {
     "length": "length only",
     "unseen_words": "unseen words only",
 }
+SHOWN_PER_METHOD, MOST_CHARACTERS = 10, 1500
+"""Rows judged wrongly, and of each of their texts."""
 _WHOLE = ("n", "unverified", "claims", "sentences")
 
 
@@ -64,15 +70,39 @@ def table_rows(results: Mapping[str, Any], columns: Sequence[str]) -> Iterator[t
         yield "baseline", BASELINE_NAMES[name], [shown(column, metrics.get(column)) for column in columns]
 
 
-def markdown(results: Mapping[str, Any]) -> str:
-    """The whole report."""
+def markdown(results: Mapping[str, Any], outcomes: Iterable[Outcome], rows: Iterable[Row]) -> str:
+    """The whole report, with the rows that were judged wrongly with most certainty."""
     lines = [f"# Evaluation on {escaped(results['run']['dataset'])}", "", about(results), "", *table(results)]
     for name in results["methods"]:
-        if found := remarks(results, name):
+        if found := [*_counts(results["details"][name]), *remarks(results, name)]:
             lines += ["", f"`{name}`", *(f"- {escaped(line)}" for line in found)]
     for comparison in results.get("comparisons", ()):
         lines += ["", escaped(compared(comparison))]
+    lines += ["", "## Judged wrongly with most certainty", *_worst(results["details"], outcomes, rows)]
     return "\n".join(lines) + "\n"
+
+
+def _counts(details: Mapping[str, Any]) -> Iterator[str]:
+    if found := details.get("confusion"):
+        yield "hallucinated: {tp} flagged, {fn} passed; clean: {fp} flagged, {tn} passed".format(**found)
+
+
+def _worst(details: Mapping[str, Any], outcomes: Iterable[Outcome], rows: Iterable[Row]) -> Iterator[str]:
+    """The worst rows of each method, worst first; one pass over the outcomes and one over the rows."""
+    wanted = [(method, one["id"]) for method, found in details.items() for one in found["worst"][:SHOWN_PER_METHOD]]
+    judged = {(one.method, one.id): one for one in outcomes if (one.method, one.id) in wanted}
+    texts = {row.id: row for row in rows if row.id in {row_id for _, row_id in wanted}}
+    for method, row_id in wanted:
+        if (method, row_id) not in judged or row_id not in texts:
+            continue
+        one, row = judged[method, row_id], texts[row_id]
+        score = "" if one.score is None else f", score {one.score:.2f}"
+        label = "hallucinated" if row.hallucinated else "clean"
+        flagged = [row.response[part.start : part.end] for part in one.parts if part.flagged]
+        told = {"question": row.prompt, "answer": row.response, "evidence": "\n".join(row.evidence),
+                "flagged": " / ".join(flagged), "reason": one.reason}  # fmt: skip
+        yield f"\n`{method}` says {one.status}{score}; the label is {label} (row {escaped(row_id)})\n"
+        yield from (f"- {name}: {escaped(text[:MOST_CHARACTERS])}" for name, text in told.items() if text)
 
 
 def about(results: Mapping[str, Any]) -> str:
@@ -113,5 +143,5 @@ def _p(p: float) -> str:
 
 def escaped(text: str) -> str:
     """A text of others inside Markdown: no table, link or HTML of its own."""
-    text = re.sub(r"([\\|\[\]*_`])", r"\\\1", text)
-    return " ".join(text.replace("<", "&lt;").replace(">", "&gt;").split())
+    text = re.sub(r"([\\|\[\]*_`])", r"\\\1", " ".join(text.split()))
+    return visible(text.replace("<", "&lt;").replace(">", "&gt;"))
