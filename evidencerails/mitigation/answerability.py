@@ -15,7 +15,7 @@ from evidencerails.exchange import Exchange, Message, Passage
 from evidencerails.measures.encoder import default_encoder
 from evidencerails.mitigation.abstain import message_for
 from evidencerails.nli.base import NEUTRAL
-from evidencerails.nli.windows import Window, build_windows, content_terms, plain_words, select_windows
+from evidencerails.nli.windows import Window, WindowIndex, build_windows, content_terms, plain_words
 from evidencerails.report import Abstention
 from evidencerails.settings.mitigation import AnswerabilitySettings
 from evidencerails.text.language import detect_language, unknown_language
@@ -205,7 +205,7 @@ def _windows(question: str, passages: Sequence[Passage], reader: NliService) -> 
     model = reader.loaded()
     tokens = len(model.token_offsets(question))
     windows = build_windows(passages, tokens, model.token_offsets, max_tokens=model.max_tokens)
-    return select_windows(windows, question, MAX_WINDOWS)
+    return WindowIndex(windows).select(question, MAX_WINDOWS)
 
 
 # ---- relevance

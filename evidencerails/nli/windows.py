@@ -235,11 +235,6 @@ class WindowIndex:
         return [self.windows[int(place * step)] for place in range(count)]
 
 
-def select_windows(windows: Sequence[Window], hypothesis: str, limit: int, context: str = "") -> list[Window]:
-    """Windows worth reading for one claim, at most `limit`; for many claims build one `WindowIndex`."""
-    return WindowIndex(windows).select(hypothesis, limit, context)
-
-
 def coverage(windows: Iterable[Window], read: Iterable[Window]) -> Coverage:
     """How much of the evidence in `windows` lies in the windows of `read`; overlaps count once."""
     every, some = set(windows), set(read)

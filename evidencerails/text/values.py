@@ -310,11 +310,6 @@ _FUNCTION_WORDS = frozenset(
     mrs ms dr sir one two three four five six seven eight nine ten another such neither either nor yet again instead
     thus hence therefore""".split()  # noqa: SIM905
 )
-_TITLES = frozenset(
-    """mr mrs ms miss dr prof professor sir dame lord lady president prime minister chancellor king queen prince
-    princess captain capt colonel col general gen major sergeant sgt lieutenant lt senator sen governor gov mayor
-    judge justice ceo chairman director coach manager saint st rev reverend pope bishop cardinal""".split()  # noqa: SIM905
-)
 
 
 def _names(text: str, taken: list[Offsets]) -> Iterator[Name]:
@@ -373,11 +368,6 @@ def _begins_sentence(text: str, start: int) -> bool:
 def bare_word(word: str) -> str:
     """The word in lower case without a possessive ending and inner full stops: "U.S." and "US" agree."""
     return re.sub(r"['’]s?$", "", word.lower()).replace(".", "").replace("’", "'")
-
-
-def is_title(word: str) -> bool:
-    """True for words such as "president" that stand before a person's name."""
-    return word in _TITLES
 
 
 def is_function_word(word: str) -> bool:

@@ -22,7 +22,6 @@ from evidencerails.nli.windows import (
     build_windows,
     coverage,
     premise_room,
-    select_windows,
 )
 
 
@@ -146,7 +145,7 @@ def test_the_sentence_that_decides_is_kept_wherever_it_stands(kilobytes: int) ->
         for place in range(0, 100, 5):
             position = len(sentences) * place // 100
             text = " ".join([*sentences[:position], fact, *sentences[position:]])
-            found = select_windows(build_windows(passages(text), 20, words), claim, 8)
+            found = WindowIndex(build_windows(passages(text), 20, words)).select(claim, 8)
             kept += any(fact in window.text for window in found)
             total += 1
             assert len(found) <= 8
@@ -157,19 +156,19 @@ def test_a_rare_number_is_followed_although_other_windows_share_more_words() -> 
     common = "The Halden bridge in the north of the town was built by the Lund company for the railway. " * 60
     text = common + "A plate on it reads 1873. " + "Nothing else is known of that time. " * 60
     claim = "The Halden bridge in the north of the town was built by the Lund company in 1873."
-    found = select_windows(build_windows(passages(text), 20, words), claim, 4)
+    found = WindowIndex(build_windows(passages(text), 20, words)).select(claim, 4)
     assert any("1873" in window.text for window in found)
 
 
 def test_inflected_words_find_each_other() -> None:
     text = "Nothing of note. " * 200 + "The announcement surprised investors. " + "Nothing of note. " * 200
-    found = select_windows(build_windows(passages(text), 20, words), "It announced a surprise to an investor", 4)
+    found = WindowIndex(build_windows(passages(text), 20, words)).select("It announced a surprise to an investor", 4)
     assert any("announcement" in window.text for window in found)
 
 
 def test_a_claim_without_a_shared_word_is_still_read_against_something() -> None:
     windows = build_windows(passages("Nothing of note here. " * 500), 20, words)
-    found = select_windows(windows, "Zebras gallop", 8)
+    found = WindowIndex(windows).select("Zebras gallop", 8)
     assert len(found) == 4
     assert found[0] is windows[0]
 
@@ -178,20 +177,20 @@ def test_a_short_answer_is_looked_up_with_its_question() -> None:
     fact = "The wife of James Miller was an American singer."
     text = "He was American and she was American too. " * 300 + fact + " An American at home is American." * 300
     windows = build_windows(passages(text), 20, words)
-    assert not any(fact in window.text for window in select_windows(windows, "American", 4))
+    assert not any(fact in window.text for window in WindowIndex(windows).select("American", 4))
     question = "What was the nationality of James Miller's wife?"
-    assert any(fact in window.text for window in select_windows(windows, "American", 4, question))
+    assert any(fact in window.text for window in WindowIndex(windows).select("American", 4, question))
 
 
 def test_few_windows_are_all_kept_in_order() -> None:
     windows = build_windows(passages("One thing.", "Another thing."), 20, words)
-    assert select_windows(windows, "Another", 8) == windows
+    assert WindowIndex(windows).select("Another", 8) == windows
 
 
 def test_selected_windows_stand_in_the_order_of_the_evidence() -> None:
     text = " ".join(f"Alpha {n} beta gamma delta." for n in range(2000))
     windows = build_windows(passages(text), 20, words)
-    found = select_windows(windows, "Alpha 77 beta", 8)
+    found = WindowIndex(windows).select("Alpha 77 beta", 8)
     assert [windows.index(w) for w in found] == sorted(windows.index(w) for w in found)
 
 
