@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from evidencerails.text.measures import are_equal, measure_of
-from evidencerails.text.values import Quantity, quantities_of
+from evidencerails.text.values import Quantity, values_of
 
 CACHED_TEXTS = 2_000
 _PART = re.compile(r"\w[-–]$|\d[.,]\s$")
@@ -33,7 +33,7 @@ class _StatedQuantity(NamedTuple):
 def _quantities(text: str) -> tuple[_StatedQuantity, ...]:
     return tuple(
         _StatedQuantity(q, text[q.start : q.end])
-        for q in quantities_of(text)
+        for q in values_of(text).quantities
         if q.kind in ("count", "percent", "money", "measure") and not _PART.search(text[max(0, q.start - 3) : q.start])
     )
 

@@ -54,17 +54,9 @@ def values_of(text: str) -> Values:
     """Quantities, temporal expressions and names of a text, in order; no part of the text is in two of them."""
     temporal = temporal_expressions(text)
     taken = [(expression.start, expression.end) for expression in temporal]
-    quantities = list(_quantities(masked(text, taken)))
+    quantities = _quantities(masked(text, taken))
     taken += [(quantity.start, quantity.end) for quantity in quantities]
     return Values(tuple(quantities), temporal, tuple(_names(text, taken)))
-
-
-def quantities_of(text: str) -> list[Quantity]:
-    """The quantities of a text alone, in order, with "an hour and a half" and "half a mile" as one each."""
-    mixed = list(_mixed(text))
-    temporal = [(expression.start, expression.end) for expression in temporal_expressions(text)]
-    plain = _quantities(masked(text, [*((q.start, q.end) for q in mixed), *temporal]))
-    return sorted([*mixed, *plain], key=lambda quantity: quantity.start)
 
 
 # ---- quantities
@@ -172,21 +164,9 @@ _ABOUT = re.compile(
 )
 
 
-def _quantities(text: str) -> Iterator[Quantity]:
-    taken: list[Offsets] = []
-    for match in _FRACTION.finditer(text):
-        share = _fraction(match)
-        taken.append(match.span())
-        yield Quantity("percent", share, "", _is_about(text, match.start()), *match.span())
-    rest = masked(text, taken)
-    for match in _QUANTITY.finditer(rest):
-        quantity = _quantity(rest, match)
-        if quantity is not None:
-            yield quantity
-
-
-def _mixed(text: str) -> Iterator[Quantity]:
-    """Measures with a fraction in words: "an hour and a half", "two and a half years", "half a mile"."""
+def _quantities(text: str) -> list[Quantity]:
+    """The quantities in order, with "an hour and a half", "two and a half years" and "half a mile" as one each."""
+    found: list[Quantity] = []
     for match in _MIXED.finditer(text):
         whole = (match["whole"] or match["whole2"] or "").lower()
         count = 0.0 if not whole else 1.0 if whole in ("a", "an") else NUMBER_WORDS.get(whole) or float(whole)
@@ -194,7 +174,14 @@ def _mixed(text: str) -> Iterator[Quantity]:
         unit = (match["unit"] or match["unit2"] or match["unit3"]).lower()
         if unit in UNITS and len(unit) > 2:
             about = _is_about(text, match.start())
-            yield Quantity("measure", count + share, UNITS[unit], about, *match.span())
+            found.append(Quantity("measure", count + share, UNITS[unit], about, *match.span()))
+    rest = masked(text, [(one.start, one.end) for one in found])
+    for match in _FRACTION.finditer(rest):
+        share = _fraction(match)
+        found.append(Quantity("percent", share, "", _is_about(rest, match.start()), *match.span()))
+    rest = masked(rest, [(one.start, one.end) for one in found])
+    found += (quantity for match in _QUANTITY.finditer(rest) if (quantity := _quantity(rest, match)) is not None)
+    return sorted(found, key=lambda quantity: quantity.start)
 
 
 def _fraction(match: re.Match[str]) -> float:

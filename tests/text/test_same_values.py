@@ -6,7 +6,7 @@ import pytest
 
 from evidencerails.text.measures import are_equal
 from evidencerails.text.same_values import in_units_of
-from evidencerails.text.values import quantities_of
+from evidencerails.text.values import values_of
 
 EQUAL = [
     # claim, evidence, the claim as the evidence would word it
@@ -105,5 +105,5 @@ def test_a_value_in_the_claims_own_words_stays() -> None:
 )
 def test_rounding(claim: str, stated: str, equal: bool) -> None:
     # NIST SP 811, appendix B: 1 mi = 1.609344 km, 1 ft = 0.3048 m, 1 lb = 0.45359237 kg
-    (ours,), (theirs,) = quantities_of(claim), quantities_of(stated)
+    (ours,), (theirs,) = values_of(claim).quantities, values_of(stated).quantities
     assert are_equal(ours, theirs, claim, stated) is equal
