@@ -21,12 +21,13 @@ from typing import Any, NamedTuple
 from judge_curve import curve, draw, merged
 from judge_curve import rows_of as rows_of_curve
 from judge_replies import Recorded, rows_of, write_missing
+from judge_selection import Answers, rows_of_selection
 from tables import publish
 
 from evidencerails import Guard, Report
 from evidencerails.config import CascadeSettings
 from evidencerails.evaluation.metrics import balanced_accuracy, bootstrap_interval
-from evidencerails.measures.cascade import is_unsure
+from evidencerails.measures.cascade import is_between
 from evidencerails.testing import ReplayServer
 
 HERE = Path(__file__).parent
@@ -180,13 +181,14 @@ def measure(chosen: Sequence[Case], recorded: Recorded) -> None:
     default = found.at(DEFAULT.low, DEFAULT.high)
     draw(found, default)
     publish("judge curve", rows_of_curve(found, default), {"put together otherwise": differing(runs)})
+    publish("judge selection", rows_of_selection(Answers(runs["no claim"], runs["every claim"], outcomes_of)), {})
 
 
 def differing(runs: Mapping[str, list[tuple[Case, Report]]]) -> int:
     """Sentences that the cascade called otherwise than its two runs put together do."""
     count = 0
     for (case, local), (_, judged), (_, real) in zip(*(runs[name] for name in SETTINGS), strict=True):
-        report, _ = merged(local, judged, lambda claim: is_unsure(claim.score, claim.label, DEFAULT))
+        report, _ = merged(local, judged, lambda claim: is_between(claim.score, DEFAULT))
         pairs = zip(outcomes_of(case, report), outcomes_of(case, real), strict=True)
         count += sum(one != other for one, other in pairs)
     return count

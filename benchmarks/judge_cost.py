@@ -10,17 +10,22 @@ recorded list."""
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
+import os
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from judge import CASCADE, JUDGED, SETTINGS, Case, cases, outcomes_of
 from judge_curve import accuracy_of
 from judge_replies import Recorded, Spent, asked_in
 from tables import publish
 
 from evidencerails import Guard, Report
+from evidencerails.exchange import Exchange, Message
 from evidencerails.llm.budget import estimated_tokens
 from evidencerails.testing import ReplayRequest, ReplayServer
 
@@ -122,11 +127,40 @@ def cost(settings: dict[str, Any], chosen: Sequence[Case], recorded: Recorded) -
     return Cost(len(chosen), calls, list(spent), waits, accuracy)
 
 
+TIMED = 12
+"""Requests by which a model's speed is measured, from the shortest to the longest recorded reply."""
+
+
+async def speed_of(base_url: str, model: str) -> tuple[float, float]:
+    """Seconds until a reply begins, and tokens a second, of a model behind an OpenAI-compatible endpoint.
+
+    Requests go out one after the other; a line through tokens written and seconds gives both. The replies are not kept.
+    """
+    rows = sorted((row for row in Recorded().rows.values() if row["messages"]), key=lambda row: len(row["reply"]))
+    llm = {"base_url": base_url, "model": model, "api_key": os.environ.get("OPENAI_API_KEY", "none")}
+    budget = {"calls": TIMED, "tokens": 10**7, "seconds": 3_600}
+    session = Guard({"llm": {**llm, "budget": budget, "cache": {"backend": "off"}}}).context(Exchange.of(""))[0].llm
+    assert session is not None
+    written, seconds = [], []
+    for row in rows[:: len(rows) // TIMED][:TIMED]:
+        before = time.perf_counter()
+        reply = (await session.complete([Message(**one) for one in row["messages"]], temperature=0.0)).completions[0]
+        seconds.append(time.perf_counter() - before)
+        written.append(estimated_tokens(len(reply.text)))
+    a_token, first = np.polyfit(written, seconds, 1)
+    return max(0.0, float(first)), 1 / max(1e-6, float(a_token))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first-token", type=float, default=0.5, help="seconds until a reply begins")
     parser.add_argument("--tokens-a-second", type=float, default=80.0, help="how fast a reply is written")
+    parser.add_argument("--measure", nargs=2, metavar=("BASE_URL", "MODEL"), help="measure these two instead")
     arguments = parser.parse_args()
+    if arguments.measure:
+        first, rate = asyncio.run(speed_of(*arguments.measure))
+        print(f"python benchmarks/judge_cost.py --first-token {first:.2f} --tokens-a-second {rate:.0f}")
+        return
     speed = f"begins after {arguments.first_token:g} s, writes {arguments.tokens_a_second:g} tokens a second"
     head = ["judge asked", "calls", "thousand tokens shown", "thousand tokens written", "calls in a row, one answer"]
     table = [[*head, f"seconds of a model that {speed}", "bal. acc."]]

@@ -17,13 +17,13 @@ from evidencerails import Report
 from evidencerails.config import CascadeSettings
 from evidencerails.evaluation.metrics import balanced_accuracy, checked
 from evidencerails.measures.asking import planned_calls
-from evidencerails.measures.cascade import is_unsure
+from evidencerails.measures.cascade import is_between
 from evidencerails.text.vega import Layer, axis, level, svg
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "judge-curve.svg"
 COLOURS = {"--dim": "#5c6773", "--text": "#30363d", "--line": "#8a94a3", "--c0": "#0b57b0", "--c1": "#b3480b"}
 """A picture has no style sheet."""
-LOWS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+LOWS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 HIGHS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 SHARE_OF_GAIN = 0.95
 LEAST_STEP = 0.01
@@ -112,7 +112,7 @@ def curve(local: Done, judged: Done, outcomes_of: Callable[[Any, Report], Iterat
     for low, high in itertools.product(LOWS, HIGHS):
         if low < high:
             band = CascadeSettings(low=low, high=high)
-            asks = lambda claim, band=band: is_unsure(claim.score, claim.label, band)  # noqa: E731
+            asks = lambda claim, band=band: is_between(claim.score, band)  # noqa: E731
             points.append(point(f"{low:g} to {high:g}", low, high, asks))
     return Curve(point("never", 0, 0, lambda _: False), point("always", 0, 1, lambda _: True), points)
 

@@ -10,6 +10,7 @@ contradicts it. An answer from the same evidence is no reason to trust what that
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -25,6 +26,7 @@ from evidencerails.measures.evidence import excerpts_for, find_quotes, sentences
 from evidencerails.measures.proof import context_of
 from evidencerails.mitigation.severity import severity_of
 from evidencerails.nli.base import LABELS
+from evidencerails.nli.windows import content_terms
 from evidencerails.report import CheckResult, Claim, Finding, Label, Quote, Verified, VerifiedClaim
 from evidencerails.text.claimable import clean
 from evidencerails.text.values import values_of
@@ -46,6 +48,11 @@ REFUTED_SCORE = 0.97
 
 MIN_CONSISTENCY = 0.5
 """Probability from which an independent answer upholds a claim that it supports, or refutes one it contradicts."""
+MIN_OTHER = 0.8
+"""Probability of being unsupported by the independent answer from which a claim is refuted by one that does not state
+it; set by hand, on recorded answers."""
+MIN_LEFT_OPEN = 2
+"""Words of the claim that a question leaves out, from which it is open though it holds all of the claim's values."""
 _YES_OR_NO = re.compile(
     r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|isn't|aren't|wasn't|didn't|doesn't)\b",
     re.IGNORECASE,
@@ -237,18 +244,23 @@ class _Verifier:
 
 
 def _is_leading(question: str, claim: str) -> bool:
-    """True for a yes-or-no question, and for one that holds every number, date and name of the claim."""
+    """True for a yes-or-no question, and for one that holds every number and date of the claim and most of its words:
+    "Why was it recalled in 2023?" asks for the cause."""
     if _YES_OR_NO.match(question):
         return True
     values = values_of(claim)
     stated = [claim[one.start : one.end] for group in (values.quantities, values.temporal) for one in group]
-    return bool(stated) and all(text.lower() in question.lower() for text in stated)
+    asked = content_terms(question)
+    left = [word for word in claim.split() if (terms := content_terms(word)) and not terms & asked]
+    return bool(stated) and all(text.lower() in question.lower() for text in stated) and len(left) < MIN_LEFT_OPEN
 
 
 def _outcome(label: Label, unsupported_score: float) -> Verified:
     if label == "supported" and 1.0 - unsupported_score >= MIN_CONSISTENCY:
         return "upheld"
-    return "refuted" if label == "contradicted" and unsupported_score >= MIN_CONSISTENCY else "unanswered"
+    # The question asks for the claim's own detail: a proven answer far from the claim gives another one.
+    least = {"contradicted": MIN_CONSISTENCY, "absent": MIN_OTHER}.get(label, math.inf)
+    return "refuted" if unsupported_score >= least else "unanswered"
 
 
 def _contradicted(results: Sequence[CheckResult]) -> set[tuple[int, int]]:
