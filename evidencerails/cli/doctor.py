@@ -60,7 +60,7 @@ def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row],
     """All that is known about a config: the proven rows, and the problems. `CliError`: NeMo cannot load the config."""
     from evidencerails.adapters.nemo_install import import_path_problem
     from evidencerails.adapters.nemo_source import Source, copied
-    from evidencerails.cli.doctor_problems import langchain_limits, problem, static_problems
+    from evidencerails.cli.doctor_problems import problem, static_problems
     from evidencerails.cli.installation import load_config, make_plugin_visible
     from evidencerails.config import GuardConfig
     from evidencerails.errors import SettingsError
@@ -74,7 +74,7 @@ def examine(folder: Path, *, live: bool, flags_in_app: bool) -> tuple[list[Row],
             settings = GuardConfig.load(source.config.custom_data.get("evidencerails") or {})
         except SettingsError as error:
             return [], [*problems, problem("settings", error)]
-        problems += [*langchain_limits(folder), *static_problems(source, settings, flags_in_app=flags_in_app)]
+        problems += static_problems(source, settings, flags_in_app=flags_in_app)
         rows, found = asyncio.run(_probe(source, settings, live=live))
     allowed = ", ".join(dict.fromkeys(row.flow for row in rows if row.fires and row.planted.effect == "passed"))
     if allowed:  # as configured, and yet worth saying

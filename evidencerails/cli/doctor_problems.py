@@ -43,7 +43,6 @@ WORDS: dict[str, tuple[Level, str, str]] = {
     "found_but_allowed": (
         "warning", "{0}: the planted hallucination was found, and your policies let it pass",
         "see `policies:` under custom_data.evidencerails"),
-    "langchain_limits": ("note", "{0}: {1}", ""),
     "no_guardrails": ("error", "no output rail runs without `import guardrails`", "add it to main.co"),
     "no_import": ("error", "the plugin is not imported", "add {0}, or run: evidencerails init"),
     "no_rail": (
@@ -129,17 +128,6 @@ CLOSED_SECTIONS = ("", "rails.", "rails.output.", "rails.output.streaming.", "ra
 """Sections in which every unknown key is one that NeMo drops."""
 READ_BEFORE = ("bot_messages", "user_messages", "evidencerails", "docs", "flows")
 """Keys at the top that NeMo reads before its model sees them."""
-LANGCHAIN_LIMITS = {
-    r"\bGuardrailsMiddleware\b": (
-        "`GuardrailsMiddleware` in an agent with tools gives an empty final answer (an error of NeMo 0.24.1): use it "
-        "without tools, or check the agent's answer with `GuardRunnable` of evidencerails.adapters.langchain_guard"
-    ),
-    r"\bRunnableRails\b[\s\S]*\.a?stream\(": (
-        "`RunnableRails.stream` (NeMo 0.24.1) raises unless `rails.output.streaming` is enabled, and then gives a "
-        "block as text of the answer: use `invoke`, or `evidencerails.stream`"
-    ),
-}
-"""What NeMo's classes for LangChain cannot carry, by what the user's program writes."""
 _SIMILAR_FROM = 0.8
 """difflib's ratio from which another variable counts as a misspelt flag."""
 _FLOW_OF = {rail.flag: rail.flow for rail in RAILS.values()}
@@ -168,14 +156,6 @@ def static_problems(source: Source, settings: GuardConfig, *, flags_in_app: bool
                 yield problem("message_skips_rails", name)
     yield from _mode_limits(source)
     yield from _unmet_needs(source, rails, settings)
-
-
-def langchain_limits(folder: Path) -> Iterator[Problem]:
-    """Uses of NeMo's LangChain classes that cannot work, in the Python files of the config and of the folder above."""
-    for file in sorted({*folder.rglob("*.py"), *folder.absolute().parent.glob("*.py")}):
-        text = file.read_text(encoding="utf-8", errors="replace")
-        limits = (message for pattern, message in LANGCHAIN_LIMITS.items() if re.search(pattern, text))
-        yield from (problem("langchain_limits", file.name, message) for message in limits)
 
 
 def _missing_parts(source: Source, rails: list[Rail]) -> Iterator[Problem]:

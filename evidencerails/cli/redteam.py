@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +20,6 @@ from evidencerails.cli.common import (
     plain_table,
     refuse_no_folder,
     refuse_unwritable,
-    seconds_of,
     with_store,
     write_json,
     write_text,
@@ -68,8 +66,6 @@ def redteam(
     max_drop: float = typer.Option(0.05, min=0.0, max=1.0, help="A fall beyond this is an alarm."),
     min_score: float | None = typer.Option(None, min=0.0, max=1.0, help="A lower score is exit code 1."),
     min_coverage: float = typer.Option(1.0, min=0.0, max=1.0, help=_COVERAGE),
-    schedule: str | None = typer.Option(None, metavar="TIME", help="Run again every 30m, 12h, 7d, until Ctrl-C."),
-    runs: int | None = typer.Option(None, min=1, help="With --schedule: end after so many runs."),
     store: str | None = typer.Option(None, metavar="URL", help=_STORE),
     json_file: Path | None = JSON_FILE,
     markdown: Path | None = typer.Option(None, metavar="FILE", help="Write the report as Markdown."),
@@ -86,30 +82,22 @@ def redteam(
     refuse_unwritable(json_file, markdown, save_suite, propose, history)
     if config is not None and app is not None:
         raise CliError("give --config for the engine or --app for a whole app, not both")
-    if schedule is None and runs is not None:
-        raise CliError("--runs needs --schedule, as in --schedule 12h --runs 10")
-    every_s, chosen = None if schedule is None else seconds_of(schedule), _categories(categories)
     files = [*([SHIPPED] if static else []), *suite]
-    options = {"categories": chosen, "per_category": per_category, "seed": seed, "history": history,
+    options = {"categories": _categories(categories), "per_category": per_category, "seed": seed, "history": history,
                "only_changes": only_changes, "max_drop": max_drop,
                "static": together(*map(read_suite, files))}  # fmt: skip
-    worst, done = 0, 0
-    while True:
-        attacked = _app(app, ask) if app is not None else _engine(config, ask)  # anew: settings may have changed
-        if store is not None:
-            attacked = attacked._replace(settings=with_store(attacked.settings, store))
-        if attacked.settings.store is not None:
-            import sqlalchemy  # noqa: F401 - a missing extra is named before the attacks, not after
-        found = _run(attacked, documents=documents_in(evidence, app), **options)
-        if save_suite is not None:
-            write_suite(save_suite, [one.attack for one in found.results])
-        _write(found, json_file, markdown)
-        _propose(found, propose)
-        _alert(found, attacked)
-        worst, done = max(worst, _exit_code(found, min_score, min_coverage)), done + 1
-        if every_s is None or done == runs:
-            return worst
-        time.sleep(every_s)
+    attacked = _app(app, ask) if app is not None else _engine(config, ask)
+    if store is not None:
+        attacked = attacked._replace(settings=with_store(attacked.settings, store))
+    if attacked.settings.store is not None:
+        import sqlalchemy  # noqa: F401 - a missing extra is named before the attacks, not after
+    found = _run(attacked, documents=documents_in(evidence, app), **options)
+    if save_suite is not None:
+        write_suite(save_suite, [one.attack for one in found.results])
+    _write(found, json_file, markdown)
+    _propose(found, propose)
+    _alert(found, attacked)
+    return _exit_code(found, min_score, min_coverage)
 
 
 def _categories(given: Sequence[str]) -> Sequence[Category]:

@@ -350,27 +350,6 @@ def test_flows_that_are_found_by_likeness_alone_each_prove_their_own_rail(eviden
     assert code == 0
 
 
-@pytest.mark.parametrize(
-    ("program", "named"),
-    [
-        ("GuardrailsMiddleware(config_path='app')", "`GuardrailsMiddleware` in an agent with tools"),
-        (
-            "chain = RunnableRails(config) | model\nfor part in chain.stream('Hi'):\n    print(part)",
-            "`RunnableRails.stream`",
-        ),
-        ("chain = RunnableRails(config) | model\nchain.invoke('Hi')", ""),
-    ],
-)
-def test_what_nemos_classes_for_langchain_cannot_carry_is_named(
-    evidencerails: Run, tmp_path: Path, program: str, named: str
-) -> None:
-    app = written(tmp_path / "app", {"config.yml": SOUND})
-    (tmp_path / "main.py").write_text(program)
-    done = evidencerails("doctor", app)
-    assert (done.code, "langchain_limits" in done.err) == (0, bool(named))
-    assert named in done.err
-
-
 FIRST_NAME = "ground" + "rails"
 OLD = {
     "settings": ({"config.yml": SOUND.replace("{evidencerails:", f"{{{FIRST_NAME}:")}, "write 'evidencerails'"),

@@ -96,16 +96,17 @@ def test_evidence_of_one_sentence_has_no_full_score_and_no_exit_code_0(evidencer
     assert "coverage: 1 of 2 categories; not covered: value swap (" in done.out
 
 
-def test_a_schedule_notices_a_fall_and_sends_it_once_until_it_is_over(
+def test_runs_notice_a_fall_and_sends_it_once_until_it_is_over(
     attacked: Run, evidencerails: Run, tmp_path: Path
 ) -> None:
     store = f"sqlite:///{tmp_path / 'alerts.db'}"
     common = (*QUICK, "--history", tmp_path / "h.jsonl", "--store", store)
     sound = "checks: [grounding]\n"
     assert attacked(*common, settings=sound)[0].code == 0
-    fallen, _ = attacked(*common, "--schedule", "1s", "--runs", "2", settings=BLIND)
-    assert fallen.code == 1
-    assert fallen.err.count("alert opened") == 1 and "fallen from 1.000 to 0.500" in fallen.err
+    fallen, still = (attacked(*common, settings=BLIND)[0] for _ in range(2))
+    assert (fallen.code, still.code) == (1, 1)
+    assert "alert opened" in fallen.err and "fallen from 1.000 to 0.500" in fallen.err
+    assert "alert opened" not in still.err
     assert "aimed at what changed since the last run: settings grounding" in fallen.out
     assert evidencerails("alert", "--store", store).code == 0  # the monitor leaves the red team's alert alone
     over, _ = attacked(*common, settings=sound)
@@ -173,7 +174,6 @@ def test_a_live_app_is_attacked_with_ready_answers_and_questions(attacked: Run, 
     ("options", "message"),
     [
         (("--category", "entity-subtitution"), "did you mean 'entity_substitution'?"),
-        (("--runs", "3"), "--runs needs --schedule"),
         (("--config", "a.yml", "--app", "b"), "not both"),
         (("--evidence", "nowhere.txt"), "cannot read 'nowhere.txt'"),
         (("--no-static",), "nothing to attack with: give --evidence"),

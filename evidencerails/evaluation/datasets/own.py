@@ -1,8 +1,6 @@
 """The project's own files, JSON lines, CSV or Parquet: `id, prompt?, evidence: [text], response,
-hallucinated: bool`, and optionally `sentences: [{text, supported | inaccuracy}]`, `samples: [text]`,
-`spans: [[start, end]]`, `document`. In a CSV cell a list is JSON.
-
-A row of questions with `correct` and `incorrect` answers (texts joined by `; `) becomes one row an answer.
+hallucinated: bool`, and optionally `sentences: [{text, supported}]`, `samples: [text]`, `spans: [[start, end]]`,
+`document`, `grade`. In a CSV cell a list is JSON.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from evidencerails.operations.batch.rows import rows_of as table_rows
 def read_own(files: list[Path], problems: Problems) -> Iterator[Row]:
     """The rows of files in the project's own shape."""
     for file in files:
-        yield from converted(_records(file, problems), rows_of, problems)
+        yield from converted(_records(file, problems), row_of, problems)
 
 
 def _records(file: Path, problems: Problems) -> Iterator[Placed]:
@@ -36,46 +34,31 @@ def _records(file: Path, problems: Problems) -> Iterator[Placed]:
             yield place, row.fields
 
 
-def rows_of(record: Record, number: str) -> list[Row]:
-    """The rows of one record. `KeyError`, `TypeError`, `ValueError`: a field is missing or has another shape."""
-    identity, prompt, evidence = (
-        str(record.get("id", number)),
-        str(record.get("prompt") or ""),
-        _texts(record, "evidence"),
-    )
-    if "response" not in record and "correct" in record and "incorrect" in record:
-        text(record, "prompt")
-        return [
-            Row(id=f"{identity}-{field[0]}{place}", response=answer, hallucinated=field == "incorrect",
-                evidence=evidence, prompt=prompt)
-            for field in ("correct", "incorrect")
-            for place, answer in enumerate(filter(None, map(str.strip, text(record, field).split(";"))))
-        ]  # fmt: skip
+def row_of(record: Record, number: str) -> Row:
+    """The row of one record. `KeyError`, `TypeError`, `ValueError`: a field is missing or has another shape."""
     sentences = tuple(_sentence(item) for item in record.get("sentences") or ())
     judged = [sentence.hallucinated for sentence in sentences if sentence.hallucinated is not None]
     label = record.get("hallucinated")
     row = Row(
-        id=identity,
+        id=str(record.get("id", number)),
         response=text(record, "response"),
         hallucinated=yes(label) if label is not None else any(judged) if judged else None,
-        evidence=evidence,
-        prompt=prompt,
+        evidence=_texts(record, "evidence"),
+        prompt=str(record.get("prompt") or ""),
         samples=_texts(record, "samples"),
         document=str(record.get("document") or ""),
         sentences=sentences,
         spans=None if record.get("spans") is None else tuple((span[0], span[1]) for span in record["spans"]),
-        grade=_grade(record),
+        grade=None if record.get("grade") is None else float(record["grade"]),
     )
     for span in record.get("spans") or ():
         ends = [end for end in span if isinstance(end, int)]
         if len(span) != 2 or len(ends) != 2 or not 0 <= ends[0] < ends[1] <= len(row.response):
             raise ValueError(f"span {span!r} is not within the response of {len(row.response)} characters")
-    return [row]
+    return row
 
 
 def _sentence(item: Any) -> GoldSentence:
-    if "inaccuracy" in item:
-        return GoldSentence(text(item, "text"), float(item["inaccuracy"]) > 0)
     supported = item.get("supported")
     return GoldSentence(text(item, "text"), None if supported is None else not yes(supported))
 
@@ -86,12 +69,3 @@ def _texts(record: Record, name: str) -> tuple[str, ...]:
     if not all(isinstance(item, str) for item in items):
         raise TypeError(f"{name} must be a list of texts")
     return items
-
-
-def _grade(record: Record) -> float | None:
-    if record.get("grade") is not None:
-        return float(record["grade"])
-    if record.get("consistency") is not None:
-        return -float(record["consistency"])
-    inaccuracies = [float(s["inaccuracy"]) for s in record.get("sentences") or () if "inaccuracy" in s]
-    return sum(inaccuracies) / len(inaccuracies) if inaccuracies else None
