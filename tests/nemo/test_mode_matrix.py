@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -11,12 +11,16 @@ from nemo_modes import ALWAYS, FLAGS, MODES, Mode, Seen, Turn
 
 from evidencerails.testing import ReplayServer
 
-pytestmark = pytest.mark.slow
-
 WARNING_FLOW = "hallucination warning"
 FLAG_OF = {**FLAGS, WARNING_FLOW: "hallucination_warning"}
 
 
+def modes(names: Iterable[str] = MODES) -> list[Any]:
+    """All but the commonest mode take their time."""
+    return [pytest.param(name, marks=() if name == "general" else pytest.mark.slow) for name in names]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["flag", "always"])
 @pytest.mark.parametrize("flow", list(FLAGS))
 @pytest.mark.parametrize("mode", list(MODES))
@@ -34,7 +38,7 @@ async def test_planted_hallucination_is_caught_and_clean_answer_passes(
 
 
 @pytest.mark.parametrize("activation", ["flag", "always"])
-@pytest.mark.parametrize("mode", list(MODES))
+@pytest.mark.parametrize("mode", modes())
 async def test_hallucination_warning_leaves_the_answer_and_warns(
     app: Callable[..., Any], server: ReplayServer, mode: str, activation: str
 ) -> None:
@@ -53,7 +57,7 @@ async def test_hallucination_warning_leaves_the_answer_and_warns(
 
 
 @pytest.mark.parametrize(
-    "mode", [name for name, row in MODES.items() if row.flags_by_context and "stream_" not in name]
+    "mode", modes(name for name, row in MODES.items() if row.flags_by_context and "stream_" not in name)
 )
 async def test_without_flag_nothing_is_checked(app: Callable[..., Any], server: ReplayServer, mode: str) -> None:
     row = MODES[mode]
@@ -66,7 +70,7 @@ async def test_without_flag_nothing_is_checked(app: Callable[..., Any], server: 
 
 
 @pytest.mark.parametrize("flow", list(FLAGS))
-@pytest.mark.parametrize("mode", ["general", "parallel", "passthrough", "dialog", "single call"])
+@pytest.mark.parametrize("mode", modes(["general", "parallel", "passthrough", "dialog", "single call"]))
 async def test_the_turns_after_a_block_are_checked_as_the_first(
     app: Callable[..., Any], server: ReplayServer, mode: str, flow: str
 ) -> None:
@@ -86,7 +90,7 @@ async def test_the_turns_after_a_block_are_checked_as_the_first(
     assert seen == [BLOCKED, CLEAN, BLOCKED]
 
 
-@pytest.mark.parametrize("mode", [name for name in MODES if name != "evidencerails.stream"])
+@pytest.mark.parametrize("mode", modes(name for name in MODES if name != "evidencerails.stream"))
 async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
     app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture, mode: str
 ) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, WARNING, is_sampling, script, user
+from nemo_apps import BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, WARNING, is_sampling, script, user
 from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome
 
 from evidencerails.adapters.nemo_outcome import Verdict, not_run
@@ -91,17 +90,6 @@ async def test_on_unverified(app: Callable[..., Any], server: ReplayServer, then
     assert shown.startswith(expected)
 
 
-async def test_warning_never_blocks_and_keeps_the_answer(app: Callable[..., Any], server: ReplayServer) -> None:
-    """NeMo's own flow of this name gave an empty answer, flagged or not."""
-    rails = app("rails: {output: {flows: [hallucination warning]}}\n")
-    for answer, is_warned in ((PLANTED, True), (CLEAN, False)):
-        server.reset()
-        script(server, answer)
-        message = await rails.generate_async(messages=user({"hallucination_warning": True}))
-        assert message["content"].startswith(answer)
-        assert (WARNING in message["content"]) is is_warned
-
-
 async def test_two_rails_append_one_warning(app: Callable[..., Any], server: ReplayServer) -> None:
     script(server, PLANTED)
     yaml = RULES.format(kind="unsupported_claim", then="warn")
@@ -174,18 +162,6 @@ async def test_flag_holds_for_one_answer(app: Callable[..., Any], server: Replay
     assert seen == [BLOCKED, PLANTED]
 
 
-async def test_turn_after_a_block_works(app: Callable[..., Any], server: ReplayServer) -> None:
-    rails = app("custom_data: {evidencerails: {activation: always}}\n")
-    history, seen = user({"evidence": EVIDENCE}), []
-    for answer in (PLANTED, CLEAN, PLANTED):
-        server.reset()
-        script(server, answer)
-        message = await rails.generate_async(messages=history)
-        seen.append(message["content"])
-        history = [*history, message, {"role": "user", "content": QUESTION}]
-    assert seen == [BLOCKED, CLEAN, BLOCKED]
-
-
 @pytest.mark.parametrize("parallel", ["false", "true"])
 async def test_report_of_all_rails_stands_in_the_context(
     app: Callable[..., Any], server: ReplayServer, parallel: str
@@ -219,25 +195,6 @@ async def test_report_of_an_earlier_turn_is_gone(app: Callable[..., Any], server
         history = [*history, response.response[0], {"role": "user", "content": "And again?"}]
     assert reports[0]["status"] == "grounded"
     assert not reports[1]
-
-
-async def test_shadow_records_and_never_alters(
-    app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO, "evidencerails")
-    rails = app(
-        "custom_data: {evidencerails: {activation: shadow}}\n", flows="check grounding, self check hallucination"
-    )
-    script(server, PLANTED)
-    message = await _answer(rails)
-    assert message["content"] == PLANTED
-    rails.runtime.llm_task_manager.evidencerails_plugin.wait_for_shadow(20)
-    lines = [record.getMessage() for record in caplog.records if "(shadow, answer not altered)" in record.getMessage()]
-    assert sorted(line.split(" (shadow")[0] for line in lines) == [
-        "evidencerails: check grounding",
-        "evidencerails: self check hallucination",
-    ]
-    assert all("hallucinated, decision block" in line for line in lines)
 
 
 async def test_log_names_the_verdict_and_no_text(
