@@ -163,7 +163,8 @@ def test_an_unknown_name_shows_the_nearest() -> None:
 def test_own_shape(tmp_path: Path) -> None:
     record = {
         "id": "x", "dataset": "mine", "prompt": "Q?", "evidence": ["E."], "response": "One. Two.", "samples": ["S."],
-        "sentences": [{"text": "One.", "supported": True}, {"text": "Two.", "supported": False}], "spans": [[5, 9]], "grade": 0.5,
+        "sentences": [{"text": "One.", "supported": True}, {"text": "Two.", "supported": False}],
+        "spans": [[5, 9]], "grade": 0.5,
     }  # fmt: skip
     (tmp_path / "mine.jsonl.gz").write_bytes(gzip.compress(lines(record).encode()))
     (row,) = Dataset.open(str(tmp_path / "mine.jsonl.gz")).rows()
