@@ -14,8 +14,8 @@ from evidencerails.llm.parsing import AGREEMENT_REPAIR, ask, parse_agreement
 from evidencerails.llm.session import LlmSession
 from evidencerails.measures.bertscore import sample_drifts
 from evidencerails.measures.encoder import default_encoder
-from evidencerails.measures.lexical import stem_of
 from evidencerails.measures.ngram import UnigramModel, words
+from evidencerails.nli.windows import stems_of
 from evidencerails.report import Quote
 from evidencerails.text.claimable import claim_sentences, clean, is_short_answer
 from evidencerails.text.language import unknown_language
@@ -127,7 +127,7 @@ def _short_answer_drift(answer: str, sample: str, not_entailed: float, contradic
     says, says_other = _YES_OR_NO.get(_first_word(answer)), _YES_OR_NO.get(_first_word(sample))
     if says is not None and says_other is not None:
         return 0.0 if says == says_other else 1.0
-    stated, others = _content_of(answer), _content_of(sample)
+    stated, others = stems_of(clean(answer)), stems_of(clean(sample))
     if stated and stated <= others and contradiction < CONTRADICTS_FROM:
         return 0.0
     is_other_answer = is_short_answer(clean(sample)) and not stated & others and not _same_initials(answer, sample)
@@ -146,10 +146,6 @@ def _same_initials(first: str, second: str) -> bool:
     return plain[0] in (spelled[1], plain[1]) or plain[1] == spelled[0]
 
 
-def _content_of(text: str) -> set[str]:
-    return {word if word[0].isdigit() else stem_of(word) for word in words(clean(text))} - {""}
-
-
 def ngram_votes(sentences: Sequence[Span], samples: Sequence[Sample], response: str) -> Votes:
     """SelfCheckGPT's unigram model over content words and numbers: how new are a sentence's words to the samples?
 
@@ -160,7 +156,7 @@ def ngram_votes(sentences: Sequence[Span], samples: Sequence[Sample], response: 
     low, high = model.surprise_of_count(len(samples) + 1), model.surprise_of_count(1)
     rows = []
     for sentence in sentences:
-        content = [w for w in words(clean(sentence.text)) if w[0].isdigit() or stem_of(w)]
+        content = [w for w in words(clean(sentence.text)) if stems_of(w)]
         new = [min(1.0, max(0.0, (model.surprise(w) - low) / (high - low))) for w in content]
         drift = sum(new) / len(new) if new else 0.0
         rows.append([Vote(drift, drift)] * len(samples))

@@ -11,8 +11,8 @@ from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.exchange import Span
-from evidencerails.measures.lexical import content_of
 from evidencerails.nli.base import CONTRADICTION
+from evidencerails.nli.windows import stems_of
 from evidencerails.text.claimable import clean, makes_claim
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.values import values_of
@@ -149,7 +149,7 @@ def _are_about_the_same(first: _Qualifiers, second: _Qualifiers) -> bool:
 
 
 def _subject_words(sentence: Span) -> set[str]:
-    return set(content_of(clean(sentence.text)))
+    return {stem for stem in stems_of(clean(sentence.text)) if not stem[0].isdigit()}
 
 
 _SETS_RIGHT = re.compile(

@@ -17,7 +17,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from evidencerails.nli.windows import content_terms
+from evidencerails.nli.windows import stems_of
 from evidencerails.report import ErrorType, Label
 from evidencerails.text.same_values import in_units_of
 from evidencerails.text.sentences import split_sentences
@@ -81,17 +81,17 @@ class _Evidence:
         self.values = values_of(text)
         self.lower = text.lower()
         self.words = _words_of(text)
-        self.stems = _stems_of(text)
+        self.stems = stems_of(text)
         self.capitalised = frozenset(word for name in self.values.names if not name.is_initial for word in name.words)
         texts = [span.text for span in split_sentences(text)]
-        self._sentences = [_Sentence(one, _stems_of(one), _words_of(one)) for one in texts]
+        self._sentences = [_Sentence(one, stems_of(one), _words_of(one)) for one in texts]
         self._counts = Counter(stem for sentence in self._sentences for stem in sentence.stems)
 
     def nearest(self, claim: str, values: Values) -> _Sentence:
         """The sentence that shares the most distinctive words with the claim; a name, which may be the very error,
         counts half."""
-        names = _stems_of(" ".join(word for name in values.names for word in name.words))
-        wanted = _stems_of(claim) & self._counts.keys()
+        names = stems_of(" ".join(word for name in values.names for word in name.words))
+        wanted = stems_of(claim) & self._counts.keys()
         weights = {stem: (0.5 if stem in names else 1.0) / self._counts[stem] for stem in wanted}
         empty = _Sentence("", frozenset(), frozenset())
         return max(self._sentences, key=lambda one: sum(weights[s] for s in wanted & one.stems), default=empty)
@@ -102,11 +102,6 @@ _read = lru_cache(maxsize=CACHED_EVIDENCES)(_Evidence)
 
 def _words_of(text: str) -> frozenset[str]:
     return frozenset(bare_word(word) for word in _WORD.findall(text))
-
-
-def _stems_of(text: str) -> frozenset[str]:
-    """The stems of a text's content words."""
-    return frozenset(term for term in content_terms(text) if not term.endswith("*"))
 
 
 # ---- values that the evidence lacks, or has in another place
@@ -130,7 +125,7 @@ def _lacking(own: Values, evidence: _Evidence) -> set[ErrorType]:
 
 def _misplaced(claim: str, own: Values, evidence: _Evidence, nearest: _Sentence) -> set[ErrorType]:
     """Types of the values that the nearest sentence has otherwise, though they stand elsewhere in the evidence."""
-    stems = _stems_of(masked(claim, [(one.start, one.end) for some in own for one in some]))
+    stems = stems_of(masked(claim, [(one.start, one.end) for some in own for one in some]))
     if len(stems & nearest.stems) < MIN_SHARED * len(stems):
         return set()
     found: set[ErrorType] = set()
@@ -333,19 +328,19 @@ def _is_overgeneral(claim: str, nearest: _Sentence) -> bool:
     """True if the claim speaks of all or never where the evidence speaks of some or sometimes."""
     if _UNIVERSAL.search(nearest.text):
         return False
-    return bool(_PARTIAL.search(nearest.text)) and bool(_stems_of(claim) & nearest.stems)
+    return bool(_PARTIAL.search(nearest.text)) and bool(stems_of(claim) & nearest.stems)
 
 
 def _is_hyperbolic(strong: list[str], evidence: _Evidence, nearest: _Sentence) -> bool:
     """True if the claim uses a strong word that the evidence, strong words of the nearest sentence included, lacks."""
     unknown = [word for word in map(str.lower, strong) if word not in evidence.lower]
-    return not _STRONG.search(nearest.text) and any(not _stems_of(one.split()[-1]) & evidence.stems for one in unknown)
+    return not _STRONG.search(nearest.text) and any(not stems_of(one.split()[-1]) & evidence.stems for one in unknown)
 
 
 def _is_misattributed(claim: str, speaker: str, evidence: _Evidence, nearest: _Sentence) -> bool:
     """True if the claim names another speaker than the evidence, or turns a suspicion into a finding."""
-    rest = _stems_of(claim) - _stems_of(speaker)
-    clause = max(_CLAUSE.split(nearest.text), key=lambda part: len(_stems_of(part) & rest), default="")
+    rest = stems_of(claim) - stems_of(speaker)
+    clause = max(_CLAUSE.split(nearest.text), key=lambda part: len(stems_of(part) & rest), default="")
     if _SURE.search(claim) and not _SURE.search(clause) and _UNSURE.search(clause):
         return True
     other = _speaker(clause) or _speaker(nearest.text)
@@ -359,7 +354,7 @@ def _is_misattributed(claim: str, speaker: str, evidence: _Evidence, nearest: _S
 
 
 def _agree(ours: set[str], theirs: set[str]) -> bool:
-    if _stems_of(" ".join(ours)) & _stems_of(" ".join(theirs)):
+    if stems_of(" ".join(ours)) & stems_of(" ".join(theirs)):
         return True
     return any(
         "".join(word[0] for word in sorted_words) in other for sorted_words, other in ((ours, theirs), (theirs, ours))
@@ -383,7 +378,7 @@ def _speaker_words(speaker: str) -> set[str]:
 
 def _is_shifted_in_time(claim: str, nearest: _Sentence) -> bool:
     """True if the claim states a future event as past, a past one as future, or turns before into after."""
-    if len(_stems_of(claim) & nearest.stems) < MIN_SHARED * max(1, len(_stems_of(claim))):
+    if len(stems_of(claim) & nearest.stems) < MIN_SHARED * max(1, len(stems_of(claim))):
         return False
     low, there = claim.lower(), nearest.text.lower()
     for pair in _ORDER_WORDS:

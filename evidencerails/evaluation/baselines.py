@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from evidencerails.evaluation.metrics import Bools, Floats
 from evidencerails.evaluation.rows import Row
-from evidencerails.measures.lexical import content_of
+from evidencerails.nli.windows import stems_of
 
 FEATURES = ("length", "unseen_words")
 
@@ -22,8 +22,8 @@ def features(row: Row) -> dict[str, float]:
     """What the baselines see of a row; without evidence no word can be unseen."""
     found = {"length": float(len(row.response.split()))}
     if row.evidence:
-        words = set(content_of(row.response))
-        known = {word for text in row.evidence for word in content_of(text)}
+        words = {stem for stem in stems_of(row.response) if not stem[0].isdigit()}
+        known = {word for text in row.evidence for word in stems_of(text)}
         found["unseen_words"] = len(words - known) / max(1, len(words))
     return found
 

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from evidencerails.exchange import Exchange
-from evidencerails.nli.windows import content_terms
+from evidencerails.nli.windows import stems_of
 from evidencerails.report import Cause, CheckResult, Finding, RootCause
 from evidencerails.settings.citations import RootCauseSettings
 from evidencerails.text.claimable import clean
@@ -135,7 +135,7 @@ class ContextView:
         self.question = exchange.user_input
         self.today = today or datetime.date.today()
         self.texts = [clean(passage.text[:MAX_READ]) for passage in self.passages]
-        self.words = [content_terms(text) for text in self.texts]
+        self.words = [stems_of(text) for text in self.texts]
         self.relevance = self.overlaps(self.question)
         """How far each passage is about the question, in [0, 1]."""
         self.best_relevance = max(self.relevance, default=0.0)
@@ -146,7 +146,7 @@ class ContextView:
 
     def overlaps(self, text: str) -> list[float]:
         """How far each passage is about the same thing as a text: share of its words, those that are no numbers."""
-        terms = {term for term in content_terms(text) if not term[0].isdigit() and not term.endswith("*")}
+        terms = {term for term in stems_of(text) if not term[0].isdigit()}
         return [len(terms & words) / len(terms) if terms else 0.0 for words in self.words]
 
     def position_of(self, place: int, reliable_tokens: int) -> Position:
@@ -175,7 +175,7 @@ class ContextView:
     @cached_property
     def ambiguity(self) -> str:
         """What the question leaves open; empty if nothing was seen."""
-        is_short = self.turns == 1 and len([one for one in content_terms(self.question) if one[-1] != "*"]) <= 2
+        is_short = self.turns == 1 and len(stems_of(self.question)) <= 2
         if is_short and _POINTING.search(self.question) and not _NAMED.search(self.question):
             return "the question points at something that it does not name"
         if self.question.count("?") > 2:
@@ -237,11 +237,11 @@ class _Signs:
         older or another passage has the values of a claim that the deciding one contradicts; the passage it rests on is
         too old, or gives orders to its reader."""
         view, is_beyond = self.view, self.finding.kind in BEYOND_EVIDENCE
-        has_question, is_relevant = bool(content_terms(view.question)), view.best_relevance >= RELEVANT
+        has_question, is_relevant = bool(stems_of(view.question)), view.best_relevance >= RELEVANT
         if not self.is_against_evidence and is_beyond:
             if has_question and not is_relevant:
                 yield "retrieval_miss", 1.0 - view.best_relevance, "no passage is about the question", {}
-            elif content_terms(self.text) and max(self.overlaps) < RELEVANT:
+            elif stems_of(self.text) and max(self.overlaps) < RELEVANT:
                 yield "retrieval_miss", 0.5, "no passage is about what the claim says", {}
         noise = [n for n, one in enumerate(view.relevance) if one < IRRELEVANT] if has_question and is_relevant else []
         if self.place in noise and self.overlaps[self.place] >= RELEVANT:

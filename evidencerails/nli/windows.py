@@ -265,6 +265,11 @@ def content_terms(text: str) -> set[str]:
     return {term for word in set(_WORD.findall(text.lower())) for term in _word_terms(word)}
 
 
+def stems_of(text: str) -> frozenset[str]:
+    """The stems of a text's content words, and its numbers."""
+    return frozenset(term for term in content_terms(text) if not term.endswith("*"))
+
+
 @lru_cache(maxsize=20_000)
 def _word_terms(word: str) -> tuple[str, ...]:
     """Index terms of one lower-cased word: its stem, good enough to match, and its beginning; none for stop words."""

@@ -14,7 +14,7 @@ from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage, Span
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL
 from evidencerails.nli.service import ExchangeNli, Steps
-from evidencerails.nli.windows import Coverage, EvidenceIndex, EvidenceWindow, content_terms
+from evidencerails.nli.windows import Coverage, EvidenceIndex, EvidenceWindow, stems_of
 from evidencerails.report import Label, NliScores, Quote
 from evidencerails.text.claimable import clean, is_bare_reply, is_short_answer, without_frame, without_question
 from evidencerails.text.same_values import in_units_of
@@ -211,8 +211,8 @@ def _premise(window: EvidenceWindow, question: str) -> str:
 
 
 def _scored(window: EvidenceWindow, row: Scores, claim: str) -> ScoredWindow:
-    terms = {term for term in content_terms(claim) if not term.endswith("*")}
-    overlap = len(terms & content_terms(window.text)) / len(terms) if terms else 0.0
+    terms = stems_of(claim)
+    overlap = len(terms & stems_of(window.text)) / len(terms) if terms else 0.0
     entailment, neutral, contradiction = (float(row[column]) for column in (ENTAILMENT, NEUTRAL, CONTRADICTION))
     nli = NliScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
     return ScoredWindow(window, nli, overlap)

@@ -160,13 +160,10 @@ async def test_a_bare_reply_is_judged_with_its_question(answer: str, prompt: str
     assert status != "unverified" or report.reason.startswith("no_question")
 
 
-@pytest.mark.parametrize(
-    ("year", "status"), [("nineteen thirty-two", "grounded"), ("nineteen thirty-three", "hallucinated")]
-)
-async def test_a_contradiction_that_no_word_proves_is_no_support(embedded: Guard, year: str, status: str) -> None:
+async def test_a_contradiction_that_no_word_proves_is_no_support(embedded: Guard) -> None:
     """Its share went to entailment, and .07 became .81."""
     evidence = ["The Halden Bridge opened on 3 May 1932. In 1932 it was the longest. It is 412 metres long."]
-    assert (await embedded.check(f"It opened in {year}.", evidence=evidence)).status == status
+    assert (await embedded.check("It opened in nineteen thirty-three.", evidence=evidence)).status == "hallucinated"
 
 
 async def test_a_number_of_a_table_stands_in_the_window_that_has_its_line(embedded: Guard) -> None:

@@ -16,9 +16,9 @@ from evidencerails.errors import EvidencerailsError
 from evidencerails.exchange import Passage
 from evidencerails.measures.base import Statement
 from evidencerails.measures.evidence import sentences_of
-from evidencerails.measures.lexical import content_of
 from evidencerails.measures.proof import context_of
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT
+from evidencerails.nli.windows import stems_of
 from evidencerails.report import ErrorType, Quote
 from evidencerails.text.claimable import clean
 from evidencerails.text.language import unknown_language
@@ -121,8 +121,8 @@ _DATES_BACK = re.compile(
 
 def _shared_words(claim: str, text: str) -> float:
     """Share of the claim's content words that the text has; 1.0 for a claim without any."""
-    words = {*content_of(claim)}
-    return len(words & {*content_of(text)}) / len(words) if words else 1.0
+    words = stems_of(claim)
+    return len(words & stems_of(text)) / len(words) if words else 1.0
 
 
 def _differing_values(claim: str, text: str) -> set[ErrorType]:

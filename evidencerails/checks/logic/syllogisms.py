@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Literal, NamedTuple
 
-from evidencerails.measures.lexical import stem_of
+from evidencerails.nli.windows import stems_of
 
 MAX_PREMISES = 5
 """Sentences before a conclusion that are taken as its premises, the nearest."""
@@ -210,4 +210,4 @@ def _term(words: str) -> Term:
 
 
 def _word(word: str) -> str:
-    return _IRREGULAR.get(word) or stem_of(word) or word
+    return _IRREGULAR.get(word) or next(iter(stems_of(word)), word)
