@@ -46,6 +46,8 @@ def plan(folder: Path, *, flows: Sequence[str] = (), activation: str | None = No
         raise CliError(f"the config does not load as it is, mend it first: {error}") from None
     texts = {file: read_exact(file) for file in config_files(folder)}
     chosen = list(flows) or _default_flows(config, texts)
+    if flows and any(RAILS[flow].needs_evidence for flow in flows) and not gives_evidence(config, texts):
+        say("the config has no evidence yet: state facts under `instructions:`, add a kb folder, or set $evidence")
     new = _edited(folder, config, texts, chosen, activation or _default_activation(config, texts, chosen))
     changes: Changes = {file: (texts.get(file), text) for file, text in new.items() if texts.get(file) != text}
     if changes:

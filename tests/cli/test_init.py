@@ -148,6 +148,19 @@ def test_the_diff_is_shown_and_a_dry_run_writes_nothing(folder: Path, capsys: py
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize(
+    ("config", "is_said"), [(MODELS, True), (MODELS + "instructions: [{type: general, content: Iron melts.}]\n", False)]
+)
+def test_a_rail_that_needs_evidence_says_where_to_put_it(
+    folder: Path, capsys: pytest.CaptureFixture[str], config: str, is_said: bool
+) -> None:
+    written(folder, {"config.yml": config})
+    assert run(str(folder), "--dry-run", "--flow", "check claims") == 0
+    assert (
+        "state facts under `instructions:`, add a kb folder, or set $evidence" in capsys.readouterr().err
+    ) == is_said
+
+
 def test_without_a_terminal_nothing_is_written_unasked(folder: Path) -> None:
     before = contents(written(folder, COLANG_1["models only"]))
     result = CliRunner().invoke(app, ["init", str(folder)], standalone_mode=False)
