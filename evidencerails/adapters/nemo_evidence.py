@@ -89,7 +89,7 @@ async def find_evidence(settings: EvidenceSettings, sources: EvidenceSources) ->
     message begins with that place."""
     for place in settings.places:
         try:
-            if place == "knowledge_base":
+            if place == "knowledge_base" or (place == "relevant_chunks" and _nemo_retrieved(sources)):
                 found = await _knowledge_base(sources)
             elif place == "variable":
                 found = as_passages(sources.context.get(settings.variable))
@@ -109,6 +109,14 @@ def _relevant_chunks(sources: EvidenceSources) -> tuple[Passage, ...]:
     if isinstance(chunks, str) and isinstance(apart, list) and "\n".join(map(str, apart)).strip() == chunks.strip():
         return as_passages(apart)
     return as_passages(chunks)
+
+
+def _nemo_retrieved(sources: EvidenceSources) -> bool:
+    """True if the chunks are what NeMo found in the knowledge base for this message: the same search gives them, with
+    the headings that the context variable lacks."""
+    asked, chunks = sources.context.get("retrieved_for"), sources.context.get("relevant_chunks_sep")
+    is_own = isinstance(chunks, list) and "\n".join(map(str, chunks)) == sources.context.get("relevant_chunks")
+    return bool(chunks) and is_own and asked == sources.user_message and sources.search is not None
 
 
 def _tool_messages(sources: EvidenceSources) -> tuple[Passage, ...]:

@@ -108,6 +108,26 @@ async def test_a_section_of_the_knowledge_base_stands_under_its_headings(chunk: 
     assert await _found(search=search, user_message="How do I reset it?") == ([text], "knowledge_base")
 
 
+@pytest.mark.parametrize(
+    ("context", "is_own"),
+    [
+        ({}, True),
+        ({"retrieved_for": "An earlier question"}, False),
+        ({"retrieved_for": None}, False),
+        ({"relevant_chunks": "Given by the caller."}, False),
+    ],
+)
+async def test_what_nemo_found_in_the_knowledge_base_has_its_headings(context: dict[str, Any], is_own: bool) -> None:
+    async def search(query: str) -> list[dict[str, str]]:
+        return [{"title": "Hub 6", "body": "Hold it."}, {"title": "Hub 4", "body": "Use a pin."}]
+
+    found = {"relevant_chunks": "Hold it.\nUse a pin.", "relevant_chunks_sep": ["Hold it.", "Use a pin."]}
+    context = {"retrieved_for": "How?", **found, **context}
+    texts, place = await _found(context=context, search=search, user_message="How?")
+    assert place == "relevant_chunks"
+    assert ("# Hub 6\n\nHold it." in texts) == is_own
+
+
 async def test_what_an_answer_states_is_looked_up_as_the_question_is() -> None:
     asked: list[str] = []
 
