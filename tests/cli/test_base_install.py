@@ -41,7 +41,6 @@ ARGUMENTS = {
     "store status": [],
     "store export": [],
     "store purge": [],
-    "store replay": [],
     "store init": [],
 }
 """Arguments of each command with which it does next to nothing."""
