@@ -94,6 +94,10 @@ class Answers:
         """Of each answer, how many of its claims are called wrongly."""
         return [sum(chance for _, chance in own) for own in self.chances]
 
+    def expected_share(self) -> list[float]:
+        """Of each answer, what share of its claims is called wrongly."""
+        return [sum(chance for _, chance in own) / max(1, len(own)) for own in self.chances]
+
     def chance_of_change(self) -> list[float]:
         """Of each answer, how likely the judge's verdicts turn its own from clean to flagged or back."""
         found = []
@@ -103,9 +107,9 @@ class Answers:
         return found
 
     def gain(self) -> list[float]:
-        """Of each answer, how many more of its sentences the judge calls rightly: known only afterwards."""
+        """Of each answer, what share of its sentences more the judge calls rightly: known only afterwards."""
         pairs = zip(self.with_judge, self.without, strict=True)
-        return [sum(judged) - sum(local) + 1e-6 * n for n, (judged, local) in enumerate(pairs)]
+        return [(sum(judged) - sum(local)) / len(local) + 1e-6 * n for n, (judged, local) in enumerate(pairs)]
 
     def calls(self, choice: Choice) -> float:
         """For one answer, the mean of the sets."""
@@ -143,13 +147,14 @@ def rows_of_selection(answers: Answers) -> list[list[str]]:
         ]
 
     rules: dict[str, list[Choice]] = {
-        "claims with a score in a band, and every `absent` one": [
-            answers.by_claim(lambda c, band=band: c.label == "absent" or is_between(c.score, band)) for band in bands
-        ],
         "claims with a score in a band (the rail's)": [
             answers.by_claim(lambda c, band=band: is_between(c.score, band)) for band in bands
         ],
+        "claims with a score in a band, and every `absent` one": [
+            answers.by_claim(lambda c, band=band: c.label == "absent" or is_between(c.score, band)) for band in bands
+        ],
         "answers with the most errors to expect": ranked(answers.expected_errors()),
+        "answers with the largest share of errors to expect": ranked(answers.expected_share()),
         "answers whose own verdict is likeliest to change": ranked(answers.chance_of_change()),
         "answers that gain most, known afterwards": ranked(answers.gain()),
     }
