@@ -221,6 +221,18 @@ def audits(bench: Bench) -> list[tuple[bool, Report]]:
     return [one for one in found if one[1].llm and one[1].llm.calls][:15]
 
 
+def one_by_one(bench: Bench) -> list[tuple[bool, str]]:
+    """Of answers of a right and a wrong statement, each claim asked about alone: whether it is right, and its label."""
+    claims = {"extractor": "offline", "classifier": "llm", "calls": "per_claim"}
+    guard, found = bench.guard(checks=["claims"], claims=claims), []
+    bench.recorded.is_public = False
+    for row in development_rows(12, seed=12):
+        right, wrong = row.chosen("ec")
+        report = bench.check(guard, row, f"{right} {wrong}")
+        found += [(claim.span.start < len(right), claim.label) for claim in report.claims]
+    return found
+
+
 def injected(bench: Bench) -> Iterator[tuple[str, str, bool, str]]:
     """Technique, place, whether a statement is right, and the label of its claims, of 100 answers."""
     guard = bench.guard(checks=["claims"], claims={"extractor": "offline", "classifier": "llm"})
@@ -273,6 +285,13 @@ def rows_of_verification(found: Sequence[tuple[Row, list[str], Report]]) -> Iter
         total = sum(count for (side, _), count in outcomes.items() if side is is_right)
         for outcome in ("upheld", "refuted"):
             yield [f"verification: {name} claims {outcome}", share(outcomes[is_right, outcome], total)]
+
+
+def rows_of_one_by_one(found: Sequence[tuple[bool, str]]) -> Iterator[list[str]]:
+    """Claims called so, by a call each."""
+    for is_right, name in ((True, "right"), (False, "wrong")):
+        own = [label == "supported" for side, label in found if side is is_right and label != "unevaluatable"]
+        yield [f"a call for each claim: {name} ones called so", share(own.count(is_right), len(own))]
 
 
 def rows_of_injection(found: Sequence[tuple[str, str, bool, str]]) -> Iterator[list[str]]:
@@ -363,6 +382,7 @@ def table_of(results: dict[str, Any], recorded: Recorded) -> list[list[str]]:
     rows.append(["answers with sources: every claim stands on its passages", share(clean, len(written))])
     audited = [(is_wrong, report.status == "hallucinated") for is_wrong, report in results["audit"]]
     rows.append(["audit of reasoning: right", share(sum(a == b for a, b in audited), len(audited))])
+    rows += rows_of_one_by_one(results["one by one"])
     rows += rows_of_injection(results["injection"])
     rows += rows_of_repair([report.repair for _, report in results["repair"]])
     firsts = max(1, recorded.firsts - len(recorded.missing))
@@ -392,6 +412,7 @@ def main() -> None:
             "red team": lambda: red_team(bench),
             "generation": lambda: generation(bench),
             "audit": lambda: audits(bench),
+            "one by one": lambda: one_by_one(bench),
             "injection": lambda: list(injected(bench)),
             "repair": lambda: repairs(bench),
         }

@@ -18,6 +18,7 @@ from evidencerails.mitigation.grounded_generation import ClaimOutput
 
 PARSERS: dict[str, Callable[[str], Any]] = {
     "classify_claims_batch": _read_verdicts,
+    "classify_claim": _read_verdicts,
     "extract_claims": _read_drawn,
     "judge_claims": judge._QUESTION.parse,
     "qa_claims": qa._QUESTION.parse,

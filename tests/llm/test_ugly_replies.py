@@ -14,6 +14,11 @@ from evidencerails.errors import LlmReplyError
 Entry = dict[str, Any]
 REPLIES: dict[str, tuple[str, Entry, str]] = {
     "classify_claims_batch": ("verdicts", {"claim": 1, "label": "absent", "quote": "", "error_types": []}, "label"),
+    "classify_claim": (
+        "verdicts",
+        {"claim": 1, "label": "supported", "quote": "opened", "comparison": "agrees"},
+        "label",
+    ),
     "extract_claims": ("claims", {"sentence": 1, "claim": "It opened in {1889}."}, "claim"),
     "judge_claims": ("verdicts", {"claim": 1, "quote": "opened", "reason": "the year agrees", "level": 4}, "level"),
     "qa_claims": ("answers", {"claim": 1, "answer": "yes"}, "answer"),
