@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, NamedTuple
 
-from evidencerails.text.json_places import Path, walk
-
-_FENCED = re.compile(r"\s*(?:```[\w+-]*[ \t]*\n)?(.*?)(?:```)?\s*", re.DOTALL)
+from evidencerails.text.json_places import Path, walk, whole_json
 
 
 class Field(NamedTuple):
@@ -24,14 +21,10 @@ class Field(NamedTuple):
 
 def json_fields(text: str) -> list[Field] | None:
     """The fields of a JSON object or array, alone or in a code fence; None if the text is something else."""
-    body = _FENCED.fullmatch(text)
-    if body is None or not body[1].lstrip().startswith(("{", "[")):
+    found = whole_json(text)
+    if found is None:
         return None
-    try:
-        json.loads(body[1])
-    except (ValueError, RecursionError):
-        return None
-    parts = ((path, place, text[place.start : place.end]) for path, place in walk(text, body.start(1)))
+    parts = ((path, place, text[place.start : place.end]) for path, place in walk(text, found[0]))
     return [
         Field(_dotted(path), json.loads(written), place.first, place.start, place.end)
         for path, place, written in parts

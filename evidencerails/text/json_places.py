@@ -8,11 +8,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Path = tuple["str | int", ...]
 """Keys and indexes from the root of a value to one part of it."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+|"', re.DOTALL)
+
+
+_FENCED = re.compile(r"\s*(?:```[\w+-]*[ \t]*\n)?(.*?)(?:```)?\s*", re.DOTALL)
+
+
+def whole_json(text: str) -> tuple[int, Any] | None:
+    """Where the JSON object or list begins that a text is, alone or in a code fence, and its value; None for any other
+    text."""
+    body = _FENCED.fullmatch(text)
+    if body is None or not body[1].lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return body.start(1), json.loads(body[1])
+    except (ValueError, RecursionError):
+        return None
 
 
 class Place(NamedTuple):

@@ -6,13 +6,11 @@ whole string where it has.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from evidencerails.exchange import Span
-from evidencerails.text.json_places import Path, Place, walk
+from evidencerails.text.json_places import Path, Place, walk, whole_json
 
 CITATION_KEYS = ("citations", "citation", "source_refs", "source_ref", "sources", "references", "cited_sources")
 CLAIM_KEYS = ("claim_text", "statement", "claim", "text", "answer", "response", "content", "sentence")
@@ -31,7 +29,6 @@ _ID_KEYS = (
 )
 _QUOTE_KEYS = ("source_text", "quote", "quoted_text", "cited_text", "snippet", "excerpt")
 MAX_DEPTH = 40
-_FENCED = re.compile(r"\A\s*```(?:json)?[ \t]*\n(.*?)\n?```\s*\Z", re.DOTALL | re.IGNORECASE)
 
 
 class JsonCitation(NamedTuple):
@@ -59,14 +56,10 @@ class JsonClaim(NamedTuple):
 
 def json_claims(response: str) -> list[JsonClaim] | None:
     """The claims of an answer that is JSON with a citation field somewhere; None for any other answer."""
-    fenced = _FENCED.match(response)
-    start, body = (fenced.start(1), fenced[1]) if fenced else (0, response)
-    if body.lstrip()[:1] not in ("{", "["):
+    found = whole_json(response)
+    if found is None:
         return None
-    try:
-        data = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
+    start, data = found
     claims = list(_claims(data, (), _Places(response, dict(walk(response, start)))))
     return claims if any(claim.has_field for claim in claims) else None
 
