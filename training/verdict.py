@@ -3,11 +3,9 @@
     python -m training.verdict ROWS.jsonl ... [--out evidencerails/verdict/verdict.json]
 
 Rows are labelled passages (see `sequences`) that the reader was not trained on. Weights are fitted on statements and
-sentences of answers; a feature beside the two of the model stays only if its gain of cross-entropy, left out by row,
-has a 95 % interval above zero. For budgets of false alarms from none to all, `warn` is the score that honest answers
-reach no more often, `block` that of claims read as contradicted; the settings choose the budget. Honest answers are
-those of the rows, and one or two right statements of each row drawn at random: what is warned about is a whole
-answer.
+sentences of answers. For budgets of false alarms from none to all, `warn` is the score that honest answers reach no
+more often, `block` that of claims read as contradicted; the settings choose the budget. Honest answers are those of the
+rows, and one or two right statements of each row drawn at random: what is warned about is a whole answer.
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold
 
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage
@@ -38,9 +35,6 @@ from evidencerails.verdict.reading import LIKELIER, ClaimEvidence, read_claims
 from training.sequences import as_passages, rows_of
 
 BASE = ("entailment", "contradiction")
-EXTRA = ("missing_numbers", "missing_dates", "missing_names")
-FOLDS = 5
-BOOTSTRAPS = 2_000
 DRAWN_ANSWERS = 1
 """Answers drawn from a row's right statements."""
 BUDGETS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
@@ -77,54 +71,19 @@ async def items_of(rows: Sequence[dict[str, Any]], nli: NliService) -> list[Item
     return found
 
 
-def table(items: Sequence[Item], features: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features (sentences, n), whether each sentence is wrong, and its row."""
+def table(items: Sequence[Item]) -> tuple[np.ndarray, np.ndarray]:
+    """Features (sentences, n), and whether each sentence is wrong."""
     rows = [
-        ([one.features.get(name, 0.0) for name in features], not right, item.group)
+        ([one.features[name] for name in BASE], not right)
         for item in items
         for one, right in zip(item.evidence, item.labels, strict=True)
     ]
-    return (
-        np.asarray([row[0] for row in rows]),
-        np.asarray([row[1] for row in rows], int),
-        np.asarray([row[2] for row in rows]),
-    )
+    return np.asarray([row[0] for row in rows]), np.asarray([row[1] for row in rows], int)
 
 
 def fitted(x: np.ndarray, y: np.ndarray) -> LogisticRegression:
     """Both labels count the same, as nobody knows how often an app's answers are wrong."""
     return LogisticRegression(C=1.0, class_weight="balanced", max_iter=1_000).fit(x, y)
-
-
-def losses(items: Sequence[Item], features: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Cross-entropy of each sentence, left out by row, and the rows."""
-    x, y, groups = table(items, features)
-    found = np.zeros(len(y))
-    for train, test in GroupKFold(FOLDS).split(x, y, groups):
-        chances = fitted(x[train], y[train]).predict_proba(x[test])
-        found[test] = -np.log(chances[np.arange(len(test)), y[test]] + 1e-9)
-    return found, groups
-
-
-def gain_interval(items: Sequence[Item], base: Sequence[str], more: Sequence[str]) -> tuple[float, float, float]:
-    """Gain of cross-entropy by `more`, and its 95 % interval over rows (bootstrap)."""
-    before, groups = losses(items, base)
-    after, _ = losses(items, [*base, *more])
-    gains = np.asarray([(before - after)[groups == group].sum() for group in np.unique(groups)])
-    rng = np.random.default_rng(0)
-    means = gains[rng.integers(len(gains), size=(BOOTSTRAPS, len(gains)))].sum(axis=1) / len(before)
-    return float(gains.sum() / len(before)), float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
-
-
-def choose_features(items: Sequence[Item]) -> tuple[list[str], dict[str, list[float]]]:
-    """The model's two scores and what gains beside them; and all gains."""
-    chosen, gains = [*BASE], {}
-    for name in EXTRA:
-        gain = gain_interval(items, chosen, [name])
-        gains[name] = [round(value, 4) for value in gain]
-        if gain[1] > 0:
-            chosen.append(name)
-    return chosen, gains
 
 
 def honest_answers(items: Sequence[Item]) -> list[list[ClaimEvidence]]:
@@ -180,21 +139,19 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = [row for path in arguments.rows for row in rows_of(path)]
     items = asyncio.run(items_of(rows, NliService(EmbeddedModel(arguments.model))))
-    features, gains = choose_features(items)
-    x, y, _ = table(items, features)
+    x, y = table(items)
     fit = fitted(x, y)
     today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
     data: dict[str, Any] = {
         "version": today.replace("-", "."),
         "claim": {
             "intercept": round(float(fit.intercept_[0]), 4),
-            "weights": {name: round(float(weight), 4) for name, weight in zip(features, fit.coef_[0], strict=True)},
+            "weights": {name: round(float(weight), 4) for name, weight in zip(BASE, fit.coef_[0], strict=True)},
         },
         "thresholds": {"warn": [[0.1, 0.5]], "block": [[0.1, 0.5]], "partial": 0.35},
         "fit": {
             "rows": len(rows),
             "sentences": len(y),
-            "gains": gains,
         },
     }
     arguments.out.write_text(json.dumps(data, indent=1) + "\n")

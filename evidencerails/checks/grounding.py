@@ -114,7 +114,7 @@ class GroundingCheck:
         if len(sentences) > 1 or exchange.prompt:
             contradictions = yield from self._contradictions(exchange, sentences, context, supported, base)
         wrong = [pair for pair in judged if pair[0].label not in SUPPORTED_LABELS]
-        findings = [finding_of(claim, self.name, is_made_up=bool(one.missing)) for claim, one in wrong]
+        findings = [finding_of(claim, self.name) for claim, _ in wrong]
         findings += contradictions
         status, reason = _status(findings, readable)
         scores = [claim.score or 0.0 for claim in claims] + [finding.score or 0.0 for finding in findings]
@@ -202,7 +202,7 @@ def claim_of(
         score=judged.verdict.score,
         error_types=types,
         evidence=(quote,) if quote else (),
-        reason=_reason(reading, label, quote.passage_id if quote else ""),
+        reason=_reason(label, quote.passage_id if quote else "", types),
         method="nli",
         version=version,
         nli=seen.nli if seen else None,
@@ -210,20 +210,21 @@ def claim_of(
     )
 
 
-def _reason(reading: ClaimEvidence, label: Label, passage: str) -> str:
-    lacks = f"; the evidence lacks its {', '.join(reading.missing)}" if reading.missing else ""
-    if label == "contradicted":
-        return f"passage {passage} says otherwise{lacks}" if passage else f"the evidence says otherwise{lacks}"
-    if label == "supported":
-        return f"supported by passage {passage}" if passage else "supported by the evidence"
-    if label == "partially_supported" and passage:
-        return f"passage {passage} supports it only in part{lacks}"
-    return f"nothing in the evidence supports it{lacks}"
+def _reason(label: Label, passage: str, types: Sequence[ErrorType]) -> str:
+    by_passage = {
+        "contradicted": f"passage {passage} says otherwise",
+        "supported": f"supported by passage {passage}",
+        "partially_supported": f"passage {passage} supports it only in part",
+    }
+    alone = {"contradicted": "the evidence says otherwise", "supported": "supported by the evidence"}
+    reason = (by_passage if passage else alone).get(label, "nothing in the evidence supports it")
+    shown = ", ".join(name for name in types if name != "other")
+    return f"{reason}; error: {shown}" if shown and label != "supported" else reason
 
 
-def finding_of(claim: Claim, check: str, *, is_made_up: bool) -> Finding:
-    """The finding on a claim that is not supported; `is_made_up` if it has specific words that the evidence lacks."""
-    is_made_up = is_made_up and claim.label != "contradicted"
+def finding_of(claim: Claim, check: str) -> Finding:
+    """The finding on a claim that is not supported; confabulatory if it has a value or name that the evidence lacks."""
+    is_made_up = claim.label != "contradicted" and bool({"number", "entity", "temporal"} & {*claim.error_types})
     return Finding(
         kind="unsupported_claim",
         category="confabulatory" if is_made_up else "contextual",

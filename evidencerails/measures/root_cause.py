@@ -24,7 +24,6 @@ from evidencerails.report import Cause, CheckResult, Finding, RootCause
 from evidencerails.settings.citations import RootCauseSettings
 from evidencerails.text.claimable import clean
 from evidencerails.text.values import values_of
-from evidencerails.verdict.model import missing_values
 
 MIN_ATTENTION = 0.4
 """Attention below which evidence counts as overlooked, as a share of what the ends of the context get."""
@@ -251,9 +250,11 @@ class _Signs:
             reason = f"{len(noise)} of {len(view.passages)} passages are not about the question"
             yield "retrieval_noise", 0.4, reason, {}
         newer, values = view.date_of(self.deciding), values_of(self.text)
-        if self.deciding is not None and self.is_against_evidence and (values.quantities or values.temporal):
+        places = [(one.start, one.end) for one in values.quantities] + [(m.start, m.end) for m in values.temporal]
+        stated = [self.text[start:end].strip().lower() for start, end in places]
+        if self.deciding is not None and self.is_against_evidence and stated:
             for rival, text in enumerate(view.texts):
-                says_so = self.overlaps[rival] >= 0.5 and not any(missing_values(self.text, text).values())
+                says_so = self.overlaps[rival] >= 0.5 and all(one in text.lower() for one in stated)
                 if not says_so or rival == self.deciding:
                     continue
                 older = view.date_of(rival)

@@ -10,15 +10,15 @@
                                   model reads as contradicted is labelled so), shares rising
                   partial         P(entailment) from which an unsupported claim counts as supported in part
 
-Features: `entailment` and `contradiction`, log-odds of the NLI model, clipped to [-`MAX_LOGIT`, `MAX_LOGIT`], and those
-of `values.VALUE_FEATURES`. A feature without a weight counts nothing; a weight without a feature is an error at load.
+Features: `entailment` and `contradiction`, log-odds of the NLI model, clipped to [-`MAX_LOGIT`, `MAX_LOGIT`]. A feature
+without a weight counts nothing; a weight without a feature is an error at load. Numbers, dates and names that the
+evidence lacks are none: beside these they gained nothing that an interval above zero would show (docs/model-card.md).
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -28,13 +28,10 @@ from pydantic import field_validator
 
 from evidencerails.errors import ModelFileError
 from evidencerails.exchange import Value
-from evidencerails.text.measures import are_comparable, are_equal
-from evidencerails.text.values import Quantity, Values, values_of
 
-VALUE_FEATURES = ("missing_numbers", "missing_dates", "missing_names")
 MAX_LOGIT = 6.0
 """Log-odds of the NLI model are clipped here: beyond, a small model's certainty means nothing."""
-CLAIM_FEATURES = ("entailment", "contradiction", *VALUE_FEATURES)
+CLAIM_FEATURES = ("entailment", "contradiction")
 _FILE = Path(__file__).with_name("verdict.json")
 
 
@@ -143,37 +140,3 @@ def logit(probability: float) -> float:
     floor = 1e-9
     bounded = min(max(probability, floor), 1.0 - floor)
     return max(-MAX_LOGIT, min(MAX_LOGIT, math.log(bounded / (1.0 - bounded))))
-
-
-KINDS = {"missing_numbers": "number", "missing_dates": "temporal", "missing_names": "entity"}
-"""Feature -> the kind of error that it points to."""
-MAX_CHARACTERS = 20_000
-
-
-def missing_values(claim: str, evidence: str) -> dict[str, float]:
-    """Share of the claim's values of each kind that the evidence lacks, in [0, 1]; 0.0 where the claim has none."""
-    own, there = values_of(claim), values_of(evidence[:MAX_CHARACTERS])
-    lower, dates = evidence.lower(), {one[:-2] for one in there.temporal}
-    numbers = [q for q in own.quantities if q.kind not in ("vague", "score")]
-    found = {
-        "missing_numbers": [_has_quantity(q, there, claim, evidence, lower) for q in numbers],
-        "missing_dates": [one[:-2] in dates or claim[one.start : one.end].lower() in lower for one in own.temporal],
-        "missing_names": [
-            all(word.lower().removesuffix("'s") in lower for word in name.words)
-            for name in own.names
-            if not name.is_initial
-        ],
-    }
-    return {name: 1.0 - sum(has) / len(has) if has else 0.0 for name, has in found.items()}
-
-
-def _has_quantity(own: Quantity, there: Values, claim: str, evidence: str, lower: str) -> bool:
-    if own.kind == "count" and own.value in (1.0, 2.0):
-        return True
-    digits = claim[own.start : own.end].strip().lower()
-    if re.search(rf"(?<![\d.,]){re.escape(digits)}(?!\d|[.,]\d)", lower):
-        return True
-    return any(
-        other.value == own.value or (are_comparable(own, other) and are_equal(own, other, claim, evidence))
-        for other in there.quantities
-    )

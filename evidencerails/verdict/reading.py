@@ -19,7 +19,7 @@ from evidencerails.report import Label, NliScores, Quote
 from evidencerails.text.claimable import clean, is_bare_reply, is_short_answer, without_frame, without_question
 from evidencerails.text.same_values import in_units_of
 from evidencerails.text.sentences import split_sentences
-from evidencerails.verdict.model import KINDS, MAX_LOGIT, ClaimVerdict, VerdictModel, logit, missing_values
+from evidencerails.verdict.model import MAX_LOGIT, ClaimVerdict, VerdictModel, logit
 
 if TYPE_CHECKING:
     from evidencerails.nli.base import Scores
@@ -74,8 +74,6 @@ class ClaimEvidence(NamedTuple):
     """The window that contradicts it most, of those about the same subject; None without evidence."""
     contradiction: float
     """Highest P(contradiction) of the windows about the same subject; 0.0 without evidence."""
-    missing: tuple[str, ...]
-    """Kinds of values that the evidence lacks: `number`, `temporal`, `entity`."""
 
 
 class Readings(NamedTuple):
@@ -130,12 +128,11 @@ def reading(
     index = nli.once(key, lambda: EvidenceIndex(passages, model.token_offsets, room))
     selection = index.select([text for text, _ in asked], question)
     windows = selection.windows
-    texts, own = [], []
+    texts = []
     for (text, said), places in zip(asked, selection.places, strict=True):
         # The model reads, it does not convert: "1,500 m" is read as the "1.5 km" of the evidence.
         changed = in_units_of(said, [windows[place].text for place in places])
         texts.append(text.removesuffix(said) + changed if text.endswith(said) else text)
-        own.append(changed)
     premises = [_premise(window, question) if question else window.text for window in windows]
     rows = iter(
         (yield [(premises[at], text) for text, places in zip(texts, selection.places, strict=True) for at in places])
@@ -153,10 +150,7 @@ def reading(
     extra = yield [(_premise(window, question), texts[place]) for place, window in more]
     for (place, window), row in zip(more, extra, strict=True):
         read[place].append(_scored(window, row, texts[place]))
-    claims = [
-        _of_one(text, said, tuple(scored))._replace(hypothesis=whole)
-        for whole, text, said, scored in zip(given, texts, own, read, strict=True)
-    ]
+    claims = [_of_one(whole, tuple(scored)) for whole, scored in zip(given, read, strict=True)]
     return Readings(claims, selection.coverage, sum(map(len, read)))
 
 
@@ -218,7 +212,7 @@ def _scored(window: EvidenceWindow, row: Scores, claim: str) -> ScoredWindow:
     return ScoredWindow(window, nli, overlap)
 
 
-def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvidence:
+def _of_one(text: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvidence:
     single = [one for one in windows if len(one.window.parts) == 1]
     nearest = max((one.lexical_overlap for one in single), default=0.0)
     same = [one for one in single if one.lexical_overlap >= SAME_SUBJECT * nearest]
@@ -231,14 +225,11 @@ def _of_one(text: str, own: str, windows: tuple[ScoredWindow, ...]) -> ClaimEvid
         same = [one for one in same if one is support or one.lexical_overlap > support.lexical_overlap] or [support]
     against = max(same, key=lambda one: one.nli.contradiction, default=None)
     contradiction = against.nli.contradiction if against else 0.0
-    missing_features = missing_values(own, "\n".join(one.window.text for one in windows)) if windows else {}
     features = {
         "entailment": logit(entailment) if support else -MAX_LOGIT,
         "contradiction": logit(contradiction) if against else -MAX_LOGIT,
-        **missing_features,
     }
-    missing = tuple(kind for feature, kind in KINDS.items() if missing_features.get(feature, 0.0) > 0)
-    return ClaimEvidence(text, windows, features, support, entailment, against, contradiction, missing)
+    return ClaimEvidence(text, windows, features, support, entailment, against, contradiction)
 
 
 OWN_WORDS = 3

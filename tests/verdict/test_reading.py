@@ -15,7 +15,7 @@ from evidencerails.nli.base import Pair
 from evidencerails.nli.service import NliService
 from evidencerails.nli.windows import EvidenceWindow, Window
 from evidencerails.report import NliScores
-from evidencerails.verdict.model import CLAIM_FEATURES, VerdictModel, logit, missing_values, sigmoid
+from evidencerails.verdict.model import CLAIM_FEATURES, VerdictModel, logit, sigmoid
 from evidencerails.verdict.reading import ClaimEvidence, ScoredWindow, _of_one, judged_reading, read_claims
 
 
@@ -176,18 +176,3 @@ def test_log_odds_are_clipped_and_turned_back(probability: float) -> None:
     assert -6.0 <= logit(probability) <= 6.0
     if 0.01 < probability < 0.99:
         assert sigmoid(logit(probability)) == pytest.approx(probability)
-
-
-@pytest.mark.parametrize(
-    ("claim", "evidence", "missing"),
-    [
-        ("It costs 20 euros.", "The price is 20 euros.", set()),
-        ("It costs 20 euros.", "The price is 30 euros.", {"missing_numbers"}),
-        ("The bridge opened in 1962.", "Opened: 4 May 1962.", set()),
-        ("It was named after Ruiz.", "The mayor opened it.", {"missing_names"}),
-        ("It is 1,500 metres long.", "Its length is 1.5 km.", set()),
-    ],
-)
-def test_values_that_the_evidence_lacks(claim: str, evidence: str, missing: set[str]) -> None:
-    found = missing_values(claim, evidence)
-    assert {name for name, share in found.items() if share > 0} == missing

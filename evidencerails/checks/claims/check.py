@@ -114,9 +114,9 @@ class ClaimsCheck:
 
 def _finding(claim: Claim, check: str) -> Finding:
     if claim.label == "unevaluatable":  # as severe as a claim that nothing supports, until a person has decided
-        found = finding_of(claim.model_copy(update={"label": "absent"}), check, is_made_up=False)
-        return found.model_copy(update={"label": claim.label})
-    return finding_of(claim, check, is_made_up=bool({"number", "entity", "temporal"} & {*claim.error_types}))
+        found = finding_of(claim.model_copy(update={"label": "absent"}), check)
+        return found.model_copy(update={"label": claim.label, "category": "contextual"})
+    return finding_of(claim, check)
 
 
 def _is_doubted(claim: Claim) -> bool:

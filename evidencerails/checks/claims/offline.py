@@ -99,10 +99,7 @@ def _claim(read: _Read, everything: str, version: str) -> Claim:
         everything = "\n\n".join(sorted(windows))
     types = error_types(read.extracted.text, everything, read.verdict.label)
     claim = claim_of(read.extracted.span, read.reading, read.verdict, version, types=types)
-    shown = ", ".join(name for name in types if name != "other")
-    bare = claim.reason.split(";")[0]
-    reason = claim.reason if read.verdict.label == "supported" else f"{bare}; error: {shown}" if shown else bare
-    return claim.model_copy(update={"text": read.extracted.text, "spans": read.extracted.spans, "reason": reason})
+    return claim.model_copy(update={"text": read.extracted.text, "spans": read.extracted.spans})
 
 
 def _if_decidable(claim: Claim) -> Claim:
