@@ -117,7 +117,7 @@ def _scored(text: str, entailment: float, contradiction: float, overlap: float) 
     ],
 )
 def test_whose_contradiction_counts(windows: list[tuple[str, float, float, float]], against: str) -> None:
-    found = _of_one("claim", "claim", tuple(_scored(*one) for one in windows))
+    found = _of_one("claim", tuple(_scored(*one) for one in windows))
     assert found.against is not None and found.against.window.text == against
 
 
