@@ -255,11 +255,6 @@ def _term_weight(term: str, count: int, total: int) -> float:
     return max(rarity, 0.0) * kind
 
 
-def plain_words(text: str) -> list[str]:
-    """Lower-cased words and numbers of a text, in order."""
-    return _WORD.findall(text.lower())
-
-
 def content_terms(text: str) -> set[str]:
     """What distinguishes texts: stems and beginnings (ending in `*`) of words that carry meaning, and numbers."""
     return {term for word in set(_WORD.findall(text.lower())) for term in _word_terms(word)}

@@ -61,12 +61,6 @@ def measure_of(quantity: Quantity) -> Measure | None:
     return Measure(dimension, quantity.value * factor, quantity.unit in _IMPERIAL)
 
 
-def are_comparable(a: Quantity, b: Quantity) -> bool:
-    """True if both measure the same dimension, in whatever units."""
-    first, second = measure_of(a), measure_of(b)
-    return first is not None and second is not None and first.dimension == second.dimension
-
-
 def are_equal(claim: Quantity, stated: Quantity, claim_text: str, evidence_text: str) -> bool:
     """True if the claim's measure is the stated one, or the stated one rounded to the digits that the claim gives.
 
