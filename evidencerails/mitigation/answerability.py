@@ -15,7 +15,7 @@ from evidencerails.exchange import Exchange, Message, Passage
 from evidencerails.measures.encoder import default_encoder
 from evidencerails.mitigation.abstain import message_for
 from evidencerails.nli.base import NEUTRAL
-from evidencerails.nli.windows import Window, WindowIndex, build_windows, content_terms, plain_words
+from evidencerails.nli.windows import Window, WindowIndex, build_windows, content_terms
 from evidencerails.report import Abstention
 from evidencerails.settings.mitigation import AnswerabilitySettings
 from evidencerails.text.language import detect_language, unknown_language
@@ -106,7 +106,7 @@ def _abstained(reason: str, parts: dict[str, float], settings: AnswerabilitySett
 def requires_facts(question: str) -> bool:
     """False for greetings, thanks and the like, and for a text that neither asks nor has content words."""
     rest = _SMALL_TALK.sub(" ", question)
-    return bool(content_terms(rest)) or ("?" in rest and bool(plain_words(rest)))
+    return bool(content_terms(rest)) or ("?" in rest and re.search(r"\w", rest) is not None)
 
 
 def freshest_age_days(found: Sequence[Relevant], settings: AnswerabilitySettings, now: datetime) -> float | None:
