@@ -46,6 +46,20 @@ def _empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    """The URL of a PostgreSQL server for the whole run: here, or each folder that asks would start its own."""
+    from databases import NoServerError, postgresql
+    from extras import needs
+
+    needs("psycopg")
+    try:
+        with postgresql() as url:
+            yield url
+    except NoServerError as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture
 def repository() -> Path:
     """Root of the source tree."""

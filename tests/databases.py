@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from extras import needs
 
 from evidencerails.operations.store import Store
 from evidencerails.settings.operations import StoreSettings
@@ -90,25 +89,16 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """A PostgreSQL server for the whole run."""
-    try:
-        with postgresql() as url:
-            yield url
-    except NoServerError as error:
-        pytest.skip(str(error))
-
-
 @pytest.fixture
-def postgresql_url(server: str) -> Iterator[str]:
+def postgresql_url(postgresql_server: str) -> Iterator[str]:
     """A fresh database on it."""
-    psycopg = needs("psycopg")
+    import psycopg
+
     name = f"t{uuid.uuid4().hex}"
-    with psycopg.connect(server, autocommit=True) as connection:
+    with psycopg.connect(postgresql_server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-    yield server.rpartition("/")[0] + f"/{name}"
-    with psycopg.connect(server, autocommit=True) as connection:
+    yield postgresql_server.rpartition("/")[0] + f"/{name}"
+    with psycopg.connect(postgresql_server, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 

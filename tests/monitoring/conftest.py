@@ -1,8 +1,8 @@
 import pytest
 from commands import evidencerails
-from databases import passing, postgresql_url, server, sqlite_url, store, url
+from databases import passing, postgresql_url, sqlite_url, store, url
 
-__all__ = ["evidencerails", "passing", "postgresql_url", "server", "sqlite_url", "store", "url"]
+__all__ = ["evidencerails", "passing", "postgresql_url", "sqlite_url", "store", "url"]
 
 
 @pytest.fixture(autouse=True)

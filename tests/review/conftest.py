@@ -1,10 +1,10 @@
 import pytest
-from databases import passing, postgresql_url, server, sqlite_url, store, url
+from databases import passing, postgresql_url, sqlite_url, store, url
 
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
 
-__all__ = ["passing", "postgresql_url", "server", "sqlite_url", "store", "url"]
+__all__ = ["passing", "postgresql_url", "sqlite_url", "store", "url"]
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import pytest
-from databases import passing, postgresql_url, server, sqlite_url, store, url
+from databases import passing, postgresql_url, sqlite_url, store, url
 
-__all__ = ["passing", "postgresql_url", "server", "sqlite_url", "store", "url"]
+__all__ = ["passing", "postgresql_url", "sqlite_url", "store", "url"]
 
 
 @pytest.fixture(autouse=True)
