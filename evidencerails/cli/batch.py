@@ -66,7 +66,7 @@ def batch(
         progress, before = ProgressBar("rows"), len(out.done)
         progress.start(row_count(source, kind), before)
         try:
-            with exporting(settings.telemetry):
+            with exporting():
                 job = run_job(
                     rows_of(source, kind),
                     guard,

@@ -46,12 +46,12 @@ def require_keys(settings: ServiceSettings) -> None:
 
 def serve(guard: Guard) -> None:
     """Serve until SIGINT or SIGTERM; then finish what is under way, at most `drain_s` seconds."""
-    settings, telemetry = guard.config.service, guard.config.telemetry
+    settings = guard.config.service
     require_keys(settings)
     server = _server(guard)
     bound = _bound(settings)
-    log_to_stderr(telemetry.log_format)
-    with bound, exporting(telemetry):
+    log_to_stderr(guard.config.telemetry.log_format)
+    with bound, exporting():
         bound.listen(LISTEN_BACKLOG)  # before the line below: whoever waits for it connects at once
         host, port = bound.getsockname()[:2]
         for signum in (signal.SIGINT, signal.SIGTERM):

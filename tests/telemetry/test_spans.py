@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -134,12 +135,12 @@ def posted(collector: Stub, path: str) -> list[bytes]:
 
 @pytest.mark.slow
 def test_the_service_exports_spans_and_logs_the_trace(collector: Stub, tmp_path: Path) -> None:
-    settings = {"telemetry": {"otlp_endpoint": collector.url, "log_format": "json", "service_name": "rails-1"}}
-    Path("s.yml").write_text(json.dumps(settings), encoding="utf-8")
+    Path("s.yml").write_text("telemetry: {log_format: json}", encoding="utf-8")
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "evidencerails", "serve", "--config", "s.yml", "--port", "0"],
             stdout=subprocess.PIPE, stderr=log, text=True,
+            env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_SERVICE_NAME": "rails-1"},
         )  # fmt: skip
         assert process.stdout is not None
         url = process.stdout.readline().split()[-1]
@@ -154,6 +155,8 @@ def test_the_service_exports_spans_and_logs_the_trace(collector: Stub, tmp_path:
 
     requests = [ExportTraceServiceRequest.FromString(body) for body in posted(collector, "/v1/traces")]
     exported = [s for r in requests for rs in r.resource_spans for ss in rs.scope_spans for s in ss.spans]
+    assert {a.value.string_value for r in requests for rs in r.resource_spans for a in rs.resource.attributes
+            if a.key == "service.name"} == {"rails-1"}  # fmt: skip
     names = {span.name for span in exported if span.trace_id.hex() == trace_id}
     assert {f"evidencerails.{name}" for name in ("request", "guard", "check claims", "claim")} <= names
     lines = [json.loads(line) for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines() if line[0] == "{"]
@@ -166,12 +169,14 @@ def test_the_service_exports_spans_and_logs_the_trace(collector: Stub, tmp_path:
 def test_a_collector_that_is_away_costs_no_answer() -> None:
     code = (
         "from evidencerails import Guard\n"
-        "from evidencerails.settings.operations import TelemetrySettings\n"
         "from evidencerails.operations.telemetry.setup import exporting\n"
-        "with exporting(TelemetrySettings(otlp_endpoint='http://127.0.0.1:9')):\n"
+        "with exporting():\n"
         "    print(Guard().check_sync('Rhenium melts.', evidence='Rhenium melts.').status)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    environment = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment, check=False
+    )
     assert done.stdout.strip() == "grounded", done.stderr
 
 

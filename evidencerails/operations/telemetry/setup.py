@@ -7,16 +7,15 @@ from contextlib import contextmanager
 
 from evidencerails.errors import MissingExtraError
 from evidencerails.settings.environment import variable
-from evidencerails.settings.operations import TelemetrySettings
 
-ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+"""Variables of the SDK, which reads them and its others itself."""
 
 
 @contextmanager
-def exporting(settings: TelemetrySettings) -> Iterator[None]:
-    """Export spans by OTLP over HTTP inside the block, if an endpoint is set; flushed at its end."""
-    endpoint = settings.otlp_endpoint or variable(ENDPOINT_VARIABLE)
-    if not endpoint:
+def exporting() -> Iterator[None]:
+    """Export spans by OTLP over HTTP inside the block, if the environment names an endpoint; flushed at its end."""
+    if not any(map(variable, ENDPOINTS)):
         yield
         return
     try:
@@ -27,9 +26,9 @@ def exporting(settings: TelemetrySettings) -> Iterator[None]:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise MissingExtraError("exporting telemetry", "opentelemetry-exporter-otlp", "telemetry") from None
-    base, resource = endpoint.rstrip("/"), Resource.create({"service.name": settings.service_name})
-    tracers = TracerProvider(resource=resource)
-    tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{base}/v1/traces")))
+    name = variable("OTEL_SERVICE_NAME") or "evidencerails"
+    tracers = TracerProvider(resource=Resource.create({"service.name": name}))
+    tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(tracers)
     try:
         yield
