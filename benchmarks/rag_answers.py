@@ -101,19 +101,19 @@ def write_page(outcomes: Sequence[Outcome]) -> None:
     lines = [
         "# How good is it?",
         "",
-        f"Out of the box, without a model of yours: of {len(right)} honest answers beside two to four retrieved",
+        f"Out of the box, without an LLM judge: of {len(right)} correct answers with two to four retrieved",
         f"passages {share(right, 'is_flagged'):.0%} are warned about or blocked ({share(right, 'is_blocked'):.0%} are",
-        f"blocked), and of {len(wrong)} answers that are wrong in one thing {share(wrong, 'is_flagged'):.0%} are",
-        "caught. The answers were written to be hard: a wrong one has nearly the words of a right one. Other sets",
+        f"blocked), and of {len(wrong)} answers with one error {share(wrong, 'is_flagged'):.0%} are",
+        "caught. The answers were written to be hard: a wrong one is worded nearly like a correct one. Other sets",
         "and trivial baselines are in the [benchmarks](benchmarks.md#rag-answers) and the [model card](model-card.md).",
         "",
-        "`python benchmarks/rag_answers.py` writes this page; nobody picks the examples: the shortest of each kind.",
+        "`python benchmarks/rag_answers.py` writes this page; its examples are the shortest of each kind.",
         "",
-        "Where that is not enough, let a model of yours classify the claims (`claims: {classifier: auto}`), or allow",
+        "If that is not enough, let your own model classify the claims (`claims: {classifier: auto}`), or allow",
         "more false warnings (`grounding: {max_false_warnings: 0.2}`), which catches more.",
     ]
     for title, some, order in (
-        ("Honest answers that are flagged", right, (True, False)),
+        ("Correct answers that are flagged", right, (True, False)),
         ("Wrong answers that are caught, and missed", wrong, (True, False)),
     ):
         lines += ["", f"## {title}"]

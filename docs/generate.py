@@ -474,8 +474,8 @@ def how_good() -> str:
     first = (ROOT / "docs" / "how-good.md").read_text(encoding="utf-8").split("\n\n")[1]
     right, flagged, _, wrong, caught = re.findall(r"\d+%?", first)
     return (
-        f"- It neither catches every error nor spares every right answer. Alone it catches {caught} of {wrong} wrong\n"
-        f"  answers that a large language model wrote to be hard, and flags {flagged} of {right} right ones\n"
+        f"- It misses some errors and flags some correct answers. Without an LLM it catches {caught} of {wrong} wrong\n"
+        f"  answers that a large language model wrote to be hard, and flags {flagged} of {right} correct ones\n"
         "  ([by kind of error](docs/how-good.md))."
     )
 
