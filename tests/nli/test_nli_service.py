@@ -162,7 +162,11 @@ async def test_an_error_of_one_callers_pairs_reaches_only_that_caller(service: N
 
 async def test_a_backend_that_is_down_fails_all_callers_at_once(service: NliService, model: WordModel) -> None:
     model.error = lambda pairs: NliError("no answer", retryable=True)
-    results = await asyncio.gather(*(service.scores([(str(n), "x")]) for n in range(8)), return_exceptions=True)
+    model.gate.clear()
+    callers = [asyncio.ensure_future(service.scores([(str(n), "x")])) for n in range(8)]
+    await asyncio.sleep(0.05)  # all of them wait
+    model.gate.set()
+    results = await asyncio.gather(*callers, return_exceptions=True)
     assert all(isinstance(result, NliError) and result.retryable for result in results)
     assert len(model.calls) < 8  # those that came while it failed once fail together
 
