@@ -65,7 +65,7 @@ async def long_evidence(guard: Guard, positions: int) -> list[dict[str, Any]]:
     rng = random.Random(1)
     out = []
     for size in SIZES:
-        times, found = [], {"supported": 0, "contradicted": 0}
+        times, found = [], {"supported": 0, "flagged": 0, "contradicted": 0}
         for place in range(positions):
             text = evidence(size, place / max(1, positions - 1), rng)
             for label, response in (("supported", SUPPORTED), ("contradicted", CONTRADICTED)):
@@ -73,11 +73,13 @@ async def long_evidence(guard: Guard, positions: int) -> list[dict[str, Any]]:
                 report = await guard.check_exchange(Exchange.of(response, evidence=text), checks=["grounding"])
                 times.append((time.perf_counter() - started) * 1000)
                 found[label] += [claim.label for claim in report.claims] == [label]
+                found["flagged"] += label == "contradicted" and report.status == "hallucinated"
         out.append(
             {
                 "bytes": size,
                 "median_ms": statistics.median(times),
                 "support_found": found["supported"] / positions,
+                "wrong_value_flagged": found["flagged"] / positions,
                 "contradiction_found": found["contradicted"] / positions,
             }
         )
@@ -226,7 +228,10 @@ def rows_of(data: dict[str, Any]) -> list[tuple[str, str]]:
     """The table: one figure a line."""
     rows = [("measure", "value")]
     for size in data["long_evidence"]:
-        found = f"support found {size['support_found']:.0%}, contradiction found {size['contradiction_found']:.0%}"
+        found = (
+            f"support found {size['support_found']:.0%}, wrong value flagged {size['wrong_value_flagged']:.0%} "
+            f"(called contradicted: {size['contradiction_found']:.0%})"
+        )
         rows.append((f"one sentence against {size['bytes'] // 1000} kB", f"{size['median_ms']:.0f} ms, {found}"))
     speed, memory, load = data["concurrency"], data["peak_memory_mb"], data["model_load"]
     trips = ", ".join(f"`{name}` {count}" for name, count in data["round_trips"].items())
