@@ -11,6 +11,8 @@ import pytest
 
 from evidencerails import Guard
 
+pytestmark = pytest.mark.slow
+
 OPENED = "The Halden bridge opened in 1932"
 
 

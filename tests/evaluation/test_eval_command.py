@@ -15,6 +15,8 @@ from evidencerails.evaluation.runs import outcomes_in, read_header
 from evidencerails.measures.judge import HIGHEST_LEVEL
 from evidencerails.testing import ReplayRequest, ReplayServer
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Any]
 CONTRACT = ("n", "unverified", "precision", "recall", "f1", "balanced_accuracy", "auroc", "auprc", "brier", "ece",
             "latency_ms_p50", "latency_ms_p95")  # fmt: skip

@@ -17,6 +17,8 @@ from evidencerails.operations.store import Store, queries
 from evidencerails.settings.operations import StoreSettings
 from evidencerails.testing import ReplayServer
 
+pytestmark = pytest.mark.slow
+
 ESCALATE = """
 custom_data:
   evidencerails:

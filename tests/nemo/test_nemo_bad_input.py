@@ -18,6 +18,8 @@ from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, is_sampling
 from evidencerails.exchange import Passage
 from evidencerails.testing import ReplayServer
 
+pytestmark = pytest.mark.slow
+
 UNVERIFIED_NOTE = "could not be verified"
 INTERNAL_ERROR = "internal error"
 SAMPLES = "self check hallucination"

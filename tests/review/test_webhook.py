@@ -22,6 +22,8 @@ from evidencerails.operations.store import Store
 from evidencerails.settings.addresses import AddressError, checked_target, is_public
 from evidencerails.settings.operations import AlertSettings, WebhookSettings
 
+pytestmark = pytest.mark.slow
+
 SECRET = "whsec_" + base64.b64encode(b"s3cret" * 5).decode()
 
 

@@ -13,6 +13,8 @@ from evidencerails.operations.monitoring.changes import Change
 from evidencerails.operations.monitoring.charts import Chart, Charted
 from evidencerails.service.charts import Bar, charts
 
+pytestmark = pytest.mark.slow
+
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</text><script>alert(1)</script>"
 BEGIN, DAY = 1_700_000_000.0, 86_400.0

@@ -11,6 +11,8 @@ from stub import serving
 from evidencerails import Guard
 from evidencerails.report import Report
 
+pytestmark = pytest.mark.slow
+
 
 def check(response: str, schema: Any, **settings: Any) -> Report:
     return Guard({"checks": ["structure"], "structure": settings}).check_sync(response=response, schema=schema)
