@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from evaluation_rows import year_rows
 
 from evidencerails import Guard
@@ -19,6 +20,8 @@ from evidencerails.evaluation.rows import Row
 from evidencerails.evaluation.runs import RunFile, header_of
 from evidencerails.evaluation.session import run
 from evidencerails.testing import ReplayRequest, ReplayServer
+
+pytestmark = pytest.mark.slow
 
 
 async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from service_process import BAD, KEYED, KEYS, Service, submitted, until
 
 from evidencerails.operations.review.queue import ReviewQueue
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "<script>alert(1)</script> {{ 7*7 }}"
 
 
