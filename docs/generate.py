@@ -470,13 +470,18 @@ def severities() -> str:
 
 
 def how_good() -> str:
-    """The first figures of docs/how-good.md, which `benchmarks/rag_answers.py` writes, in one sentence."""
+    """The first figures of docs/how-good.md, and of the default cascade in docs/benchmarks.md, in two sentences."""
     first = (ROOT / "docs" / "how-good.md").read_text(encoding="utf-8").split("\n\n")[1]
     right, flagged, _, wrong, caught = re.findall(r"\d+%?", first)
+    judged = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    row = re.search(r"\| default cascade \| rag answers \| \d+ \| ([\d.]+)% \| ([\d.]+)% \|", judged)
+    assert row is not None, "benchmarks/judge.py writes the row of the default cascade"
     return (
         f"- It misses some errors and flags some correct answers. Without an LLM it catches {caught} of {wrong} wrong\n"
         f"  answers that a large language model wrote to be hard, and flags {flagged} of {right} correct ones\n"
-        "  ([by kind of error](docs/how-good.md))."
+        "  ([by kind of error](docs/how-good.md)). With a large model for unsure claims, as `check claims` has in a\n"
+        f"  NeMo app, it catches {float(row[2]):.0f}% and flags {float(row[1]):.0f}% of half of these answers "
+        "([with a judge](docs/benchmarks.md#with-a-judge))."
     )
 
 
