@@ -99,10 +99,10 @@ def _worst(details: Mapping[str, Any], outcomes: Iterable[Outcome], rows: Iterab
         score = "" if one.score is None else f", score {one.score:.2f}"
         label = "hallucinated" if row.hallucinated else "clean"
         flagged = [row.response[part.start : part.end] for part in one.parts if part.flagged]
-        told = {"question": row.prompt, "answer": row.response, "evidence": "\n".join(row.evidence),
-                "flagged": " / ".join(flagged), "reason": one.reason}  # fmt: skip
+        fields = {"question": row.prompt, "answer": row.response, "evidence": "\n".join(row.evidence),
+                  "flagged": " / ".join(flagged), "reason": one.reason}  # fmt: skip
         yield f"\n`{method}` says {one.status}{score}; the label is {label} (row {escaped(row_id)})\n"
-        yield from (f"- {name}: {escaped(text[:MOST_CHARACTERS])}" for name, text in told.items() if text)
+        yield from (f"- {name}: {escaped(text[:MOST_CHARACTERS])}" for name, text in fields.items() if text)
 
 
 def about(results: Mapping[str, Any]) -> str:

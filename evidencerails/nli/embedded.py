@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.errors import ModelFileError, NliError, with_cause
 from evidencerails.nli.base import LABELS, Pair
+from evidencerails.nli.long_pairs import combined, encodable, token_ranges
 from evidencerails.nli.model_file import (
     MODEL_FOLDER,
     ONNX,
@@ -35,7 +36,7 @@ from evidencerails.nli.model_file import (
     verify_file,
 )
 from evidencerails.nli.onnx_session import open_session, usable_processors
-from evidencerails.nli.windows import combined, encodable, premise_room, token_ranges
+from evidencerails.nli.windows import premise_room
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,18 +12,14 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from evidencerails.exchange import Passage, Span
-from evidencerails.nli.base import ENTAILMENT, NEUTRAL, Pair
 from evidencerails.text.sentences import split_sentences
-
-if TYPE_CHECKING:
-    from evidencerails.nli.base import Scores
 
 DEFAULT_MAX_TOKENS = 512
 """Longest pair of the embedded model, special tokens included."""
@@ -443,69 +439,3 @@ class EvidenceIndex:
             return set(self.parts)
         self._index = self._index or WindowIndex(self.parts)
         return set(self._index.select(claim, count, context)[:count])
-
-
-# ---- pairs that are too long, in parts
-
-SLACK_TOKENS = 8
-"""A part of a text may have a few more tokens by itself than inside the whole: words are cut at its ends."""
-
-
-def encodable(text: str) -> str:
-    """The text with lone surrogates, which no tokenizer and no JSON can carry, replaced by `?`; offsets stay."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
-def token_ranges(count: int, room: int) -> Iterator[tuple[int, int]]:
-    """Overlapping ranges of at most `room` that cover `range(count)`; a single one if they fit."""
-    if count <= room:
-        yield 0, count
-        return
-    overlap = min(DEFAULT_OVERLAP_TOKENS, room // 4)
-    for first in range(0, count - overlap, room - overlap):
-        yield first, min(first + room, count)
-
-
-def text_parts(pair: Pair, max_tokens: int, token_offsets: TokenOffsets) -> list[list[Pair]]:
-    """Pairs that fit the model and together stand for `pair`: a line for each part of the hypothesis."""
-    premise, hypothesis = pair
-    # A token has at least one character: most pairs need no counting.
-    if len(premise) + len(hypothesis) <= max_tokens - SLACK_TOKENS:
-        return [[pair]]
-    evidence, claim = token_offsets(premise), token_offsets(hypothesis)
-    limit = max_tokens - SLACK_TOKENS
-    room = premise_room(len(claim), limit)
-    return [
-        [(evidence_part, claim_part) for evidence_part in _cut(premise, evidence, room)]
-        for claim_part in _cut(hypothesis, claim, limit // 2)
-    ]
-
-
-def combined(grid: Sequence[Sequence[Scores]]) -> Scores:
-    """One row of scores for a pair from those of its parts.
-
-    Of the parts of the premise the one that says most about the hypothesis counts (least neutral); of the parts of the
-    hypothesis the least entailed one, as a claim is supported only if all of it is.
-    """
-    lines = [min(line, key=lambda row: float(row[NEUTRAL])) for line in grid]
-    return min(lines, key=lambda row: float(row[ENTAILMENT]))
-
-
-def scores_in_parts(
-    pairs: Sequence[Pair], split: Callable[[Pair], list[list[Pair]]], score: Callable[[list[Pair]], Scores]
-) -> Scores:
-    """Scores of all pairs, shape (n, 3), where `score` reads only pairs that fit."""
-    import numpy as np
-
-    grids = [split(pair) for pair in pairs]
-    rows = iter(score([part for grid in grids for line in grid for part in line]))
-    return np.stack([combined([[next(rows) for _ in line] for line in grid]) for grid in grids])
-
-
-def _cut(text: str, offsets: Sequence[tuple[int, int]], room: int) -> list[str]:
-    """The text in parts of at most `room` tokens; no character is lost."""
-    parts = []
-    for first, last in token_ranges(len(offsets), room):
-        start = offsets[first][0] if first else 0
-        parts.append(text[start : offsets[last][0] if last < len(offsets) else len(text)])
-    return parts
