@@ -1,7 +1,5 @@
 """Fixtures that run the program: inside this process, which is quicker, or as people do."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

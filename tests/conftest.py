@@ -1,7 +1,5 @@
 """Every test runs in an empty directory with a clean environment: NeMo also loads `./actions` of the current one."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

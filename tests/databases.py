@@ -1,7 +1,5 @@
 """A PostgreSQL server of the tests' own, in a temporary folder, where its programs are installed."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -1,7 +1,5 @@
 """Packages that only the extra `dev-all` brings: without them their tests are skipped and say so."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

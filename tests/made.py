@@ -1,7 +1,5 @@
 """Reports as checks make them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evidencerails import Claim, Exchange, Finding, Report, Span

@@ -1,7 +1,5 @@
 """NeMo parses its whole library of Colang anew for each app, which is two thirds of the time it takes to make one."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Iterator
 from functools import cache

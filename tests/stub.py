@@ -1,7 +1,5 @@
 """An HTTP server of the test's own: it keeps the requests and answers as the test says."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Settings: every bad one fails at load and names the key, the value and the nearest valid choice."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import Any

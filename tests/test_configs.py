@@ -1,7 +1,5 @@
 """Every packaged config, loaded by NeMo and asked over real HTTP, with a planted hallucination and a clean answer."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

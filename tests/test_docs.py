@@ -1,7 +1,5 @@
 """The documentation says what the program does: every page is run, links lead somewhere, each page is found."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

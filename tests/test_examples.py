@@ -1,7 +1,5 @@
 """Each example is run as a reader runs it, and prints what is written here."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Users' shapes of evidence, prompts and samples become values, or errors that name the item."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The engine: status, score and decision by the rules of docs/architecture.md; event loops, cancellation, failures."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

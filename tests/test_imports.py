@@ -1,7 +1,5 @@
 """Which room may import which: arrows run down only, lazy and typing imports included."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

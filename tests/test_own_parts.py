@@ -1,7 +1,5 @@
 """A check, a measure and an NLI backend of the user's own, each in one file and in no other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

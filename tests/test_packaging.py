@@ -1,7 +1,5 @@
 """The wheel as a stranger gets it: built, installed into fresh environments, run from an empty directory."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import os

@@ -1,7 +1,5 @@
 """The decision table: defaults by kind and label, ordered rules, caps, streaming, unverified."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -3,8 +3,6 @@
 A difference is a decision to make, not a test to mend: write it into the list, and into CHANGELOG.md.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

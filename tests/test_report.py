@@ -1,7 +1,5 @@
 """Reports: JSON round trip, verbatim spans, `plain()` bounded and redacted."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The steps that docs/architecture.md lists are those that an answer takes, in this order."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

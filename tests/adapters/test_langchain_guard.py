@@ -1,7 +1,5 @@
 """The guard in real chains: ChatOpenAI over HTTP to a replay server, and the embedded model."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 from collections.abc import Callable, Iterator
@@ -83,7 +81,6 @@ async def test_a_mapping_keeps_its_shape_however_the_chain_is_called(
     async for piece in chain.astream(INPUT):
         added = piece if added is None else added + piece
     outputs.append(added)
-
     assert len(server.requests) == 8
     for output in outputs:
         assert set(output) == {"context", "question", "answer", REPORT_KEY}
@@ -95,7 +92,6 @@ async def test_a_mapping_keeps_its_shape_however_the_chain_is_called(
 async def test_a_stream_lets_nothing_through_before_the_check(server: ReplayServer, guard: Guard) -> None:
     server.default(f"{RIGHT} {WRONG}")
     chain = texts(server) | guard.as_runnable(evidence=DOCUMENTS)
-
     pieces = [*chain.stream(INPUT)]
     assert len(pieces) > 3 and "".join(pieces) == UNKNOWN
     assert "".join([piece async for piece in chain.astream(INPUT)]) == UNKNOWN
@@ -108,12 +104,10 @@ async def test_a_stream_lets_nothing_through_before_the_check(server: ReplayServ
 async def test_a_message_stays_a_message(server: ReplayServer, guard: Guard) -> None:
     server.default(UNTOLD)
     chain = PROMPT | model(server) | guard.as_runnable(evidence=DOCUMENTS)
-
     whole = chain.invoke(INPUT)
     assert isinstance(whole, AIMessage) and whole.content == f"{UNTOLD}\n\n{PRONE}"
     assert whole.response_metadata[REPORT_KEY]["decision"] == "warn"
     assert whole.response_metadata["model_name"] and whole.usage_metadata  # what the model said of it stays
-
     pieces = [piece async for piece in chain.astream(INPUT)]
     assert all(isinstance(piece, AIMessageChunk) for piece in pieces)
     total = pieces[0]
@@ -127,10 +121,8 @@ async def test_a_message_stays_a_message(server: ReplayServer, guard: Guard) -> 
 def test_a_blocked_message_loses_its_tool_calls_and_an_allowed_one_keeps_them(guard: Guard) -> None:
     step = guard.as_runnable(evidence=DOCUMENTS, tools=[{"name": "book"}])
     call = {"name": "book", "args": {"year": 1932}, "id": "1", "type": "tool_call"}
-
     blocked = step.invoke(AIMessage(WRONG, id="m", tool_calls=[call], additional_kwargs={"reasoning_content": WRONG}))
     assert (blocked.content, blocked.id, blocked.tool_calls, blocked.additional_kwargs) == (UNKNOWN, "m", [], {})
-
     for text in (RIGHT, ""):
         allowed = step.invoke(AIMessage(text, tool_calls=[call]))
         assert (allowed.content, allowed.tool_calls) == (text, [call])
@@ -144,7 +136,6 @@ def test_content_blocks_keep_what_is_not_text(guard: Guard) -> None:
     thinking = {"type": "thinking", "thinking": "hm"}
     step = guard.as_runnable(evidence=DOCUMENTS)
     right = [thinking, {"type": "text", "text": RIGHT}]
-
     assert step.invoke(AIMessage(right)).content == right
     noted = step.invoke(AIMessage([thinking, {"type": "text", "text": UNTOLD}])).content
     assert noted == [thinking, {"type": "text", "text": f"{UNTOLD}\n\n{PRONE}"}]
@@ -172,7 +163,6 @@ async def test_raise(server: ReplayServer, guard: Guard) -> None:
         async for piece in chain.astream(INPUT):
             seen.append(piece)
     assert seen == []  # not a word of the answer left before the check
-
     error = caught.value
     assert isinstance(error, EvidencerailsError) and error.report.claims[0].label == "contradicted"
     assert "hallucinated" in str(error) and "1911" not in str(error) and "1932" not in str(error)
@@ -195,7 +185,6 @@ async def test_return(server: ReplayServer, guard: Guard) -> None:
     report = (texts(server) | guard.as_runnable(on="return", evidence=DOCUMENTS)).invoke(INPUT)
     assert isinstance(report, Report) and report.decision == "block"
     assert report.claims[0].evidence[0].source == "halden.md"
-
     chain = rag(server) | guard.as_runnable(on="return", report_key="verdict")
     streamed = [piece async for piece in chain.astream(INPUT)]
     assert len(streamed) == 1 and streamed[0]["answer"] == WRONG and streamed[0]["verdict"].status == "hallucinated"

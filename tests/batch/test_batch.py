@@ -1,7 +1,5 @@
 """`evidencerails batch` as a user runs it: formats, bad rows, kills and resumption."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import json

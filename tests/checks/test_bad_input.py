@@ -1,7 +1,5 @@
 """Bad input of every kind ends in a real verdict or `unverified` with a reason, never in an exception or silence."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable

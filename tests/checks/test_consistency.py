@@ -1,7 +1,5 @@
 """The consistency check: samples given or drawn over HTTP, three kinds of agreement, early stop, faults."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Which sentences of an answer are compared with each other: those with the same subject and qualifiers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

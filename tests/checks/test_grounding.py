@@ -1,7 +1,5 @@
 """The grounding check with a foreseeable backend: labels, findings, statuses, what is left alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

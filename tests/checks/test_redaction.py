@@ -1,7 +1,5 @@
 """What a provider or a backend says may quote what it was sent: that leaves the app only if evidence is exposed."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Verdicts of the embedded model on plain cases, each beside its near miss."""
 
-from __future__ import annotations
-
 import pytest
 
 from evidencerails import Guard

@@ -1,7 +1,5 @@
 """A guard with the check `citations` at any level, over the embedded model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What can go wrong with an answer, its evidence or its length: each with the outcome it must have."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The check `citations` through `Guard`, offline, with the embedded model: one row for each thing that can happen."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any
@@ -88,10 +86,7 @@ WRONG: list[tuple[str, Seen]] = [
     (f"{OPENED} [1-3].", [("non_entailing", "[1-3]")]),
     ('The mayor called the work "a triumph of steel over rust" [3].', [("misquoted", "a triumph of steel over rust")]),
     ('The museum says "children under 15 enter for free" [2].', [("misquoted", "children under 15 enter for free")]),
-    (
-        "| Bridge | Opened | Source |\n|---|---|---|\n| Halden | 1932 | [9] |",
-        [("nonexistent_source", "[9]")],
-    ),
+    ("| Bridge | Opened | Source |\n|---|---|---|\n| Halden | 1932 | [9] |", [("nonexistent_source", "[9]")]),
     (f"```\n{OPENED} [9].\n```", [("nonexistent_source", "[9]")]),
 ]
 
@@ -231,27 +226,15 @@ def test_the_score_is_that_of_the_claims_not_of_the_missing_mark(
 
 
 JSON_ANSWERS: list[tuple[Any, Seen]] = [
-    (
-        {"answer": f"{OPENED}.", "citations": [{"source_id": "1", "source_text": f"{OPENED}."}]},
-        [],
-    ),
+    ({"answer": f"{OPENED}.", "citations": [{"source_id": "1", "source_text": f"{OPENED}."}]}, []),
     ({"answer": f"{OPENED} [1].", "citations": [1]}, []),
-    (
-        {"claims": [CLAIM, {"claim_text": TICKETS, "citations": [2]}]},
-        [],
-    ),
+    ({"claims": [CLAIM, {"claim_text": TICKETS, "citations": [2]}]}, []),
     ({"statement": f"{OPENED}.", "claim_type": "fact", "source_refs": ["1"], "confidence": 0.9, "caveats": []}, []),
     ({"answer": f"{OPENED}.", "citations": [{"source_id": "9"}]}, [("nonexistent_source", "9")]),
     ({"answer": f"{OPENED}.", "citations": []}, [("missing_citation", f"{OPENED}.")]),
+    ({"claims": [CLAIM, {"claim_text": TICKETS, "source_ref": None}]}, [("uncited_claim", TICKETS)]),
     (
-        {"claims": [CLAIM, {"claim_text": TICKETS, "source_ref": None}]},
-        [("uncited_claim", TICKETS)],
-    ),
-    (
-        {
-            "answer": f"{OPENED}.",
-            "citations": [{"source_id": "1", "source_text": "It opened in the year 1932."}],
-        },
+        {"answer": f"{OPENED}.", "citations": [{"source_id": "1", "source_text": "It opened in the year 1932."}]},
         [("misquoted", "1")],
     ),
     ({"answer": f"{PAINTED}.", "citations": [1]}, [("non_entailing", f"{PAINTED}.")]),

@@ -1,7 +1,5 @@
 """Entailment by sentence, passage and document in one report, and what makes a claim a confabulation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which brackets, names and addresses of an answer are citations, and what they name."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Guards with the check `claims` over the embedded model, and a model behind real HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

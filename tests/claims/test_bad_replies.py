@@ -4,8 +4,6 @@ Each row: the reply, and what comes of a false claim (`WRONG`) and of a true one
 ends as clean; a true one does only where the reply proves it by words of the evidence.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Claims by a model, over real HTTP: alignment, five labels, examples, calls; `test_bad_replies` has the replies."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """A judge whose quote contradicts the claim is not believed; one who infers what no word rule sees is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The check `claims` through `Guard`, offline, with the embedded model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Values in other units and spellings, through the engine: equal ones are supported, others are a number's error."""
 
-from __future__ import annotations
-
 import pytest
 
 from evidencerails import Guard

@@ -1,7 +1,5 @@
 """The kind of error, by rules: a table of near misses, and the cases that were written before the rules."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The work of the check `claims` is done in threads: the event loop only hands it on."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Claims by rule: what is cut, what stays whole, and that every span is verbatim."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

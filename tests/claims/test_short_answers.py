@@ -1,7 +1,5 @@
 """Answers of 1 to 10 characters are claims like any other, and a yes or no is read with its question."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """What nobody could decide is `unevaluatable` offline too: never clean, never an invention."""
 
-from __future__ import annotations
-
 import pytest
 
 from evidencerails import Guard
@@ -44,8 +42,7 @@ async def test_beside_an_invention_it_excuses_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "claim",
-    ["I think the Halden Bridge opened in 1951.", "In my opinion, the mayor of Halden was arrested for fraud."],
+    "claim", ["I think the Halden Bridge opened in 1951.", "In my opinion, the mayor of Halden was arrested for fraud."]
 )
 async def test_a_fact_dressed_as_an_opinion_is_checked(claim: str) -> None:
     report = await Guard({"checks": ["claims"]}).check(claim, evidence=EVIDENCE)

@@ -1,7 +1,5 @@
 """A base install: no extra is there, and every command and each of its options still answers in one line."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`evidencerails check --chat`: the last answer of a chat log against what the log itself gives as evidence."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -77,14 +77,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_rail_is_added_once_and_undone_to_the_byte(folder: Path, files: dict[str, str]) -> None:
     before = contents(written(folder, files))
     assert run(str(folder), "--yes") == 0
-
     config = RailsConfig.from_path(str(folder))
     flow = "check grounding" if "Iron melts" in str(files) else "self check hallucination"
     assert flow in config.rails.output.flows
     assert "evidencerails/plugin" in config.import_paths
     settings = config.custom_data.get("evidencerails")
     assert settings == (None if "$check_hallucination" in files.get("flows.co", "") else {"activation": "always"})
-
     after = contents(folder)
     assert run(str(folder), "--yes") == 0
     assert contents(folder) == after, "a second run changes nothing"
@@ -134,7 +132,6 @@ def test_an_editor_is_offered_the_schema_once(folder: Path, capsys: pytest.Captu
         f"evidencerails: for completion in an editor: evidencerails schema > {folder / FILE_NAME}, "
         f"then as the first line of {config}: {EDITOR_LINE}"
     )
-
     config.write_text(f"{EDITOR_LINE}\n{config.read_text()}")
     assert run(str(folder), "--yes", "--flow", "check claims") == 0
     assert "evidencerails schema" not in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """`evidencerails check --html` and `--debug-claims`: what stands in the page, and that no text can change it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """The schema for editors: it is valid, describes the settings that the program reads, and the configs name it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows for tests, in the project's own shape."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

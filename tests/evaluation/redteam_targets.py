@@ -1,7 +1,5 @@
 """Targets of known behaviour: what a red team must say about them can be worked out by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from evidencerails.evaluation.redteam.attacks import Attack, Probe

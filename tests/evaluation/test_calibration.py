@@ -1,7 +1,5 @@
 """Fits on made-up scores whose true probabilities are known, and the command from a run's file to settings."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

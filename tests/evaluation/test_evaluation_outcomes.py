@@ -1,20 +1,11 @@
 """Sentences, spans and claims of an outcome, by hand; columns, baselines and results over them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from evidencerails.evaluation import baselines
 from evidencerails.evaluation.compare import comparison, verdicts_of
-from evidencerails.evaluation.outcomes import (
-    Outcome,
-    Overlap,
-    Part,
-    Verdict,
-    character_overlap,
-    outcome_of,
-)
+from evidencerails.evaluation.outcomes import Outcome, Overlap, Part, Verdict, character_overlap, outcome_of
 from evidencerails.evaluation.results import columns_of, method_metrics, risk_coverage_area
 from evidencerails.evaluation.rows import GoldSentence, Row
 

@@ -1,7 +1,5 @@
 """What names an attack: the engine's own reports on one answer of each kind."""
 
-from __future__ import annotations
-
 import pytest
 
 from evidencerails import Guard

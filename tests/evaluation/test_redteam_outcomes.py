@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from evidencerails.evaluation.redteam.attacks import Attack, Probe, right, wrong

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from redteam_targets import FixedTarget, knows_all
 

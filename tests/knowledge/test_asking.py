@@ -1,7 +1,5 @@
 """Several sources: order of authority, the latency budget, and what a miss or a failure means."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

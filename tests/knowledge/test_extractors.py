@@ -1,7 +1,5 @@
 """What in a text names something that must exist, and what only looks like it."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

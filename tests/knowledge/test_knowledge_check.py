@@ -1,7 +1,5 @@
 """The check `knowledge`: what is looked up, what a miss means, and what is shown to whom."""
 
-from __future__ import annotations
-
 import json
 import threading
 from pathlib import Path

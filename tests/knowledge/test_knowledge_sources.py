@@ -1,7 +1,5 @@
 """Each kind of source over real files, databases and HTTP: found, missing, near, and what it cannot tell."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import json

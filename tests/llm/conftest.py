@@ -1,7 +1,5 @@
 """One stand-in provider for each test; every client talks to it over real HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What reads the replies to each prompt of the product."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

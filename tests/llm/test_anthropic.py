@@ -1,7 +1,5 @@
 """Anthropic through LangChain, for real: langchain-anthropic and its HTTP client against a server of that protocol."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """LangChain's models through our client: those with `n`, those without, and those that are not chat models."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
 from langchain_openai import ChatOpenAI
@@ -29,17 +27,12 @@ def openai_model(server: ReplayServer) -> ChatOpenAI:
 
 async def test_a_model_with_n_gives_samples_in_one_request(server: ReplayServer) -> None:
     server.reply(["a", "b"], usage=(7, 5), times=1)
-
     reply = await client_of(openai_model(server)).complete(PROMPT, n=2, temperature=1.0)
-
     assert [completion.text for completion in reply.completions] == ["a", "b"]
     assert (reply.prompt_tokens, reply.completion_tokens) == (7, 5)
     body = server.requests[0].body
     assert (body["n"], body["temperature"]) == (2, 1.0)
-    assert body["messages"] == [
-        {"content": "Be brief.", "role": "system"},
-        {"content": "Where?", "role": "user"},
-    ]
+    assert body["messages"] == [{"content": "Be brief.", "role": "system"}, {"content": "Where?", "role": "user"}]
 
 
 async def test_what_it_refuses_is_left_out_from_then_on(server: ReplayServer) -> None:

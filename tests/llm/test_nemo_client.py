@@ -1,7 +1,5 @@
 """Models as NeMo makes them from a config, asked through our client inside a real turn."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 from pathlib import Path
@@ -75,9 +73,7 @@ async def test_samples_come_in_one_request_with_the_settings_of_the_app(server: 
     rails = make_rails(server, default_headers={"x-team": "blue"}, top_p=0.9)
     drawn = draw_in_turn(rails, ConsistencySettings())
     server.say("In Paris.", ["In Lyon.", "In Nice."])
-
     assert await ask(rails) == "In Paris."
-
     assert drawn == [("In Lyon.", "In Nice.")]
     assert len(server.requests) == 2
     sampling = server.requests[1]
@@ -97,9 +93,7 @@ async def test_the_calls_stand_in_explain_and_leave_the_turn_alone(server: Repla
     draw_in_turn(rails, ConsistencySettings())
     server.reply("In Paris.", times=1, usage=(10, 3))
     server.reply(["In Lyon.", "In Nice."], times=1, usage=(11, 6))
-
     await ask(rails)
-
     calls = rails.explain().llm_calls
     assert [(call.task, call.prompt_tokens, call.completion_tokens) for call in calls] == [
         ("general", 10, 3),
@@ -130,9 +124,7 @@ async def test_a_model_of_azure_is_asked_at_its_deployment_with_its_key(server: 
     )
     client = as_client(LLMRails(config).llm)
     server.say(["a", "b"])
-
     reply = await client.complete(PROMPT, n=2)  # type: ignore[union-attr]
-
     assert [completion.text for completion in reply.completions] == ["a", "b"]
     request = server.requests[0]
     assert request.path == "/openai/deployments/mine/chat/completions"
@@ -168,9 +160,7 @@ async def test_a_reasoning_model_is_not_sent_a_temperature(server: ReplayServer)
     }
     client = as_client(LLMRails(RailsConfig.from_content(config=config)).llm)
     server.say("a")
-
     await client.complete(PROMPT, temperature=1.0)  # type: ignore[union-attr]
-
     assert sorted(server.requests[0].body) == ["max_completion_tokens", "messages", "model"]
 
 
@@ -179,10 +169,8 @@ async def test_what_a_provider_refuses_is_remembered_over_turns(server: ReplaySe
     drawn = draw_in_turn(rails, ConsistencySettings())
     server.refuse("temperature", "n")
     server.default("In Paris.")
-
     await ask(rails)
     await ask(rails)
-
     assert drawn == [("In Paris.", "In Paris.")] * 2
     statuses = [request.status for request in server.requests]
     assert statuses[-3:] == [200, 200, 200]  # the second turn: the answer and two single requests
@@ -195,9 +183,7 @@ async def test_an_engine_that_is_not_openai_is_asked_by_concurrent_calls(server:
     drawn = draw_in_turn(rails, ConsistencySettings())
     server.reply("In Paris.", times=1)
     server.reply(["In Lyon.", "In Nice."], times=2, delay_s=0.2)
-
     await ask(rails)
-
     assert sorted(drawn[0]) == ["In Lyon.", "In Nice."]
     first, second = server.requests[1:]
     assert second.received_at < (first.finished_at or 0.0)
@@ -207,7 +193,6 @@ async def test_an_engine_that_is_not_openai_is_asked_by_concurrent_calls(server:
 async def test_an_error_of_the_provider_becomes_ours(server: ReplayServer) -> None:
     rails = make_rails(server)
     server.reply(status=401, message="Incorrect API key provided: sk-abcdef123456", times=2)
-
     for client in (as_client(rails.llm), as_client(OtherEngine(rails.llm))):
         with pytest.raises(LlmError) as caught:
             await client.complete(PROMPT)  # type: ignore[union-attr]
@@ -227,9 +212,7 @@ async def test_a_langchain_model_of_the_app_gives_samples_in_one_request(server:
     rails.update_llm(LangChainLLMAdapter(langchain_model(server)))
     drawn = draw_in_turn(rails, ConsistencySettings())
     server.say("In Paris.", ["In Lyon.", "In Nice."])
-
     await ask(rails)
-
     assert drawn == [("In Lyon.", "In Nice.")]
     assert [request.n for request in server.requests] == [1, 2]
     assert [call.task for call in rails.explain().llm_calls] == ["general", "self_check_hallucination"]
@@ -259,9 +242,7 @@ def piggyback(
 async def test_samples_come_with_the_answer_in_one_request(server: ReplayServer) -> None:
     rails, drawn = piggyback(server)
     server.say(["In Paris.", "In Lyon.", "In Nice."])
-
     assert await ask(rails) == "In Paris."
-
     assert drawn == [("In Lyon.", "In Nice.")]
     assert [request.n for request in server.requests] == [3]
 
@@ -287,9 +268,7 @@ async def test_init_can_install_it_before_nemo_has_made_its_model(server: Replay
         rails = LLMRails(RailsConfig.from_path(str(app)))
     drawn = draw_in_turn(rails, ConsistencySettings(sampling="piggyback"))
     server.say(["In Paris.", "In Lyon.", "In Nice."])
-
     assert await ask(rails) == "In Paris."
-
     assert drawn == [("In Lyon.", "In Nice.")]
     assert [request.headers["authorization"] for request in server.requests] == ["Bearer from-env"]
 
@@ -314,23 +293,17 @@ async def test_without_a_model_there_is_nothing_to_wrap() -> None:
 async def test_samples_of_one_turn_are_not_seen_in_the_next(server: ReplayServer) -> None:
     rails, drawn = piggyback(server)
     server.say(["In Paris.", "In Lyon.", "In Nice."], ["In Rome.", "In Bari.", "In Pisa."])
-
     await ask(rails)
     await ask(rails)
-
     assert drawn == [("In Lyon.", "In Nice."), ("In Bari.", "In Pisa.")]
 
 
-async def test_an_answer_at_another_temperature_keeps_it_and_gets_samples_beside_it(
-    server: ReplayServer,
-) -> None:
+async def test_an_answer_at_another_temperature_keeps_it_and_gets_samples_beside_it(server: ReplayServer) -> None:
     usages: list[LlmUsage] = []
     rails, drawn = piggyback(server, usages, temperature=0.0)
     server.reply("In Paris.", when=lambda r: r.body["temperature"] == 0.0, delay_s=0.2)
     server.reply(["In Lyon.", "In Nice."], when=lambda r: r.body["temperature"] == 1.0, delay_s=0.2)
-
     assert await ask(rails) == "In Paris."
-
     assert drawn == [("In Lyon.", "In Nice.")]
     assert (usages[0].calls, usages[0].round_trips, usages[0].saved_calls) == (1, 0, 1)
     first, second = server.requests
@@ -344,7 +317,6 @@ async def test_a_provider_without_n_still_gives_answer_and_samples(
     rails, drawn = piggyback(server)
     server.refuse("n", status=status, message=message)
     server.default("In Paris.")
-
     assert await ask(rails) == "In Paris."
     assert drawn == [("In Paris.", "In Paris.")]
     seen = len(server.requests)
@@ -356,7 +328,6 @@ async def test_a_server_that_ignores_n_still_gives_samples(server: ReplayServer)
     rails, drawn = piggyback(server)
     server.ignores_n = True
     server.default("In Paris.")
-
     assert await ask(rails) == "In Paris."
     assert drawn == [("In Paris.", "In Paris.")]
 
@@ -378,7 +349,6 @@ async def test_an_answer_with_tool_calls_keeps_them(server: ReplayServer) -> Non
 async def test_a_failed_answer_fails_as_without_piggyback(server: ReplayServer) -> None:
     rails, drawn = piggyback(server, max_retries=0)
     server.reply(status=500, when=lambda request: True)
-
     with pytest.raises(Exception, match="scripted failure 500"):
         await ask(rails)
     assert drawn == []

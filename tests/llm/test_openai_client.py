@@ -1,7 +1,5 @@
 """The client of OpenAI-compatible providers, its lessons and its errors."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import Any
@@ -28,9 +26,7 @@ def make_client(server: ReplayServer, **fields: Any) -> LlmClient:
 
 async def test_a_request_carries_what_was_asked_for_and_nothing_else(server: ReplayServer) -> None:
     server.reply(["a", "b"], usage=(7, 5), times=1)
-
     reply = await make_client(server, api_key=SecretStr("k")).complete(PROMPT, n=2, temperature=0.5, max_tokens=9)
-
     assert server.requests[0].body == {
         "model": "replay",
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Where?"}],
@@ -53,9 +49,7 @@ async def test_the_key_is_read_from_the_named_variable(server: ReplayServer, mon
 async def test_a_deployment_of_azure_gets_its_version_and_key(server: ReplayServer) -> None:
     server.say("a")
     url = server.base_url.removesuffix("/v1") + "/openai/deployments/mine?api-version=2024-10-21"
-
     await make_client(server, base_url=url, api_key=SecretStr("azure")).complete(PROMPT)
-
     request = server.requests[0]
     assert (request.path, request.query) == ("/openai/deployments/mine/chat/completions", "api-version=2024-10-21")
     assert request.headers["api-key"] == "azure"
@@ -85,9 +79,7 @@ async def test_tool_results_and_empty_messages_are_told_in_a_form_every_provider
 async def test_logprobs_and_a_schema_go_both_ways(server: ReplayServer) -> None:
     server.reply("a b", logprobs=[("a", -0.25), (" b", 0.0)], times=1)
     schema = {"type": "object", "properties": {}}
-
     reply = await make_client(server).complete(PROMPT, json_schema=schema)
-
     assert reply.completions[0].logprobs == (
         TokenLogprob(token="a", logprob=-0.25),
         TokenLogprob(token=" b", logprob=0),
@@ -106,10 +98,8 @@ async def test_a_refused_parameter_is_left_out_and_stays_out(
     client = make_client(server)
     server.refuse(parameter)
     server.say("a", "b")
-
     await client.complete(PROMPT, **options)
     await client.complete(PROMPT, **options)
-
     assert [parameter in request.body for request in server.requests] == [True, False, False]
 
 

@@ -1,7 +1,5 @@
 """Ugly replies of judges: each is read as a clear answer or refused, never guessed."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 
@@ -189,9 +187,7 @@ def test_an_object_that_does_not_fit_is_refused_with_its_fields() -> None:
 
 async def test_one_unreadable_reply_is_repaired(server: ReplayServer) -> None:
     server.say("It depends.", "yes")
-
     assert await ask(_session(server), _QUESTION, parse_agreement, repair=AGREEMENT_REPAIR) == Agreement(agrees=True)
-
     assert server.requests[1].messages == [
         {"role": "user", "content": "Does it agree?"},
         {"role": "assistant", "content": "It depends."},

@@ -1,7 +1,5 @@
 """Prompts are checked when they are loaded, and what is put into them stays data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ TASK = "self_check_hallucination"
 
 def test_the_shipped_judge_prompt_shows_both_texts_between_tags() -> None:
     messages = PromptLibrary.load().render(TASK, statement="It is 300 m high.", paragraph="It is 330 m high.")
-
     assert [message.role for message in messages] == ["system", "user"]
     assert "<statement>\nIt is 300 m high.\n</statement>" in messages[1].content
     assert "<paragraph>\nIt is 330 m high.\n</paragraph>" in messages[1].content
@@ -61,7 +58,6 @@ def test_surrogates_nul_and_bidi_characters_pass() -> None:
 )
 def test_a_users_prompt_takes_the_place_of_ours(override: object) -> None:
     library = PromptLibrary.load({TASK: override})
-
     assert library.render(TASK, statement="s", paragraph="p") == (
         Message(role="user", content="Context: p Hypothesis: s Agreement (yes/no):"),
     )
@@ -83,10 +79,7 @@ def test_prompts_for_nemos_own_tasks_are_none_of_ours() -> None:
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        (
-            "{{ statment }} {{ paragraph }}",
-            "task 'self_check_hallucination': unknown variable 'statment'",
-        ),
+        ("{{ statment }} {{ paragraph }}", "task 'self_check_hallucination': unknown variable 'statment'"),
         ("{{ statement }}", "the variable 'paragraph' does not occur"),
         ("{{ statement ", "broken template"),
         ("{% if statement %}{{ paragraph }}", "broken template"),
@@ -103,10 +96,7 @@ def test_a_bad_template_is_refused_when_it_is_loaded(template: str, message: str
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (
-            "prompts:\n- {task: x, variables: [a], content: '{{ b }}'}\n",
-            "bad.yml, task 'x': unknown variable 'b'",
-        ),
+        ("prompts:\n- {task: x, variables: [a], content: '{{ b }}'}\n", "bad.yml, task 'x': unknown variable 'b'"),
         ("prompts:\n  - content: hello\n", "bad.yml: every entry of 'prompts:' needs a 'task'"),
         ("tasks: []\n", "bad.yml has no list 'prompts:'"),
         ("prompts: [", "cannot read prompts from bad.yml"),

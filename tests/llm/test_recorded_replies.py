@@ -1,7 +1,5 @@
 """Replies of a real large language model, recorded in `benchmarks/judge`, through the parsers and the rule of proof."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Samples are drawn once, grow on demand, and fail in the open."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a session does around the calls: retries, budgets, several completions, counting."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable
@@ -79,11 +77,7 @@ async def test_no_answer_in_time_is_a_timeout(server: ReplayServer) -> None:
 
 @pytest.mark.parametrize(
     ("budget", "message"),
-    [
-        ({"calls": 1}, "budget of 1 calls"),
-        ({"tokens": 3}, "budget of 3 tokens"),
-        ({"calls": 0}, "budget of 0 calls"),
-    ],
+    [({"calls": 1}, "budget of 1 calls"), ({"tokens": 3}, "budget of 3 tokens"), ({"calls": 0}, "budget of 0 calls")],
 )
 async def test_a_spent_budget_ends_the_calls(server: ReplayServer, budget: dict[str, int], message: str) -> None:
     server.reply("a", usage=(2, 2), when=lambda request: True)
@@ -167,9 +161,7 @@ async def test_where_n_is_refused_single_requests_run_at_the_same_time(server: R
     server.refuse("n")
     server.reply(["a", "b", "c"], when="Where", delay_s=0.2)
     session = make_session(server)
-
     assert sorted(texts(await session.complete(PROMPT, n=3))) == ["a", "b", "c"]
-
     assert (session.usage().calls, session.usage().round_trips) == (4, 2)
     assert _most_at_once(server) == 3
 

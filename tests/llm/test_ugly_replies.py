@@ -1,7 +1,5 @@
 """Replies in every shape that models give them, to every prompt that asks for JSON: read alike, or refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

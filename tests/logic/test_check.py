@@ -1,7 +1,5 @@
 """The check `logic` as a whole: findings, status, what it could not do; and the audit of reasoning."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

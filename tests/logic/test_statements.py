@@ -1,7 +1,5 @@
 """What is computed again: each line of two files is a text, wrong or right; near misses stand among the right ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A context with real parts for each test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

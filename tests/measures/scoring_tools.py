@@ -1,7 +1,5 @@
 """Real parts with foreseeable answers: a table in place of an NLI model, a table in place of an encoder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Many scores to one: worked out by hand, and what is missing is never counted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Local first: who is asked about what, and what that saves."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

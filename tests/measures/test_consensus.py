@@ -1,7 +1,5 @@
 """What most answers say, by the embedded model: claims for prose, fields for JSON, and the answer that they make."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 
@@ -75,11 +73,7 @@ async def test_short_answers_are_compared_as_answers_to_their_question(guard: Gu
             '{"a": 2, "b": [1, 2]}',
             [("a: 2", 2 / 3, "consistent"), ("b[0]: 1", 2 / 3, "consistent"), ("b[1]: 2", 2 / 3, "consistent")],
         ),
-        (
-            ['{"a": 1}', '{"a": 1}', "I cannot say."],
-            '{"a": 1}',
-            [("a: 1", 2 / 3, "consistent")],
-        ),
+        (['{"a": 1}', '{"a": 1}', "I cannot say."], '{"a": 1}', [("a: 1", 2 / 3, "consistent")]),
         (
             ['```json\n{"a": "x"}\n```', '{"a": "y"}', '{"a": "z"}'],
             '```json\n{"a": "x"}\n```',

@@ -1,7 +1,5 @@
 """The curves from drift to probability: rising, drawn to the middle where few samples speak, shipped for all ways."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import get_args

@@ -1,7 +1,5 @@
 """Vectors of a tiny real ONNX file, whose token vectors are a table."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

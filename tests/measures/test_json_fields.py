@@ -1,7 +1,5 @@
 """The fields of an answer that is JSON, with their places, and when two values are the same."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

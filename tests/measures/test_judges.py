@@ -1,7 +1,5 @@
 """Judge and yes/no over real HTTP: what a reply may look like, and that no bad one ends as clean."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

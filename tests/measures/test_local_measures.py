@@ -1,7 +1,5 @@
 """The measures that ask no judge: scores worked out by hand, and what cannot be measured has no score."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What all measures share: no score is a value, errors are results, names are known."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, get_args
 

@@ -1,7 +1,5 @@
 """What is kept of a judge's replies, for how long, and what never is."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """What the measures add to a report, through the Guard."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -58,10 +56,7 @@ def test_measures_decide_nothing() -> None:
 
 
 def test_a_judge_beside_local_measures_is_asked_about_what_they_leave_unsure(server: ReplayServer) -> None:
-    settings = {
-        "llm": {"base_url": server.base_url, "model": "replay"},
-        "scoring": {"measures": ["nli", "judge"]},
-    }
+    settings = {"llm": {"base_url": server.base_url, "model": "replay"}, "scoring": {"measures": ["nli", "judge"]}}
     report = check(settings)
     assert server.requests == []  # both claims are clear
     assert report.llm.saved_calls == 1

@@ -1,7 +1,5 @@
 """Quotes are found again or not at all; long evidence is cut by what the claims share with it."""
 
-from __future__ import annotations
-
 import pytest
 from scoring_tools import claims_of
 

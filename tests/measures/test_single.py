@@ -1,7 +1,5 @@
 """Each measure by itself, with the embedded models, and all together by weights and by noisy-or."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

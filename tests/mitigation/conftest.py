@@ -1,7 +1,5 @@
 """A model behind real HTTP that corrects sentences, and guards that ask it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Texts of the tests in this folder, and what a model replies that corrects sentences."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

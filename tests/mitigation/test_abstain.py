@@ -1,7 +1,5 @@
 """Abstention before and after generation: reasons, thresholds, and a message that says what is missing."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 from typing import Any
 

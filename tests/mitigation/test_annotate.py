@@ -1,7 +1,5 @@
 """Marks in plain text, Markdown and HTML: at the right places, outside code, escaped."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import mitigation_tools

@@ -1,7 +1,5 @@
 """Chain of verification over real HTTP: two calls, none of which sees the answer, and lies get nowhere."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -146,11 +144,7 @@ async def test_a_refuted_claim_that_no_check_flagged_becomes_a_finding(server: R
     """All claims are asked about; the independent answer contradicts one that the local check lets pass."""
     evidence = f"{EVIDENCE} Correction of the editor: the Halden bridge is 421 metres long, not 412."
     said = "The Halden bridge is 421 metres long."
-    script(
-        server,
-        questions("How long is the Halden bridge?"),
-        answers((said, "the Halden bridge is 421 metres long")),
-    )
+    script(server, questions("How long is the Halden bridge?"), answers((said, "the Halden bridge is 421 metres long")))
     claim = "The Halden bridge is 412 metres long."
     settings = {"verification": {"min_severity": 0.0}, "severity": {"stakes": "high"}}
     report = await verify(guard, claim, evidence=evidence, **settings)

@@ -1,7 +1,5 @@
 """Answers made of claims: ranked evidence, quarantine, a stricter second attempt; real HTTP and real NLI."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What is flagged is cut out, the rest stays word for word: on made-up texts of every shape."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

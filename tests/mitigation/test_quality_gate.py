@@ -1,7 +1,5 @@
 """No answer above a score leaves without a decision; what was not measured counts nothing and is named."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Repair of an answer by scripted and by adversarial models: real HTTP, the embedded NLI model."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Severity by hand, and what the levels lead to."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`evidencerails bisect`: the first configuration with worse answers, by few evaluations."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """CUSUM against published run lengths and against simulation; window, budget, correlation worked out by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm

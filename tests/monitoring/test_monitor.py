@@ -1,7 +1,5 @@
 """From stored reports to alerts: a shift is found, traced to its change, sent once, and reported as over."""
 
-from __future__ import annotations
-
 import json
 import threading
 from pathlib import Path
@@ -23,10 +21,7 @@ from evidencerails.report import Abstention, Gate
 from evidencerails.settings.operations import MonitoringSettings, StoreSettings
 
 SETTINGS = MonitoringSettings.model_validate(
-    {
-        "cusum": {"baseline_size": 200, "false_alarm_every": 50_000},
-        "alerts": {"repeat_h": 1},
-    }
+    {"cusum": {"baseline_size": 200, "false_alarm_every": 50_000}, "alerts": {"repeat_h": 1}}
 )
 
 

@@ -1,7 +1,5 @@
 """An exhausted error budget changes settings by itself, only towards the stricter, and takes it back."""
 
-from __future__ import annotations
-
 import logging
 import os
 import time

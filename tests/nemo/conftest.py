@@ -1,7 +1,5 @@
 """Real `LLMRails` over real HTTP: the model behind every app is a `ReplayServer`, the NLI model the embedded one."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path

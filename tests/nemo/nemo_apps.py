@@ -1,14 +1,14 @@
 """Apps, questions and answers of the tests in this folder."""
 
-from __future__ import annotations
-
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from evidencerails.testing import ReplayRequest, ReplayServer
 
+App = Callable[..., Any]
+"""The fixture that makes an app of a config."""
 EVIDENCE = (
     "The Harbour Bridge of Porto Lindo was opened in 1962 by mayor Ana Ruiz. It is 480 metres long and carries two "
     "lanes of traffic and a tram line."
@@ -99,7 +99,8 @@ def is_sampling(request: ReplayRequest) -> bool:
 
 
 def script(server: ReplayServer, answer: str, *, samples: str = CLEAN) -> None:
-    """Let the model answer so, and all further samples say something else."""
+    """Let the model answer so from now on, and all further samples say something else."""
+    server.reset()
     server.reply(samples, when=is_sampling)
     server.default(answer)
 
@@ -108,3 +109,11 @@ def user(context: dict[str, Any] | None = None, text: str = QUESTION) -> list[di
     """The messages of one turn."""
     head = [{"role": "context", "content": context}] if context else []
     return [*head, {"role": "user", "content": text}]
+
+
+async def checked(app: Any, context: dict[str, Any] | None = None, **turn: Any) -> tuple[str, dict[str, Any]]:
+    """What the user of an app sees of a turn, and its report."""
+    messages = turn.pop("messages", None) or user(context)
+    options = {"output_vars": ["hallucination_report"], **turn}
+    response = await app.generate_async(messages=messages, options=options)
+    return response.response[0]["content"], response.output_data["hallucination_report"]

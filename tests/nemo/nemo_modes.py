@@ -1,7 +1,5 @@
 """The modes in which NeMo runs an output rail: how each is configured, asked, and what it gives back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

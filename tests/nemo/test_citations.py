@@ -1,16 +1,10 @@
 """The flow `check citations`: policies by violation, numbers of a labelled context."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
-from nemo_apps import EVIDENCE, WARNING, user
+from nemo_apps import EVIDENCE, WARNING, App, checked, script, user
 
 from evidencerails.testing import ReplayServer
 
-App = Callable[..., Any]
 CLEAN = "The Harbour Bridge of Porto Lindo was opened in 1962 [1]."
 WRONG = "The Harbour Bridge of Porto Lindo was opened in 1999 [1]."
 BARE = "The Harbour Bridge of Porto Lindo was opened in 1962."
@@ -22,12 +16,8 @@ async def test_other_violations_warn_and_stand_in_the_report(
     app: App, server: ReplayServer, answer: str, violation: str
 ) -> None:
     server.default(answer)
-    response = await app(flows="check citations").generate_async(
-        messages=user(FLAG), options={"output_vars": ["hallucination_report"]}
-    )
-    said = response.response[0]["content"]
+    said, report = await checked(app(flows="check citations"), FLAG)
     assert said.startswith(answer) and WARNING in said
-    report = response.output_data["hallucination_report"]
     assert [(f["kind"], f["violation"]) for f in report["findings"]] == [("citation_violation", violation)]
 
 
@@ -53,8 +43,7 @@ async def test_numbers_of_a_labelled_context_are_its_own(app: App, server: Repla
     """Retrieval hands NeMo one text in which the passages are numbered."""
     chunks = f"[1] The museum costs 6 euros.\n[2] {EVIDENCE}"
     for answer, is_kept in ((CLEAN.replace("[1]", "[2]"), True), (CLEAN, False)):
-        server.reset()
-        server.default(answer)
+        script(server, answer)
         messages = user({"relevant_chunks": chunks, "check_citations": True})
         message = await app(flows="check citations").generate_async(messages=messages)
         assert (message["content"] == answer) is is_kept

@@ -1,17 +1,12 @@
 """The flow `check claims`: policies by label and error type, the report, the app's own model."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, WARNING, user
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, WARNING, App, checked, script, user
 
 from evidencerails.testing import ReplayServer
 
-App = Callable[..., Any]
 BEYOND = "The Harbour Bridge of Porto Lindo was painted green by volunteers from Sweden."
 FLAG = {"evidence": EVIDENCE, "check_claims": True}
 POLICIES = """
@@ -31,18 +26,14 @@ async def test_policies_by_error_type_and_label(app: App, server: ReplayServer) 
     assert message["content"]["type"] == "ClaimsRailException"
     assert message["content"]["spans"][0]["text"] == PLANTED
     assert message["content"]["kinds"] == ["unsupported_claim"]
-    server.reset()
-    server.default(BEYOND)
+    script(server, BEYOND)
     message = await rails.generate_async(messages=user(FLAG))
     assert message["content"].startswith(BEYOND) and WARNING in message["content"]
 
 
 async def test_the_report_holds_labels_and_error_types(app: App, server: ReplayServer) -> None:
     server.default(PLANTED)
-    response = await app(flows="check claims").generate_async(
-        messages=user(FLAG), options={"output_vars": ["hallucination_report"]}
-    )
-    report = response.output_data["hallucination_report"]
+    _, report = await checked(app(flows="check claims"), FLAG)
     assert [(claim["label"], claim["error_types"]) for claim in report["claims"]] == [("contradicted", ["temporal"])]
 
 

@@ -1,11 +1,23 @@
 """Colang 2.x: `import evidencerails.plugin`, the report as an event, and rails that still run after an abort."""
 
-from __future__ import annotations
-
+from functools import cache
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, WARNING, app_yaml_2, colang_2, is_sampling, script
+from nemo_apps import (
+    BLOCKED,
+    CLEAN,
+    EVIDENCE,
+    PLANTED,
+    QUESTION,
+    WARNING,
+    app_yaml_2,
+    colang_2,
+    is_sampling,
+    make_app,
+    script,
+    user,
+)
 
 from evidencerails.testing import ReplayServer
 
@@ -16,22 +28,16 @@ FLAGS = {
     "hallucination warning": "hallucination_warning",
 }
 ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
-_apps: dict[tuple[str, str], Any] = {}
+_made = cache(make_app)
 
 
 def _app(server: ReplayServer, flow: str, *, flag: bool = True, more: str = "") -> Any:
-    from nemoguardrails import LLMRails, RailsConfig
-
     colang = colang_2(output=flow, flags=[FLAGS[flow]] if flag else [])
-    key = (colang, yaml := app_yaml_2(server.base_url, more))
-    if key not in _apps:
-        _apps[key] = LLMRails(RailsConfig.from_content(colang_content=colang, yaml_content=yaml))
-    return _apps[key]
+    return _made(app_yaml_2(server.base_url, more), colang)
 
 
-async def _ask(app: Any) -> dict[str, Any]:
-    messages = [{"role": "context", "content": {"evidence": EVIDENCE}}, {"role": "user", "content": QUESTION}]
-    message: dict[str, Any] = await app.generate_async(messages=messages)
+async def _ask(app: Any, evidence: str = EVIDENCE) -> dict[str, Any]:
+    message: dict[str, Any] = await app.generate_async(messages=user({"evidence": evidence}))
     return message
 
 
@@ -46,7 +52,6 @@ async def test_planted_hallucination_is_blocked_and_clean_answer_passes(
 ) -> None:
     app = _app(server, flow, flag=activation == "flag", more=ALWAYS if activation == "always" else "")
     for answer, expected, status in ((PLANTED, BLOCKED, "hallucinated"), (CLEAN, CLEAN, "grounded")):
-        server.reset()
         script(server, answer)
         message = await _ask(app)
         assert message["content"] == expected
@@ -82,12 +87,9 @@ async def test_without_flag_nothing_is_checked(server: ReplayServer) -> None:
 
 async def test_flag_holds_for_one_answer(server: ReplayServer) -> None:
     """Two answers in a turn: the flag that the input rail sets is gone after the first."""
-    from nemoguardrails import LLMRails, RailsConfig
-
     colang = SAYS.replace("{first}", PLANTED).replace("{second}", PLANTED).replace("  check claims\n", "")
     flags = "\nflow input rails $input_text\n  global $check_grounding\n  $check_grounding = True\n"
-    yaml = app_yaml_2(server.base_url, more=WARN.replace("activation: always, ", ""))
-    app = LLMRails(RailsConfig.from_content(colang_content=colang + flags, yaml_content=yaml))
+    app = make_app(app_yaml_2(server.base_url, more=WARN.replace("activation: always, ", "")), colang + flags)
     message = await _ask(app)
     assert [event["report"]["status"] for event in _events(message, "HallucinationReport")] == ["hallucinated"]
     assert message["content"].count(PLANTED) == 2 and message["content"].count(WARNING) == 1
@@ -109,7 +111,6 @@ async def test_rails_still_run_in_the_turn_after_an_abort(server: ReplayServer) 
     state: Any = {}
     said = []
     for answer in (PLANTED, PLANTED, CLEAN):
-        server.reset()
         script(server, answer)
         events = [
             {"type": "ContextUpdate", "data": {"evidence": EVIDENCE}},
@@ -117,18 +118,13 @@ async def test_rails_still_run_in_the_turn_after_an_abort(server: ReplayServer) 
         ]
         out, state = await app.process_events_async(events, state, blocking=True)
         said.append([event["script"] for event in out if event["type"] == "StartUtteranceBotAction"])
-        done = [
-            {
-                "type": "UtteranceBotActionFinished",
-                "action_uid": event["action_uid"],
-                "is_success": True,
-                "final_script": event["script"],
-            }
+        done = {"type": "UtteranceBotActionFinished", "is_success": True}
+        finished = [
+            {**done, "action_uid": event["action_uid"], "final_script": event["script"]}
             for event in out
             if event["type"] == "StartUtteranceBotAction"
         ]
-        if done:
-            _, state = await app.process_events_async(done, state, blocking=True)
+        _, state = await app.process_events_async(finished, state, blocking=True)
     assert said == [[BLOCKED], [BLOCKED], [CLEAN]]
 
 
@@ -154,14 +150,10 @@ WARN = "custom_data: {evidencerails: {activation: always, policies: [{when: {kin
 
 async def test_answers_without_an_llm_call_keep_their_reports_apart(server: ReplayServer) -> None:
     """Two answers in a turn and the same ones in the next: no rail sees another's warning, no report an older one."""
-    from nemoguardrails import LLMRails, RailsConfig
-
     colang = SAYS.replace("{first}", PLANTED).replace("{second}", CLEAN)
-    yaml = app_yaml_2(server.base_url, more=WARN)
-    app = LLMRails(RailsConfig.from_content(colang_content=colang, yaml_content=yaml))
+    app = make_app(app_yaml_2(server.base_url, more=WARN), colang)
     for evidence, statuses in ((EVIDENCE, ["hallucinated", "grounded"]), ("", ["unverified", "unverified"])):
-        messages = [{"role": "context", "content": {"evidence": evidence}}, {"role": "user", "content": QUESTION}]
-        reports = [e["report"] for e in _events(await app.generate_async(messages=messages), "HallucinationReport")]
+        reports = [e["report"] for e in _events(await _ask(app, evidence), "HallucinationReport")]
         assert [r["status"] for r in reports] == [status for status in statuses for _rail in range(2)]
         claims = [claim["span"]["text"] for report in reports for claim in report["claims"]]
         assert set(claims) == ({PLANTED, CLEAN} if evidence else set())

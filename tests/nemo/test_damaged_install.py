@@ -1,7 +1,5 @@
 """An installation whose files are damaged: the app starts or refuses to, and no answer passes as checked."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

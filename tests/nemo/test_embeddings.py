@@ -1,7 +1,5 @@
 """The offline embedding engine behind NeMo's own interface."""
 
-from __future__ import annotations
-
 import asyncio
 
 import numpy as np

@@ -1,15 +1,10 @@
 """Reviews in real turns of NeMo: a held turn, a withheld answer, and the event API, which must never wait."""
 
-from __future__ import annotations
-
 import asyncio
-import textwrap
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, MODEL, PLANTED, make_app, script, user
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, App, app_yaml_2, colang_2, make_app, script, user
 
 from evidencerails.adapters.nemo_plugin import plugin_of
 from evidencerails.operations.review.queue import ReviewQueue
@@ -27,24 +22,6 @@ custom_data:
     store: {{url: "{url}"}}
     escalation: {{deadlines_s: {{blocking: {within_s}}}}}
     policies: [{{when: {{kind: unsupported_claim}}, then: escalate}}]
-"""
-COLANG_2 = 'colang_version: "2.x"\n'
-EVENTS = """
-import core
-import guardrails
-import evidencerails.plugin
-
-flow output rails $output_text
-  check grounding
-
-flow main
-  activate answer
-
-flow answer
-  user said something as $said
-  $text = $said.transcript
-  $answer = await PassthroughLLMAction(user_message=$text)
-  bot say $answer
 """
 
 
@@ -66,11 +43,10 @@ async def decide(url: str, verdict: str, text: str | None = None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "text", "shown"),
-    [("approved", None, PLANTED), ("edited", CLEAN, CLEAN), ("rejected", None, BLOCKED)],
+    ("verdict", "text", "shown"), [("approved", None, PLANTED), ("edited", CLEAN, CLEAN), ("rejected", None, BLOCKED)]
 )
 async def test_a_turn_waits_for_the_reviewer(
-    app: Callable[..., Any], server: ReplayServer, url: str, verdict: str, text: str | None, shown: str
+    app: App, server: ReplayServer, url: str, verdict: str, text: str | None, shown: str
 ) -> None:
     script(server, PLANTED)
     rails = app(settings(url))
@@ -84,15 +60,13 @@ async def test_a_turn_waits_for_the_reviewer(
     assert (row.flow, row.model, row.stakes) == ("check grounding", "gpt-4o-mini", "high")
 
 
-async def test_nobody_in_time_is_blocked(app: Callable[..., Any], server: ReplayServer, url: str) -> None:
+async def test_nobody_in_time_is_blocked(app: App, server: ReplayServer, url: str) -> None:
     script(server, PLANTED)
     answer = await app(settings(url, within_s=0.2)).generate_async(messages=user({"evidence": EVIDENCE}))
     assert answer["content"] == BLOCKED
 
 
-async def test_a_synchronous_review_withholds_the_answer(
-    app: Callable[..., Any], server: ReplayServer, url: str
-) -> None:
+async def test_a_synchronous_review_withholds_the_answer(app: App, server: ReplayServer, url: str) -> None:
     script(server, PLANTED)
     answer = await app(settings(url, stakes="medium")).generate_async(messages=user({"evidence": EVIDENCE}))
     assert answer["content"] == BLOCKED
@@ -103,10 +77,7 @@ async def test_a_synchronous_review_withholds_the_answer(
 
 async def test_the_event_api_never_waits(server: ReplayServer, url: str) -> None:
     script(server, PLANTED)
-    yaml = COLANG_2 + MODEL.format(base_url=server.base_url, more_models="").replace(
-        "import_paths: [evidencerails/plugin]", ""
-    )
-    rails = make_app(yaml + textwrap.dedent(settings(url, within_s=60)), EVENTS)
+    rails = make_app(app_yaml_2(server.base_url, settings(url, within_s=60)), colang_2(output="check grounding"))
     events = [
         {"type": "ContextUpdate", "data": {"evidence": EVIDENCE}},
         {"type": "UtteranceUserActionFinished", "final_transcript": "When was it opened?"},

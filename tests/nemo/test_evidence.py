@@ -1,14 +1,11 @@
 """Evidence in every shape and from every place, the first that has any; what is none makes the answer unverified."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, app_yaml, make_app, script, user
+from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, App, app_yaml, checked, make_app, script, user
 
 from evidencerails.adapters.nemo_evidence import (
     MAX_STATEMENTS,
@@ -204,7 +201,7 @@ def test_facts_of_a_system_message_are_evidence_and_its_instructions_are_not(tex
 @pytest.mark.parametrize("heading", ["", "Context:\n"])
 @pytest.mark.parametrize("dialog", [False, True])
 async def test_facts_in_the_instructions_of_the_config_are_evidence(
-    app: Callable[..., Any], server: ReplayServer, heading: str, dialog: bool
+    app: App, server: ReplayServer, heading: str, dialog: bool
 ) -> None:
     instructions = [{"type": "general", "content": f"You are a guide. Be brief.\n\n{heading}{EVIDENCE}"}]
     colang = "define user ask\n  'opened'\n\ndefine flow\n  user ask\n  bot respond\n" if dialog else ""
@@ -212,19 +209,17 @@ async def test_facts_in_the_instructions_of_the_config_are_evidence(
     yaml = app_yaml(server.base_url, ALWAYS + f"instructions: {json.dumps(instructions)}\n", more_models=more)
     rails = make_app(yaml, colang)
     for answer, status in ((PLANTED, "hallucinated"), (CLEAN, "grounded")):
-        server.reset()
+        script(server, answer)
         if dialog:
             server.reply("  ask", when=lambda request: "user intent" in str(request.body).lower(), times=1)
-        script(server, answer)
-        response = await rails.generate_async(messages=user(), options={"output_vars": ["hallucination_report"]})
-        report = response.output_data["hallucination_report"]
+        _, report = await checked(rails)
         assert (report["status"], report["evidence_from"]) == (status, "system_context"), report["reason"]
 
 
-async def test_a_report_without_evidence_says_where_to_put_it(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_a_report_without_evidence_says_where_to_put_it(app: App, server: ReplayServer) -> None:
     script(server, PLANTED)
-    response = await app(ALWAYS).generate_async(messages=user(), options={"output_vars": ["hallucination_report"]})
-    assert "state the facts in `instructions`" in response.output_data["hallucination_report"]["reason"]
+    _, report = await checked(app(ALWAYS))
+    assert "state the facts in `instructions`" in report["reason"]
 
 
 async def test_plain_system_message_is_the_last_resort() -> None:
@@ -247,12 +242,8 @@ async def test_knowledge_base_of_an_app_in_general_mode(
     (tmp_path / "config.yml").write_text(app_yaml(server.base_url, ALWAYS, more_models=EMBEDDINGS))
     app = LLMRails(RailsConfig.from_path(str(tmp_path)))
     for answer, status in ((PLANTED, "hallucinated"), (CLEAN, "grounded")):
-        server.reset()
         script(server, answer)
-        response = await app.generate_async(
-            messages=[{"role": "user", "content": QUESTION}], options={"output_vars": ["hallucination_report"]}
-        )
-        report = response.output_data["hallucination_report"]
+        _, report = await checked(app)
         assert (report["status"], report["evidence_from"]) == (status, "knowledge_base")
 
 
@@ -265,10 +256,8 @@ async def test_knowledge_base_of_an_app_in_general_mode(
         ({"relevant_chunks": [3]}, "bad_evidence: relevant_chunks: evidence item 1 is int"),
     ],
 )
-async def test_without_usable_evidence_the_answer_is_unverified(
-    app: Callable[..., Any], context: dict[str, Any], reason: str
-) -> None:
-    report, text = await _check_ready_answer(app(ALWAYS), {"x": 1, **context})
+async def test_without_usable_evidence_the_answer_is_unverified(app: App, context: dict[str, Any], reason: str) -> None:
+    text, report = await _check_ready_answer(app(ALWAYS), {"x": 1, **context})
     assert report["status"] == "unverified"
     assert reason in report["reason"]
     assert text.startswith(PLANTED) and "could not be verified" in text
@@ -281,34 +270,24 @@ async def test_search_that_fails_makes_the_answer_unverified(server: ReplayServe
 
     app = make_app(app_yaml(server.base_url, ALWAYS))
     app.runtime.register_action_param("kb", BrokenBase())
-    report, _text = await _check_ready_answer(app, {"x": 1})
+    _, report = await _check_ready_answer(app, {"x": 1})
     assert (report["status"], report["decision"]) == ("unverified", "warn")
     assert "check_failed: RuntimeError" in report["reason"]
     assert "index is gone" not in report["reason"]  # words of others stay inside unless evidence is exposed
 
 
-async def _check_ready_answer(app: Any, context: dict[str, Any]) -> tuple[dict[str, Any], str]:
+async def _check_ready_answer(app: Any, context: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Output rails only: in general mode NeMo itself dies of a knowledge base or chunks that are broken."""
-    response = await app.generate_async(
-        messages=[*user(context), {"role": "assistant", "content": PLANTED}],
-        options={"rails": ["output"], "output_vars": ["hallucination_report"]},
-    )
-    return response.output_data["hallucination_report"], response.response[0]["content"]
+    return await checked(app, messages=[*user(context), {"role": "assistant", "content": PLANTED}], rails=["output"])
 
 
-async def test_request_of_an_earlier_turn_is_not_taken_for_this_one(
-    app: Callable[..., Any], server: ReplayServer
-) -> None:
+async def test_request_of_an_earlier_turn_is_not_taken_for_this_one(app: App, server: ReplayServer) -> None:
     """The event API does not set `raw_llm_request`, so what an earlier `generate_async` left there is still seen."""
     rails = app(ALWAYS)
     script(server, PLANTED)
     tool = {"role": "tool", "name": "bridges", "tool_call_id": "1", "content": EVIDENCE}
     await rails.generate_async(messages=[tool, {"role": "user", "content": QUESTION}])
-    events = [
-        {"type": "UtteranceUserActionFinished", "final_transcript": "Tell me something else, about cats."},
-    ]
-    out = await rails.generate_events_async(events)
-    reports = [
-        event["data"]["hallucination_report"] for event in out if "hallucination_report" in event.get("data", {})
-    ]
+    asked = {"type": "UtteranceUserActionFinished", "final_transcript": "Tell me something else, about cats."}
+    data = [event.get("data", {}) for event in await rails.generate_events_async([asked])]
+    reports = [found["hallucination_report"] for found in data if "hallucination_report" in found]
     assert reports[-1]["reason"].startswith("no_evidence")

@@ -1,14 +1,11 @@
 """Flags in every shape and place: what asks for a check gets one, and what nothing reads is said aloud."""
 
-from __future__ import annotations
-
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, script, user
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, App, script, user
 
 from evidencerails.adapters.nemo_rails import is_asked_for, is_set, unread_flags
 from evidencerails.testing import ReplayServer
@@ -68,19 +65,16 @@ define bot refuse
 
 
 @pytest.mark.parametrize("flag", ["$check_grounding", '"$check_grounding"', '"check_grounding"', "True"])
-async def test_a_custom_flow_may_name_the_flag_or_pass_it(
-    app: Callable[..., Any], server: ReplayServer, flag: str
-) -> None:
+async def test_a_custom_flow_may_name_the_flag_or_pass_it(app: App, server: ReplayServer, flag: str) -> None:
     rails = app("rails: {output: {flows: [my check]}}\n", OWN_FLOW.replace("{flag}", flag))
     for answer, expected in ((PLANTED, "No."), (CLEAN, CLEAN)):
-        server.reset()
         script(server, answer)
         messages = user({"evidence": EVIDENCE, "check_grounding": True})
         assert (await rails.generate_async(messages=messages))["content"] == expected
 
 
 async def test_a_flag_of_a_rail_that_is_not_there_is_said_once(
-    app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
+    app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     rails = app("rails: {output: {flows: [check grounding, check logic]}}\n")
     script(server, PLANTED)
@@ -95,7 +89,7 @@ async def test_a_flag_of_a_rail_that_is_not_there_is_said_once(
 
 
 async def test_a_flag_in_the_settings_is_said_at_the_start(
-    app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
+    app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
         rails = app("custom_data: {check_grounding: true, evidencerails: {activation: always}}\n")

@@ -1,7 +1,5 @@
 """The config `grounded_generation` in real turns: our generation takes the place of NeMo's."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

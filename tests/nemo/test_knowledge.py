@@ -1,17 +1,13 @@
 """The flow `check knowledge`: without sources, and with the app's own knowledge base."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, user
+from nemo_apps import BLOCKED, EMBEDDINGS, App, app_yaml, user
 
 from evidencerails.testing import ReplayServer
 
-App = Callable[..., Any]
 KNOWN = "Chen et al. (2019) showed that naps help."
 MADE_UP = "Chen et al. (2021) showed that naps help."
 QUESTION = "Do naps help?"
@@ -28,21 +24,13 @@ async def test_without_sources_the_answer_is_unverified(app: App, server: Replay
 
 
 KB_YAML = """
-models:
-  - type: main
-    engine: openai
-    model: gpt-4o-mini
-    parameters: {{base_url: "{base_url}"}}
-  - {{type: embeddings, engine: evidencerails, model: embedded}}
-import_paths: [evidencerails/plugin]
-rails: {{output: {{flows: [check knowledge]}}}}
 custom_data:
   evidencerails:
     activation: always
-    evidence: {{from: [variable]}}
+    evidence: {from: [variable]}
     knowledge:
-      sources: {{wiki: {{kind: knowledge_base, complete: {complete}}}}}
-      entities: {{papers: {{sources: [wiki]}}}}
+      sources: {wiki: {kind: knowledge_base, complete: COMPLETE}}
+      entities: {papers: {sources: [wiki]}}
 """
 
 
@@ -55,9 +43,11 @@ async def test_the_app_s_own_knowledge_base_is_a_source(
 ) -> None:
     from nemoguardrails import LLMRails, RailsConfig
 
+    settings = KB_YAML.replace("COMPLETE", complete)
+    yaml = app_yaml(server.base_url, settings, more_models=EMBEDDINGS, flows="check knowledge")
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb" / "sleep.md").write_text("# Naps\n\nChen et al. (2019) is a study of naps.\n", encoding="utf-8")
-    (tmp_path / "config.yml").write_text(KB_YAML.format(base_url=server.base_url, complete=complete), encoding="utf-8")
+    (tmp_path / "config.yml").write_text(yaml, encoding="utf-8")
     server.default(answer)
     rails = LLMRails(RailsConfig.from_path(str(tmp_path)))
     assert told in (await rails.generate_async(messages=asked()))["content"]

@@ -1,8 +1,6 @@
 """LangChain: `RunnableRails` around a chain, `GuardrailsMiddleware` in an agent, both over the same HTTP server."""
 
-from __future__ import annotations
-
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import httpx
 import pytest
 import pytest_asyncio
 from langchain_openai import ChatOpenAI
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, app_yaml, is_sampling, script
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, App, app_yaml, is_sampling, script
 from nemo_modes import FLAGS
 
 from evidencerails.testing import ReplayServer
@@ -44,7 +42,6 @@ async def test_runnable_rails_blocks_the_answer_of_a_chain(server: ReplayServer,
     prompt = ChatPromptTemplate.from_messages([("system", "Context:\n{evidence}"), ("user", "{question}")])
     chain = prompt | (rails | model)
     for answer, expected in ((PLANTED, BLOCKED), (CLEAN, CLEAN)):
-        server.reset()
         script(server, answer)
         message = await chain.ainvoke({"evidence": EVIDENCE, "question": QUESTION})
         assert message.content == expected
@@ -64,7 +61,6 @@ async def test_what_a_guarded_runnable_is_given_sets_the_flag(
     runnable = prompt | model | StrOutputParser()
     rails = _runnable_rails(server, RAIL.format(flow=flow), runnable=runnable)
     for answer, expected in ((PLANTED, BLOCKED if flag else PLANTED), (CLEAN, CLEAN)):
-        server.reset()
         script(server, answer)
         given = {"input": QUESTION, "evidence": EVIDENCE, FLAGS[flow]: flag}
         assert await rails.ainvoke(given) == expected
@@ -84,13 +80,12 @@ async def test_middleware_replaces_the_answer_of_an_agent(
     agent = create_agent(model, tools=[], middleware=[middleware])
     asked = [SystemMessage(f"Context:\n{EVIDENCE}"), HumanMessage(QUESTION)]
     for answer, expected in ((PLANTED, middleware.blocked_output_message), (CLEAN, CLEAN)):
-        server.reset()
         script(server, answer)
         result = await agent.ainvoke({"messages": asked})
         assert result["messages"][-1].content == expected
 
 
-async def test_tool_results_of_an_agent_are_evidence(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_tool_results_of_an_agent_are_evidence(app: App, server: ReplayServer) -> None:
     rails = app(GROUNDING)
     messages = [
         {"role": "user", "content": QUESTION},

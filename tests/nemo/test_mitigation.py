@@ -1,13 +1,10 @@
 """Repair, abstention, stakes and marks in real turns of NeMo: the conversation gets the corrected text."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, app_yaml_2, colang_2, is_sampling, make_app, user
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, App, app_yaml_2, checked, colang_2, is_sampling, make_app, user
 
 import evidencerails
 from evidencerails.testing import ReplayRequest, ReplayServer
@@ -34,6 +31,7 @@ def is_rewriting(request: ReplayRequest) -> bool:
 
 def script(server: ReplayServer, answer: str, *corrections: str) -> None:
     """Let the model answer so, and correct the flagged sentence so."""
+    server.reset()
     for text in corrections:
         reply = json.dumps({"sentences": [{"number": 1, "text": text}]})
         server.reply(reply, when=is_rewriting, times=1)
@@ -45,59 +43,51 @@ async def answer_of(app: Any, context: dict[str, Any] | None = None) -> Any:
     return await app.generate_async(messages=user({"evidence": EVIDENCE, **(context or {})}))
 
 
-async def test_the_conversation_gets_the_corrected_text(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_the_conversation_gets_the_corrected_text(app: App, server: ReplayServer) -> None:
     script(server, f"{PLANTED} It is 480 metres long.", CLEAN)
-    response = await app(settings("regenerate")).generate_async(
-        messages=user({"evidence": EVIDENCE}), options={"output_vars": ["hallucination_report"]}
-    )
-    assert response.response[0]["content"] == f"{CLEAN} It is 480 metres long."
-    report = response.output_data["hallucination_report"]
+    text, report = await checked(app(settings("regenerate")), {"evidence": EVIDENCE})
+    assert text == f"{CLEAN} It is 480 metres long."
     assert report["decision"] == "regenerate"
     assert report["repair"]["status"] == "repaired"
     assert f"-{PLANTED}\n+{CLEAN}" in report["repair"]["diff"]
 
 
-async def test_the_next_turn_sees_the_corrected_text(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_the_next_turn_sees_the_corrected_text(app: App, server: ReplayServer) -> None:
     script(server, PLANTED, CLEAN)
     rails = app(settings("regenerate"))
     first = await answer_of(rails)
     messages = [*user({"evidence": EVIDENCE}), first, {"role": "user", "content": "And how long is it?"}]
-    server.reset()
     script(server, "It is 480 metres long.")
     await rails.generate_async(messages=messages)
     assert PLANTED not in server.requests[0].prompt_text and CLEAN in server.requests[0].prompt_text
 
 
-async def test_a_repair_that_fails_is_blocked(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_a_repair_that_fails_is_blocked(app: App, server: ReplayServer) -> None:
     script(server, PLANTED, "The Harbour Bridge of Porto Lindo was opened in 1998.")
     assert (await answer_of(app(settings("regenerate"))))["content"] == BLOCKED
 
 
-async def test_a_later_rail_checks_the_repaired_text(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_a_later_rail_checks_the_repaired_text(app: App, server: ReplayServer) -> None:
     script(server, PLANTED, CLEAN)
     rails = app(settings("regenerate", flows="check grounding, check claims"))
     assert (await answer_of(rails))["content"] == CLEAN
     assert sum(map(is_rewriting, server.requests)) == 1, "the second rail found nothing to repair"
 
 
-async def test_two_parallel_repairs_do_not_fit_together(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_two_parallel_repairs_do_not_fit_together(app: App, server: ReplayServer) -> None:
     script(server, PLANTED, CLEAN, CLEAN)
     rails = app(settings("regenerate", flows="check grounding, check claims", parallel="true"))
     assert (await answer_of(rails))["content"] == BLOCKED
 
 
-async def test_streaming_carries_the_repair_through_evidencerails_stream(
-    app: Callable[..., Any], server: ReplayServer
-) -> None:
+async def test_streaming_carries_the_repair_through_evidencerails_stream(app: App, server: ReplayServer) -> None:
     script(server, PLANTED, CLEAN)
     rails = app(settings("regenerate"))
     pieces = [piece async for piece in evidencerails.stream(rails, messages=user({"evidence": EVIDENCE}))]
     assert "".join(pieces) == CLEAN
 
 
-async def test_abstaining_says_why_and_holds_no_word_of_the_answer(
-    app: Callable[..., Any], server: ReplayServer
-) -> None:
+async def test_abstaining_says_why_and_holds_no_word_of_the_answer(app: App, server: ReplayServer) -> None:
     script(server, PLANTED)
     content = (await answer_of(app(settings("abstain"))))["content"]
     assert content.startswith("I can't answer that reliably from the sources I have.")
@@ -105,37 +95,30 @@ async def test_abstaining_says_why_and_holds_no_word_of_the_answer(
     assert "1999" not in content
 
 
-async def test_the_app_may_word_its_abstention(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_the_app_may_word_its_abstention(app: App, server: ReplayServer) -> None:
     script(server, PLANTED)
     colang = 'define bot inform answer abstained\n  "Da muss ich passen."\n'
     content = (await answer_of(app(settings("abstain"), colang)))["content"]
     assert content.startswith("Da muss ich passen. ")
 
 
-async def test_a_template_in_an_answer_is_never_rendered(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_a_template_in_an_answer_is_never_rendered(app: App, server: ReplayServer) -> None:
     rest = "Is {{ 7 * 7 }} what you meant?"
     script(server, f"{PLANTED} {rest}", CLEAN)
     assert (await answer_of(app(settings("regenerate"))))["content"] == f"{CLEAN} {rest}"
 
 
 @pytest.mark.parametrize(
-    ("stakes", "expected"), [(None, "regenerate"), ("low", "allow"), ("high", "block"), ("nonsense", "block")]
+    ("stakes", "level"), [(None, "medium"), ("low", "low"), ("high", "high"), ("nonsense", "high")]
 )
 async def test_stakes_of_a_flow_move_the_severity(
-    app: Callable[..., Any], server: ReplayServer, stakes: str | None, expected: str
+    app: App, server: ReplayServer, stakes: str | None, level: str
 ) -> None:
     """The claim is absent: medium by itself, low or high by the stakes."""
     script(server, "The bridge was painted green by volunteers from Sweden.", "")
-    protocol = "severity: {protocol: {}}"
-    yaml = f"custom_data: {{evidencerails: {{activation: always, {protocol}}}}}\n"
-    response = await app(yaml).generate_async(
-        messages=user({"evidence": EVIDENCE, **({"stakes": stakes} if stakes else {})}),
-        options={"output_vars": ["hallucination_report"]},
-    )
-    report = response.output_data["hallucination_report"]
-    decided_by = report["decided_by"]
-    levels = {"allow": "low", "regenerate": "medium", "block": "high"}
-    assert decided_by.startswith(f"severity.protocol.{levels[expected]}")
+    rails = app("custom_data: {evidencerails: {activation: always, severity: {protocol: {}}}}\n")
+    _, report = await checked(rails, {"evidence": EVIDENCE, **({"stakes": stakes} if stakes else {})})
+    assert report["decided_by"].startswith(f"severity.protocol.{level}")
 
 
 @pytest.mark.parametrize(
@@ -146,9 +129,7 @@ async def test_stakes_of_a_flow_move_the_severity(
         ("html", f'<mark title="unsupported claim (contradicted, temporal)">{PLANTED}</mark><sup>[1]</sup>'),
     ],
 )
-async def test_marks_in_the_form_of_the_settings(
-    app: Callable[..., Any], server: ReplayServer, form: str, expected: str
-) -> None:
+async def test_marks_in_the_form_of_the_settings(app: App, server: ReplayServer, form: str, expected: str) -> None:
     script(server, PLANTED)
     content = (await answer_of(app(settings("annotate", more=f"annotation: {{format: {form}}}"))))["content"]
     assert expected in content

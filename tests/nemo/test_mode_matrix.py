@@ -1,12 +1,10 @@
 """In every mode a planted hallucination is caught and a clean answer passes."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, WARNING, is_sampling
+from nemo_apps import BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, WARNING, App, is_sampling
 from nemo_modes import ALWAYS, FLAGS, MODES, Mode, Seen, Turn
 
 from evidencerails.testing import ReplayServer
@@ -25,7 +23,7 @@ def modes(names: Iterable[str] = MODES) -> list[Any]:
 @pytest.mark.parametrize("flow", list(FLAGS))
 @pytest.mark.parametrize("mode", list(MODES))
 async def test_planted_hallucination_is_caught_and_clean_answer_passes(
-    app: Callable[..., Any], server: ReplayServer, mode: str, flow: str, activation: str
+    app: App, server: ReplayServer, mode: str, flow: str, activation: str
 ) -> None:
     row = MODES[mode]
     rails = _app(app, row, flow, activation)
@@ -40,7 +38,7 @@ async def test_planted_hallucination_is_caught_and_clean_answer_passes(
 @pytest.mark.parametrize("activation", ["flag", "always"])
 @pytest.mark.parametrize("mode", modes())
 async def test_hallucination_warning_leaves_the_answer_and_warns(
-    app: Callable[..., Any], server: ReplayServer, mode: str, activation: str
+    app: App, server: ReplayServer, mode: str, activation: str
 ) -> None:
     """Where NeMo streams it can only let through or stop: there a warning becomes `streaming_fallback`, a block."""
     row = MODES[mode]
@@ -59,7 +57,7 @@ async def test_hallucination_warning_leaves_the_answer_and_warns(
 @pytest.mark.parametrize(
     "mode", modes(name for name, row in MODES.items() if row.flags_by_context and "stream_" not in name)
 )
-async def test_without_flag_nothing_is_checked(app: Callable[..., Any], server: ReplayServer, mode: str) -> None:
+async def test_without_flag_nothing_is_checked(app: App, server: ReplayServer, mode: str) -> None:
     row = MODES[mode]
     _script(server, row, PLANTED)
     seen: Seen = await row.ask(
@@ -72,7 +70,7 @@ async def test_without_flag_nothing_is_checked(app: Callable[..., Any], server: 
 @pytest.mark.parametrize("flow", list(FLAGS))
 @pytest.mark.parametrize("mode", modes(["general", "parallel", "passthrough", "dialog", "single call"]))
 async def test_the_turns_after_a_block_are_checked_as_the_first(
-    app: Callable[..., Any], server: ReplayServer, mode: str, flow: str
+    app: App, server: ReplayServer, mode: str, flow: str
 ) -> None:
     """One conversation: blocked, passed, blocked."""
     row, seen = MODES[mode], []
@@ -92,7 +90,7 @@ async def test_the_turns_after_a_block_are_checked_as_the_first(
 
 @pytest.mark.parametrize("mode", modes(name for name in MODES if name != "evidencerails.stream"))
 async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
-    app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture, mode: str
+    app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture, mode: str
 ) -> None:
     row = MODES[mode]
     rails = _app(app, row, "check grounding", "shadow")
@@ -104,7 +102,7 @@ async def test_shadow_alters_nothing_and_records_what_it_would_have_done(
     assert logged and all("hallucinated, decision block" in line for line in logged)
 
 
-def _app(app: Callable[..., Any], row: Mode, flow: str, activation: str) -> Any:
+def _app(app: App, row: Mode, flow: str, activation: str) -> Any:
     flag_flows = "[set flags]" if activation == "flag" else "[]"
     yaml = row.yaml.format(flow=flow, flag_flows=flag_flows) + (
         "" if activation == "flag" else ALWAYS.replace("always", activation)

@@ -3,17 +3,15 @@
 Outcomes are a real verdict or `unverified`; never an error inside the app, and never a silent pass.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, is_sampling
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, App, checked, is_sampling, user
 
 from evidencerails.exchange import Passage
 from evidencerails.testing import ReplayServer
@@ -144,7 +142,7 @@ def _script(server: ReplayServer, case: Case) -> None:
     server.default(case.answer)
 
 
-def _app(app: Callable[..., Any], case: Case, on_unverified: str = "warn") -> Any:
+def _app(app: App, case: Case, on_unverified: str = "warn") -> Any:
     """The app of a case; an input flow sets the evidence that no message can carry."""
     settings = SETTINGS.format(
         on_unverified=on_unverified, timeout_s=case.timeout_s, more=case.settings, flow=case.flow
@@ -160,23 +158,16 @@ def _app(app: Callable[..., Any], case: Case, on_unverified: str = "warn") -> An
 
 
 async def _turn(rails: Any, case: Case) -> tuple[str, dict[str, Any]]:
-    messages = [{"role": "user", "content": case.question}]
-    options: dict[str, Any] = {"output_vars": ["hallucination_report"]}
+    asked = user(text=case.question)
     if case.is_ready:
-        messages.append({"role": "assistant", "content": case.answer})
-        options["rails"] = ["output"]
-    result = await rails.generate_async(messages=messages, options=options)
-    return result.response[0]["content"], result.output_data["hallucination_report"]
+        return await checked(rails, messages=[*asked, {"role": "assistant", "content": case.answer}], rails=["output"])
+    return await checked(rails, messages=asked)
 
 
 @pytest.mark.parametrize("on_unverified", ["warn", "block", "allow"])
 @pytest.mark.parametrize("name", FAULTS)
 async def test_what_cannot_be_checked_is_unverified_and_ends_as_configured(
-    app: Callable[..., Any],
-    server: ReplayServer,
-    caplog: pytest.LogCaptureFixture,
-    name: str,
-    on_unverified: str,
+    app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture, name: str, on_unverified: str
 ) -> None:
     case = FAULTS[name]
     _script(server, case)
@@ -194,7 +185,7 @@ async def test_what_cannot_be_checked_is_unverified_and_ends_as_configured(
 
 
 @pytest.mark.parametrize("name", VERDICTS)
-async def test_what_can_be_checked_gets_its_verdict(app: Callable[..., Any], server: ReplayServer, name: str) -> None:
+async def test_what_can_be_checked_gets_its_verdict(app: App, server: ReplayServer, name: str) -> None:
     case = VERDICTS[name]
     _script(server, case)
     rails = _app(app, case)
@@ -209,17 +200,15 @@ async def test_what_can_be_checked_gets_its_verdict(app: Callable[..., Any], ser
 STREAMING = "streaming: {enabled: true, chunk_size: 8, context_size: 4, stream_first: false}"
 
 
-def _streaming(app: Callable[..., Any]) -> Any:
+def _streaming(app: App) -> Any:
     settings = SETTINGS.format(on_unverified="warn", timeout_s=20, more="", flow="check grounding")
     return app(settings.replace("flows: [check grounding]", f"flows: [check grounding], {STREAMING}"))
 
 
-ASKED = [{"role": "context", "content": {"evidence": EVIDENCE}}, {"role": "user", "content": QUESTION}]
+ASKED = user({"evidence": EVIDENCE})
 
 
-async def test_a_cut_stream_ends_in_an_error_and_what_had_come_was_checked(
-    app: Callable[..., Any], server: ReplayServer
-) -> None:
+async def test_a_cut_stream_ends_in_an_error_and_what_had_come_was_checked(app: App, server: ReplayServer) -> None:
     rails = _streaming(app)
     for answer in (PLANTED, CLEAN):
         server.reset()
@@ -230,7 +219,7 @@ async def test_a_cut_stream_ends_in_an_error_and_what_had_come_was_checked(
     assert "".join(pieces[:-1]).startswith(CLEAN)
 
 
-async def test_the_error_of_a_broken_stream_is_no_claim(app: Callable[..., Any]) -> None:
+async def test_the_error_of_a_broken_stream_is_no_claim(app: App) -> None:
     """NeMo appends it to the answer: it was checked as if the model had said it, and blocked for want of evidence."""
     error = '{"error": {"message": "The service of the provider was down in 1999.", "type": "server_error"}}'
 
@@ -257,9 +246,7 @@ PROVIDER_ERROR = '{"error": {"message": "The provider hung up.", "type": "server
     ],
     ids=["contradicted", "supported", "no statement yet"],
 )
-async def test_what_a_cut_stream_leaves_of_a_sentence_is_checked_as_it_stands(
-    app: Callable[..., Any], answer: str, last: str
-) -> None:
+async def test_what_a_cut_stream_leaves_of_a_sentence_is_checked_as_it_stands(app: App, answer: str, last: str) -> None:
     """The user has it before them, so it counts as said; docs/rails.md."""
 
     async def cut() -> AsyncIterator[str]:
@@ -272,7 +259,7 @@ async def test_what_a_cut_stream_leaves_of_a_sentence_is_checked_as_it_stands(
 
 
 async def test_cancellation_stops_the_turn_and_the_next_one_is_checked(
-    app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
+    app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A cancelled turn is cancelled, neither answered nor reported; its request to the model is given up."""
     rails = _app(app, Case(flow=SAMPLES))

@@ -1,7 +1,5 @@
 """`evidencerails check --chat` reads a response that an app without any rail gave with its log."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

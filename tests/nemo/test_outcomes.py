@@ -1,13 +1,10 @@
 """What a user of an app sees: blocked, warned, annotated, raised, informed that nothing could be verified."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, WARNING, is_sampling, script, user
+from nemo_apps import BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, WARNING, App, checked, is_sampling, script, user
 from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome
 
 from evidencerails.adapters.nemo_outcome import Verdict, not_run
@@ -15,7 +12,6 @@ from evidencerails.testing import ReplayServer
 
 RULES = "custom_data: {{evidencerails: {{activation: always, policies: [{{when: {{kind: {kind}}}, then: {then}}}]}}}}\n"
 UNVERIFIED = "custom_data: {{evidencerails: {{activation: always, on_unverified: {then}}}}}\n"
-FROM_FLOW = {"evidence": EVIDENCE, "check_grounding": True}
 
 
 async def _answer(app: Any, context: dict[str, Any] | None = None) -> Any:
@@ -32,15 +28,14 @@ async def _answer(app: Any, context: dict[str, Any] | None = None) -> Any:
     ],
 )
 async def test_policy_decides_what_becomes_of_the_answer(
-    app: Callable[..., Any], server: ReplayServer, then: str, expected: str
+    app: App, server: ReplayServer, then: str, expected: str
 ) -> None:
     script(server, PLANTED)
-    message = await _answer(app(RULES.format(kind="unsupported_claim", then=then)))
-    assert message["content"].startswith(expected)
-    assert message["content"] == expected or then == "warn"
+    content = (await _answer(app(RULES.format(kind="unsupported_claim", then=then))))["content"]
+    assert content.startswith(expected) if then == "warn" else content == expected
 
 
-async def test_decision_raise_raises_without_rails_exceptions(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_decision_raise_raises_without_rails_exceptions(app: App, server: ReplayServer) -> None:
     script(server, PLANTED)
     message = await _answer(app(RULES.format(kind="unsupported_claim", then="raise")))
     assert message["role"] == "exception"
@@ -53,7 +48,7 @@ async def test_decision_raise_raises_without_rails_exceptions(app: Callable[...,
     assert "mayor Ana Ruiz" not in json.dumps(exception)
 
 
-async def test_exception_carries_evidence_only_if_exposed(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_exception_carries_evidence_only_if_exposed(app: App, server: ReplayServer) -> None:
     script(server, PLANTED)
     yaml = """
     enable_rails_exceptions: true
@@ -64,7 +59,7 @@ async def test_exception_carries_evidence_only_if_exposed(app: Callable[..., Any
     assert quote["span"]["text"] in EVIDENCE
 
 
-async def test_upstream_exception_keeps_its_name(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_upstream_exception_keeps_its_name(app: App, server: ReplayServer) -> None:
     script(server, PLANTED)
     rails = app("enable_rails_exceptions: true\nrails: {output: {flows: [self check hallucination]}}\n")
     message = await rails.generate_async(messages=user({"check_hallucination": True}))
@@ -82,7 +77,7 @@ async def test_upstream_exception_keeps_its_name(app: Callable[..., Any], server
         ("raise", "GroundingRailException: The answer could not be verified"),
     ],
 )
-async def test_on_unverified(app: Callable[..., Any], server: ReplayServer, then: str, expected: str) -> None:
+async def test_on_unverified(app: App, server: ReplayServer, then: str, expected: str) -> None:
     script(server, PLANTED)
     message = await _answer(app(UNVERIFIED.format(then=then)), {"no": "evidence"})
     content = message["content"]
@@ -90,47 +85,40 @@ async def test_on_unverified(app: Callable[..., Any], server: ReplayServer, then
     assert shown.startswith(expected)
 
 
-async def test_two_rails_append_one_warning(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_two_rails_append_one_warning(app: App, server: ReplayServer) -> None:
     script(server, PLANTED)
     yaml = RULES.format(kind="unsupported_claim", then="warn")
     message = await _answer(app(yaml, flows="check grounding, hallucination warning"))
     assert message["content"].count(WARNING) == 1
 
 
-async def test_no_rail_checks_the_warning_of_another(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_no_rail_checks_the_warning_of_another(app: App, server: ReplayServer) -> None:
     """ "This answer could not be verified" was a claim to the next rail, which made a clean answer hallucinated."""
     script(server, CLEAN, samples="")
     rails = app(UNVERIFIED.format(then="warn"), flows="self check hallucination, check claims, check grounding")
-    response = await rails.generate_async(
-        messages=user({"evidence": EVIDENCE}), options={"output_vars": ["hallucination_report"]}
-    )
-    report = response.output_data["hallucination_report"]
+    text, report = await checked(rails, {"evidence": EVIDENCE})
     assert {name: check["status"] for name, check in report["checks"].items()} == {
         "consistency": "unverified",
         "claims": "grounded",
         "grounding": "grounded",
     }
     assert [claim["text"] for claim in report["claims"]] == [CLEAN]
-    assert response.response[0]["content"].startswith(f"{CLEAN}\n\nThis answer could not be verified.")
+    assert text.startswith(f"{CLEAN}\n\nThis answer could not be verified.")
 
 
-async def test_marks_and_warnings_of_several_rails_stand_together(
-    app: Callable[..., Any], server: ReplayServer
-) -> None:
+async def test_marks_and_warnings_of_several_rails_stand_together(app: App, server: ReplayServer) -> None:
     script(server, PLANTED, samples="")
     yaml = RULES.format(kind="unsupported_claim", then="annotate")
     rails = app(yaml, flows="self check hallucination, check grounding, check claims")
-    response = await rails.generate_async(
-        messages=user({"evidence": EVIDENCE}), options={"output_vars": ["hallucination_report"]}
-    )
-    marked, notes, warning = response.response[0]["content"].split("\n\n")
+    text, report = await checked(rails, {"evidence": EVIDENCE})
+    marked, notes, warning = text.split("\n\n")
     assert (marked, notes) == (f"{PLANTED} [?1]", "[?1] unsupported claim (contradicted, temporal)")
     assert warning.startswith("This answer could not be verified.")
-    assert [claim["text"] for claim in response.output_data["hallucination_report"]["claims"]] == [PLANTED]
+    assert [claim["text"] for claim in report["claims"]] == [PLANTED]
 
 
 @pytest.mark.parametrize("variable", ["evidence", "relevant_chunks"])
-async def test_a_flow_sets_evidence_and_flag(app: Callable[..., Any], server: ReplayServer, variable: str) -> None:
+async def test_a_flow_sets_evidence_and_flag(app: App, server: ReplayServer, variable: str) -> None:
     colang = f"""
     define user ask about the bridge
       "When was the bridge opened?"
@@ -149,33 +137,25 @@ async def test_a_flow_sets_evidence_and_flag(app: Callable[..., Any], server: Re
         assert (await rails.generate_async(messages=user()))["content"] == shown
 
 
-async def test_flag_holds_for_one_answer(app: Callable[..., Any], server: ReplayServer) -> None:
-    rails = app()
-    history = user(FROM_FLOW)
-    seen = []
+async def test_flag_holds_for_one_answer(app: App, server: ReplayServer) -> None:
+    """The second turn is not checked, and has no report of the first."""
+    script(server, PLANTED)
+    rails, history, seen = app(), user({"evidence": EVIDENCE, "check_grounding": True}), []
     for _ in range(2):
-        server.reset()
-        script(server, PLANTED)
-        message = await rails.generate_async(messages=history)
-        seen.append(message["content"])
-        history = [*history, message, {"role": "user", "content": "And again?"}]
-    assert seen == [BLOCKED, PLANTED]
+        text, report = await checked(rails, messages=history)
+        seen.append((text, report.get("status")))
+        history += [{"role": "assistant", "content": text}, {"role": "user", "content": "And again?"}]
+    assert seen == [(BLOCKED, "hallucinated"), (PLANTED, None)]
 
 
 @pytest.mark.parametrize("parallel", ["false", "true"])
-async def test_report_of_all_rails_stands_in_the_context(
-    app: Callable[..., Any], server: ReplayServer, parallel: str
-) -> None:
+async def test_report_of_all_rails_stands_in_the_context(app: App, server: ReplayServer, parallel: str) -> None:
     """In parallel, each flow has its own copy of the context and the last to end would win."""
     flows = f"rails: {{output: {{parallel: {parallel}, flows: [check grounding, self check hallucination]}}}}\n"
     rails = app(RULES.format(kind="[unsupported_claim, inconsistent_samples]", then="warn") + flows)
     for answer, status in ((PLANTED, "hallucinated"), (CLEAN, "grounded")):
-        server.reset()
         script(server, answer)
-        response = await rails.generate_async(
-            messages=user({"evidence": EVIDENCE}), options={"output_vars": ["hallucination_report"]}
-        )
-        report = response.output_data["hallucination_report"]
+        _, report = await checked(rails, {"evidence": EVIDENCE})
         assert report["status"] == status
         assert set(report["checks"]) == {"grounding", "consistency"}
         assert report["llm"]["calls"] == 1
@@ -183,22 +163,8 @@ async def test_report_of_all_rails_stands_in_the_context(
         assert "mayor Ana Ruiz" not in json.dumps(report)
 
 
-async def test_report_of_an_earlier_turn_is_gone(app: Callable[..., Any], server: ReplayServer) -> None:
-    rails = app()
-    history = user(FROM_FLOW)
-    reports = []
-    for _ in range(2):
-        server.reset()
-        script(server, CLEAN)
-        response = await rails.generate_async(messages=history, options={"output_vars": ["hallucination_report"]})
-        reports.append(response.output_data["hallucination_report"])
-        history = [*history, response.response[0], {"role": "user", "content": "And again?"}]
-    assert reports[0]["status"] == "grounded"
-    assert not reports[1]
-
-
 async def test_log_names_the_verdict_and_no_text(
-    app: Callable[..., Any], server: ReplayServer, caplog: pytest.LogCaptureFixture
+    app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     script(server, PLANTED)
     await _answer(app("custom_data: {evidencerails: {activation: always}}\n"))
@@ -222,19 +188,16 @@ define bot refuse
 
 @pytest.mark.parametrize("action", ["check_grounding", "self_check_hallucination"])
 @pytest.mark.parametrize("condition", ["$is_hallucination", "$is_hallucination.is_blocked"])
-async def test_custom_flow_calls_the_action_itself(
-    app: Callable[..., Any], server: ReplayServer, action: str, condition: str
-) -> None:
+async def test_custom_flow_calls_the_action_itself(app: App, server: ReplayServer, action: str, condition: str) -> None:
     """`if $is_hallucination` stood in the documentation before 0.24; NeMo's own outcome is always true in it."""
     colang = CUSTOM.format(line=f"$is_hallucination = execute {action}", condition=condition)
     rails = app("rails: {output: {flows: [my check]}}\n", colang)
     for answer, expected in ((PLANTED, "I had better not say."), (CLEAN, CLEAN)):
-        server.reset()
         script(server, answer)
         assert (await _answer(rails))["content"] == expected
 
 
-async def test_own_bot_messages_of_the_app_are_used(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_own_bot_messages_of_the_app_are_used(app: App, server: ReplayServer) -> None:
     colang = """
     define bot inform answer unknown
       "Blocked, sorry."
@@ -253,7 +216,7 @@ async def test_own_bot_messages_of_the_app_are_used(app: Callable[..., Any], ser
     assert (await _answer(app(rules, colang)))["content"] == f"{PLANTED}\n\nTake care."
 
 
-async def test_users_own_prompt_judges(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_users_own_prompt_judges(app: App, server: ReplayServer) -> None:
     """NeMo appends the prompts of an import path, so a plugin's would beat the user's own of the same task."""
     yaml = """
     custom_data: {evidencerails: {activation: always, consistency: {agreement: judge}}}

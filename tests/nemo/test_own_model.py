@@ -1,18 +1,14 @@
 """`check claims` with `classifier: auto`: unsure claims go to the app's own main model, in one call a turn."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import CLEAN, EVIDENCE, WARNING, user
+from nemo_apps import CLEAN, EVIDENCE, WARNING, App, checked, user
 from nemo_modes import MODES, Turn
 
 from evidencerails.testing import ReplayRequest, ReplayServer
 
-App = Callable[..., Any]
 FLAG = {"evidence": EVIDENCE, "check_claims": True}
 GREEN = "The Harbour Bridge of Porto Lindo was painted green by volunteers from Sweden."
 RAILINGS = "Its railings were forged in a monastery near the coast."
@@ -31,12 +27,10 @@ def verdicts(label: str, quote: str, count: int = 1) -> str:
     return json.dumps({"verdicts": [{"claim": number, **one} for number in range(1, count + 1)]})
 
 
-async def checked(app: App, server: ReplayServer, answer: str, claims: str = "") -> tuple[str, dict[str, Any]]:
+async def turn(app: App, server: ReplayServer, answer: str, claims: str = "") -> tuple[str, dict[str, Any]]:
     """What the user sees, and the report."""
     server.default(answer)
-    rails = app(SETTINGS.format(claims), flows="check claims")
-    response = await rails.generate_async(messages=user(FLAG), options={"output_vars": ["hallucination_report"]})
-    return response.response[0]["content"], response.output_data["hallucination_report"]
+    return await checked(app(SETTINGS.format(claims), flows="check claims"), FLAG)
 
 
 def calls(server: ReplayServer) -> list[ReplayRequest]:
@@ -45,7 +39,7 @@ def calls(server: ReplayServer) -> list[ReplayRequest]:
 
 async def test_unsure_claims_go_in_one_call_and_sure_ones_are_not_asked_about(app: App, server: ReplayServer) -> None:
     server.reply(verdicts("absent", "", 2), when=JUDGES)
-    text, report = await checked(app, server, f"{CLEAN} {GREEN} {RAILINGS}", "calls: per_claim")
+    text, report = await turn(app, server, f"{CLEAN} {GREEN} {RAILINGS}", "calls: per_claim")
     (call,) = calls(server)
     listed = call.body["messages"][-1]["content"].partition("<claims>")[2].partition("</claims>")[0]
     assert "painted green" in listed and "railings" in listed and "1962" not in listed
@@ -55,21 +49,21 @@ async def test_unsure_claims_go_in_one_call_and_sure_ones_are_not_asked_about(ap
 
 async def test_a_proven_verdict_clears_a_claim_that_the_local_reading_misses(app: App, server: ReplayServer) -> None:
     server.reply(verdicts("contradicted", "carries two lanes of traffic and a tram line"), when=JUDGES)
-    text, report = await checked(app, server, REWORDED)
+    text, report = await turn(app, server, REWORDED)
     assert report["claims"][0]["label"] == "contradicted" and text != REWORDED
     server.reset()
     server.reply(verdicts("supported", "carries two lanes of traffic and a tram line"), when=JUDGES)
-    assert (await checked(app, server, REWORDED))[0] == REWORDED
+    assert (await turn(app, server, REWORDED))[0] == REWORDED
 
 
 async def test_an_answer_that_the_local_reading_is_sure_of_costs_no_call(app: App, server: ReplayServer) -> None:
-    text, report = await checked(app, server, CLEAN)
+    text, report = await turn(app, server, CLEAN)
     assert (text, calls(server), report["llm"]["calls"]) == (CLEAN, [], 0)
 
 
 @pytest.mark.parametrize("claims", ["classifier: offline", "own_model_calls: 0"])
 async def test_one_setting_turns_it_off(app: App, server: ReplayServer, claims: str) -> None:
-    text, report = await checked(app, server, GREEN, claims)
+    text, report = await turn(app, server, GREEN, claims)
     assert calls(server) == [] and WARNING in text
     assert report["checks"]["claims"]["reason"] == "1 absent"
 
@@ -86,22 +80,18 @@ UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
 async def test_where_the_model_gives_no_verdict_the_local_one_stands_and_the_report_says_so(
     app: App, server: ReplayServer, answer: str, reply: dict[str, Any], code: str
 ) -> None:
-    offline_text, offline = await checked(app, server, answer, "classifier: offline")
+    offline_text, offline = await turn(app, server, answer, "classifier: offline")
     server.reset()
     server.reply(when=JUDGES, **reply)
-    text, report = await checked(app, server, answer)
+    text, report = await turn(app, server, answer)
     assert len(calls(server)) == 1  # neither tried again nor asked to repair
-    assert (text, report["status"], report["hallucination_score"]) == (
-        offline_text,
-        offline["status"],
-        offline["hallucination_score"],
-    )
     (claim,), (local,) = report["claims"], offline["claims"]
+    assert text == offline_text
+    assert all(report[key] == offline[key] for key in ("status", "hallucination_score"))
     assert (claim["label"], claim["score"]) == (local["label"], local["score"])
     assert f"not_judged: {code}" in claim["reason"]
-    assert (
-        f"by the local reading alone, the app's model gave no verdict: {code}" in report["checks"]["claims"]["reason"]
-    )
+    said = f"by the local reading alone, the app's model gave no verdict: {code}"
+    assert said in report["checks"]["claims"]["reason"]
 
 
 GERMAN = "Die Hafenbrücke von Porto Lindo wurde im Jahr 1962 von der Bürgermeisterin Ana Ruiz für den Verkehr eröffnet."
@@ -113,25 +103,25 @@ async def test_what_the_local_model_cannot_read_goes_to_the_model_in_the_same_ca
 ) -> None:
     proof = "opened in 1962 by mayor Ana Ruiz. It is 480 metres long and carries two lanes of traffic"
     server.reply(verdicts("supported", proof, 2), when=JUDGES)
-    text, report = await checked(app, server, f"{GERMAN} {LENGTH}", "calls: per_claim")
+    text, report = await turn(app, server, f"{GERMAN} {LENGTH}", "calls: per_claim")
     assert len(calls(server)) == 1 == report["llm"]["calls"]
     assert [claim["method"][:4] for claim in report["claims"]] == ["llm:", "llm:"]
     assert (text, report["status"]) == (f"{GERMAN} {LENGTH}", "grounded"), report["reason"]
     server.reset()
     server.reply(verdicts("contradicted", proof, 2), when=JUDGES)
-    text, report = await checked(app, server, f"{GERMAN} {LENGTH}")
+    text, report = await turn(app, server, f"{GERMAN} {LENGTH}")
     assert report["status"] == "hallucinated" and text != f"{GERMAN} {LENGTH}"
 
 
 async def test_an_unreadable_answer_stays_unverified_where_the_model_gives_no_verdict(
     app: App, server: ReplayServer
 ) -> None:
-    _, offline = await checked(app, server, GERMAN, "classifier: offline")
+    _, offline = await turn(app, server, GERMAN, "classifier: offline")
     assert (offline["status"], calls(server)) == ("unverified", [])
     language = offline["checks"]["claims"]["reason"]
     server.reset()
     server.reply(when=JUDGES, status=503, message="overloaded")
-    _, report = await checked(app, server, GERMAN)
+    _, report = await turn(app, server, GERMAN)
     assert (report["status"], len(calls(server))) == ("unverified", 1)
     reason = report["checks"]["claims"]["reason"]
     assert reason.startswith(f"{language}; unevaluatable_claims: 1 of 1; the first: judge_failed")
@@ -150,12 +140,12 @@ async def test_all_chunks_of_a_stream_share_the_call_of_the_turn(app: App, serve
 async def test_each_turn_has_a_call_of_its_own(app: App, server: ReplayServer) -> None:
     server.reply(verdicts("absent", ""), when=JUDGES)
     for _ in range(2):
-        await checked(app, server, GREEN)
+        await turn(app, server, GREEN)
     assert len(calls(server)) == 2
 
 
 async def test_an_allowance_may_have_a_second_call(app: App, server: ReplayServer) -> None:
     server.reply("I would rather not.", when=JUDGES, times=1)
     server.reply(verdicts("supported", "carries two lanes of traffic and a tram line"), when=JUDGES)
-    _, report = await checked(app, server, REWORDED, "own_model_calls: 2")
+    _, report = await turn(app, server, REWORDED, "own_model_calls: 2")
     assert (len(calls(server)), report["claims"][0]["method"][:4]) == (2, "llm:")

@@ -1,7 +1,5 @@
 """`init`: an app with bad settings, a broken action or a broken prompt does not start, and says why in one line."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 from pathlib import Path
@@ -25,7 +23,7 @@ def _fails_to_start(yaml: str, caplog: pytest.LogCaptureFixture) -> str:
     with pytest.raises(RuntimeError) as failure:
         make_app(yaml)
     cause = str(failure.value.__cause__)
-    (line,) = [r.getMessage() for r in caplog.records if r.name == "evidencerails" and r.levelno == logging.ERROR]
+    (line,) = [r.message for r in caplog.records if r.name == "evidencerails" and r.levelno == logging.ERROR]
     assert line == f"evidencerails: cannot start: {cause}"
     return cause
 
@@ -92,10 +90,7 @@ def test_bad_prompt_names_its_file(server: ReplayServer, tmp_path: Path) -> None
     from nemoguardrails import LLMRails, RailsConfig
 
     (tmp_path / "config.yml").write_text(app_yaml(server.base_url))
-    (tmp_path / "prompts.yml").write_text('prompts: [{task: self_check_hallucination, content: "{{ nothing }}"}]\n')
-    (tmp_path / "prompts.yml").write_text(
-        "prompts:\n  - task: self_check_hallucination\n    content: '{{ nothing }}'\n"
-    )
+    (tmp_path / "prompts.yml").write_text("prompts: [{task: self_check_hallucination, content: '{{ nothing }}'}]\n")
     with pytest.raises(RuntimeError) as failure:
         LLMRails(RailsConfig.from_path(str(tmp_path)))
     assert str(tmp_path / "prompts.yml") in str(failure.value.__cause__)
@@ -133,7 +128,6 @@ def test_same_config_twice_and_synchronous_generate(server: ReplayServer) -> Non
     first, second = LLMRails(config), LLMRails(config)
     for app in (first, second):
         for answer, expected in ((PLANTED, BLOCKED), (CLEAN, CLEAN)):
-            server.reset()
             script(server, answer)
             assert app.generate(messages=user({"evidence": EVIDENCE}))["content"] == expected
 
@@ -152,7 +146,6 @@ async def test_block_in_a_stream_says_what_was_shown(server: ReplayServer, caplo
             f"{{enabled: true, chunk_size: 50, context_size: 4, stream_first: {str(stream_first).lower()}}}}}}}\n"
         )
         app = make_app(app_yaml(server.base_url, yaml))
-        server.reset()
         script(server, PLANTED)
         caplog.clear()
         _ = [piece async for piece in app.stream_async(messages=user({"evidence": EVIDENCE}))]

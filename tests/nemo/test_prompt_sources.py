@@ -1,13 +1,10 @@
 """The prompt that samples are drawn with: each place it may come from, and a config of NeMo's own made better."""
 
-from __future__ import annotations
-
 import textwrap
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, MODEL, PLANTED, QUESTION, is_sampling, make_app, script
+from nemo_apps import BLOCKED, CLEAN, MODEL, PLANTED, QUESTION, App, is_sampling, make_app, script, user
 
 from evidencerails.adapters.nemo import run_rail
 from evidencerails.testing import ReplayServer
@@ -27,16 +24,16 @@ def _sampled(server: ReplayServer) -> list[str]:
     return [request.prompt_text for request in server.requests if is_sampling(request)]
 
 
-async def test_the_logged_call(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_the_logged_call(app: App, server: ReplayServer) -> None:
     """What NeMo sent, with the instructions that it adds: no caller knows those."""
     script(server, PLANTED)
     rails = app(ALWAYS + RAIL + "instructions: [{type: general, content: You answer in one sentence.}]\n")
-    await rails.generate_async(messages=[{"role": "user", "content": QUESTION}])
+    await rails.generate_async(messages=user())
     (prompt,) = _sampled(server)
     assert "You answer in one sentence." in prompt and QUESTION in prompt
 
 
-async def test_the_messages_of_the_request(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_the_messages_of_the_request(app: App, server: ReplayServer) -> None:
     """A ready answer: no call of a model is logged."""
     script(server, PLANTED)
     messages = [
@@ -63,7 +60,7 @@ async def test_the_messages_of_the_request(app: Callable[..., Any], server: Repl
     ids=["_last_bot_prompt", "event history", "user message"],
 )
 async def test_what_a_turn_without_a_request_offers(
-    app: Callable[..., Any], server: ReplayServer, context: dict[str, Any], events: list[Any], expected: str
+    app: App, server: ReplayServer, context: dict[str, Any], events: list[Any], expected: str
 ) -> None:
     script(server, PLANTED)
     rails = app(ALWAYS + RAIL)
@@ -95,13 +92,8 @@ async def test_a_config_for_nemos_own_rail_gets_better_by_the_import_alone(
     model = MODEL.format(base_url=server.base_url, more_models="")
     rails = make_app((model if is_imported else model.replace("import_paths:", "# ")) + textwrap.dedent(UPSTREAM))
     for answer, expected in ((PLANTED, BLOCKED if is_imported else PLANTED), (CLEAN, CLEAN)):
-        server.reset()
         script(server, answer)
-        messages = [
-            {"role": "context", "content": {"check_hallucination": True}},
-            {"role": "user", "content": QUESTION},
-        ]
-        assert (await rails.generate_async(messages=messages))["content"] == expected
+        assert (await rails.generate_async(messages=user({"check_hallucination": True})))["content"] == expected
         assert bool(_sampled(server)) is is_imported
 
 

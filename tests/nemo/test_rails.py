@@ -1,20 +1,16 @@
 """Each rail beside grounding and self-consistency: flag, modes, its own exception, Colang 1.0 and 2.x."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, app_yaml_2, colang_2, make_app, user
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, App, app_yaml_2, colang_2, make_app, script, user
 from nemo_modes import MODES, Turn
 
 from evidencerails.testing import ReplayServer
 
-App = Callable[..., Any]
 SCHEMA = {"type": "object", "properties": {"bridges": {"type": "integer"}}, "required": ["bridges"]}
 PAPERS = {
     "sources": {"papers": {"kind": "csv", "path": "PAPERS", "fields": {"author": "author", "year": "year"}}},
@@ -82,8 +78,7 @@ async def test_a_bad_answer_is_blocked_and_a_good_one_passes(
     rails = app(settings_of(rail, papers, **({"activation": "always"} if way == "always" else {})), flows=rail.flow)
     context = {"evidence": EVIDENCE, **({rail.flag: True} if way == "flag" else {})}
     for answer, seen in ((rail.bad, rail.bad if way == "no flag" else BLOCKED), (rail.good, rail.good)):
-        server.reset()
-        server.default(answer)
+        script(server, answer)
         assert (await rails.generate_async(messages=user(context)))["content"] == seen
 
 
@@ -93,8 +88,7 @@ async def test_other_modes_catch_it_too(app: App, server: ReplayServer, papers: 
     row = MODES[mode]
     rails = app(row.yaml.format(flow=rail.flow, flag_flows="[]") + settings_of(rail, papers))
     for answer, is_caught in ((rail.bad, True), (rail.good, False)):
-        server.reset()
-        server.default(answer)
+        script(server, answer)
         seen = await row.ask(rails, Turn(answer, QUESTION, {"evidence": EVIDENCE, rail.flag: True}))
         assert seen.is_caught is is_caught, seen
 
@@ -119,8 +113,7 @@ async def test_colang_2(server: ReplayServer, papers: str, rail: Rail, exception
     yaml = app_yaml_2(server.base_url, settings_of(rail, papers) + more)
     rails = make_app(yaml, colang_2(output=rail.flow, flags=[rail.flag]))
     for answer, seen in ((rail.bad, BLOCKED), (rail.good, rail.good)):
-        server.reset()
-        server.default(answer)
+        script(server, answer)
         message = await rails.generate_async(messages=user({"evidence": EVIDENCE}))
         events = {event["type"]: event for event in message.get("events", ())}
         if exceptions and answer == rail.bad:

@@ -1,7 +1,5 @@
 """The config of the README, word for word: it blocks what is wrong and warns of nothing that is right."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

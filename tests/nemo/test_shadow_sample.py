@@ -1,13 +1,10 @@
 """Shadow mode checks a sample by stakes, and what it keeps says how many answers it stands for."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from nemo_apps import EVIDENCE, PLANTED, user
+from nemo_apps import EVIDENCE, PLANTED, App, user
 
 from evidencerails.operations.store import queries
 from evidencerails.testing import ReplayServer
@@ -34,13 +31,7 @@ async def turns(rails: Any, stakes: str, count: int) -> list[Any]:
     ("stakes", "least", "most", "rate"), [("low", 0, 0, None), ("medium", 2, 18, 0.4), ("high", 8, 8, 1.0)]
 )
 async def test_as_many_answers_are_checked_as_their_stakes_say(
-    app: Callable[..., Any],
-    server: ReplayServer,
-    tmp_path: Path,
-    stakes: str,
-    least: int,
-    most: int,
-    rate: float | None,
+    app: App, server: ReplayServer, tmp_path: Path, stakes: str, least: int, most: int, rate: float | None
 ) -> None:
     server.default(PLANTED)
     rails = app(SHADOW.format(file=tmp_path / "reports.db"))

@@ -1,7 +1,5 @@
 """Overlapping chunks become an answer again, cut at the ends of sentences."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -33,41 +31,32 @@ def test_sentences_come_whole_and_once(size: int, context: int) -> None:
         assert not piece.endswith(("3.", "Dr."))
 
 
-def test_point_behind_a_digit_waits_for_what_follows() -> None:
+THOUGHT = "<think>It is red. Or not.</think>"
+
+
+@pytest.mark.parametrize(
+    ("chunks", "taken"),
+    [
+        (["The tower is 3.", "is 3.5 km away."], ["", "The tower is 3.5 km away."]),
+        (["Well. <think>It is red. Or not.", " Or not.</think>It is blue."], ["Well. ", f"{THOUGHT}It is blue."]),
+        ([f"{THOUGHT}The tower", " is blue. It"], ["", f"{THOUGHT}The tower is blue. "]),
+        ([THOUGHT, "\nThe tower", " is blue."], ["", "", f"{THOUGHT}\nThe tower is blue."]),
+        (["It is.</think>", "\nThe tower", " is blue."], ["", "", "It is.</think>\nThe tower is blue."]),
+    ],
+    ids=["a point behind a digit", "a reasoning trace", "glued to a sentence", "before one", "without its beginning"],
+)
+def test_what_is_not_complete_waits(chunks: list[str], taken: list[str]) -> None:
     stream = StreamedAnswer()
-    stream.add("The tower is 3.")
-    assert stream.take(is_final=False) == ""
-    stream.add("is 3.5 km away.")
-    assert stream.take(is_final=False) == "The tower is 3.5 km away."
-
-
-def test_reasoning_trace_waits_for_its_end() -> None:
-    stream = StreamedAnswer()
-    stream.add("Well. <think>It is red. Or not.")
-    assert stream.take(is_final=False) == "Well. "
-    stream.add(" Or not.</think>It is blue.")
-    assert stream.take(is_final=False) == "<think>It is red. Or not.</think>It is blue."
-
-
-def test_reasoning_trace_is_not_cut_by_the_sentence_glued_to_it() -> None:
-    stream = StreamedAnswer()
-    stream.add("<think>It is red. Or not.</think>The tower")
-    assert stream.take(is_final=False) == ""
-    stream.add(" is blue. It")
-    assert stream.take(is_final=False) == "<think>It is red. Or not.</think>The tower is blue. "
-
-
-@pytest.mark.parametrize("trace", ["<think>It is red.</think>", "It is red.</think>"])
-def test_reasoning_trace_waits_for_the_sentence_behind_it(trace: str) -> None:
-    stream = StreamedAnswer()
-    for chunk in (trace, "\nThe tower"):
+    for chunk, expected in zip(chunks, taken, strict=True):
         stream.add(chunk)
-        assert stream.take(is_final=False) == ""
-    stream.add(" is blue.")
-    assert stream.take(is_final=False) == f"{trace}\nThe tower is blue."
-    alone = StreamedAnswer()
-    alone.add(trace)
-    assert alone.take(is_final=True) == trace
+        assert stream.take(is_final=False) == expected
+
+
+@pytest.mark.parametrize("trace", [THOUGHT, "It is red.</think>"])
+def test_a_reasoning_trace_alone_is_taken_at_the_end(trace: str) -> None:
+    stream = StreamedAnswer()
+    stream.add(trace)
+    assert stream.take(is_final=True) == trace
 
 
 def test_characters_shown_before_a_chunk_are_counted() -> None:

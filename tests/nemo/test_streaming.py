@@ -1,23 +1,10 @@
 """Streams: what NeMo's chunks hide is found anyway."""
 
-from __future__ import annotations
-
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from nemo_apps import (
-    CLEAN,
-    EMBEDDINGS,
-    EVIDENCE,
-    PLANTED,
-    QUESTION,
-    app_yaml,
-    is_sampling,
-    make_app,
-    script,
-    user,
-)
+from nemo_apps import CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, App, app_yaml, is_sampling, make_app, script, user
 from nemo_modes import DIALOG
 
 from evidencerails.testing import ReplayServer
@@ -41,7 +28,7 @@ def _is_blocked(text: str) -> bool:
 
 
 @pytest.mark.parametrize("single_call", list(ANSWERS))
-async def test_dialog_streams_are_checked(app: Callable[..., Any], server: ReplayServer, single_call: str) -> None:
+async def test_dialog_streams_are_checked(app: App, server: ReplayServer, single_call: str) -> None:
     """The flag that a dialog flow sets is invisible to the chunk calls of a stream, so it counts as set."""
     yaml = YAML.format(single_call=single_call, flow="self check hallucination")
     rails = app(yaml, DIALOG.replace("{flag}", "$check_hallucination = True"), more_models=EMBEDDINGS)
@@ -54,9 +41,7 @@ async def test_dialog_streams_are_checked(app: Callable[..., Any], server: Repla
 
 
 @pytest.mark.parametrize("ending", [".", ""])
-async def test_answer_from_a_generator_of_the_caller_is_checked_to_its_end(
-    app: Callable[..., Any], ending: str
-) -> None:
+async def test_answer_from_a_generator_of_the_caller_is_checked_to_its_end(app: App, ending: str) -> None:
     """No LLM call is logged then; a last sentence without a full stop passed unseen."""
     rails = app(YAML.format(single_call="false", flow="check grounding"))
 
@@ -70,18 +55,17 @@ async def test_answer_from_a_generator_of_the_caller_is_checked_to_its_end(
         assert _is_blocked(await _text(stream)) is is_caught
 
 
-async def test_tool_messages_are_evidence_in_a_stream(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_tool_messages_are_evidence_in_a_stream(app: App, server: ReplayServer) -> None:
     """NeMo shows a chunk call the last user and context message, and no others."""
     rails = app(YAML.format(single_call="false", flow="check grounding"))
     tool = {"role": "tool", "name": "bridges", "tool_call_id": "1", "content": EVIDENCE}
     for answer, is_caught in ((PLANTED, True), (CLEAN, False)):
-        server.reset()
         script(server, answer)
         messages = [{"role": "user", "content": QUESTION}, tool, {"role": "user", "content": "So when?"}]
         assert _is_blocked(await _text(rails.stream_async(messages=messages))) is is_caught
 
 
-async def test_flag_that_is_visibly_off_is_off(app: Callable[..., Any], server: ReplayServer) -> None:
+async def test_flag_that_is_visibly_off_is_off(app: App, server: ReplayServer) -> None:
     rails = app(YAML.format(single_call="false", flow="check grounding"))
     script(server, PLANTED)
     messages = user({"evidence": EVIDENCE, "check_grounding": False})

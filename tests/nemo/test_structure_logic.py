@@ -1,18 +1,14 @@
 """The flows `check structure` and `check logic`: flag, always, streams, schema of a turn."""
 
-from __future__ import annotations
-
 import json
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, WARNING, app_yaml, make_app, user
+from nemo_apps import BLOCKED, WARNING, App, app_yaml, make_app, script, user
 
 from evidencerails.testing import ReplayServer
 
-App = Callable[..., Any]
 FITS = '{"city": "Porto Lindo", "bridges": 3}'
 BREAKS = '{"city": "Porto Lindo", "bridges": "three"}'
 SCHEMA = {
@@ -44,22 +40,11 @@ async def _said(rails: Any, context: dict[str, Any] | None = None) -> str:
 # ---- structure
 
 
-@pytest.mark.parametrize(("answer", "seen"), [(BREAKS, BLOCKED), (FITS, FITS), ("I do not know.", BLOCKED)])
-@pytest.mark.parametrize("activation", ["flag", "always"])
-async def test_an_answer_of_another_form_is_blocked(
-    app: App, server: ReplayServer, answer: str, seen: str, activation: str
-) -> None:
-    rails = app(STRUCTURE if activation == "flag" else ALWAYS, flows="check structure")
-    server.default(answer)
-    assert await _said(rails, {"check_structure": True} if activation == "flag" else None) == seen
-
-
 @pytest.mark.parametrize("schema", [SCHEMA, json.dumps(SCHEMA)])
 async def test_the_schema_of_one_turn_comes_in_a_context_variable(app: App, server: ReplayServer, schema: Any) -> None:
     rails = app("custom_data: {evidencerails: {activation: always}}\n", flows="check structure")
     for answer, seen in ((BREAKS, BLOCKED), (FITS, FITS)):
-        server.reset()
-        server.default(answer)
+        script(server, answer)
         assert await _said(rails, {"response_schema": schema}) == seen
     assert await _said(rails) == FITS  # no schema, and none was promised: nothing is appended
 
@@ -90,6 +75,11 @@ def test_a_rail_without_schema_is_named_in_the_log(server: ReplayServer, caplog:
     assert any("check structure has no schema" in record.getMessage() for record in caplog.records)
 
 
+async def test_an_answer_without_any_json_is_blocked(app: App, server: ReplayServer) -> None:
+    server.default("I do not know.")
+    assert await _said(app(STRUCTURE, flows="check structure"), {"check_structure": True}) == BLOCKED
+
+
 async def _stream(rails: Any) -> str:
     return "".join([piece async for piece in rails.stream_async(messages=user())])
 
@@ -99,11 +89,9 @@ async def test_a_stream_is_judged_at_its_end_and_whole(app: App, server: ReplayS
     rails = app(STREAM.format(flow="check structure") + ALWAYS)
     rows = ", ".join(f'"bridge number {n} of the town"' for n in range(30))
     for last, is_blocked in (("7", False), ('"seven"', True)):
-        server.reset()
-        server.default(f'{{"city": "Porto Lindo", "bridges": {last}}}')
+        script(server, f'{{"city": "Porto Lindo", "bridges": {last}}}')
         assert ('"code": "content_blocked"' in await _stream(rails)) is is_blocked
-    server.reset()
-    server.default(f'{{"city": [{rows}], "bridges": 7}}')
+    script(server, f'{{"city": [{rows}], "bridges": 7}}')
     text = await _stream(rails)
     assert "bridge number 5 of the town" in text and '"code": "content_blocked"' in text
 
@@ -121,10 +109,7 @@ async def test_the_schema_is_sent_to_the_model_that_writes_the_answer(app: App, 
     yaml = ALWAYS.replace("structure: {", "structure: {constrain: response_format, ")
     assert await _said(app(yaml, flows="check structure")) == FITS
     sent = server.requests[-1].body["response_format"]
-    assert sent == {
-        "type": "json_schema",
-        "json_schema": {"name": "response", "strict": True, "schema": SCHEMA},
-    }
+    assert sent == {"type": "json_schema", "json_schema": {"name": "response", "strict": True, "schema": SCHEMA}}
 
 
 # ---- logic
@@ -138,8 +123,7 @@ async def test_a_wrong_sum_is_warned_of_and_a_right_one_passes(app: App, server:
     server.default(WRONG)
     said = await _said(rails, context)
     assert said.startswith(WRONG) and WARNING in said
-    server.reset()
-    server.default(RIGHT)
+    script(server, RIGHT)
     assert await _said(rails, context) == RIGHT
 
 
@@ -153,8 +137,7 @@ async def test_orderings_across_the_sentences_of_a_stream_are_found_at_its_end(a
     rails = app(STREAM.format(flow="check logic") + BLOCK_LOGIC)
     text = "The Nile is longer than the Amazon. The Amazon is longer than the Rhine. {} is longer than {}."
     for names, is_blocked in ((("The Rhine", "the Nile"), True), (("The Nile", "the Rhine"), False)):
-        server.reset()
-        server.default(text.format(*names))
+        script(server, text.format(*names))
         assert ('"code": "content_blocked"' in await _stream(rails)) is is_blocked
 
 

@@ -1,38 +1,22 @@
 """The flow `check tool calls` of `rails.tool_output`: a wrong call never reaches the caller, in no mode."""
 
-from __future__ import annotations
-
 import json
 import logging
-import textwrap
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from nemo_apps import EVIDENCE, app_yaml, make_app
+from nemo_apps import EVIDENCE, App, app_yaml_2, make_app
 
 from evidencerails.adapters.nemo_plugin import plugin_of
 from evidencerails.testing import ReplayServer
 
-App = Callable[..., Any]
 REFUSED = "I have not done that"
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "delete_user",
-            "parameters": {
-                "type": "object",
-                "properties": {"user_id": {"type": "string"}},
-                "required": ["user_id"],
-            },
-        },
-    }
-]
+PARAMETERS = {"type": "object", "properties": {"user_id": {"type": "string"}}, "required": ["user_id"]}
+TOOLS = [{"type": "function", "function": {"name": "delete_user", "parameters": PARAMETERS}}]
+RAIL = "rails: {tool_output: {flows: [check tool calls]}}\n"
 SETTINGS = """
 passthrough: true
-rails: {{tool_output: {{flows: [check tool calls]}}}}
 {more}
 custom_data:
   evidencerails:
@@ -44,6 +28,11 @@ custom_data:
 ASKED = [{"role": "user", "content": "Delete Ada's account."}]
 
 
+def delete(user_id: str) -> dict[str, Any]:
+    """A call; there is an account usr_1001 and no other."""
+    return {"name": "delete_user", "arguments": {"user_id": user_id}}
+
+
 @pytest.fixture(scope="session")
 def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("users") / "users.jsonl"
@@ -52,11 +41,12 @@ def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def yaml_of(users: Path, *, more: str = "", activation: str = "on_unverified: warn") -> str:
-    return SETTINGS.format(path=users, more=more, activation=activation)
+    return SETTINGS.format(path=users, more=RAIL + more, activation=activation)
 
 
-def calls_of(message: Any) -> list[dict[str, Any]]:
-    return [call["function"] for call in message.get("tool_calls") or ()]
+def settings_2(users: Path, rail: str) -> str:
+    """The same for Colang 2.x."""
+    return SETTINGS.format(path=users, more=rail, activation="").replace("passthrough: true\n", "")
 
 
 async def ask(rails: Any, server: ReplayServer, call: dict[str, Any], tools: Any = TOOLS) -> Any:
@@ -68,8 +58,8 @@ async def ask(rails: Any, server: ReplayServer, call: dict[str, Any], tools: Any
 @pytest.mark.parametrize(
     ("call", "violation"),
     [
-        ({"name": "delete_user", "arguments": {"user_id": "usr_1001"}}, None),
-        ({"name": "delete_user", "arguments": {"user_id": "usr_9"}}, "unknown_value"),
+        (delete("usr_1001"), None),
+        (delete("usr_9"), "unknown_value"),
         ({"name": "delete_users", "arguments": {"user_id": "usr_1001"}}, "unknown_tool"),
         ({"name": "delete_user", "arguments": {"id": 5}}, "invalid_arguments"),
     ],
@@ -89,14 +79,14 @@ async def test_a_wrong_call_is_refused_and_a_right_one_goes_out(
 
 async def test_nothing_of_a_refused_call_is_in_the_message(app: App, server: ReplayServer, users: Path) -> None:
     """NeMo hands out the calls of the event `BotToolCalls` where no rail has let any pass."""
-    server.reply(tool_calls=[{"name": "delete_user", "arguments": {"user_id": "usr_9"}}])
+    server.reply(tool_calls=[delete("usr_9")])
     message = await app(yaml_of(users)).generate_async(messages=ASKED)
     assert "usr_9" not in json.dumps(message) and message["content"].startswith(REFUSED)
 
 
 async def test_the_exception(app: App, server: ReplayServer, users: Path) -> None:
     rails = app(yaml_of(users, more="enable_rails_exceptions: true"))
-    response = await ask(rails, server, {"name": "delete_user", "arguments": {"user_id": "usr_9"}})
+    response = await ask(rails, server, delete("usr_9"))
     content = response.response[0]["content"]
     assert (content["type"], content["kinds"]) == ("ToolCallRailException", ["tool_call_hallucination"])
     assert not response.tool_calls and "usr_1001" not in json.dumps(response.response)
@@ -105,7 +95,7 @@ async def test_the_exception(app: App, server: ReplayServer, users: Path) -> Non
 async def test_calls_of_a_ready_message_are_checked(app: App, server: ReplayServer, users: Path) -> None:
     rails = app(yaml_of(users))
     for user_id, passes in (("usr_1001", True), ("usr_9", False)):
-        call = {"id": "1", "type": "function", "function": {"name": "delete_user", "arguments": {"user_id": user_id}}}
+        call = {"id": "1", "type": "function", "function": delete(user_id)}
         ready = {"role": "assistant", "content": "", "tool_calls": [call]}
         options = {"rails": ["tool_output"], "llm_params": {"tools": TOOLS}}
         response = await rails.generate_async(messages=[*ASKED, ready], options=options)
@@ -115,7 +105,7 @@ async def test_calls_of_a_ready_message_are_checked(app: App, server: ReplayServ
 async def test_without_known_tools_the_call_is_unverified(
     app: App, server: ReplayServer, users: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    call = {"name": "delete_user", "arguments": {"user_id": "usr_1001"}}
+    call = delete("usr_1001")
     with caplog.at_level(logging.WARNING, "evidencerails"):
         response = await ask(app(yaml_of(users)), server, call, tools=None)
     assert response.output_data["hallucination_report"]["status"] == "unverified" and response.tool_calls
@@ -126,10 +116,7 @@ async def test_without_known_tools_the_call_is_unverified(
 
 async def test_a_decision_to_regenerate_refuses(app: App, server: ReplayServer, users: Path) -> None:
     policy = "policies: [{when: {kind: tool_call_hallucination}, then: regenerate}]"
-    response = await ask(
-        app(yaml_of(users, activation=policy)), server, {"name": "delete_user", "arguments": {"user_id": "usr_9"}}
-    )
-    assert not response.tool_calls
+    assert not (await ask(app(yaml_of(users, activation=policy)), server, delete("usr_9"))).tool_calls
 
 
 async def test_shadow_records_and_changes_nothing(
@@ -137,7 +124,7 @@ async def test_shadow_records_and_changes_nothing(
 ) -> None:
     rails = app(yaml_of(users, activation="activation: shadow"))
     with caplog.at_level(logging.INFO, "evidencerails"):
-        response = await ask(rails, server, {"name": "delete_user", "arguments": {"user_id": "usr_9"}})
+        response = await ask(rails, server, delete("usr_9"))
         plugin_of(rails.runtime.llm_task_manager).wait_for_shadow(60)
     assert [c["function"]["name"] for c in response.tool_calls] == ["delete_user"]
     lines = [record.getMessage() for record in caplog.records]
@@ -177,7 +164,7 @@ async def test_calls_of_earlier_turns_do_not_end_the_turn(app: App, server: Repl
         assert (await rails.generate_async(messages=messages))["content"] == "There is no such user."
     for user_id, passes in (("usr_1001", True), ("usr_8", False)):
         server.reset()
-        server.reply(tool_calls=[{"name": "delete_user", "arguments": {"user_id": user_id}}])
+        server.reply(tool_calls=[delete(user_id)])
         options = {"llm_params": {"tools": TOOLS}}
         response = await rails.generate_async(messages=history, options=options)
         assert bool(response.tool_calls) is passes
@@ -211,25 +198,13 @@ async def test_colang_2_has_no_such_rail_but_a_flow_to_await(
 ) -> None:
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps(TOOLS), encoding="utf-8")
-    settings = (
-        yaml_of(users)
-        .replace("passthrough: true\n", "")
-        .replace("resolvers:", f'definitions: "{tools}"\n      resolvers:')
-    )
-    settings = settings.replace("rails: {tool_output: {flows: [check tool calls]}}\n", "")
-    yaml = f'colang_version: "2.x"\n{app_yaml(server.base_url, settings)}'
-    yaml = yaml.replace("import_paths: [evidencerails/plugin]\n", "").replace(
-        "rails: {output: {flows: [check grounding]}}\n", ""
-    )
-    rails = make_app(yaml, textwrap.dedent(COLANG_2).replace("$ID", user_id))
+    settings = settings_2(users, "").replace("resolvers:", f'definitions: "{tools}"\n      resolvers:')
+    rails = make_app(app_yaml_2(server.base_url, settings), COLANG_2.replace("$ID", user_id))
     message = await rails.generate_async(messages=ASKED)
     assert message["content"] == expected, message
 
 
 def test_colang_2_refuses_a_tool_rail_that_would_never_run(server: ReplayServer, users: Path) -> None:
-    settings = yaml_of(users).replace("passthrough: true\n", "")
-    yaml = f'colang_version: "2.x"\n{app_yaml(server.base_url, settings)}'
-    yaml = yaml.replace("import_paths: [evidencerails/plugin]\n", "")
     with pytest.raises(RuntimeError) as caught:
-        make_app(yaml, textwrap.dedent(COLANG_2).replace("$ID", "usr_1001"))
+        make_app(app_yaml_2(server.base_url, settings_2(users, RAIL)), COLANG_2.replace("$ID", "usr_1001"))
     assert "NeMo runs no tool rails in Colang 2.x; take it out there and write `await" in str(caught.value.__cause__)

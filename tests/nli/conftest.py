@@ -1,7 +1,5 @@
 """A tiny real ONNX model: the plumbing is tested with onnxruntime and tokenizers, in milliseconds."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A forked child makes its own session. Each case forks a fresh process: one with other people's threads may not be."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

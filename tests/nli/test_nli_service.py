@@ -1,7 +1,5 @@
 """The worker behind `NliService`: batching, fairness, cancellation, faults, loops, threads and forks."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import threading

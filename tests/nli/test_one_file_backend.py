@@ -1,7 +1,5 @@
 """A new NLI backend is one file: nothing of the package has to know it."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 
@@ -32,7 +30,6 @@ async def test_a_backend_of_one_file_reads_for_a_guard(tmp_path: Path) -> None:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-
     guard = Guard(nli=module.WordsInCommon())
     try:
         right = await guard.check("Die Brücke wurde 1932 eröffnet.", evidence="Die Brücke wurde 1932 eröffnet.")

@@ -1,12 +1,9 @@
 """Pairs that do not fit a model are read in parts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from evidencerails.nli.long_pairs import combined, text_parts, token_ranges
-from evidencerails.nli.windows import encodable
+from evidencerails.nli.long_pairs import combined, encodable, text_parts, token_ranges
 
 
 def letters(text: str) -> list[tuple[int, int]]:
@@ -15,12 +12,7 @@ def letters(text: str) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize(
     ("count", "room", "expected"),
-    [
-        (0, 10, [(0, 0)]),
-        (10, 10, [(0, 10)]),
-        (11, 10, [(0, 10), (8, 11)]),
-        (26, 10, [(0, 10), (8, 18), (16, 26)]),
-    ],
+    [(0, 10, [(0, 0)]), (10, 10, [(0, 10)]), (11, 10, [(0, 10), (8, 11)]), (26, 10, [(0, 10), (8, 18), (16, 26)])],
 )
 def test_token_ranges_cover_the_range(count: int, room: int, expected: list[tuple[int, int]]) -> None:
     assert list(token_ranges(count, room)) == expected

@@ -1,7 +1,5 @@
 """The remote backend against a real HTTP server on loopback that speaks text-embeddings-inference's `/predict`."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """Many short pieces of work in a row leave the event loop its turns."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

@@ -1,7 +1,5 @@
 """Hugging Face models, with a tiny random BERT made on the spot."""
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Windows cover all of the evidence; the prefilter keeps what decides."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import re

@@ -1,7 +1,5 @@
 """From a report to a person and back: who is asked, what the turn gets, and what happens when nobody answers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path

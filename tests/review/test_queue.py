@@ -1,7 +1,5 @@
 """The queue on both databases: every decision is stored once, and nothing leaves without one."""
 
-from __future__ import annotations
-
 import multiprocessing
 import threading
 import time

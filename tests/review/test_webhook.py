@@ -1,7 +1,5 @@
 """Webhooks over real HTTP: signed, retried, to public addresses only."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """The real service: `evidencerails serve` as a process of its own, spoken to over HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

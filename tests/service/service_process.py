@@ -1,7 +1,5 @@
 """`evidencerails serve` as a process of its own, and the bodies its tests send."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -71,7 +69,7 @@ class Service:
         except httpx.TransportError:
             return False
 
-    def wait_until_ready(self) -> Service:
+    def wait_until_ready(self) -> "Service":
         until(self.is_ready)
         return self
 

@@ -1,7 +1,5 @@
 """What the routes answer, over real HTTP."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Charts of the pages: axes with units from zero, thresholds, one bar that stays a bar, an overspent budget."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The dashboard in a real browser: texts stay texts, nothing comes from elsewhere, keyboard and readers can use it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from typing import Any

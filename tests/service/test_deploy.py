@@ -1,7 +1,5 @@
 """The examples for deployment: what they set is valid, and they start with keys only."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Who may do what, and that nothing else opens the door."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

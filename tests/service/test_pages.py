@@ -1,7 +1,5 @@
 """The pages over HTTP: sessions, roles, forms that only this service can have made, decisions, and its own files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import httpx

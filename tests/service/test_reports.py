@@ -1,7 +1,5 @@
 """`evidencerails monitor`, `report` and the trends page, over a store whose answers got worse after a change."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The pictures of the documentation are made by a program that runs here too: every page of the dashboard, filled."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 from pathlib import Path

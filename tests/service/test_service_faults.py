@@ -1,7 +1,5 @@
 """Hostile bodies, slow and vanishing clients, crowds, a missing model, a stop in the middle: each with its outcome."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import json

@@ -1,7 +1,5 @@
 """A store that is locked, full, gone or shared: turns go on, no report is lost in silence."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sqlite3
@@ -112,10 +110,7 @@ def test_a_deleted_database_is_made_again_and_loses_nothing_new(tmp_path: Path, 
 def test_a_database_server_that_goes_away_is_written_when_it_is_back(postgresql_url: str) -> None:
     psycopg = needs("psycopg")
     folder, _, name = postgresql_url.rpartition("/")
-    with (
-        opened(postgresql_url) as store,
-        psycopg.connect(f"{folder}/postgres", autocommit=True) as admin,
-    ):
+    with opened(postgresql_url) as store, psycopg.connect(f"{folder}/postgres", autocommit=True) as admin:
         fill(store, 1, "before")
         assert store.flush(10)
         admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")

@@ -1,7 +1,5 @@
 """The store on both databases: what goes in comes out, in order, filtered, redacted, exported and deleted."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The schema sent to the model that writes the response: request fields by provider, and the wrapper inside NeMo."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

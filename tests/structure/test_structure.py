@@ -1,7 +1,5 @@
 """The check `structure`: schema, pydantic model, rules of the settings; each violation with pointer and words."""
 
-from __future__ import annotations
-
 import enum
 import json
 import sys

@@ -1,7 +1,5 @@
 """Hostile schemas and responses: a clear outcome, in bounded time, without a network."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

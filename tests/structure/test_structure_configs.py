@@ -1,7 +1,5 @@
 """The configs `structured` and `logic` as they are packaged, asked over real HTTP."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -37,12 +35,7 @@ async def test_a_ticket_passes_and_its_schema_was_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        TICKET.replace("high", "urgent"),
-        f"Here you are: {TICKET}",
-        "I am sorry to hear that.",
-    ],
+    "answer", [TICKET.replace("high", "urgent"), f"Here you are: {TICKET}", "I am sorry to hear that."]
 )
 async def test_anything_else_is_an_exception(answer: str) -> None:
     with ReplayServer() as server:

@@ -1,7 +1,5 @@
 """Log lines: one line each, whatever is in them."""
 
-from __future__ import annotations
-
 import json
 import logging
 

@@ -1,7 +1,5 @@
 """Spans, seen by the real SDK: in this process, and at an OTLP collector."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """The stand-in provider, seen from the official client."""
 
-from __future__ import annotations
-
 import gc
 import json
 import threading

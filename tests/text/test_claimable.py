@@ -1,7 +1,5 @@
 """What makes a claim, with its near misses; reasoning, code and titles are left alone without hiding claims."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """JSON answers: a claim for each field with a value, bare or in a fence."""
 
-from __future__ import annotations
-
 import pytest
 
 from evidencerails.text.claimable import claim_sentences

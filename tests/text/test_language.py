@@ -1,7 +1,5 @@
 """Languages are named only when they are sure."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Words that a tokeniser took apart."""
 
-from __future__ import annotations
-
 import pytest
 
 from evidencerails.text.claimable import clean

@@ -1,7 +1,5 @@
 """Values in other units and spellings: equal ones are read as the evidence has them, others are known to be others."""
 
-from __future__ import annotations
-
 import pytest
 
 from evidencerails.text.measures import are_equal

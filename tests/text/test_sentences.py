@@ -1,7 +1,5 @@
 """Sentences: right boundaries, verbatim offsets, bounded length, linear time."""
 
-from __future__ import annotations
-
 import time
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """What claims nothing is left alone; a statement is not, however friendly the words before it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

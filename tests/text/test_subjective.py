@@ -1,7 +1,5 @@
 """What no evidence could decide, and the near misses: facts that are dressed as opinions stay facts."""
 
-from __future__ import annotations
-
 import pytest
 
 from evidencerails.text.subjective import subject_of

@@ -1,7 +1,5 @@
 """The packaged config `agents`, run over real HTTP: calls are held back or go out, results are evidence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`model.bind_tools(...) | guard.as_runnable(tools=...)`: a wrong call does not go on to the tools."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

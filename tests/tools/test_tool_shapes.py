@@ -1,7 +1,5 @@
 """Tool calls and tools in the shapes that users have."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The check `tools`: known names, valid arguments, values that exist; and every kind of bad input."""
 
-from __future__ import annotations
-
 import json
 import threading
 from pathlib import Path

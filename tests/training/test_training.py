@@ -1,7 +1,5 @@
 """The training data has no shortcut, and the packed reader reads a claim alike whatever stands beside it."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from shutil import which

@@ -1,7 +1,5 @@
 """Evidence as the reader sees it: whole where it fits, else the parts that matter, under their headings."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

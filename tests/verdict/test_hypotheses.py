@@ -1,7 +1,5 @@
 """What a model reads for a short answer: the question it answers, whatever else the prompt holds."""
 
-from __future__ import annotations
-
 import pytest
 
 from evidencerails import Guard

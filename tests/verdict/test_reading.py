@@ -1,7 +1,5 @@
 """What the reading promises whatever the weights are: a scripted model stands for the reader, all else is real."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
