@@ -362,7 +362,7 @@ def rails_table() -> str:
 
     rows = ["| flow | flag | action | check | blocked: the user reads | exception |", "|---|---|---|---|---|---|"]
     for rail in RAILS.values():
-        message = f"`bot {rail.message}`" if rail.can_block else f"the answer, then `bot {rail.message}`"
+        message = f"`bot {rail.message}`" if rail.exception else f"the answer, then `bot {rail.message}`"
         exception = f"`{rail.exception}`" if rail.exception else "-"
         rows.append(f"| `{rail.flow}` | `${rail.flag}` | `{rail.action}` | `{rail.check}` | {message} | {exception} |")
     return "\n".join(rows)

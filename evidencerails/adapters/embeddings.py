@@ -46,7 +46,6 @@ class EvidencerailsEmbeddingModel(EmbeddingModel):  # type: ignore[misc]
         return [[float(value) for value in row] for row in default_encoder().sentence_vectors(documents)]
 
     async def encode_async(self, documents: list[str]) -> list[list[float]]:
-        """As `encode`, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(None, self.encode, documents)
 
 

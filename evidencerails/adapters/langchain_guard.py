@@ -136,7 +136,6 @@ class GuardRunnable(Runnable[Any, Any]):
         yield from self._pieces(self._subject(input), self.invoke(input, config, **kwargs))
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
-        """`stream` for code with an event loop."""
         for piece in self._pieces(self._subject(input), await self.ainvoke(input, config, **kwargs)):
             yield piece
 
@@ -229,8 +228,6 @@ class GuardRunnable(Runnable[Any, Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class _Structured:
-    """An answer that is an object."""
-
     value: Any
     text: str
     """The object as JSON, or the text of the message that could not be parsed."""
@@ -239,8 +236,6 @@ class _Structured:
 
 @dataclass(frozen=True, kw_only=True)
 class _Subject:
-    """What the input of the step holds."""
-
     whole: Any
     answer: str | AIMessage | _Structured
     key: str | None = None

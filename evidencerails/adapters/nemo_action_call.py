@@ -31,8 +31,6 @@ SAME_MESSAGE_FROM = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class ActionCall:
-    """What NeMo handed to an action."""
-
     context: Mapping[str, Any] = field(default_factory=dict)
     events: Sequence[Any] | None = None
     """None in a stream."""
@@ -76,7 +74,6 @@ class ActionCall:
 
     @property
     def user_message(self) -> str:
-        """What the user said last."""
         names = ("user_message", "last_user_message")
         return next((text for name in names if (text := content_text(self.context.get(name)))), "")
 

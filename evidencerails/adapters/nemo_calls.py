@@ -36,8 +36,6 @@ _SIMILAR_FROM = 75.0
 
 
 class AnswerCall(NamedTuple):
-    """The LLM call that wrote an answer."""
-
     id: str
     task: str | None
     prompt: tuple[Message, ...]

@@ -68,8 +68,6 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceSources:
-    """What one turn offers."""
-
     context: Mapping[str, Any]
     messages: Sequence[Any]
     """The request's messages as the caller gave them, or those of the logged prompt."""

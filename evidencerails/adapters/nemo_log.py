@@ -20,8 +20,6 @@ EXPECTED = (
 
 
 class LoggedTurn(NamedTuple):
-    """One turn of a guardrails app."""
-
     answer: str
     before: tuple[Message, ...]
     """The prompt that wrote the answer, or the conversation before it."""

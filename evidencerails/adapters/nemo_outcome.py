@@ -57,12 +57,10 @@ class Verdict(RailOutcome):  # type: ignore[misc]
 
     @property
     def report(self) -> dict[str, Any]:
-        """The report as plain data."""
         return {name: value for name, value in self.metadata.items() if name != ANSWER_KEY}
 
     @property
     def score(self) -> float | None:
-        """The report's hallucination score."""
         score: float | None = self.metadata.get("hallucination_score")
         return score
 

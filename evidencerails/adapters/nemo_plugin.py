@@ -45,7 +45,6 @@ class NemoPlugin:
 
     @property
     def config(self) -> GuardConfig:
-        """The app's settings."""
         return self.guard.config
 
     @property

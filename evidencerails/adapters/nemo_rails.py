@@ -35,18 +35,11 @@ class Rail(NamedTuple):
 
     @property
     def flag(self) -> str:
-        """The variable that asks for it."""
         return self.action.removeprefix("self_")
 
     @property
     def action(self) -> str:
-        """The action that the flow calls."""
         return self.flow.replace(" ", "_")
-
-    @property
-    def can_block(self) -> bool:
-        """False for a rail that only warns."""
-        return bool(self.exception)
 
 
 RAILS: dict[str, Rail] = {

@@ -32,17 +32,14 @@ class Source(NamedTuple):
 
     @property
     def colang(self) -> dict[Path, str]:
-        """The Colang files."""
         return {file: text for file, text in self.texts.items() if file.suffix == ".co"}
 
     @property
     def flows(self) -> list[tuple[str, str]]:
-        """Name and body of each flow of the Colang files."""
         return [flow for text in self.colang.values() for flow in flows_in(text)]
 
     @property
     def is_colang_2(self) -> bool:
-        """True for Colang 2.x."""
         return bool(self.config.colang_version == "2.x")
 
 
@@ -71,7 +68,6 @@ def copied(folder: Path) -> Iterator[Path]:
 
 
 def configured_rails(source: Source) -> list[Rail]:
-    """Our rails among the output rails, in their order."""
     if source.is_colang_2:
         called = called_in_output_rails(source)
     else:

@@ -120,11 +120,6 @@ class StreamedAnswer:
         self._is_whole_taken = True
         return self.text
 
-    @property
-    def rest(self) -> str:
-        """The sentence that is still open."""
-        return self.text[self._checked :]
-
 
 def _overlap(before: str, chunk: str) -> int:
     """Length of the longest beginning of `chunk` that `before` ends with."""

@@ -27,8 +27,6 @@ MAX_TURNS = 256
 
 @dataclass
 class Turn:
-    """One answer under check."""
-
     key: str
     plain: dict[str, Any] = field(default_factory=dict)
     """The value of `$hallucination_report`: one object that every rail of the turn fills. Parallel rails each see their

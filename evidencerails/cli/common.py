@@ -53,7 +53,6 @@ def settings_for(config: Path | None, url: str | None) -> GuardConfig:
 
 
 def with_store(settings: GuardConfig, url: str | None) -> GuardConfig:
-    """The settings with their own store, or the one at a URL."""
     from evidencerails.settings.operations import StoreSettings
 
     kept = settings.store or StoreSettings()
@@ -122,5 +121,4 @@ def write_text(file: Path, text: str) -> None:
 
 
 def write_json(file: Path, data: Any) -> None:
-    """Write plain data as JSON."""
     write_text(file, json.dumps(data, indent=1, allow_nan=False) + "\n")

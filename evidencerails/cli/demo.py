@@ -68,7 +68,6 @@ def demo(as_json: bool = typer.Option(False, "--json", help="Print what happened
 
 
 async def _play() -> list[Played]:
-    """The conversation: a part of `examples/support_bot`."""
     import yaml
 
     from evidencerails.adapters.nemo_watch import recorded

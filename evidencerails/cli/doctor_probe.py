@@ -57,8 +57,6 @@ class Seen(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One rail in one mode."""
-
     flow: str
     flag: str
     mode: str
@@ -69,7 +67,6 @@ class Row(NamedTuple):
 
     @property
     def fires(self) -> bool:
-        """True if the rail fires as configured."""
         return not self.why
 
 
@@ -138,7 +135,6 @@ class Prober:
         return rows
 
     async def _row(self, app: Any, flow: str, mode: Mode) -> Row:
-        """Plant both answers in one mode."""
         cannot_flag = self.settings.activation == "per_response" and not app.config.rails.input.flows and flow in RAILS
         if mode.name == "passthrough" and cannot_flag:
             seen = Seen("impossible", detail=_NO_FLAG)
@@ -257,7 +253,6 @@ async def _stream(app: Any, plant: Plant, context: dict[str, Any]) -> Any:
 
 
 async def _tool_call(app: Any, name: Any) -> Seen:
-    """What becomes of a message that calls this tool."""
     call = {"id": "1", "type": "function", "function": {"name": name, "arguments": "{}"}}
     messages = [{"role": "user", "content": "Ping."}, {"role": "assistant", "content": "", "tool_calls": [call]}]
     options = {"rails": ["tool_output"], "llm_params": {"tools": [{"type": "function", "function": TOOL}]}}

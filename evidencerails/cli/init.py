@@ -164,7 +164,6 @@ def _is_needed(line: str, following: list[str]) -> bool:
 
 
 def _record(folder: Path) -> dict[str, Any]:
-    """What earlier runs wrote, by file."""
     file = folder / RECORD
     try:
         files = json.loads(file.read_text(encoding="utf-8"))["files"] if file.is_file() else {}

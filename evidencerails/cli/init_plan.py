@@ -83,7 +83,6 @@ def gives_evidence(config: Any, texts: dict[Path, str]) -> bool:
 
 
 def _flows_with_flag(texts: dict[Path, str]) -> list[str]:
-    """The rails whose flags the config's own flows set."""
     names = variables_set(text for file, text in texts.items() if file.suffix == ".co")
     return [rail.flow for rail in RAILS.values() if rail.flag in names]
 
@@ -176,7 +175,6 @@ def _main_colang(folder: Path, colang: dict[Path, str]) -> Path:
 
 
 def _with_import(text: str, statement: str) -> str:
-    """After the last import, or first."""
     end = "\r\n" if "\r\n" in text else "\n"
     imports = list(ANY_IMPORT.finditer(text))
     if not imports:

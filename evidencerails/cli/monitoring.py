@@ -63,7 +63,6 @@ def monitor(
 
 
 def summary_lines(found: dict[str, Any], *, blocks: str = BLOCKS) -> Iterator[str]:
-    """What there is to know, line by line."""
     rates = f"{found['rate']} hallucinated of those verified, {found['unverified']} unverified"
     yield f"{found['reports']} reports, {rates}"
     if found["trend"]:

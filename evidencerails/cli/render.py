@@ -145,7 +145,6 @@ class ShownExtraction(NamedTuple):
 
 
 def extraction_of(report: Report, answer: str, redaction: Redaction) -> ShownExtraction:
-    """The extraction behind a report of the check `claims`."""
     from evidencerails.text.sentences import split_sentences
 
     details = report.checks["claims"].details

@@ -97,8 +97,6 @@ def show(review_id: str = ID, as_json: bool = JSON, config: Path | None = CONFIG
 
 
 def _command(verdict: Verdict, about: str) -> Callable[..., int]:
-    """A command that decides so."""
-
     def decide(
         review_id: str = ID,
         reviewer: str | None = REVIEWER,
@@ -188,7 +186,6 @@ def _queue(config: Path | None, url: str | None) -> Iterator[ReviewQueue]:
 
 
 def _print_open_item(found: OpenItem) -> None:
-    """Print one review for the person who decides it."""
     from evidencerails.operations.times import iso
 
     out, item, package = console(), found.item, found.package

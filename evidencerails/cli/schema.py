@@ -30,7 +30,6 @@ def schema(
 
 
 def settings_schema() -> dict[str, Any]:
-    """The schema of our settings."""
     from evidencerails.config import GuardConfig
 
     return {"$schema": DIALECT, **GuardConfig.model_json_schema()}

@@ -70,11 +70,9 @@ class ProgressBar:
             self._bar.start()
 
     def step(self) -> None:
-        """One more is done."""
         self.show(self._done + 1)
 
     def show(self, done: int) -> None:
-        """So many are done in all."""
         self._done, now = done, time.monotonic()
         if self._bar is not None:
             self._bar.update(self._task, completed=done)
@@ -83,7 +81,6 @@ class ProgressBar:
             say(progress_line(done, self._total, (done - self._before) / (now - self._began)))
 
     def stop(self) -> None:
-        """Take it away."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

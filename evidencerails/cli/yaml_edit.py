@@ -75,7 +75,6 @@ def _verified(text: str, wanted: dict[str, Any]) -> str:
 
 
 def _inserted(text: str, path: Path, value: str, *, in_list: bool) -> str:
-    """Insert at the deepest node of `path` that exists."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is None:
         return _with_newline(text) + _native(text, _block(path, value, in_list, 0))

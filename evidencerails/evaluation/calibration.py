@@ -40,7 +40,6 @@ class Rows(NamedTuple):
     groups: Floats
 
     def at(self, chosen: NDArray[Any]) -> Rows:
-        """Some of the rows."""
         return Rows(self.labels[chosen], self.scores[chosen], self.groups[chosen])
 
 
@@ -83,7 +82,6 @@ def row_losses(labels: Bools, probabilities: Floats) -> Floats:
 
 
 def odds(scores: Floats) -> Floats:
-    """Log-odds of many scores."""
     bounded = np.clip(scores, CLIP, 1 - CLIP)
     found: Floats = np.log(bounded / (1 - bounded))
     return found
@@ -107,7 +105,6 @@ def fit_platt(labels: Bools, scores: Floats) -> MethodCalibration:
 
 
 def fit_method(name: str, rows: Rows, outside: Bools) -> Fitted:
-    """The calibrator of a method."""
     train, held = rows.at(~outside), rows.at(outside)
     try:
         how = fit_platt(train.labels, train.scores)
@@ -172,7 +169,6 @@ class Threshold(NamedTuple):
 
 
 def at(labels: Bools, scores: Floats, value: float) -> Threshold:
-    """What a threshold does to these rows."""
     flagged = scores >= value
     hit, wrong = int((flagged & labels).sum()), int(labels.sum())
     return Threshold(

@@ -28,7 +28,6 @@ class RowVerdict(NamedTuple):
 
 
 def verdicts_of(outcomes: Iterable[Outcome], method: str) -> dict[str, RowVerdict]:
-    """The verdicts of a method by row."""
     found = {}
     for one in outcomes:
         if one.method == method:

@@ -48,8 +48,6 @@ class Wanted:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What was fitted, and the settings of it."""
-
     fitted: list[Fitted]
     settings: dict[str, Any]
     thresholds: dict[str, dict[str, Any]]

@@ -17,8 +17,6 @@ Offsets = Sequence[tuple[int, int]]
 
 
 class Part(NamedTuple):
-    """The verdict of a method on a part of the response."""
-
     start: int
     end: int
     score: float | None
@@ -26,8 +24,6 @@ class Part(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The verdict of a method on a response."""
-
     status: Status
     score: float | None = None
     reason: str = ""
@@ -71,17 +67,14 @@ class Outcome(Value):
     baselines: dict[str, float] = Field(default_factory=dict)
 
     def line(self) -> str:
-        """The outcome as one line of JSON."""
         return json.dumps(self.model_dump(mode="json", exclude_defaults=True), ensure_ascii=True)
 
     @property
     def flagged(self) -> bool:
-        """True if the method calls the response hallucinated."""
         return self.status == "hallucinated"
 
 
 def outcome_of(row: Row, method: str, verdict: Verdict, baselines: dict[str, float]) -> Outcome:
-    """The outcome of a verdict on a labelled row."""
     gold: dict[str, object] = {}
     if verdict.status != "unverified":
         sentences, lost = _sentences(row, verdict.parts)

@@ -92,7 +92,6 @@ def results_of(columns: Mapping[str, Columns], *, seed: int = 0) -> dict[str, An
 
 
 def method_metrics(columns: Columns, *, seed: int = 0) -> Metrics:
-    """All metrics of one method."""
     rows = columns["responses"]
     verified = rows["status"] >= 0
     found = {"n": _count(len(rows)), "unverified": _count(int((~verified).sum()))}
@@ -246,7 +245,6 @@ def _of_spans(columns: Columns, seed: int) -> Metrics:
 
 
 def _baselines(columns: Columns, seed: int) -> dict[str, Metrics]:
-    """Metrics of the baselines over all rows of a run."""
     rows = columns["responses"]
     truth = rows["label"] == 1
     every = {"everything_flagged": np.ones(truth.size), "length": best_direction(truth, rows["length"]),

@@ -16,8 +16,6 @@ class GoldSentence(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A labelled response."""
-
     id: str
     response: str
     hallucinated: bool | None
@@ -63,7 +61,6 @@ class Problems:
             self.examples.append(f"{place}: {reason}")
 
     def counts(self) -> dict[str, int]:
-        """The counts by name."""
         return {name: value for name, value in vars(self).items() if isinstance(value, int)}
 
     def described(self) -> str:

@@ -73,8 +73,6 @@ async def run(
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be evaluated."""
-
     dataset: Dataset
     methods: Sequence[str]
     run_file: Path

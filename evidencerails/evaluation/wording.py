@@ -26,7 +26,6 @@ _WHOLE = ("n", "unverified", "claims", "sentences")
 
 
 def number(name: str, value: float) -> str:
-    """A metric's value."""
     if name in _WHOLE or name.startswith("latency") or name == "tokens":
         return f"{value:.0f}"
     return f"{value:.2f}" if name in ("llm_calls", "claim_discrimination_ratio") else f"{value:.3f}"
@@ -114,7 +113,6 @@ def about(results: Mapping[str, Any]) -> str:
 
 
 def table(results: Mapping[str, Any]) -> Iterator[str]:
-    """The first table: methods, then baselines."""
     yield "| method | " + " | ".join(SHORT.get(name, name) for name in MAIN) + " |"
     yield "|---" * (len(MAIN) + 1) + "|"
     titles = {"method": "{}", "conservative": "{}, unverified counted as wrong", "baseline": "*{}*"}
@@ -123,7 +121,6 @@ def table(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def compared(comparison: Mapping[str, Any]) -> str:
-    """A comparison in one sentence."""
     differences = ", ".join(
         f"{SHORT.get(name, name)} {metric['value']:+.3f} [{metric['low']:+.3f}, {metric['high']:+.3f}]"
         for name, metric in comparison["differences"].items()

@@ -40,7 +40,6 @@ class AdaptiveClient:
         max_tokens: int | None = None,
         json_schema: dict[str, Any] | None = None,
     ) -> LlmReply:
-        """Ask the model once; see `LlmClient`."""
         given = {"n": n if n > 1 else None, "temperature": temperature, "max_tokens": max_tokens}
         wanted = {**given, **(self._schema_fields(json_schema) if json_schema is not None else {})}
         fields: dict[str, Any] = {}

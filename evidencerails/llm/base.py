@@ -40,7 +40,6 @@ class ClientAround:
 
     @property
     def supports_n(self) -> bool:
-        """As the inner client has learned."""
         return self._inner.supports_n
 
     @supports_n.setter

@@ -13,12 +13,10 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
-
-from cachetools import TTLCache
+from typing import Any, TypeVar
 
 from evidencerails.config import CacheSettings
 from evidencerails.errors import LlmReplyError
@@ -34,22 +32,10 @@ Clock = Callable[[], float]
 KEY_FORMAT = 1
 """Part of every key; raised when keys or values change their meaning, so that old files are not misread."""
 PURGE_EVERY = 100
-"""A disk cache throws out what has expired once in so many writes, first at the first one."""
+"""A cache throws out what has expired once in so many writes, first at the first one."""
 _LOCK_WAIT_S = 2.0
 MAX_ENTRIES = 10_000
 """Entries kept; the oldest go first."""
-
-
-class ReplyCache(Protocol):
-    """Texts by key. Neither method raises: a cache that cannot be used is as an empty one."""
-
-    async def get(self, key: str) -> str | None:
-        """The text kept under the key; None if there is none or it has expired."""
-        ...
-
-    async def put(self, key: str, text: str) -> None:
-        """Keep a text."""
-        ...
 
 
 def cache_key(model: str, prompt_version: str, messages: Sequence[Message], parameters: dict[str, Any]) -> str:
@@ -65,102 +51,85 @@ def cache_key(model: str, prompt_version: str, messages: Sequence[Message], para
     return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class MemoryCache:
-    """Keeps texts in this process; the one that was not asked for longest goes first.
+class ReplyCache:
+    """Texts by key in SQLite, as JSON strings; nothing in it is ever executed, whoever wrote the file.
+
+    No method raises: a file that is damaged, locked or not writable is logged once and then as empty.
 
     Args:
-        max_entries: how many are kept.
-        ttl_s: seconds until an entry expires.
-    """
-
-    def __init__(self, max_entries: int, ttl_s: float, *, clock: Clock = time.monotonic) -> None:
-        self._entries: TTLCache[str, str] = TTLCache(max_entries, ttl_s, timer=clock)
-        self._lock = threading.Lock()  # one guard may serve several event loops in several threads
-
-    async def get(self, key: str) -> str | None:
-        """See `ReplyCache.get`."""
-        with self._lock:
-            return self._entries.get(key)
-
-    async def put(self, key: str, text: str) -> None:
-        """See `ReplyCache.put`."""
-        with self._lock:
-            self._entries[key] = text
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-
-class DiskCache:
-    """Keeps texts in an SQLite file, as JSON strings; nothing in it is ever executed, whoever wrote the file.
-
-    Reads and writes run in threads. A file that is damaged, locked or not writable is logged once and then as empty.
-
-    Args:
-        path: of the file; folders are made.
+        path: of the file, which is read and written in threads; folders are made. None keeps texts in this process.
         ttl_s: seconds until an entry expires.
         max_entries: the oldest beyond so many are thrown out.
     """
 
-    def __init__(self, path: str | Path, ttl_s: float, max_entries: int, *, clock: Clock = time.time) -> None:
-        self._path = Path(path)
-        self._ttl_s = ttl_s
-        self._max_entries = max_entries
-        self._clock = clock
+    def __init__(
+        self, path: str | Path | None, ttl_s: float, max_entries: int = MAX_ENTRIES, *, clock: Clock = time.time
+    ) -> None:
+        self._path = None if path is None else Path(path)
+        self._ttl_s, self._max_entries, self._clock = ttl_s, max_entries, clock
+        self._memory = _with_table(sqlite3.connect(":memory:", check_same_thread=False)) if path is None else None
+        self._lock = threading.Lock()  # one guard may serve several event loops in several threads
         self._writes = 0
         self._has_complained = False
 
     async def get(self, key: str) -> str | None:
-        """See `ReplyCache.get`."""
-        return await asyncio.to_thread(self._guarded, self._read, key)
+        """The text kept under the key; None if there is none or it has expired."""
+        return await self._done(self._read, key)
 
     async def put(self, key: str, text: str) -> None:
-        """See `ReplyCache.put`."""
-        await asyncio.to_thread(self._guarded, self._write, key, text)
+        """Keep a text."""
+        await self._done(self._write, key, text)
+
+    async def _done(self, work: Callable[..., str | None], *args: str) -> str | None:
+        return self._guarded(work, *args) if self._memory else await asyncio.to_thread(self._guarded, work, *args)
 
     def _guarded(self, work: Callable[..., str | None], *args: str) -> str | None:
         try:
-            return work(*args)
+            with self._lock, self._opened() as connection, connection:
+                return work(connection, *args)
         except (sqlite3.Error, OSError, ValueError) as error:
             if not self._has_complained:
                 log.warning("reply cache %s cannot be used: %s: %s", self._path, type(error).__name__, error)
                 self._has_complained = True
             return None
 
-    def _open(self) -> sqlite3.Connection:
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        if self._memory or self._path is None:
+            yield self._memory  # type: ignore[misc]
+            return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self._path, timeout=_LOCK_WAIT_S)
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at REAL NOT NULL)"
-        )
-        return connection
+        with closing(sqlite3.connect(self._path, timeout=_LOCK_WAIT_S)) as connection:
+            yield _with_table(connection)
 
-    def _read(self, key: str) -> str | None:
-        with closing(self._open()) as connection:
-            row = connection.execute(
-                "SELECT value FROM replies WHERE key = ? AND expires_at > ?", (key, self._clock())
-            ).fetchone()
+    def _read(self, connection: sqlite3.Connection, key: str) -> str | None:
+        wanted = "SELECT value FROM replies WHERE key = ? AND expires_at > ?"
+        row = connection.execute(wanted, (key, self._clock())).fetchone()
         value = json.loads(row[0]) if row else None
         return value if isinstance(value, str) else None
 
-    def _write(self, key: str, text: str) -> None:
-        with closing(self._open()) as connection, connection:
-            entry = (key, json.dumps(text), self._clock() + self._ttl_s)
-            connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", entry)
-            if self._writes % PURGE_EVERY == 0:
-                kept = "SELECT key FROM replies WHERE expires_at > ? ORDER BY expires_at DESC LIMIT ?"
-                limits = (self._clock(), self._max_entries)
-                connection.execute(f"DELETE FROM replies WHERE key NOT IN ({kept})", limits)
-            self._writes += 1
+    def _write(self, connection: sqlite3.Connection, key: str, text: str) -> None:
+        entry = (key, json.dumps(text), self._clock() + self._ttl_s)
+        connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", entry)
+        if self._writes % PURGE_EVERY == 0:
+            kept = "SELECT key FROM replies WHERE expires_at > ? ORDER BY expires_at DESC LIMIT ?"
+            limits = (self._clock(), self._max_entries)
+            connection.execute(f"DELETE FROM replies WHERE key NOT IN ({kept})", limits)
+        self._writes += 1
+
+
+def _with_table(connection: sqlite3.Connection) -> sqlite3.Connection:
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at REAL NOT NULL)"
+    )
+    return connection
 
 
 def cache_from_settings(settings: CacheSettings) -> ReplyCache | None:
     """The cache that the settings ask for; None if it is off."""
     if settings.backend == "off":
         return None
-    if settings.backend == "memory":
-        return MemoryCache(MAX_ENTRIES, settings.ttl_s)
-    return DiskCache(str(settings.path), settings.ttl_s, MAX_ENTRIES)
+    return ReplyCache(settings.path if settings.backend == "disk" else None, settings.ttl_s)
 
 
 async def ask_cached(

@@ -89,8 +89,6 @@ class RecordedClient(ClientAround):
         self._provider = provider
 
     async def complete(self, messages: Sequence[Message], **options: Any) -> LlmReply:
-        """Ask the model once; see `LlmClient`."""
-
         async def recorded() -> LlmReply:
             info = LLMCallInfo(task=TASK, prompt=_shown(messages))
             info.llm_model_name, info.llm_provider_name = self.model, self._provider or "unknown"
@@ -151,6 +149,5 @@ async def _in_own_context(work: Coroutine[Any, Any, LlmReply]) -> LlmReply:
 
 
 def _shown(messages: Sequence[Message]) -> str:
-    """The prompt in the form in which NeMo shows one."""
     names = {"system": "System", "user": "User", "assistant": "Bot", "tool": "Tool"}
     return "\n" + "\n".join(f"[cyan]{names[m.role]}[/]\n{m.content}" for m in messages)

@@ -148,7 +148,6 @@ class _PerLoop:
         self._lock = threading.Lock()
 
     def get(self) -> AsyncOpenAI:
-        """The running loop's client."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if loop not in self._open:

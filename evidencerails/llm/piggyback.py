@@ -73,7 +73,6 @@ class PiggybackModel(WrappedModel):
     async def stream_async(
         self, prompt: str | list[ChatMessage], *, stop: list[str] | None = None, **kwargs: Any
     ) -> AsyncIterator[LLMResponseChunk]:
-        """The inner model's chunks, untouched."""
         async for chunk in self.wrapped_model.stream_async(prompt, stop=stop, **kwargs):
             yield chunk
 

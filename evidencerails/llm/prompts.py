@@ -76,7 +76,6 @@ class PromptLibrary:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Names of all tasks, sorted."""
         return tuple(sorted(self._prompts))
 
     def version(self, task: str) -> str:

@@ -102,12 +102,10 @@ class LlmSession:
         return _merged(replies, self.client.model)
 
     def usage(self) -> LlmUsage:
-        """What the session has cost so far."""
         return self._ledger.usage()
 
     @staticmethod
     def usage_of(sessions: Sequence[LlmSession]) -> LlmUsage:
-        """What some sessions have cost together."""
         parts = [session.usage() for session in sessions]
         return LlmUsage(**{name: sum(getattr(part, name) for part in parts) for name in LlmUsage.model_fields})
 

@@ -13,17 +13,14 @@ class WrappedModel:
 
     @property
     def model_name(self) -> str:
-        """As the inner model's."""
         return str(self.wrapped_model.model_name)
 
     @property
     def provider_name(self) -> str | None:
-        """As the inner model's."""
         return self.wrapped_model.provider_name  # type: ignore[no-any-return]
 
     @property
     def provider_url(self) -> str | None:
-        """As the inner model's."""
         return self.wrapped_model.provider_url  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:

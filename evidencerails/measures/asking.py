@@ -68,8 +68,6 @@ A = TypeVar("A", bound=Answer)
 
 @dataclass(frozen=True)
 class Question(Generic[A]):  # Python 3.10 has no generic named tuples
-    """One kind of question about claims."""
-
     task: str
     """Of the prompt, with the variables `evidence` and `claims`."""
     parse: Callable[[str], Sequence[A]]
@@ -111,7 +109,7 @@ async def ask_about(
         asked = [claims[place] for place in batch]
         texts = [claim.text for claim in asked]
         excerpts = await context.nli.run(excerpts_for, asked, passages, evidence_characters)
-        shown = (f"[{number}]\n{passage.text.strip()}" for number, passage in enumerate(excerpts.passages, start=1))
+        shown = (f"[{number}]\n{passage.text.strip()}" for number, passage in enumerate(excerpts, start=1))
         # One line for each claim, so that a text cannot pass for the next number.
         lines = (f"{number}. {' '.join(text.split())}" for number, text in enumerate(texts, start=1))
         try:

@@ -65,8 +65,6 @@ class Statement(Protocol):
 
 
 class ClaimScore(Value):
-    """What one measure says about one claim."""
-
     score: float | None = Field(default=None, ge=0.0, le=1.0)
     """How much speaks for a hallucination: 0 nothing, 1 everything. None if it could not be measured."""
     reason: str = ""
@@ -100,7 +98,6 @@ class MeasureResult(Value):
 
     @property
     def ran(self) -> bool:
-        """True if the measure gave any score at all."""
         return self.score is not None or any(claim.score is not None for claim in self.claims)
 
 

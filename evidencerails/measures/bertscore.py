@@ -42,7 +42,6 @@ class BertScoreMeasure(EncoderMeasure):
     name = "bertscore"
 
     def scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
-        """See `EncoderMeasure.scores`."""
         means = [sum(row) / len(samples) for row in _best_f1(encoder, claims, samples)]
         return [ClaimScore(score=_drift(f1, encoder), details={"f1": f1}) for f1 in means]
 

@@ -54,8 +54,6 @@ class Consensus(Value):
 
 
 class _Said(NamedTuple):
-    """One claim of one answer."""
-
     answer: int
     claim: ExtractedClaim
     wording: str

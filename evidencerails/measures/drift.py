@@ -42,8 +42,6 @@ class DriftCurve(Value):
 
 
 class DriftModel(Value):
-    """The curves, and where they come from."""
-
     version: str
     curves: dict[str, DriftCurve]
     provenance: dict[str, Any]

@@ -19,7 +19,6 @@ class EmbeddingMeasure(EncoderMeasure):
     name = "embedding"
 
     def scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
-        """See `EncoderMeasure.scores`."""
         import numpy as np
 
         per_sample = [sentences_of(sample) for sample in samples]

@@ -37,9 +37,7 @@ class TextEncoder(Protocol):
     version: str
 
     @property
-    def languages(self) -> tuple[str, ...]:
-        """See `NliModel.languages`."""
-        ...
+    def languages(self) -> tuple[str, ...]: ...
 
     def sentence_vectors(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, shape (n, d), in input order."""
@@ -77,7 +75,6 @@ class OnnxEncoder:
         self.version = f"{self._description.version}+{self._description.sha256[ONNX][:8]}"
 
     def sentence_vectors(self, texts: Sequence[str]) -> Vectors:
-        """See `TextEncoder.sentence_vectors`."""
         import numpy as np
 
         return np.stack([encoded.sentence for encoded in self._encode(texts)])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from evidencerails.exchange import Passage, Span
 from evidencerails.measures.base import Statement
-from evidencerails.nli.windows import Coverage, Window, WindowIndex, build_windows, coverage
+from evidencerails.nli.windows import Window, WindowIndex, build_windows
 from evidencerails.report import Quote
 from evidencerails.text.sentences import split_sentences
 
@@ -34,24 +33,16 @@ _TRIVIAL = frozenset(
 )
 
 
-class Excerpts(NamedTuple):
-    """What of the evidence goes into a prompt."""
-
-    passages: tuple[Passage, ...]
-    coverage: Coverage
-
-
 def excerpts_for(
     claims: Sequence[Statement], passages: Sequence[Passage], limit: int = MAX_PROMPT_CHARACTERS
-) -> Excerpts:
+) -> tuple[Passage, ...]:
     """All passages if they fit into `limit` characters, else the windows that share most with the claims, in order."""
+    if fit_into(passages, limit):
+        return tuple(passages)
     words, overlap = (EXCERPT_WORDS, None) if limit > NEAR_CHARACTERS else (NEAR_WORDS, NEAR_OVERLAP_WORDS)
     windows = build_windows(passages, 0, _word_offsets, window_tokens=words, overlap_tokens=overlap)
-    if fit_into(passages, limit):
-        return Excerpts(tuple(passages), coverage(windows, windows))
     kept = _best_windows(claims, windows, limit, words)
-    excerpts = tuple(window.passage.model_copy(update={"text": window.text}) for window in kept)
-    return Excerpts(excerpts, coverage(windows, kept))
+    return tuple(window.passage.model_copy(update={"text": window.text}) for window in kept)
 
 
 def fit_into(passages: Sequence[Passage], limit: int) -> bool:

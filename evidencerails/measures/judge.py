@@ -30,8 +30,6 @@ _LABELS: tuple[Label, ...] = ("contradicted", "absent", "partially_supported", "
 
 
 class Verdict(Answer):
-    """The judge's verdict on one claim."""
-
     level: int = Field(ge=0, le=HIGHEST_LEVEL)
     quote: str = ""
     reason: str = ""

@@ -73,7 +73,6 @@ class NgramMeasure:
     version = "1"
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
-        """Score each claim by the words of its span."""
         drawn = await samples_for(exchange, context)
         if not drawn.texts:
             return unmeasured(self, claims, drawn.reason)

@@ -34,7 +34,6 @@ class NliMeasure:
     version = "1"
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
-        """Score each claim against the evidence."""
         if not exchange.evidence:
             return unmeasured(self, claims, "no_evidence")
         if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):

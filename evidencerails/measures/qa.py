@@ -18,8 +18,6 @@ _SCORES = {"yes": 0.0, "no": 1.0, "unsure": None}
 
 
 class YesNo(Answer):
-    """The judge's answer about one claim."""
-
     answer: Literal["yes", "no", "unsure"]
 
     @field_validator("answer", mode="before")
@@ -49,7 +47,6 @@ class QaMeasure:
     version = "1"
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
-        """Ask about each claim."""
         session, reason = judge_for(exchange, context)
         if session is None:
             return unmeasured(self, claims, reason)

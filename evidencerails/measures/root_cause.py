@@ -183,8 +183,6 @@ class ContextView:
 
 
 class _Signs:
-    """The signs of one finding."""
-
     def __init__(self, finding: Finding, view: ContextView, settings: RootCauseSettings, disagreement: float | None):
         self.finding, self.view, self.settings, self.disagreement = finding, view, settings, disagreement
         self.text = finding.span.text if finding.span else ""

@@ -32,8 +32,6 @@ UNKNOWN_RISK: RiskLevel = "medium"
 
 
 class WantedSamples(NamedTuple):
-    """How many samples to draw."""
-
     samples: int
     signals: dict[str, float] | None = None
     """What the estimated risk rests on, each in [0, 1]; None where the settings give a number."""
@@ -101,7 +99,6 @@ class EncoderMeasure:
         self._encoder = encoder
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
-        """Score each claim against the samples."""
         encoder: TextEncoder = self._encoder or default_encoder()
         drawn = await samples_for(exchange, context, encoder.languages)
         if not drawn.texts:

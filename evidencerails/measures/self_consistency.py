@@ -62,7 +62,6 @@ class SelfConsistencyMeasure:
     version = "1"
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
-        """Score each claim against the samples."""
         drawn = await samples_for(exchange, context)
         if not drawn.texts:
             return unmeasured(self, claims, drawn.reason)

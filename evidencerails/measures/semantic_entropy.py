@@ -61,7 +61,6 @@ class SemanticEntropyMeasure:
     version = "1"
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
-        """Score the whole response."""
         drawn = await samples_for(exchange, context, context.nli.languages)
         if not drawn.texts:
             return unmeasured(self, claims, drawn.reason)

@@ -14,8 +14,6 @@ _CODE = re.compile(r"(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)|(?P<ticks>`+)(?!`).+
 
 
 class _Region(NamedTuple):
-    """Text under one mark, and the kinds of finding in it."""
-
     start: int
     end: int
     findings: tuple[Finding, ...]

@@ -66,7 +66,6 @@ class Candidate(NamedTuple):
     expected_severity: float
 
     def verified(self, outcome: Verified, reason: str, **more: Any) -> VerifiedClaim:
-        """What became of it."""
         fields = {"claim": self.claim.text, "span": self.claim.span, "expected_severity": self.expected_severity}
         return VerifiedClaim(**{**fields, "outcome": outcome, "reason": reason, **more})
 
@@ -152,7 +151,6 @@ class _Verifier:
         self._exchange, self._context, self._session = exchange, context, session
 
     async def verified(self, candidates: Sequence[Candidate]) -> list[VerifiedClaim]:
-        """What the independent answers say about each claim."""
         try:
             questions = await self._questions([one.claim for one in candidates])
             answers = await self._answers(questions, candidates) if questions else {}
@@ -175,7 +173,7 @@ class _Verifier:
         claims = [candidates[place].claim for place in places]
         excerpts = await self._context.nli.run(excerpts_for, claims, self._exchange.evidence)
         variables = {
-            "evidence": "\n\n".join(f"[{p.id}]\n{p.text.strip()}" for p in excerpts.passages),
+            "evidence": "\n\n".join(f"[{p.id}]\n{p.text.strip()}" for p in excerpts),
             "questions": "\n".join(f"{n}. {questions[place]}" for n, place in enumerate(places, start=1)),
         }
         parse = partial(parse_items, key="answers", model=_Answered, number="question", count=len(places))
@@ -194,7 +192,6 @@ class _Verifier:
         return found
 
     async def _compared(self, candidate: Candidate, question: str, answer: _Answered | None) -> VerifiedClaim:
-        """What the independent answer says about the claim."""
         if not question:
             return candidate.verified("unanswered", "no_question: none that leaves the answer open")
         text = answer.answer.strip() if answer else ""
@@ -264,7 +261,6 @@ def _outcome(label: Label, unsupported_score: float) -> Verified:
 
 
 def _contradicted(results: Sequence[CheckResult]) -> set[tuple[int, int]]:
-    """Places of what a check calls contradicted."""
     stated: list[Any] = [one for result in results for one in (*result.claims, *result.findings)]
     return {_place(one.span) for one in stated if one.label == "contradicted" and one.span}
 

@@ -30,8 +30,6 @@ _may_hold: ContextVar[bool] = ContextVar("evidencerails_may_hold", default=True)
 
 
 class ReviewItem(Protocol):
-    """One review in a queue."""
-
     @property
     def id(self) -> str: ...
     @property
@@ -49,9 +47,7 @@ class ReviewItem(Protocol):
 class Desk(Protocol):
     """Where answers are handed to people: `operations.review.desk.ReviewDesk`."""
 
-    async def submit(self, report: Report, exchange: Exchange, tier: ReviewTier, risk: float) -> ReviewItem:
-        """Put an answer into the queue."""
-        ...
+    async def submit(self, report: Report, exchange: Exchange, tier: ReviewTier, risk: float) -> ReviewItem: ...
 
     async def decision(self, review_id: str) -> tuple[ReviewItem, str | None]:
         """The review once it is decided or its time is over, and the text that a person let through."""

@@ -74,7 +74,6 @@ class PlacedClaim(ClaimOutput):
 
     @property
     def is_quarantined(self) -> bool:
-        """True if it stays out of the answer."""
         return self.standing in ("no_source", "unknown_source", "not_borne_out")
 
 

@@ -28,17 +28,14 @@ class Piece:
 
     @property
     def is_touched(self) -> bool:
-        """True if a repair may have changed it."""
         return bool(self.reason)
 
 
 def whole(response: str) -> tuple[Piece, ...]:
-    """A response in one untouched piece."""
     return (Piece(Span.of(response, 0, len(response)), response),)
 
 
 def joined(pieces: Iterable[Piece]) -> str:
-    """The text as it stands now."""
     return "".join(piece.text for piece in pieces)
 
 
@@ -133,7 +130,6 @@ def is_kept(response: str, pieces: Sequence[Piece]) -> bool:
 
 
 def changes_of(pieces: Sequence[Piece]) -> tuple[Change, ...]:
-    """The spans whose text has changed."""
     changed = (piece for piece in pieces if piece.is_touched and piece.text != piece.before.text)
     return tuple(Change(before=piece.before, after=piece.text, reason=piece.reason) for piece in changed)
 

@@ -39,8 +39,6 @@ _FROM = DECISIONS.index("regenerate")
 
 
 class _State(NamedTuple):
-    """How far a repair has come."""
-
     pieces: tuple[Piece, ...]
     flagged: tuple[Finding, ...]
     report: Report
@@ -121,7 +119,6 @@ async def _rounds(
 async def _attempt(
     state: _State, exchange: Exchange, context: CheckContext, session: LlmSession, note: str
 ) -> tuple[Piece, ...]:
-    """The pieces with the model's corrections in place."""
     pieces = with_flags(state.pieces, state.flagged)
     texts = await rewrite(pieces, exchange, context, session, note=note)
     if problem := await refusal(pieces, texts, state.report.claims, exchange, context):

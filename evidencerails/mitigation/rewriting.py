@@ -131,12 +131,11 @@ def _described(number: int, piece: Piece) -> str:
 def _evidence(pieces: Sequence[Piece], exchange: Exchange) -> str:
     flagged = (piece for piece in pieces if piece.findings and piece.text.strip())
     claims = [Claim(text=piece.text, span=piece.before, label="absent") for piece in flagged]
-    excerpts = excerpts_for(claims, exchange.evidence).passages
+    excerpts = excerpts_for(claims, exchange.evidence)
     return "\n\n".join(f"[{p.id}]\n{p.text.strip()}" for p in excerpts) or "(there is no evidence)"
 
 
 def _read(reply: str, count: int) -> dict[int, str]:
-    """Texts by the sentences' numbers."""
     found = parse_items(reply, "sentences", _Rewritten, number="number", count=count)
     return {one.number: one.text.strip() for one in found}
 
@@ -209,7 +208,6 @@ class _Correction(NamedTuple):
 
     @property
     def sentences(self) -> list[str]:
-        """Sentences of the new text."""
         return [span.text for span in split_sentences(self.text)]
 
     @property

@@ -55,8 +55,6 @@ FEEDS_TOOLS = 0.2
 
 
 class SeverityScore(NamedTuple):
-    """A severity and its level."""
-
     score: float
     level: Severity
 

@@ -39,14 +39,11 @@ HEADER = APIKeyHeader(auto_error=False, scheme_name="header", name="X-API-Key", 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who sends a request."""
-
     name: str
     permissions: frozenset[Permission]
 
     @classmethod
     def of(cls, key: ApiKey) -> Caller:
-        """The holder of a key."""
         return cls(key.name, PERMISSIONS[key.role])
 
 
@@ -89,7 +86,6 @@ def may(*permissions: Permission) -> Any:
 
 
 def session_secret() -> str:
-    """The secret that signs sessions."""
     given = variable(SECRET_VARIABLE)
     if given is not None and len(given) < MIN_SECRET:
         raise SettingsError(f"{SECRET_VARIABLE} has {len(given)} characters; give at least {MIN_SECRET} random ones")
@@ -97,7 +93,6 @@ def session_secret() -> str:
 
 
 def log_in(request: Request, key: ApiKey) -> None:
-    """Begin a session for the holder of a key."""
     request.session.clear()
     request.session.update({"key": _mark(key), "token": secrets.token_hex(16)})
 
@@ -125,7 +120,6 @@ class Visitor:
             raise Problem(403, "forbidden", f"the API key {self.name!r} may not {' or '.join(permissions)}")
 
     def page(self, name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-        """A rendered page."""
         ours = {"caller": self.caller, "has_keys": self.has_keys, "token": self.token}
         return HTMLResponse(render(name, here=self.request.url.path, **ours, **values), status_code=status)
 

@@ -55,7 +55,6 @@ def create_app(guard: Guard) -> FastAPI:
 
 
 def _watch(app: FastAPI) -> None:
-    """The gauges of `/metrics`."""
     guard, checker, watch = app.state.guard, app.state.checker, app.state.metrics.watch
     watch("evidencerails_requests_under_way", "Requests waiting or at work", lambda: float(checker.gate.admitted))
     watch("evidencerails_checks_running", "Checks at work", lambda: float(checker.gate.running))
@@ -82,7 +81,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _answer_failures(app: FastAPI) -> None:
-    """Give every failure the one form: code, message, request id."""
     from fastapi import Request, Response
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse

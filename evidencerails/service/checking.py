@@ -61,7 +61,6 @@ class Checker:
                 await asyncio.sleep(RETRY_LOAD_S)
 
     async def one(self, exchange: Exchange) -> dict[str, Any]:
-        """The report on one exchange, as JSON-ready data."""
         with self.gate.admission():
             return await self._checked(exchange)
 

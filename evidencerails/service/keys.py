@@ -30,19 +30,15 @@ PREFIX = "gr_"
 
 
 def new_key() -> tuple[str, str]:
-    """A new key and its hash."""
     key = PREFIX + secrets.token_urlsafe(KEY_BYTES)
     return key, hash_of(key)
 
 
 def hash_of(key: str) -> str:
-    """SHA-256 of a key, in hexadecimal digits."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class KeyRing:
-    """The keys of one service."""
-
     def __init__(self, keys: Sequence[ApiKey]) -> None:
         self.keys = tuple(keys)
 

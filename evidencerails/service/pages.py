@@ -40,7 +40,6 @@ NO_REPORT: dict[str, Any] = {"report": None, "pieces": [], "about": ABOUT}
 
 @router.get("/static/{name}")
 async def static(name: str) -> Response:
-    """A style sheet of the package."""
     if name not in STATIC:
         raise Problem(404, "not_found", "there is no such file")
     text = (files("evidencerails.service") / "static" / name).read_bytes()
@@ -49,7 +48,6 @@ async def static(name: str) -> Response:
 
 @router.get("/login")
 async def login_page(request: Request) -> HTMLResponse:
-    """Where a key is asked for."""
     return Visitor(request).page("login.html", problem="")
 
 
@@ -67,7 +65,6 @@ async def login(request: Request) -> Response:
 
 @router.post("/logout")
 async def logout(request: Request) -> Response:
-    """Forget the session in this browser."""
     await Visitor(request).form()
     request.session.clear()
     return RedirectResponse("/login", status_code=303)
@@ -75,14 +72,12 @@ async def logout(request: Request) -> Response:
 
 @router.get("/")
 async def check_page(request: Request) -> HTMLResponse:
-    """The form to check an answer."""
     visitor = Visitor(request, "check", "read")
     return visitor.page("check.html", given=dict.fromkeys(FORM_TEXTS, ""), problem="", **NO_REPORT)
 
 
 @router.post("/")
 async def checked_page(request: Request) -> HTMLResponse:
-    """The form with the marked answer below it."""
     visitor = Visitor(request, "check")
     form = await visitor.form()
     given = {name: str(form.get(name, "")) for name in FORM_TEXTS}
@@ -112,7 +107,6 @@ async def _uploaded(file: Any) -> str:
 
 @router.get("/history")
 async def history_page(request: Request) -> HTMLResponse:
-    """Kept reports, the newest first."""
     from evidencerails.operations.store import queries
 
     visitor = Visitor(request, "read")
@@ -137,7 +131,6 @@ async def history_page(request: Request) -> HTMLResponse:
 
 @router.get("/reports/{report_id}")
 async def report_page(request: Request, report_id: str) -> HTMLResponse:
-    """One kept report with its answer marked."""
     from evidencerails.operations.store import queries
 
     visitor = Visitor(request, "read")
@@ -159,7 +152,6 @@ async def report_page(request: Request, report_id: str) -> HTMLResponse:
 
 @router.get("/trends")
 async def trends_page(request: Request) -> HTMLResponse:
-    """Rates over time, kinds of findings, scores, latency and cost, the worst answers."""
     visitor = Visitor(request, "read")
     from evidencerails.service.charts import charts
     from evidencerails.service.trends import trends
@@ -179,7 +171,6 @@ async def trends_page(request: Request) -> HTMLResponse:
 
 @router.get("/review")
 async def queue_page(request: Request) -> HTMLResponse:
-    """What waits for a person."""
     visitor = Visitor(request, "review")
     items = await read_store(request, lambda _: _queue(request).items(limit=MAX_WAITING))
     shown = [{**item._asdict(), "is_overdue": item.is_overdue(time.time())} for item in items]
@@ -188,7 +179,6 @@ async def queue_page(request: Request) -> HTMLResponse:
 
 @router.get("/review/{review_id}")
 async def review_page(request: Request, review_id: str) -> HTMLResponse:
-    """One answer with all that a reviewer needs, and the three verdicts."""
     visitor = Visitor(request, "review")
     return await _review(visitor, review_id)
 
@@ -222,7 +212,6 @@ async def _review(
 
 @router.post("/review/{review_id}")
 async def decide(request: Request, review_id: str) -> Response:
-    """Store a verdict on the version that the reviewer saw."""
     visitor = Visitor(request, "review")
     form = await visitor.form()
     verdict, version = str(form.get("verdict", "")), str(form.get("version", ""))

@@ -17,7 +17,6 @@ class Problem(HTTPException):
 
 
 def problem_body(code: str, message: str, request_id: str) -> dict[str, Any]:
-    """The JSON of every failure."""
     return {"error": {"code": code, "message": message, "request_id": request_id}}
 
 

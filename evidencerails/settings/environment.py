@@ -37,8 +37,3 @@ def temporarily(name: str, value: str) -> Iterator[None]:
             del os.environ[name]
         else:
             os.environ[name] = before
-
-
-def set_unless_given(name: str, value: str) -> None:
-    """Set a variable that other programs read, unless the user has."""
-    os.environ.setdefault(name, value)

@@ -8,19 +8,34 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from evidencerails.testing.script import ReplayRequest, Reply
 from evidencerails.testing.wire import body_of, error_body, events_of
-from evidencerails.testing.wire_messages import message_error, message_events, message_of
 
 log = logging.getLogger(__name__)
 
-MESSAGES = "/messages"
-"""End of the path of Anthropic's protocol."""
+
+class Protocol(NamedTuple):
+    """How one protocol writes a reply to a request: as a body, as server-sent events, as an error."""
+
+    body: Callable[[ReplayRequest, Reply], dict[str, Any]]
+    events: Callable[[ReplayRequest, Reply], Iterable[str]]
+    error: Callable[[int, str, str | None], dict[str, Any]]
+    """From status, message and the parameter that it is about."""
+
+
+PROTOCOLS = {
+    f"/{'chat/' if is_chat else ''}completions": Protocol(
+        partial(body_of, is_chat=is_chat), partial(events_of, is_chat=is_chat), error_body
+    )
+    for is_chat in (True, False)
+}
+"""By the end of the path; the first that fits answers. Another protocol is one more entry."""
 UNSCRIPTED_STATUS = 599
 """Status of the answer to a request that nothing was scripted for: no client takes it for a transient fault."""
 POLL_S = 0.02
@@ -52,7 +67,6 @@ class HttpServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def open_count(self) -> int:
-        """How many connections are open."""
         with self._open_lock:
             return len(self._open)
 
@@ -95,7 +109,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         url = urlsplit(self.path)
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
-        if not url.path.endswith(("/completions", MESSAGES)):
+        protocol = next((one for end, one in PROTOCOLS.items() if url.path.endswith(end)), None)
+        if protocol is None:
             return self._send(404, json.dumps(error_body(404, f"no such path: {url.path}")))
         try:
             body = json.loads(raw)
@@ -107,32 +122,28 @@ class _Handler(BaseHTTPRequestHandler):
         request = ReplayRequest(path=url.path, query=url.query, body=body, headers=headers)
         self._request = request
         try:
-            self._answer(request, self.server.answer(request))
+            self._answer(protocol, request, self.server.answer(request))
         except (_ClientGone, OSError):
             request.is_abandoned = True
             self.close_connection = True
         finally:
             self._finish()
 
-    def _answer(self, request: ReplayRequest, reply: Reply) -> None:
+    def _answer(self, protocol: Protocol, request: ReplayRequest, reply: Reply) -> None:
         self._wait(reply.delay_s)
         if reply.cut == "at_once":
             return self._hang_up()
         request.status = reply.status
-        is_chat, is_message = request.path.endswith("/chat/completions"), request.path.endswith(MESSAGES)
         if reply.status >= 400:
             extra = {} if reply.retry_after_s is None else {"Retry-After": f"{reply.retry_after_s:g}"}
             if reply.status == UNSCRIPTED_STATUS:
                 extra["x-should-retry"] = "false"
             message = reply.message or f"scripted failure {reply.status}"
-            error = error_body(reply.status, message, reply.param)
-            self._send(reply.status, json.dumps(message_error(reply.status, message) if is_message else error), extra)
+            self._send(reply.status, json.dumps(protocol.error(reply.status, message, reply.param)), extra)
         elif request.is_streaming:
-            events = message_events(request, reply) if is_message else events_of(request, reply, is_chat=is_chat)
-            self._stream(list(events), reply)
+            self._stream(list(protocol.events(request, reply)), reply)
         else:
-            body = message_of(request, reply) if is_message else body_of(request, reply, is_chat=is_chat)
-            self._send_whole(json.dumps(body, ensure_ascii=False), reply)
+            self._send_whole(json.dumps(protocol.body(request, reply), ensure_ascii=False), reply)
 
     def _send_whole(self, text: str, reply: Reply) -> None:
         if reply.broken_json:

@@ -1,7 +1,4 @@
-"""A real HTTP server on loopback that answers from a script.
-
-It speaks the OpenAI protocol, and at `/v1/messages` Anthropic's Messages protocol.
-"""
+"""A real HTTP server on loopback that answers from a script, in the OpenAI protocol."""
 
 from __future__ import annotations
 
@@ -92,7 +89,6 @@ class ReplayServer:
             self._refused[name] = Reply(status=status, message=words if message is None else message, param=param)
 
     def reset(self) -> None:
-        """Forget the script, the refusals and the requests."""
         with self._lock:
             self._default = None
             for kept in (self._rules, self._refused, self.requests, self.unmatched):
@@ -100,7 +96,6 @@ class ReplayServer:
 
     @property
     def open_connections(self) -> int:
-        """How many connections of clients are open now."""
         return 0 if self._http is None else self._http.open_count()
 
     # ---- the life of the server

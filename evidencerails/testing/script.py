@@ -53,13 +53,11 @@ class ReplayRequest:
 
     @property
     def n(self) -> int:
-        """How many completions were asked for."""
         n = self.body.get("n")
         return n if isinstance(n, int) and n > 0 else 1
 
     @property
     def is_streaming(self) -> bool:
-        """True if the answer was asked for as server-sent events."""
         return bool(self.body.get("stream"))
 
 

@@ -12,7 +12,7 @@ from evidencerails import Guard
 from evidencerails.config import CacheSettings, LlmSettings
 from evidencerails.errors import LlmError, LlmReplyError
 from evidencerails.exchange import Message
-from evidencerails.llm.cache import DiskCache, MemoryCache, ReplyCache, ask_cached, cache_from_settings, cache_key
+from evidencerails.llm.cache import ReplyCache, ask_cached, cache_from_settings, cache_key
 from evidencerails.llm.session import LlmSession, client_from_settings
 from evidencerails.testing import ReplayServer
 
@@ -37,8 +37,8 @@ def clock() -> Clock:
 @pytest.fixture(params=["memory", "disk"])
 def cache(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> ReplyCache:
     if request.param == "memory":
-        return MemoryCache(2, DAY_S, clock=clock)
-    return DiskCache(tmp_path / "deep" / "replies.sqlite", DAY_S, 2, clock=clock)
+        return ReplyCache(None, DAY_S, 2, clock=clock)
+    return ReplyCache(tmp_path / "deep" / "replies.sqlite", DAY_S, 2, clock=clock)
 
 
 def session_of(server: ReplayServer, model: str = "replay") -> LlmSession:
@@ -71,30 +71,23 @@ async def test_a_text_is_found_until_it_expires(cache: ReplyCache, clock: Clock)
     assert await cache.get("k") is None
 
 
-async def test_memory_throws_out_what_was_not_asked_for_longest() -> None:
-    cache = MemoryCache(2, DAY_S)
-    await cache.put("a", "1")
-    await cache.put("b", "2")
-    await cache.get("a")
-    await cache.put("c", "3")
-    assert [await cache.get(key) for key in "abc"] == ["1", None, "3"]
-    assert len(cache) == 2
-
-
-async def test_disk_outlives_the_process_and_throws_out_the_oldest(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_oldest_are_thrown_out(cache: ReplyCache, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evidencerails.llm.cache.PURGE_EVERY", 1)
-    path = tmp_path / "r.sqlite"
     for key in "abc":
         clock.now += 1
-        await DiskCache(path, DAY_S, 2, clock=clock).put(key, key)
-    assert [await DiskCache(path, DAY_S, 2, clock=clock).get(key) for key in "abc"] == [None, "b", "c"]
+        await cache.put(key, key)
+    assert [await cache.get(key) for key in "abc"] == [None, "b", "c"]
+
+
+async def test_disk_outlives_the_process(tmp_path: Path, clock: Clock) -> None:
+    path = tmp_path / "r.sqlite"
+    await ReplyCache(path, DAY_S, clock=clock).put("a", "1")
+    assert await ReplyCache(path, DAY_S, clock=clock).get("a") == "1"
 
 
 async def test_disk_holds_json_and_gives_back_texts_alone(tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite"
-    cache = DiskCache(path, DAY_S, 10)
+    cache = ReplyCache(path, DAY_S, 10)
     await cache.put("k", "text")
     with closing(sqlite3.connect(path)) as connection, connection:
         (value,) = connection.execute("SELECT value FROM replies").fetchone()
@@ -108,11 +101,11 @@ async def test_a_damaged_file_is_as_an_empty_cache(
     tmp_path: Path, content: bytes, found: str | None, warnings: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "r.sqlite").write_bytes(content)
-    cache = DiskCache(tmp_path / "r.sqlite", DAY_S, 10)
+    cache = ReplyCache(tmp_path / "r.sqlite", DAY_S, 10)
     assert await cache.get("k") is None
     await cache.put("k", "text")
     assert (await cache.get("k"), len(caplog.records)) == (found, warnings)
-    nowhere = DiskCache(tmp_path / "r.sqlite" / "r.sqlite", DAY_S, 10)
+    nowhere = ReplyCache(tmp_path / "r.sqlite" / "r.sqlite", DAY_S, 10)
     await nowhere.put("k", "text")
     assert await nowhere.get("k") is None
 
@@ -140,7 +133,7 @@ def test_the_key_changes_with_everything_that_may_change_the_reply() -> None:
 
 async def test_the_second_time_nobody_is_asked(server: ReplayServer) -> None:
     server.say("seven", "7")  # of a repaired reply the readable one is kept
-    cache, session = MemoryCache(10, DAY_S), session_of(server)
+    cache, session = ReplyCache(None, DAY_S), session_of(server)
     assert [await asked(cache, session), await asked(cache, session)] == [7, 7]
     assert (len(server.requests), session.usage().saved_calls) == (2, 1)
 
@@ -149,7 +142,7 @@ async def test_another_model_prompt_version_or_server_is_asked_and_without_a_cac
     server: ReplayServer,
 ) -> None:
     server.say(*"1234")
-    cache = MemoryCache(10, DAY_S)
+    cache = ReplyCache(None, DAY_S)
     assert await asked(cache, session_of(server)) == 1
     assert await asked(cache, session_of(server, "other")) == 2
     assert await asked(cache, session_of(server), version="2") == 3
@@ -168,22 +161,21 @@ async def test_a_failure_is_not_kept(server: ReplayServer, replies: Any, error: 
     for reply in replies:
         server.reply(**reply)
     server.say("7")
-    cache, session = MemoryCache(10, DAY_S), session_of(server)
+    cache, session = ReplyCache(None, DAY_S), session_of(server)
     with pytest.raises(error):
         await asked(cache, session)
-    assert len(cache) == 0
     assert await asked(cache, session) == 7
 
 
 async def test_an_incomplete_reply_is_not_kept(server: ReplayServer) -> None:
     server.say("7", "8")
-    cache, session = MemoryCache(10, DAY_S), session_of(server)
+    cache, session = ReplyCache(None, DAY_S), session_of(server)
     assert [await asked(cache, session, is_complete=lambda n: n > 7) for _ in range(3)] == [7, 8, 8]
 
 
 async def test_a_kept_reply_that_is_no_longer_readable_is_asked_for_again(server: ReplayServer) -> None:
     server.say("7")
-    cache, session = MemoryCache(10, DAY_S), session_of(server)
+    cache, session = ReplyCache(None, DAY_S), session_of(server)
     parameters = {"temperature": 0.0, "max_tokens": None, "json_schema": None, "server": session.client.server}
     await cache.put(cache_key("replay", "1", PROMPT, parameters), "seven")
     assert await asked(cache, session) == 7
@@ -192,7 +184,7 @@ async def test_a_kept_reply_that_is_no_longer_readable_is_asked_for_again(server
 
 async def test_the_settings_choose_the_cache_and_each_guard_has_its_own(server: ReplayServer, tmp_path: Path) -> None:
     assert cache_from_settings(CacheSettings(backend="off")) is None
-    assert isinstance(cache_from_settings(CacheSettings(backend="disk", path=str(tmp_path / "r"))), DiskCache)
+    assert isinstance(cache_from_settings(CacheSettings(backend="disk", path=str(tmp_path / "r"))), ReplyCache)
     server.default('{"answers": [{"claim": 1, "answer": "yes"}]}')
     llm = {"base_url": server.base_url, "model": "replay", "api_key": "none"}
     for guard in (Guard({"checks": ["grounding"], "llm": llm, "scoring": {"measures": ["qa"]}}) for _ in range(2)):

@@ -16,7 +16,6 @@ from evidencerails.operations.batch.rows import rows_of as table_rows
 
 
 def read_own(files: list[Path], problems: Problems) -> Iterator[Row]:
-    """The rows of files in the project's own shape."""
     for file in files:
         yield from converted(_records(file, problems), row_of, problems)
 

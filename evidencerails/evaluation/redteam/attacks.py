@@ -129,7 +129,6 @@ class Attack(Value):
 
     @property
     def expected(self) -> str:
-        """What a system should do."""
         return KINDS[self.category].expected
 
     @classmethod

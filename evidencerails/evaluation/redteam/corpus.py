@@ -50,7 +50,6 @@ class Fact(NamedTuple):
 
     @property
     def value(self) -> str:
-        """The value as it is written."""
         return self.sentence[self.start : self.end]
 
     def with_value(self, value: str) -> str:
@@ -66,16 +65,13 @@ class Corpus:
 
     @classmethod
     def of(cls, documents: Sequence[Document]) -> Corpus:
-        """The passages of the documents, in order."""
         return cls(tuple(Passage(one.name, text) for one in documents for text in _paragraphs(one.text)))
 
     def only(self, documents: Sequence[str]) -> Corpus:
-        """The part from some documents."""
         return Corpus(tuple(passage for passage in self.passages if passage.document in documents))
 
     @cached_property
     def text(self) -> str:
-        """All of it."""
         return "\n".join(passage.text for passage in self.passages)
 
     @cached_property
@@ -85,7 +81,6 @@ class Corpus:
 
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
-        """Its facts, one a sentence and kind."""
         return tuple(fact for place in range(len(self.passages)) for fact in self._facts_in(place))
 
     def _facts_in(self, place: int) -> Iterator[Fact]:
@@ -111,7 +106,6 @@ class Corpus:
         return found
 
     def of_kind(self, *kinds: FactKind) -> list[Fact]:
-        """The facts of some kinds."""
         return [fact for fact in self.facts if fact.kind in kinds]
 
     @cached_property

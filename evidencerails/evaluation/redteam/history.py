@@ -61,7 +61,6 @@ class Fall(NamedTuple):
     """Sign test over the attacks of both runs; None if none differs."""
 
     def described(self) -> str:
-        """In one sentence."""
         where = f"; degraded: {', '.join(self.degraded)}" if self.degraded else ""
         chance = "" if self.p is None else f" (sign test p = {self.p:.4f})"
         return (
@@ -78,7 +77,6 @@ def settings_fingerprints(config: GuardConfig, prompts: Mapping[str, str], versi
 
 
 def fingerprint(text: str) -> str:
-    """A short hash."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -100,12 +98,10 @@ def entries(path: Path) -> list[dict[str, Any]]:
 
 
 def last_of(history: Sequence[Mapping[str, Any]], target: str) -> Mapping[str, Any] | None:
-    """The last run against a target."""
     return next((one for one in reversed(history) if one["target"] == target), None)
 
 
 def changes_since(last: Mapping[str, Any] | None, documents: Mapping[str, str], settings: Mapping[str, str]) -> Changes:
-    """What changed since a run; nothing if there was none."""
     if last is None:
         return Changes()
     return Changes(

@@ -57,12 +57,10 @@ class Behaviour(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """True for a certain failure."""
         return self.match is not None and self.match < HALF
 
 
 def planted_behaviour(probe: Probe, outcome: Outcome) -> Behaviour:
-    """The match for an answer that stood ready."""
     verdict = outcome.verdict
     if verdict == "failed":
         return Behaviour(None, f"no verdict: {outcome.reason}")

@@ -38,7 +38,6 @@ def planted_score(result: Result) -> float | None:
 
 
 def asked_score(result: Result) -> float | None:
-    """Of the question put to the model."""
     return _mean(shot.behaviour.match for shot in result.shots if shot.probe is None)
 
 

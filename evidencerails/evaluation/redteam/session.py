@@ -27,8 +27,6 @@ MAX_SHOWN = 600
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a run is made of."""
-
     documents: Sequence[Document] = ()
     static: Sequence[Attack] = ()
     target: Target
@@ -47,8 +45,6 @@ class Plan:
 
 
 class Run(NamedTuple):
-    """What came of it."""
-
     results: list[Result]
     data: dict[str, Any]
     """JSON-ready: what `--json` writes."""

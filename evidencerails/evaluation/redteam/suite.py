@@ -38,7 +38,6 @@ def read_suite(path: Path) -> list[Attack]:
 
 
 def write_suite(path: Path, attacks: Iterable[Attack]) -> None:
-    """Write attacks as a suite, one a line."""
     path.write_text("".join(_line(attack) for attack in attacks), encoding="utf-8")
 
 

@@ -57,7 +57,6 @@ class EngineTarget:
         self.can_be_asked = guard.llm is not None
 
     async def planted(self, attack: Attack, probe: Probe) -> Outcome:
-        """The verdict on a ready answer."""
         return await self._verdict(attack, probe.answer, () if probe.without_evidence else attack.evidence)
 
     async def asked(self, attack: Attack) -> Outcome:
@@ -107,8 +106,6 @@ class Shot(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of an attack."""
-
     attack: Attack
     shots: tuple[Shot, ...]
     not_attempted: str = ""
@@ -116,7 +113,6 @@ class Result(NamedTuple):
 
 
 def shots_wanted(attacks: Sequence[Attack], target: Target) -> int:
-    """How many answers are tried in all."""
     tried = [attack for attack in attacks if not why_not(attack, target)]
     return sum(len(probes_for(attack, target)) + int(target.can_be_asked) for attack in tried)
 

@@ -92,7 +92,6 @@ def coverage_line(data: Mapping[str, Any]) -> str:
 
 
 def markdown(data: Mapping[str, Any]) -> str:
-    """The whole report."""
     run = data["run"]
     about = f"{run['date']}; {cell(run['machine'])}; evidencerails {run['version']}; seed {run['seed']}."
     lines = ["# Red team", "", about, "", *(f"- {cell(visible(line, one_line=True))}" for line in summary(data)), ""]

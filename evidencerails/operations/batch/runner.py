@@ -30,8 +30,6 @@ FIELDS = ("response", "evidence", "prompt", "samples", "tool_calls", "tools", "s
 
 
 class Done(NamedTuple):
-    """How far this run of a job is."""
-
     rows: int = 0
     seconds: float = 0.0
 
@@ -57,7 +55,6 @@ def renamed(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 
 def exchange_of(fields: Mapping[str, Any]) -> Exchange:
-    """The exchange of one row."""
     if fields.get("response") is None and fields.get("tool_calls") is None:
         hint = nearest("response", tuple(fields)).removeprefix("; ")
         raise InputError("no field 'response'" + (f"; {hint} (--map response=NAME)" if hint else ""))
@@ -94,7 +91,6 @@ def plain(config: GuardConfig, report: Report) -> dict[str, Any]:
 
 
 def fingerprint_of(config: GuardConfig, names: Mapping[str, str], source: str) -> dict[str, Any]:
-    """What the lines of an output depend on."""
     settings = config.model_dump_json(exclude={"service", "telemetry", "store"})
     return {
         "input": source,

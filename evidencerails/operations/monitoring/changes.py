@@ -58,7 +58,6 @@ def add_change(store: Store, description: str, *, author: str | None = None, sta
 
 
 def changes(store: Store, *, since: float | None = None) -> list[Change]:
-    """The changes, oldest first."""
     query = select(*(getattr(ChangeRow, name) for name in Change._fields)).order_by(ChangeRow.at, ChangeRow.id)
     if since is not None:
         query = query.where(ChangeRow.at >= since)

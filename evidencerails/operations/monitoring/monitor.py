@@ -123,7 +123,6 @@ def _window_of(rows: Sequence[Summary]) -> Window:
 
 
 def budget_now(store: Store, settings: MonitoringSettings) -> Budget:
-    """The error budget alone, which is cheap to ask for."""
     return budget_of(queries.sample_rates(store.engine, _recent(store, settings)), settings.budget)
 
 

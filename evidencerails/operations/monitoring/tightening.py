@@ -52,7 +52,6 @@ def tightened(config: GuardConfig) -> GuardConfig:
 
 
 def _each(stricter: Callable[[float, float], float], usual: S, then: S) -> S:
-    """The stricter value of each field."""
     fields = type(usual).model_fields
     return type(usual)(**{name: stricter(getattr(usual, name), getattr(then, name)) for name in fields})
 
@@ -82,7 +81,6 @@ class BudgetWatch:
         return self._strict if self._is_exhausted else self._usual
 
     def close(self) -> None:
-        """Stop looking."""
         self._ends.set()
 
     def _run(self) -> None:

@@ -92,8 +92,6 @@ class ReviewDesk:
 
 
 class Tidied(NamedTuple):
-    """What was deleted."""
-
     deleted: int
     emptied: int
 

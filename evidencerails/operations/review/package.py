@@ -115,13 +115,10 @@ class Item(NamedTuple):
     released_at: float | None
 
     def is_overdue(self, now: float) -> bool:
-        """True if nobody has decided in time."""
         return self.state == "pending" and now > self.deadline_at
 
 
 class Event(NamedTuple):
-    """One step in the life of a review."""
-
     at: float
     event: str
     actor: str | None
@@ -140,8 +137,6 @@ class OpenItem(NamedTuple):
 
 
 class Released(NamedTuple):
-    """A text that a person let through."""
-
     review_id: str
     text: str
     verdict: Verdict

@@ -35,8 +35,6 @@ SECRET = re.compile(r"(?:whsec_)?(?:[A-Za-z0-9+/]{4}){6,}(?:[A-Za-z0-9+/]{2}==|[
 
 
 class Notifier:
-    """Calls the webhook of the settings."""
-
     def __init__(self, settings: WebhookSettings) -> None:
         self._settings = settings
         self._signer = _signer(settings.secret_env)
@@ -65,7 +63,6 @@ class Notifier:
         return retrying(self._call, identity, text) is None
 
     def close(self) -> None:
-        """Stop trying again."""
         self._closed.set()
 
     def _call(self, identity: str, body: str) -> str | None:

@@ -66,7 +66,6 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A transaction that only reads."""
     with _connected(engine, writes=False) as connection:
         yield connection
 

@@ -142,12 +142,10 @@ def each(engine: Engine, where: Filter = EVERYTHING) -> Iterator[Kept]:
 
 
 def summaries(engine: Engine, where: Filter = EVERYTHING, *, after_seq: int = 0) -> Iterator[Summary]:
-    """As `each`, without the bodies."""
     return (Summary(*row) for row in _pages(engine, _SUMMARY, where, after_seq))
 
 
 def count(engine: Engine, where: Filter = EVERYTHING) -> int:
-    """How many reports there are."""
     return _number(engine, _filtered(select(func.count()).select_from(ReportRow), where))
 
 

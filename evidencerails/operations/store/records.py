@@ -35,7 +35,6 @@ class Entry:
 
 
 def record_of(entry: Entry) -> Record:
-    """What is kept of a report."""
     report, labels, usage = entry.report, entry.exchange.labels, entry.report.llm
     columns = {
         **{name: getattr(report, name) for name in ("id", "status", "decision", "hallucination_score", "risk_level")},

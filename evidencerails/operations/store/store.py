@@ -142,7 +142,6 @@ class Store:
 
     @property
     def status(self) -> WriterStatus:
-        """What was written and lost since the start, and what waits."""
         return self._writer.status
 
     def close(self, timeout_s: float = 10.0) -> None:
@@ -165,7 +164,6 @@ class Store:
 
 
 def new_id() -> str:
-    """A fresh id of a report or a review."""
     return uuid.uuid4().hex
 
 

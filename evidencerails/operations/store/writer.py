@@ -79,7 +79,6 @@ class Writer:
 
     @property
     def status(self) -> WriterStatus:
-        """Counts since the start."""
         with self._work:
             return replace(self._status, waiting=len(self._queue) + self._in_hand)
 

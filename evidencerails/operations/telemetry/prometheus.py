@@ -37,19 +37,16 @@ class ServiceMetrics:
         self.llm_tokens = Counter("evidencerails_llm_tokens", "LLM tokens", ["kind"], registry=made)
 
     def watch(self, name: str, meaning: str, read: Callable[[], float]) -> None:
-        """A gauge that is read when it is asked for."""
         from prometheus_client import Gauge
 
         Gauge(name, meaning, registry=self.registry).set_function(read)
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request."""
         known = method if method in ("GET", "POST", "HEAD") else "other"
         self.requests.labels(known, route, str(status)).inc()
         self.request_s.labels(route).observe(seconds)
 
     def record(self, report: Report) -> None:
-        """Count one report."""
         self.reports.labels(report.status, report.decision).inc()
         if report.hallucination_score is not None:
             self.score.observe(report.hallucination_score)

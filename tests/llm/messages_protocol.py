@@ -1,4 +1,4 @@
-"""Anthropic's Messages protocol as bytes: bodies, server-sent events, errors. Text, reasoning and calls of tools."""
+"""Anthropic's Messages protocol for the replay server, added by importing this module: text, reasoning, tool calls."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
+from evidencerails.testing.http_server import PROTOCOLS, Protocol
 from evidencerails.testing.script import ReplayRequest, Reply
 from evidencerails.testing.wire import usage_of
 
@@ -58,8 +59,7 @@ def _tool_events(index: int, block: dict[str, Any]) -> Iterator[str]:
     yield _event("content_block_stop", {"index": index})
 
 
-def message_error(status: int, message: str) -> dict[str, Any]:
-    """The error envelope."""
+def message_error(status: int, message: str, param: str | None = None) -> dict[str, Any]:
     kind = _KINDS.get(status, "api_error")
     return {"type": "error", "error": {"type": kind, "message": message}, "request_id": "replay"}
 
@@ -92,3 +92,6 @@ def _stop_reason(reply: Reply) -> str:
 
 def _event(kind: str, data: dict[str, Any]) -> str:
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **data}, ensure_ascii=False)}\n\n"
+
+
+PROTOCOLS["/messages"] = Protocol(message_of, message_events, message_error)
