@@ -72,8 +72,8 @@ async def _measure(
         return await run_measures((*local, *judges), exchange, claims, context)
     preferred = context.config.scoring.cascade.judge
     first, *others = sorted(judges, key=lambda judge: judge.name != preferred)
-    decided = await run_cascade(exchange, claims, context, local=local, judge=first)
-    return (*decided.results, *await run_measures(others, exchange, claims, context))
+    found = await run_cascade(exchange, claims, context, local=local, judge=first)
+    return (*found, *await run_measures(others, exchange, claims, context))
 
 
 def _metrics(found: Sequence[MeasureResult], together: ResponseAggregate) -> dict[str, float]:

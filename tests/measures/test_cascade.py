@@ -9,10 +9,9 @@ from scoring_tools import MakeContext, Row, claims_of, exchange_of
 
 from evidencerails.config import CascadeSettings
 from evidencerails.exchange import Exchange
-from evidencerails.measures.base import MeasureContext
-from evidencerails.measures.cascade import Decided, is_unsure, run_cascade
+from evidencerails.measures.base import MeasureContext, MeasureResult
+from evidencerails.measures.cascade import is_between, run_cascade
 from evidencerails.measures.registry import get_measure
-from evidencerails.report import Label
 from evidencerails.testing import ReplayRequest, ReplayServer
 
 SURE, UNSURE, ABSENT, WRONG = "The sun is hot.", "The moon is cold.", "Mars has oceans.", "Ice is warm."
@@ -28,7 +27,9 @@ ROWS: dict[tuple[str, str], Row] = {
 EXCHANGE = exchange_of(RESPONSE, evidence=EVIDENCE)
 
 
-async def cascade(context: MeasureContext, *texts: str, exchange: Exchange = EXCHANGE, judge: str = "judge") -> Decided:
+async def cascade(
+    context: MeasureContext, *texts: str, exchange: Exchange = EXCHANGE, judge: str = "judge"
+) -> tuple[MeasureResult, ...]:
     local, claims = [get_measure("nli")], claims_of(exchange.response, *texts)
     return await run_cascade(exchange, claims, context, local=local, judge=get_measure(judge))
 
@@ -40,46 +41,42 @@ def nothing_said(request: ReplayRequest) -> str:
 
 
 @pytest.mark.parametrize(
-    ("score", "label", "settings", "expected"),
+    ("score", "settings", "expected"),
     [
-        (0.1, "supported", {}, False),
-        (0.14, None, {}, False),
-        (0.15, None, {}, True),
-        (0.5, "supported", {}, True),
-        (0.85, "contradicted", {}, True),
-        (0.86, "contradicted", {}, False),
-        (0.98, "absent", {}, True),  # ChainCheck never asked about these
-        (0.0, "absent", {}, True),
-        (None, None, {}, True),
-        (None, "supported", {}, True),
-        (0.15, None, {"low": 0.1, "high": 0.9}, True),
-        (0.5, None, {"low": 0.6, "high": 0.9}, False),
+        (0.14, {}, False),
+        (0.15, {}, True),
+        (0.5, {}, True),
+        (0.85, {}, True),
+        (0.86, {}, False),
+        (None, {}, True),
+        (0.15, {"low": 0.1, "high": 0.9}, True),
+        (0.5, {"low": 0.6, "high": 0.9}, False),
     ],
 )
-def test_who_is_unsure(score: float | None, label: Label | None, settings: Any, expected: bool) -> None:
-    assert is_unsure(score, label, CascadeSettings(**settings)) is expected
+def test_who_is_unsure(score: float | None, settings: Any, expected: bool) -> None:
+    assert is_between(score, CascadeSettings(**settings)) is expected
 
 
 async def test_only_unsure_and_absent_claims_go_to_the_judge(make_context: MakeContext, server: ReplayServer) -> None:
     server.default(nothing_said)
-    decided = await cascade(make_context(ROWS, server), SURE, UNSURE, ABSENT, WRONG)
+    local, judge = await cascade(make_context(ROWS, server), SURE, UNSURE, ABSENT, WRONG)
     asked = re.findall(r"^\d+\. (.*)$", server.requests[0].last_user_text, re.M)
-    assert (sorted(asked), decided.asked, len(server.requests)) == ([ABSENT, UNSURE], (1, 2), 1)
-    assert [claim.score for claim in decided.claims] == [pytest.approx(0.05), 0.75, 0.75, pytest.approx(0.98)]
-    assert [claim.label for claim in decided.claims] == ["supported", "absent", "absent", "contradicted"]
-    local, judge = decided.results
-    assert (local.name, judge.name) == ("nli", "judge")
-    assert [claim.reason for claim in judge.claims if claim.score is None] == ["decided_locally"] * 2
+    assert (sorted(asked), len(server.requests)) == ([ABSENT, UNSURE], 1)  # ChainCheck never asks about absent ones
+    assert (local.name, judge.name, judge.score) == ("nli", "judge", None)
+    assert [(claim.score, claim.reason) for claim in judge.claims if claim.score is None] == [
+        (None, "decided_locally")
+    ] * 2
+    assert [judge.claims[place].score for place in (1, 2)] == [0.75, 0.75]
 
 
 async def test_a_call_that_was_not_needed_is_saved_and_reported(
     make_context: MakeContext, server: ReplayServer
 ) -> None:
     context = make_context(ROWS, server)
-    decided = await cascade(context, SURE, WRONG)
+    found = await cascade(context, SURE, WRONG)
     assert context.llm is not None
-    assert (decided.saved_calls, context.llm.usage().saved_calls, server.requests) == (1, 1, [])
-    assert decided.results[1].reason == "decided_locally"
+    assert (context.llm.usage().saved_calls, server.requests) == (1, [])
+    assert found[1].reason == "decided_locally"
 
 
 async def test_forty_claims_of_which_five_are_unsure_save_one_of_two_calls(
@@ -88,20 +85,21 @@ async def test_forty_claims_of_which_five_are_unsure_save_one_of_two_calls(
     texts = [f"Fact number {n} holds." for n in range(40)]
     rows = {(EVIDENCE, text): BETWEEN if n < 5 else SUPPORTED for n, text in enumerate(texts)}
     server.default(nothing_said)
-    exchange = exchange_of(" ".join(texts), evidence=EVIDENCE)
-    decided = await cascade(make_context(rows, server), *texts, exchange=exchange)
-    assert (len(decided.asked), len(server.requests), decided.saved_calls) == (5, 1, 1)
+    exchange, context = exchange_of(" ".join(texts), evidence=EVIDENCE), make_context(rows, server)
+    _, judge = await cascade(context, *texts, exchange=exchange)
+    assert context.llm is not None
+    assert (len(server.requests), context.llm.usage().saved_calls) == (1, 1)
+    assert judge.reason == "asked about 5 of 40 claims"
 
 
-@pytest.mark.parametrize(("status", "reason"), [(None, "judge: no_model"), (401, "judge: judge_failed: LlmError")])
-async def test_an_invention_that_no_judge_can_look_at_stays_one(
+@pytest.mark.parametrize(("status", "reason"), [(None, "no_model"), (401, "judge_failed: LlmError")])
+async def test_what_no_judge_can_look_at_keeps_its_local_score(
     make_context: MakeContext, server: ReplayServer, status: int | None, reason: str
 ) -> None:
     server.reply(status=status or 500, when=lambda request: True)
-    decided = await cascade(make_context(ROWS, server if status else None), ABSENT)
-    (claim,) = decided.claims
-    assert (decided.asked, decided.saved_calls) == ((0,), 0)
-    assert (claim.score, claim.label) == (pytest.approx(0.98), "absent") and claim.reason.startswith(reason)
+    local, judge = await cascade(make_context(ROWS, server if status else None), ABSENT)
+    assert (local.claims[0].score, local.claims[0].label) == (pytest.approx(0.98), "absent")
+    assert judge.claims[0].score is None and judge.claims[0].reason.startswith(reason)
 
 
 async def test_what_no_local_measure_could_score_goes_to_the_judge(
@@ -110,22 +108,16 @@ async def test_what_no_local_measure_could_score_goes_to_the_judge(
     response = "Der Turm wurde im Jahr 1889 in Paris gebaut und ist seitdem das Wahrzeichen der Stadt."
     server.default(nothing_said)
     context = make_context(None, server, nli_languages=("en",))
-    decided = await cascade(context, response, exchange=exchange_of(response, evidence="La tour fut achevée en 1889."))
-    assert (decided.asked, decided.claims[0].score) == ((0,), 0.75)
-
-
-async def test_nobody_at_all_is_no_score(make_context: MakeContext) -> None:
-    decided = await cascade(make_context(ROWS), SURE, UNSURE, exchange=exchange_of(RESPONSE))
-    assert {claim.score for claim in decided.claims} == {None}
-    assert decided.claims[0].reason == "nli: no_evidence; judge: no_model"
+    _, judge = await cascade(context, response, exchange=exchange_of(response, evidence="La tour fut achevée en 1889."))
+    assert judge.claims[0].score == 0.75
 
 
 async def test_the_cheap_judge_may_be_set(make_context: MakeContext, server: ReplayServer) -> None:
     server.default('{"answers": [{"claim": 1, "answer": "no"}]}')
-    decided = await cascade(make_context(ROWS, server), UNSURE, judge="qa")
-    assert (decided.results[1].name, decided.claims[0].score) == ("qa", 1.0)
+    _, judge = await cascade(make_context(ROWS, server), UNSURE, judge="qa")
+    assert (judge.name, judge.claims[0].score) == ("qa", 1.0)
 
 
 async def test_no_claims(make_context: MakeContext, server: ReplayServer) -> None:
-    decided = await cascade(make_context(ROWS, server))
-    assert (decided.claims, decided.asked, decided.saved_calls, server.requests) == ((), (), 0, [])
+    local, judge = await cascade(make_context(ROWS, server))
+    assert (local.claims, judge.claims, server.requests) == ((), (), [])
