@@ -45,7 +45,7 @@ from evidencerails.report import Abstention, CheckResult, Decision, Report
 from evidencerails.reporting import build_report
 from evidencerails.text.sentences import Splitter
 from evidencerails.tool_calls import with_arguments
-from evidencerails.trace import Sink, tracing
+from evidencerails.trace import tracing
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
@@ -103,8 +103,6 @@ class Guard:
         self._open_operations()
         # Made now, not on the event loop at the first answer.
         self._checks = {name: get_check(name) for name in self.config.checks}
-        self.trace_sink: Sink = emit
-        """Where the trace of each response goes."""
 
     def _open_operations(self) -> None:
         """Open the store, the review desk and the watch over the error budget, as far as the settings have them."""
@@ -263,8 +261,8 @@ class Guard:
         if checks is None and exchange.tool_calls and not set(READS_ARGUMENTS).isdisjoint(self.config.checks):
             shown = await context.nli.run(with_arguments, exchange)
         arguments = shown.response[len(exchange.response) :]
-        with tracing(self.config.telemetry, self.trace_sink) as trace:
-            listeners = [trace.note_check, *([on_check] if on_check else [])]
+        with tracing(self.config.telemetry, emit) as trace:
+            listeners = [one for one in (trace and trace.note_check, on_check) if one]
             report = await checked_report(running, exchange, context, cap=cap, listeners=listeners, arguments=arguments)
             if mitigate and needs_action(report, context.config):
                 report = await self._acted_on(report, running, exchange, context, cap, arguments)
@@ -277,7 +275,8 @@ class Guard:
             report = report.model_copy(update=changes)
             if self.store is not None:
                 report = self._kept(report, shown, sampling_rate)
-            trace.exchange, trace.report, trace.end_ns = shown, report, time.time_ns()
+            if trace:
+                trace.exchange, trace.report, trace.end_ns = shown, report, time.time_ns()
         return report
 
     async def _acted_on(

@@ -6,6 +6,7 @@ parent for ours. Nothing here needs OpenTelemetry.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -59,24 +60,34 @@ class Trace:
         self.checks.append(CheckRecord(result, end_ns - int(result.duration_ms * 1e6), end_ns))
 
 
-Sink = Callable[[Trace], None]
-"""Where a finished trace goes. It must not raise."""
-
+NO_PROVIDER = ("ProxyTracerProvider", "NoOpTracerProvider", "DefaultTracerProvider")
 _trace: ContextVar[Trace | None] = ContextVar("evidencerails_trace", default=None)
 current_check: ContextVar[str] = ContextVar("evidencerails_check", default="")
 """The check that this task belongs to."""
 
 
+def has_provider() -> bool:
+    """True if the process has set up OpenTelemetry; without that nothing of it is imported."""
+    api = sys.modules.get("opentelemetry.trace")
+    return api is not None and type(api.get_tracer_provider()).__name__ not in NO_PROVIDER
+
+
 @contextmanager
-def tracing(settings: TelemetrySettings, sink: Sink) -> Iterator[Trace]:
-    """A trace that LLM calls inside the block join; it goes to the sink if the block ends with a report."""
+def tracing(settings: TelemetrySettings, sink: Callable[[Trace], None]) -> Iterator[Trace | None]:
+    """A trace that LLM calls inside the block join, None where nobody wants its spans.
+
+    It goes to the sink, which must not raise, if the block ends with a report.
+    """
+    if settings.spans == "off" or not has_provider():
+        yield None
+        return
     trace = Trace(settings)
     token = _trace.set(trace)
     try:
         yield trace
     finally:
         _trace.reset(token)
-    if trace.report is not None and settings.spans != "off":
+    if trace.report is not None:
         sink(trace)
 
 

@@ -1,6 +1,6 @@
 """Finished traces as OpenTelemetry spans, with the attribute names of the GenAI semantic conventions.
 
-Only the API is used: the application chooses SDK, sampler and exporter. Without a provider nothing is imported or done.
+Only the API is used: the application chooses SDK, sampler and exporter. Without a provider there is no trace to emit.
 Conventions: https://opentelemetry.io/docs/specs/semconv/gen-ai/ (development status, as NeMo 0.24 uses them).
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from typing import TYPE_CHECKING, Any
 
 from evidencerails import __version__
@@ -25,23 +24,14 @@ SCOPE = "evidencerails"
 MAX_CLAIM_SPANS = 50
 """Of one check; its span counts those left out."""
 CALL = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai"}
-NO_PROVIDER = ("ProxyTracerProvider", "NoOpTracerProvider", "DefaultTracerProvider")
 
 
 def emit(trace: Trace, parent: Context | None = None) -> None:
     """Spans below `parent` (the current span if None). Never raises: telemetry fails no answer."""
-    if not has_provider():
-        return
     try:
         _emit_spans(trace, parent)
     except Exception as error:  # boundary to the SDK and its exporters
         log.warning("evidencerails: telemetry failed: %s", traceback_summary(error))
-
-
-def has_provider() -> bool:
-    """True if the process has set up OpenTelemetry; without that nothing of it is imported."""
-    api = sys.modules.get("opentelemetry.trace")
-    return api is not None and type(api.get_tracer_provider()).__name__ not in NO_PROVIDER
 
 
 def _emit_spans(trace: Trace, parent: Context | None) -> None:

@@ -51,7 +51,8 @@ def request_context(identity: str, headers: Iterable[tuple[bytes, bytes]]) -> It
 
 
 def _request_span(identity: str, parent: str) -> AbstractContextManager[Any]:
-    from evidencerails.operations.telemetry.emit import SCOPE, has_provider
+    from evidencerails.operations.telemetry.emit import SCOPE
+    from evidencerails.trace import has_provider
 
     if not has_provider():
         return nullcontext()
