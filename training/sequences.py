@@ -179,8 +179,9 @@ def by_passage(row: dict[str, Any], rng: random.Random) -> Iterator[Reading]:
     """Each passage of a row by itself, as retrieved passages are read: what another passage decides is neutral here.
 
     Statements that need several passages are read beside these, joined."""
+    answer = answered(row)
     for place, passage in enumerate(row["passages"]):
-        own, others = [], []
+        own, others = answer.get(place, []), []
         for label, _, _, places, text in row["statements"]:
             if places == [place]:
                 own.append((text, LETTERS[label]))
@@ -193,6 +194,8 @@ def by_passage(row: dict[str, Any], rng: random.Random) -> Iterator[Reading]:
             )
     if needing := [one for one in row["statements"] if len(one[3]) > 1]:
         yield together(row, needing, rng)
+    if unplaced := answer.get(-1):
+        yield Reading("\n\n".join(row["passages"]), tuple(shown(unplaced, rng)), "answer")
 
 
 def together(row: dict[str, Any], needing: Sequence[Any], rng: random.Random) -> Reading:
@@ -205,29 +208,13 @@ def together(row: dict[str, Any], needing: Sequence[Any], rng: random.Random) ->
     return Reading("\n\n".join(row["passages"][n] for n in places), tuple(shown(found, rng)), "together")
 
 
-def in_context(row: dict[str, Any], rng: random.Random) -> Iterator[Reading]:
-    """Sentences of the row's answer and some of its statements, each behind what stands before it: the question, the
-    sentence before. Read beside the passage that shares clearly most words, or beside all of them if none does."""
-    question, passages = row["answer"]["question"], row["passages"]
-    whole = [question, *row["answer"].get("whole", ())]
+def answered(row: dict[str, Any]) -> dict[int, list[tuple[str, int]]]:
+    """Sentences of a row's answer, by the passage that shares clearly most words with each; -1 for all passages."""
     found: dict[int, list[tuple[str, int]]] = {}
-    for label, _, text in row["answer"]["sentences"]:
+    for label, _, text in (row.get("answer") or {}).get("sentences", ()):
         if label in LETTERS:
-            before = whole[whole.index(text) - 1] if text in whole else question
-            parts = rng.choice(((question,), (question, before), (question, before), (before,)))
-            place = place_of(f"{before} {text}", passages)
-            found.setdefault(place, []).append((in_brackets(parts, text), LETTERS[label]))
-    single = [one for one in row["statements"] if len(one[3]) == 1]
-    for label, _, _, places, text in rng.sample(single, min(len(single), 8)):
-        found.setdefault(places[0], []).append((in_brackets((question,), text), LETTERS[label]))
-    for place, statements in found.items():
-        evidence = "\n\n".join(passages) if place < 0 else passages[place]
-        yield Reading(evidence, tuple(statements), "in context")
-
-
-def in_brackets(before: Sequence[str], text: str) -> str:
-    """A sentence behind its context, as `evidencerails.verdict.reading` writes it."""
-    return f"[{' '.join(dict.fromkeys(before))}] {text}"
+            found.setdefault(place_of(text, row["passages"]), []).append((text, LETTERS[label]))
+    return found
 
 
 def place_of(text: str, passages: Sequence[str]) -> int:
@@ -241,8 +228,6 @@ def place_of(text: str, passages: Sequence[str]) -> int:
 
 
 CLEARLY = 0.15
-IN_CONTEXT = 0.7
-"""Share of the rows with an answer whose sentences are also read behind their question."""
 BY_PASSAGE = 0.8
 """Share of the rows with several passages that are read one by one, as the product reads them."""
 
@@ -250,8 +235,6 @@ BY_PASSAGE = 0.8
 def written(rows: Sequence[dict[str, Any]], rng: random.Random) -> Iterator[Reading]:
     """Readings of written rows: passages in random order, now and then one of another row among them, or one by one."""
     for row in map(as_passages, rows):
-        if row.get("answer") and rng.random() < IN_CONTEXT:
-            yield from in_context(row, rng)
         if len(row["passages"]) > 1 and rng.random() < BY_PASSAGE:
             yield from by_passage(row, rng)
             continue
