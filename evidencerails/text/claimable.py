@@ -12,7 +12,7 @@ from evidencerails.text.json_answers import fields_of, json_parts
 from evidencerails.text.phrases import COURTESY, NO_CLAIM, is_small_talk
 from evidencerails.text.sentences import Block, Splitter, block_sentences, blocks, sentences_by
 from evidencerails.text.values import values_of
-from evidencerails.text.verbs import has_subject_and_verb
+from evidencerails.text.verbs import VERB_AT, has_subject_and_verb
 
 MAX_SHORT_ANSWER_WORDS = 6
 """A sentence of at most so many words, without a verb, is read together with the question it answers."""
@@ -171,11 +171,11 @@ def _states(label: str) -> bool:
     """True for a label that states something by its form: it has a verb, or a value among several words."""
     words = clean(label).strip("#*_|: \t")
     has_value = len(words.split()) >= 4 and re.search(r"\d", words) and not _counts_what_follows(words)
-    return len(words.split()) >= 3 and not _ASKS_OR_INSTRUCTS.match(words) and bool(_has_verb(words) or has_value)
-
-
-def _has_verb(words: str) -> bool:
-    return any(verb.search(text) for verb, text in ((_FINITE, words.lower()), (_PAST_TENSE, words), (_PRESENT, words)))
+    return (
+        len(words.split()) >= 3
+        and not _ASKS_OR_INSTRUCTS.match(words)
+        and bool(has_subject_and_verb(words) or has_value)
+    )
 
 
 def _counts_what_follows(label: str) -> bool:
@@ -194,7 +194,7 @@ def _reads_as_prose(line: str) -> bool:
     """True for a sentence that stands in a code block: a fence hides no claim."""
     if len(line.split()) < 4 or _CODE_SIGNS.search(line):
         return False
-    return line.rstrip()[-1:] in ".!?" or (bool(_CAPITALISED.match(line)) and _has_verb(line))
+    return line.rstrip()[-1:] in ".!?" or (bool(_CAPITALISED.match(line)) and has_subject_and_verb(line))
 
 
 def _is_title_or_head(text: str, block: Block, following: Block) -> bool:
@@ -207,30 +207,9 @@ def _is_title_or_head(text: str, block: Block, following: Block) -> bool:
     bare = line.strip("*_: ")
     is_short = len(bare.split()) <= MAX_SHORT_ANSWER_WORDS and bare[-1:].isalpha() and not re.search(r"\d|:", bare)
     is_bold = line.startswith("**") and line.rstrip(":").endswith("**")
-    return is_short and bare[:1].isupper() and (is_bold or not _VERB.search(bare.lower()))
+    return is_short and bare[:1].isupper() and (is_bold or not VERB_AT.search(bare))
 
 
-_VERB = re.compile(
-    r"\b(?:is|are|was|were|be|been|am|has|have|had|do|does|did|can|could|will|would|shall|should|may|might|must|'s|’s|"
-    r"n't|said|says|won|lost|made|wrote|died|became|began|went|took|gave|left|led|met|came|got|held|kept|built|born)\b"
-    r"|\w{3,}ed\b|\b(?!this\b)[a-z]{3,}[^s\W]s\b"
-)
-_FINITE = re.compile(
-    r"\b(?:is|are|was|were|am|has|have|had|do|does|did|can|could|will|would|shall|should|may(?!\s+\d)|might|must|said|"
-    r"says|won|lost|made|wrote|died|became|began|went|took|gave|led|came|got|held|kept|lives|lived|works|worked|plays|"
-    r"played)\b"
-    r"|n['’]t\b|\b(?:it|he|she|that|there)['’]s\b"
-)
-_PAST_TENSE = re.compile(
-    r"\b(?!(?i:the|a|an|his|her|its|their|our|my|your|of|and|or|most|more|very|so|as|by|un\w+|\w+ly)\b)"
-    r"\w+ [a-z]{3,}ed\b"
-)
-"""A word that can be a subject, then a regular past tense: "The bridge opened in 1932"."""
-_PRESENT = re.compile(
-    r"^(?:[A-Z]\w+ )+(?:takes?|lasts?|costs?|opens?|closes?|starts?|ends?|covers?|includes?|needs?|requires?|wins?|"
-    r"loses?|rises?|falls?|doubles?|grows?|contains?|weighs?|runs?|works?|offers?|supports?|applies|apply)\b"
-)
-"""A subject and a present tense at the start of a heading: "Refunds take 20 business days"."""
 _CLOSERS = "\"'”’»)]*_ \t\r\n"
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
@@ -303,7 +282,7 @@ def _told_before_question(sentence: str) -> tuple[str, str] | None:
         return None
     stated, asked = sentence[: pauses[-1].start()], sentence[pauses[-1].end() :]
     low = stated.lower().replace("’", "'")
-    is_sentence = _FINITE.search(low) or _PAST_TENSE.search(stated) or (_VERB.search(low) and len(low.split()) > 3)
+    is_sentence = has_subject_and_verb(low) or (VERB_AT.search(low) and len(low.split()) > 3)
     if not is_sentence or _ASKS_OR_SUPPOSES.match(low):
         return None
     return (stated, asked) if _some_clause_claims(low) else None
@@ -366,7 +345,7 @@ def without_frame(sentence: str) -> str:
     if before and not is_bare_reply(before) and makes_claim(before):
         return sentence
     rest = sentence[match.end() :]
-    return rest if _FINITE.search(rest.lower()) or _PAST_TENSE.search(rest) else sentence
+    return rest if has_subject_and_verb(rest) else sentence
 
 
 _LEADS = re.compile(
@@ -380,7 +359,7 @@ _PURPOSE = re.compile(r"(?:in order )?to(?: (?!(?:you|we|they|costs?|takes?|need
 def _is_lead_in(bare: str) -> bool:
     """True for a line that only announces what comes after its colon."""
     words = _WORD.findall(bare)
-    if _PURPOSE.fullmatch(bare) and not _FINITE.search(bare):
+    if _PURPOSE.fullmatch(bare) and not has_subject_and_verb(bare):
         return True
     return len(words) <= 4 or (len(words) <= 20 and bool(_LEADS.search(bare)) and not re.search(r"\d", bare))
 
@@ -392,8 +371,7 @@ def is_short_answer(sentence: str) -> bool:
     if not words or len(words) > MAX_SHORT_ANSWER_WORDS:
         return False
     is_yes_or_no = words[0].lower() in ("yes", "no", "yeah", "nope") and len(words) <= 3
-    has_verb = _FINITE.search(sentence.lower()) or _PAST_TENSE.search(sentence) or has_subject_and_verb(sentence)
-    return is_yes_or_no or is_bare_reply(sentence) or not has_verb
+    return is_yes_or_no or is_bare_reply(sentence) or not has_subject_and_verb(sentence)
 
 
 _BARE_REPLY = re.compile(

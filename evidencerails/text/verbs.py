@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-AUX = r"(?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|shall|should|may|might|must)(?:n['’]t)?"
+AUX = r"(?:is|am|are|was|were|has|have|had|does|do|did|can|could|will|would|shall|should|may|might|must)(?:n['’]t)?"
 _IRREGULAR = (
     r"(?:won|lost|made|wrote|became|began|went|took|gave|led|met|came|got|held|kept|built|sold|bought|found|left|ran|"
     r"grew|rose|fell|drew|beat|broke|brought|caught|chose|cut|drove|fought|flew|hit|knew|laid|paid|put|read|rode|sang|"
@@ -36,11 +36,13 @@ _NO_SUBJECT = (
     r"(?!(?i:the|a|an|his|her|its|their|our|my|your|of|and|or|most|more|very|so|as|by|to|in|on|at|for|with|from|no)\b)"
 )
 _SENTENCE = re.compile(
-    r"\b(?i:it|he|she|they|we|i|you) (?!(?:and|or|of|to|in|on|at|for|with|from|alone|only)\b)[a-z]+"
-    rf"|\b{_NO_SUBJECT}\w+ (?:{_IRREGULAR}|{PRESENT}) \S"
+    rf"\b(?!may \d){AUX}\b|n['’]t\b|\b(?i:it|he|she|that|there)['’]s\b"
+    r"|(?:^|[^\w\s] ?|\b(?:and|but|that) )(?i:it|he|she|they|we|i|you) "
+    r"(?!(?:and|or|of|to|in|on|at|for|with|from|alone|only)\b)[a-z]+"
+    rf"|\b{_NO_SUBJECT}\w+ (?:(?:{_IRREGULAR}|{PRESENT}) \S|(?<!ly )[a-z]{{2,}}ed\b)"
     rf"|s {_BASE} \S"  # the subject is plural: "Refunds take 5 days"
 )
-"""A subject, its verb, and (as "costs" and "left" are other words as well) what the verb says of it."""
+"""An auxiliary, or a subject, its verb, and (as "costs" and "left" are nouns as well) what the verb says of it."""
 
 
 def first_verb(text: str) -> int | None:
@@ -50,5 +52,5 @@ def first_verb(text: str) -> int | None:
 
 
 def has_subject_and_verb(text: str) -> bool:
-    """True if a main verb stands behind its subject: "A day ticket costs 9 euros", but not "Shipping costs"."""
+    """True for words with the verb of a sentence: "A day ticket costs 9 euros", but not "Shipping costs"."""
     return _SENTENCE.search(text) is not None
