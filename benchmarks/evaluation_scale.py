@@ -26,9 +26,8 @@ from tables import publish
 from evidencerails import Guard
 from evidencerails.evaluation.datasets import Dataset
 from evidencerails.evaluation.methods import for_evaluation
-from evidencerails.evaluation.outcomes import Outcome
+from evidencerails.evaluation.outcomes import Outcome, RunFile, header_of, outcomes_in
 from evidencerails.evaluation.results import columns_of, results_of
-from evidencerails.evaluation.runs import RunFile, header_of, outcomes_in
 from evidencerails.evaluation.session import run
 
 ROWS = Path(__file__).resolve().parent.parent / "tests" / "evaluation" / "rows.jsonl"

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 from tables import publish
 
 from evidencerails import Guard
-from evidencerails.evaluation.baselines import best_flags, features
 from evidencerails.evaluation.metrics import auroc, balanced_accuracy, bootstrap_interval
+from evidencerails.evaluation.results import best_flags, features
 from evidencerails.evaluation.rows import Row
 from evidencerails.nli.embedded import EmbeddedModel
 

@@ -61,7 +61,7 @@ def evaluate(
     """
     from evidencerails.evaluation.datasets import Dataset
     from evidencerails.evaluation.methods import known
-    from evidencerails.evaluation.runs import outcomes_in
+    from evidencerails.evaluation.outcomes import outcomes_in
     from evidencerails.evaluation.session import Plan, comparisons
     from evidencerails.evaluation.wording import markdown as as_markdown
 

@@ -155,7 +155,7 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
     from evidencerails.cli.installation import load_config, make_plugin_visible
     from evidencerails.config import GuardConfig
     from evidencerails.evaluation.methods import for_trial
-    from evidencerails.evaluation.redteam.live import AppTarget
+    from evidencerails.evaluation.redteam.targets import AppTarget
 
     refuse_no_folder(folder)
     make_plugin_visible()

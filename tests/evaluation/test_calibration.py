@@ -14,9 +14,8 @@ import yaml
 from evidencerails import Guard
 from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError, SettingsError
-from evidencerails.evaluation import calibration as c
-from evidencerails.evaluation.outcomes import Outcome
-from evidencerails.evaluation.runs import RunFile, header_of
+from evidencerails.evaluation import fitting as c
+from evidencerails.evaluation.outcomes import Outcome, RunFile, header_of
 from evidencerails.measures.calibrated import calibrated, ensemble_score, log_odds
 from evidencerails.settings.calibration import EnsembleCalibration, MethodCalibration
 

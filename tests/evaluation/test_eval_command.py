@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from evaluation_rows import write_rows, year_rows
 
-from evidencerails.evaluation.runs import outcomes_in, read_header
+from evidencerails.evaluation.outcomes import outcomes_in, read_header
 from evidencerails.measures.judge import HIGHEST_LEVEL
 from evidencerails.testing import ReplayRequest, ReplayServer
 

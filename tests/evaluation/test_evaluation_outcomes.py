@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from evidencerails.evaluation import baselines
-from evidencerails.evaluation.compare import comparison, verdicts_of
+from evidencerails.evaluation import results
 from evidencerails.evaluation.outcomes import Outcome, Overlap, Part, Verdict, character_overlap, outcome_of
 from evidencerails.evaluation.results import columns_of, method_metrics, risk_coverage_area
 from evidencerails.evaluation.rows import GoldSentence, Row
+from evidencerails.evaluation.session import comparison, verdicts_of
 
 ANSWER = "It opened in 1978. It is long.  It costs nothing."
 PARTS = (Part(0, 18, 0.9, True), Part(19, 30, 0.2, False))
@@ -106,11 +106,11 @@ def test_correlations_of_equal_scores_are_undefined() -> None:
 
 
 def test_baselines_by_hand() -> None:
-    assert baselines.features(row()) == {"length": 10.0, "unseen_words": pytest.approx(3 / 4, abs=0.3)}
-    assert "unseen_words" not in baselines.features(Row(id="1", response="A b.", hallucinated=True))
+    assert results.features(row()) == {"length": 10.0, "unseen_words": pytest.approx(3 / 4, abs=0.3)}
+    assert "unseen_words" not in results.features(Row(id="1", response="A b.", hallucinated=True))
     # best F1: flag from 5 on: TP 2, FP 1 -> 4/5
-    assert baselines.best_flags([1, 0, 1, 0], [9, 7, 5, 1]).tolist() == [True, True, True, False]
-    assert baselines.best_direction([1, 0], [1.0, 5.0]).tolist() == [-1.0, -5.0]
+    assert results.best_flags([1, 0, 1, 0], [9, 7, 5, 1]).tolist() == [True, True, True, False]
+    assert results.best_direction([1, 0], [1.0, 5.0]).tolist() == [-1.0, -5.0]
 
 
 def test_mcnemar_by_hand() -> None:

@@ -7,10 +7,9 @@ import pytest
 from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, KINDS, Attack, right
 from evidencerails.evaluation.redteam.corpus import Corpus, Document
 from evidencerails.evaluation.redteam.generation import GENERATORS, attacks_from
-from evidencerails.evaluation.redteam.live import with_citations
-from evidencerails.evaluation.redteam.questions import calculation, chain_of
+from evidencerails.evaluation.redteam.questions import TRICKS, calculation, chain_of
 from evidencerails.evaluation.redteam.swaps import swapped
-from evidencerails.evaluation.redteam.tricks import TRICKS
+from evidencerails.evaluation.redteam.targets import with_citations
 from evidencerails.text.claimable import clean
 
 TEXT = "The Halden bridge opened in 1932. It is 412 metres long. The repairs cost 1,450 kroner and 45% came from Oslo."

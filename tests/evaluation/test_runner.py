@@ -13,9 +13,8 @@ from evaluation_rows import year_rows
 
 from evidencerails import Guard
 from evidencerails.evaluation.methods import for_evaluation
-from evidencerails.evaluation.outcomes import Outcome
+from evidencerails.evaluation.outcomes import Outcome, RunFile, header_of
 from evidencerails.evaluation.rows import Row
-from evidencerails.evaluation.runs import RunFile, header_of
 from evidencerails.evaluation.session import run
 from evidencerails.testing import ReplayRequest, ReplayServer
 

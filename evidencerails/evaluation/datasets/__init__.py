@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evidencerails.errors import InputError
-from evidencerails.evaluation.datasets.own import read_own
+from evidencerails.evaluation.datasets.reading import read_own
 from evidencerails.evaluation.datasets.sources import SOURCES, files_of
 from evidencerails.evaluation.rows import Problems, Row
 from evidencerails.settings.problems import nearest

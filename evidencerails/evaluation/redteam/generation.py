@@ -6,14 +6,12 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from evidencerails.evaluation.redteam import questions, tricks
+from evidencerails.evaluation.redteam import questions
 from evidencerails.evaluation.redteam.attacks import CATEGORIES, KINDS, Attack, Category
 from evidencerails.evaluation.redteam.corpus import Corpus
 
 Generator = Callable[[Corpus, int, random.Random], Iterator[Attack]]
-GENERATORS: Mapping[Category, Generator] = {
-    name: getattr(questions, name, None) or getattr(tricks, name) for name in CATEGORIES
-}
+GENERATORS: Mapping[Category, Generator] = {name: getattr(questions, name) for name in CATEGORIES}
 """The maker of each category's attacks, which has the category's name."""
 
 
