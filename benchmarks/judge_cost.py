@@ -26,7 +26,7 @@ from tables import publish
 
 from evidencerails import Guard, Report
 from evidencerails.exchange import Exchange, Message
-from evidencerails.llm.budget import estimated_tokens
+from evidencerails.llm.session import estimated_tokens
 from evidencerails.testing import ReplayRequest, ReplayServer
 
 SETS = {"rag answers": "one or two sentences", "held out": "six sentences"}

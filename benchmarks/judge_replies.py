@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from evidencerails.llm.budget import estimated_tokens
+from evidencerails.llm.session import estimated_tokens
 from evidencerails.testing import ReplayRequest, ReplayServer
 
 REPLIES = Path(__file__).parent / "judge" / "replies.jsonl.gz"

@@ -29,7 +29,7 @@ from evidencerails import Guard
 from evidencerails.checks.logic.check import computed_statements
 from evidencerails.checks.logic.reasoning import steps_of
 from evidencerails.checks.logic.syllogisms import form_faults
-from evidencerails.settings.logic import LogicSettings
+from evidencerails.settings.structure import LogicSettings
 
 HAND_WRITTEN = Path(__file__).with_name("logic_cases.jsonl")
 

@@ -25,7 +25,7 @@ from evidencerails import Guard
 from evidencerails.exchange import Exchange, Span
 from evidencerails.measures.root_cause import ContextView, causes_of
 from evidencerails.report import Finding, Quote
-from evidencerails.settings.citations import RootCauseSettings
+from evidencerails.settings.claims import RootCauseSettings
 
 PER_TEMPLATE = 30
 PER_CONFABULATION = 12

@@ -15,18 +15,18 @@ from pydantic import ValidationError, field_validator, model_validator
 from evidencerails.errors import SettingsError
 from evidencerails.report import Redaction
 from evidencerails.settings.base import Section
-from evidencerails.settings.calibration import CalibrationSettings
-from evidencerails.settings.citations import CitationSettings, GranularitySettings, RootCauseSettings
 from evidencerails.settings.claims import (
+    CitationSettings,
     ClaimsSettings,
     ConsistencySettings,
     EvidenceSettings,
     ExposeSettings,
+    GranularitySettings,
     GroundingSettings,
+    RootCauseSettings,
 )
-from evidencerails.settings.knowledge import KnowledgeSettings
+from evidencerails.settings.knowledge import KnowledgeSettings, ToolsSettings
 from evidencerails.settings.llm import BudgetSettings, CacheSettings, LlmEndpoint, LlmSettings, NliSettings
-from evidencerails.settings.logic import LogicSettings
 from evidencerails.settings.mitigation import (
     AbstentionSettings,
     AnnotationSettings,
@@ -50,14 +50,14 @@ from evidencerails.settings.scoring import (
     DEFAULT_MEASURE_WEIGHTS,
     MEASURES,
     SEVERITY_WEIGHTS,
+    CalibrationSettings,
     CascadeSettings,
     CompositeWeights,
     MeasureName,
     RiskSettings,
     ScoringSettings,
 )
-from evidencerails.settings.structure import StructureSettings
-from evidencerails.settings.tools import ToolsSettings
+from evidencerails.settings.structure import LogicSettings, StructureSettings
 
 __all__ = [
     "CHECKS",

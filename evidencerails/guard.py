@@ -28,11 +28,10 @@ from evidencerails.exchange import (
 )
 from evidencerails.llm.adapt import as_client
 from evidencerails.llm.base import LlmClient
-from evidencerails.llm.budget import CallAllowance
 from evidencerails.llm.cache import cache_from_settings
 from evidencerails.llm.prompts import PromptLibrary
 from evidencerails.llm.sampling import Sampler
-from evidencerails.llm.session import LlmSession, client_from_settings
+from evidencerails.llm.session import CallAllowance, LlmSession, client_from_settings
 from evidencerails.mitigation.answerability import Asked, answerability
 from evidencerails.mitigation.escalate import escalate
 from evidencerails.mitigation.respond import respond, without_repair_of_calls

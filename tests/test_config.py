@@ -8,7 +8,7 @@ import pytest
 
 from evidencerails import Guard, GuardConfig
 from evidencerails.errors import SettingsError
-from evidencerails.settings.violations import all_violations
+from evidencerails.settings.policies import all_violations
 
 BAD: dict[str, tuple[Any, list[str]]] = {
     "unknown key": ({"polices": []}, ["unknown key 'polices'", "did you mean 'policies'?", "valid keys: "]),

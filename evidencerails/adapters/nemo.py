@@ -32,9 +32,8 @@ from evidencerails.adapters.wording import withheld_text
 from evidencerails.errors import InputError, reason_of, traceback_summary
 from evidencerails.exchange import Exchange, Labels, Message, Stakes, as_tool_calls, as_tools
 from evidencerails.llm.base import LlmClient
-from evidencerails.llm.budget import CallAllowance
 from evidencerails.llm.sampling import Sampler
-from evidencerails.llm.session import LlmSession
+from evidencerails.llm.session import CallAllowance, LlmSession
 from evidencerails.mitigation.respond import without_second_repair
 from evidencerails.report import Report
 

@@ -17,8 +17,8 @@ from evidencerails.exchange import Stakes
 from evidencerails.guard import Guard
 from evidencerails.llm.adapt import as_client
 from evidencerails.llm.base import LlmClient
-from evidencerails.llm.budget import CallAllowance
 from evidencerails.llm.sampling import Sampler
+from evidencerails.llm.session import CallAllowance
 from evidencerails.report import Report
 
 log = logging.getLogger("evidencerails")

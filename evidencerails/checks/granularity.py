@@ -21,7 +21,7 @@ from evidencerails.checks.grounding import readable_evidence
 from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.nli.service import ExchangeNli
 from evidencerails.report import CheckResult
-from evidencerails.settings.citations import EntailmentLevel
+from evidencerails.settings.claims import EntailmentLevel
 from evidencerails.text.claimable import claim_sentences, clean
 from evidencerails.text.sentences import split_sentences
 from evidencerails.verdict.reading import ClaimEvidence, read_claims

@@ -21,7 +21,7 @@ from evidencerails.checks.structure.violations import cut_short, pointer
 from evidencerails.errors import DID_YOU_MEAN
 from evidencerails.exchange import Exchange, ToolCall
 from evidencerails.report import Category, CheckResult, Finding, Origin, Quote, Severity
-from evidencerails.settings.violations import VIOLATIONS
+from evidencerails.settings.policies import VIOLATIONS
 
 UNKNOWN_TOOL, INVALID_ARGUMENTS, UNKNOWN_VALUE = VIOLATIONS["tools"]
 MAX_FINDINGS = 100

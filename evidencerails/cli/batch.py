@@ -50,7 +50,7 @@ def batch(
     from evidencerails.operations.batch.output import Output
     from evidencerails.operations.batch.rows import format_of, row_count, rows_of
     from evidencerails.operations.batch.runner import fingerprint_of, run_job
-    from evidencerails.operations.telemetry.setup import exporting
+    from evidencerails.operations.telemetry.emit import exporting
 
     if as_json and output == "-":
         raise CliError("--json and OUTPUT - would mix on standard output; give OUTPUT a file")

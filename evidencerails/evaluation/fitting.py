@@ -26,7 +26,7 @@ from evidencerails.evaluation import metrics
 from evidencerails.evaluation.metrics import Bools, Floats, intervals, of_ratio
 from evidencerails.evaluation.outcomes import Outcome, outcomes_of
 from evidencerails.measures.calibrated import CLIP, calibrated, ensemble_score
-from evidencerails.settings.calibration import EnsembleCalibration, MethodCalibration
+from evidencerails.settings.scoring import EnsembleCalibration, MethodCalibration
 
 FOLDS = 5
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)

@@ -20,11 +20,11 @@ from nemoguardrails.logging.explain import LLMCallInfo
 from nemoguardrails.logging.llm_tracker import track_llm_call
 
 from evidencerails.exchange import Completion, LlmReply, Message
+from evidencerails.llm.adapt import unwrapped
 from evidencerails.llm.adaptive import AdaptiveClient
 from evidencerails.llm.base import ClientAround, LlmClient, portable
 from evidencerails.llm.langchain_client import LangchainClient
 from evidencerails.llm.openai_client import NO_KEY, OpenAIClient
-from evidencerails.llm.wrapped_model import unwrapped
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from evidencerails.report import CheckResult
-from evidencerails.settings.calibration import CalibrationSettings, EnsembleCalibration, MethodCalibration
+from evidencerails.settings.scoring import CalibrationSettings, EnsembleCalibration, MethodCalibration
 from evidencerails.verdict.model import sigmoid
 
 CLIP = 1e-6

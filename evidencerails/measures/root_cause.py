@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from evidencerails.exchange import Exchange
 from evidencerails.nli.windows import stems_of
 from evidencerails.report import Cause, CheckResult, Finding, RootCause
-from evidencerails.settings.citations import RootCauseSettings
+from evidencerails.settings.claims import RootCauseSettings
 from evidencerails.text.claimable import clean
 from evidencerails.text.values import values_of
 

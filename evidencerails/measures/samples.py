@@ -1,12 +1,11 @@
-"""The samples that measures compare a response with (those given, else drawn once a turn), and the base of the measures
-that do so by vectors."""
+"""What measures compare a response with: samples (those given, else drawn once a turn), by NLI or by vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from evidencerails.exchange import Exchange
+from evidencerails.exchange import Exchange, Passage
 from evidencerails.measures.aggregate import risk_level
 from evidencerails.measures.base import (
     ClaimScore,
@@ -24,6 +23,7 @@ from evidencerails.report import RiskLevel
 from evidencerails.text.claims import extract_claims
 from evidencerails.text.language import unknown_language
 from evidencerails.text.sentences import split_sentences
+from evidencerails.verdict.reading import ClaimEvidence, read_claims
 
 SAMPLES_BY_RISK: dict[RiskLevel, int] = {"low": 1, "medium": 3, "high": 5}
 """Samples to draw, by the estimated risk of the response."""
@@ -111,3 +111,41 @@ class EncoderMeasure:
     def scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
         """One score for each claim. Blocks."""
         raise NotImplementedError
+
+
+Stand = Literal["supports", "contradicts", "silent"]
+
+
+class Relation(NamedTuple):
+    """What one text says about one statement: probabilities, each the highest over the text's windows."""
+
+    entailment: float
+    contradiction: float
+
+    @property
+    def stand(self) -> Stand:
+        """Support wins: what a text says in one place is not taken back by another that words it differently."""
+        if self.entailment >= DECIDES_FROM:
+            return "supports"
+        return "contradicts" if self.contradiction >= DECIDES_FROM else "silent"
+
+
+DECIDES_FROM = 0.5
+"""A relation is taken as given from this probability on: then it is likelier than both others together."""
+
+
+async def relations(statements: Sequence[str], texts: Sequence[str], context: MeasureContext) -> list[list[Relation]]:
+    """What each text says about each statement: `found[statement][text]`.
+
+    Raises:
+        NliError: the model failed.
+    """
+    columns = [(await read_claims(statements, [Passage(id="sample", text=text)], context.nli)).claims for text in texts]
+    return [[_highest(column[place]) for column in columns] for place in range(len(statements))]
+
+
+def _highest(read: ClaimEvidence) -> Relation:
+    scores = [window.nli for window in read.windows]
+    return Relation(
+        max((one.entailment for one in scores), default=0.0), max((one.contradiction for one in scores), default=0.0)
+    )

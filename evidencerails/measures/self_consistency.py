@@ -17,8 +17,7 @@ from evidencerails.measures.base import (
     unmeasured,
 )
 from evidencerails.measures.json_fields import Field, json_fields, same_value
-from evidencerails.measures.relations import Relation, relations
-from evidencerails.measures.samples import samples_for
+from evidencerails.measures.samples import Relation, relations, samples_for
 from evidencerails.text.language import unknown_language
 
 Verdict = Literal["consistent", "uncertain", "inconsistent"]

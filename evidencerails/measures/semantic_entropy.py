@@ -14,8 +14,7 @@ from evidencerails.measures.base import (
     clipped,
     unmeasured,
 )
-from evidencerails.measures.relations import DECIDES_FROM, relations
-from evidencerails.measures.samples import samples_for, sentences_of
+from evidencerails.measures.samples import DECIDES_FROM, relations, samples_for, sentences_of
 
 RESPONSE_LEVEL = "response_level"
 """Reason of a claim's missing score: this measure speaks about the whole response only."""

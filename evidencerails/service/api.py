@@ -16,10 +16,9 @@ from evidencerails.exchange import Exchange
 from evidencerails.operations.review.package import RELEASABLE
 from evidencerails.report import Decision, Status
 from evidencerails.service.access import may
-from evidencerails.service.bodies import BatchBody, CheckBody
+from evidencerails.service.bodies import BatchBody, CheckBody, parsed
 from evidencerails.service.checking import Checker, unless_gone
 from evidencerails.service.problems import Problem
-from evidencerails.service.strict_json import parsed
 
 T = TypeVar("T")
 

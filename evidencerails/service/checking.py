@@ -6,16 +6,16 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from evidencerails.errors import EvidencerailsError, traceback_summary
 from evidencerails.operations.batch.runner import plain
 from evidencerails.operations.telemetry.logs import request_id
-from evidencerails.service.bodies import BatchItem
-from evidencerails.service.limits import Gate
-from evidencerails.service.problems import Problem, problem_body
-from evidencerails.service.strict_json import refuse_half_characters
+from evidencerails.service.bodies import BatchItem, refuse_half_characters
+from evidencerails.service.problems import Problem, busy, problem_body
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -24,6 +24,49 @@ if TYPE_CHECKING:
     from evidencerails.guard import Guard
     from evidencerails.operations.telemetry.prometheus import ServiceMetrics
     from evidencerails.report import CheckResult, Report
+
+FIRST_GUESS_S = 0.5
+"""Duration of a check before one was measured."""
+MEMORY = 0.9
+"""Weight of the past in the running mean of durations."""
+
+
+class Gate:
+    """Lets `running` checks work at once and `waiting` requests wait; refuses the rest at once. For one event loop."""
+
+    def __init__(self, *, running: int, waiting: int) -> None:
+        self._places = asyncio.Semaphore(running)
+        self._max_running, self._max_admitted = running, running + waiting
+        self._mean_s = FIRST_GUESS_S
+        self.admitted = 0
+        """Requests inside, waiting or at work."""
+        self.running = 0
+        """Checks at work."""
+
+    @contextmanager
+    def admission(self) -> Iterator[None]:
+        """A place for one request, whatever number of checks it brings; 429 if all are taken."""
+        if self.admitted >= self._max_admitted:
+            left_s = self._mean_s * self.admitted / self._max_running
+            raise busy(left_s, "busy", f"{self.admitted} requests are under way")
+        self.admitted += 1
+        try:
+            yield
+        finally:
+            self.admitted -= 1
+
+    @asynccontextmanager
+    async def work(self) -> AsyncIterator[None]:
+        """A turn to check, as soon as one is free."""
+        async with self._places:
+            self.running += 1
+            started = time.monotonic()
+            try:
+                yield
+            finally:
+                self.running -= 1
+                self._mean_s = MEMORY * self._mean_s + (1 - MEMORY) * (time.monotonic() - started)
+
 
 log = logging.getLogger("evidencerails.service")
 

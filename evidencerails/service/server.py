@@ -9,8 +9,8 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.errors import MissingExtraError, SettingsError
+from evidencerails.operations.telemetry.emit import exporting
 from evidencerails.operations.telemetry.logs import log_to_stderr
-from evidencerails.operations.telemetry.setup import exporting
 from evidencerails.service.keys import KeyRing
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Settings of the check `structure`."""
+"""Settings of the checks `structure` and `logic`."""
 
 from __future__ import annotations
 
@@ -50,3 +50,17 @@ class StructureSettings(Section):
     def has_rules(self) -> bool:
         """True if the settings say anything about the response."""
         return any((self.json_schema is not None, self.schema_file, self.model))
+
+
+class LogicSettings(Section):
+    """Logic: what is computed again, and how chains of reasoning are audited."""
+
+    arithmetic: bool = True
+    """Formulas and sums in words, percentages, averages, properties of numbers."""
+    dates: bool = True
+    """Differences between dates and times, weekdays, ages, the calendar."""
+    orderings: bool = True
+    """Comparisons that cannot all be true."""
+    audit: Literal["off", "nli", "judge"] = "nli"
+    """Who audits the steps of a chain of reasoning: nobody, the NLI model, or a judge model (that of the settings, else
+    the one that wrote the response)."""

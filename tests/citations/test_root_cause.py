@@ -9,7 +9,7 @@ from evidencerails import Guard
 from evidencerails.exchange import Exchange, Span
 from evidencerails.measures.root_cause import UNDETERMINED, ContextView, attention, attribution_matrix, causes_of
 from evidencerails.report import Finding, Quote
-from evidencerails.settings.citations import RootCauseSettings
+from evidencerails.settings.claims import RootCauseSettings
 
 QUESTION = "When did the Halden bridge open?"
 OPENED = "The Halden bridge opened in 1932."

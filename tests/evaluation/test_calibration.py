@@ -17,7 +17,7 @@ from evidencerails.errors import InputError, SettingsError
 from evidencerails.evaluation import fitting as c
 from evidencerails.evaluation.outcomes import Outcome, RunFile, header_of
 from evidencerails.measures.calibrated import calibrated, ensemble_score, log_odds
-from evidencerails.settings.calibration import EnsembleCalibration, MethodCalibration
+from evidencerails.settings.scoring import EnsembleCalibration, MethodCalibration
 
 Run = Callable[..., Any]
 CLAIM, SOURCE = "The bridge opened in 1950.", "The bridge opened in 1850."

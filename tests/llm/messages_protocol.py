@@ -8,9 +8,8 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from evidencerails.testing.http_server import PROTOCOLS, Protocol
+from evidencerails.testing.http_server import PROTOCOLS, Protocol, usage_of
 from evidencerails.testing.script import ReplayRequest, Reply
-from evidencerails.testing.wire import usage_of
 
 _KINDS = {
     400: "invalid_request_error",

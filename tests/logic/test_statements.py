@@ -6,7 +6,7 @@ import pytest
 
 from evidencerails.checks.logic.check import MAX_CHARACTERS, computed_statements
 from evidencerails.checks.logic.statements import Statement
-from evidencerails.settings.logic import LogicSettings
+from evidencerails.settings.structure import LogicSettings
 
 HERE = Path(__file__).parent
 WRONG = HERE.joinpath("wrong.txt").read_text(encoding="utf-8").split("\n")[:-1]

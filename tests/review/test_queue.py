@@ -13,7 +13,7 @@ from evidencerails.operations.review.package import Item, Package, package_of
 from evidencerails.operations.review.queue import ReviewQueue
 from evidencerails.operations.store import Store
 from evidencerails.operations.store.engine import writing
-from evidencerails.operations.store.writes import delete_reviews_before, drop_review_texts_before
+from evidencerails.operations.store.queries import delete_reviews_before, drop_review_texts_before
 from evidencerails.settings.operations import StoreSettings
 
 CORRECTED = "Rhenium melts at 3186 degrees."

@@ -167,7 +167,7 @@ def test_the_service_exports_spans_and_logs_the_trace(collector: Stub, tmp_path:
 def test_a_collector_that_is_away_costs_no_answer() -> None:
     code = (
         "from evidencerails import Guard\n"
-        "from evidencerails.operations.telemetry.setup import exporting\n"
+        "from evidencerails.operations.telemetry.emit import exporting\n"
         "with exporting():\n"
         "    print(Guard().check_sync('Rhenium melts.', evidence='Rhenium melts.').status)\n"
     )

@@ -13,7 +13,7 @@ from evidencerails.checks.citations.references import Entry, References, find_re
 from evidencerails.checks.citations.sources import MAX_RANGE, Sources
 from evidencerails.checks.citations.statements import Statement, statements_of
 from evidencerails.exchange import Span
-from evidencerails.settings.citations import CitationSettings
+from evidencerails.settings.claims import CitationSettings
 from evidencerails.text.claimable import claim_sentences
 from evidencerails.text.sentences import Splitter, blocks
 

@@ -29,7 +29,7 @@ from evidencerails.checks.citations.verification import MAX_SINGLES, Question, S
 from evidencerails.checks.grounding import Readable, claim_of, readable_evidence
 from evidencerails.exchange import Exchange, Span
 from evidencerails.report import PASS_EVIDENCE, CheckResult, Claim, Finding
-from evidencerails.settings.citations import CitationLevel
+from evidencerails.settings.claims import CitationLevel
 from evidencerails.verdict.model import VerdictModel
 
 VERIFYING = ("verified", "strict")

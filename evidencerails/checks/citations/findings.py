@@ -14,7 +14,7 @@ from evidencerails.checks.citations.verification import Verification
 from evidencerails.checks.grounding import claim_of
 from evidencerails.exchange import Span
 from evidencerails.report import Category, Finding, Origin, Severity
-from evidencerails.settings.violations import VIOLATIONS
+from evidencerails.settings.policies import VIOLATIONS
 
 CHECK = "citations"
 MISSING_CITATION, UNCITED_CLAIM, NONEXISTENT_SOURCE, MISQUOTED, NON_ENTAILING = VIOLATIONS["citations"]

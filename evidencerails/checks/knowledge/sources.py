@@ -11,10 +11,9 @@ from evidencerails.checks.knowledge.base import KnowledgeSource, Threads
 from evidencerails.checks.knowledge.entities import kind_of
 from evidencerails.checks.knowledge.functions import FunctionSource, TextSource
 from evidencerails.errors import InputError, SettingsError
-from evidencerails.settings.knowledge import SourceSettings
+from evidencerails.settings.knowledge import ResolverSettings, SourceSettings
 from evidencerails.settings.paths import existing_file
 from evidencerails.settings.problems import nearest
-from evidencerails.settings.tools import ResolverSettings
 
 if TYPE_CHECKING:
     from evidencerails.checks.knowledge.functions import Search

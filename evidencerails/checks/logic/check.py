@@ -29,7 +29,7 @@ from evidencerails.checks.logic.sums import sums_in_words
 from evidencerails.checks.logic.syllogisms import form_faults
 from evidencerails.exchange import Exchange, Span
 from evidencerails.report import CheckResult, Finding
-from evidencerails.settings.logic import LogicSettings
+from evidencerails.settings.structure import LogicSettings
 from evidencerails.text.language import unknown_language
 
 RULE_LANGUAGES = ("en",)

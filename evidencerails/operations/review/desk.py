@@ -98,7 +98,7 @@ class Tidied(NamedTuple):
 
 def tidy_reviews(store: Store, config: GuardConfig) -> Tidied:
     """Delete decided reviews that are old, and the texts of those whose texts may not be kept."""
-    from evidencerails.operations.store.writes import delete_reviews_before, drop_review_texts_before
+    from evidencerails.operations.store.queries import delete_reviews_before, drop_review_texts_before
 
     settings, now = config.escalation or EscalationSettings(), store.now()
     emptied = deleted = 0

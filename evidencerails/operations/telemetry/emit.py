@@ -1,6 +1,7 @@
 """Finished traces as OpenTelemetry spans, with the attribute names of the GenAI semantic conventions.
 
-Only the API is used: the application chooses SDK, sampler and exporter. Without a provider there is no trace to emit.
+Only the API is used: the application chooses SDK, sampler and exporter, and `exporting` does where there is none
+(`serve`, `batch`). Without a provider there is no trace to emit.
 Conventions: https://opentelemetry.io/docs/specs/semconv/gen-ai/ (development status, as NeMo 0.24 uses them).
 """
 
@@ -8,11 +9,14 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from evidencerails import __version__
-from evidencerails.errors import traceback_summary
+from evidencerails.errors import MissingExtraError, traceback_summary
 from evidencerails.report import CheckResult, Claim, Report, reason_code, text_hash
+from evidencerails.settings.environment import variable
 from evidencerails.trace import LlmCallRecord, Trace
 
 if TYPE_CHECKING:
@@ -147,3 +151,31 @@ def _messages(pairs: list[tuple[str, str]]) -> str:
 
 def _present(attributes: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in attributes.items() if value is not None and value != []}
+
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+"""Variables of the SDK, which reads them and its others itself."""
+
+
+@contextmanager
+def exporting() -> Iterator[None]:
+    """Export spans by OTLP over HTTP inside the block, if the environment names an endpoint; flushed at its end."""
+    if not any(map(variable, ENDPOINTS)):
+        yield
+        return
+    try:
+        from opentelemetry import trace
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        raise MissingExtraError("exporting telemetry", "opentelemetry-exporter-otlp", "telemetry") from None
+    name = variable("OTEL_SERVICE_NAME") or "evidencerails"
+    tracers = TracerProvider(resource=Resource.create({"service.name": name}))
+    tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(tracers)
+    try:
+        yield
+    finally:
+        tracers.shutdown()
