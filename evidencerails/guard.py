@@ -38,10 +38,9 @@ from evidencerails.mitigation.respond import respond, without_repair_of_calls
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.service import ExchangeNli, NliService
 from evidencerails.operations.telemetry.emit import emit
-from evidencerails.pipeline import READS_ARGUMENTS, CheckOfInput, checked_report, run_checks, with_text
+from evidencerails.pipeline import READS_ARGUMENTS, CheckOfInput, build_report, run_checks, with_text
 from evidencerails.policy import needs_action
 from evidencerails.report import Abstention, CheckResult, Decision, Report
-from evidencerails.reporting import build_report
 from evidencerails.text.sentences import Splitter
 from evidencerails.tool_calls import with_arguments
 from evidencerails.trace import tracing
@@ -262,7 +261,7 @@ class Guard:
         arguments = shown.response[len(exchange.response) :]
         with tracing(self.config.telemetry, emit) as trace:
             listeners = [one for one in (trace and trace.note_check, on_check) if one]
-            report = await checked_report(running, exchange, context, cap=cap, listeners=listeners, arguments=arguments)
+            report = await run_checks(running, exchange, context, cap=cap, listeners=listeners, arguments=arguments)
             if mitigate and needs_action(report, context.config):
                 report = await self._acted_on(report, running, exchange, context, cap, arguments)
             total_ms = (time.perf_counter() - started) * 1000

@@ -14,8 +14,8 @@ from evidencerails.config import CHECKS, GuardConfig, RiskSettings
 from evidencerails.errors import InputError, SettingsError
 from evidencerails.exchange import Exchange
 from evidencerails.measures.aggregate import risk_level
+from evidencerails.pipeline import hallucination_score, overall_status
 from evidencerails.report import CheckResult
-from evidencerails.reporting import hallucination_score, overall_status
 from evidencerails.tool_calls import with_arguments
 
 TEXT = "The tower stands in Paris."

@@ -9,7 +9,7 @@ import pytest
 NEVER = [
     ("", "cli", ("__main__.py", "cli")),
     ("guard.py", "adapters", ()),
-    ("reporting.py", "adapters", ()),
+    ("pipeline.py", "adapters", ()),
     ("errors.py", "", ()),
     ("trace.py", "operations", ()),
     ("report_page.py", "report", ()),

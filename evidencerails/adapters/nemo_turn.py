@@ -17,8 +17,8 @@ from evidencerails.adapters.nemo_stream import StreamedAnswer
 from evidencerails.adapters.wording import Additions, additions_of, base_text, written_into
 from evidencerails.config import GuardConfig
 from evidencerails.exchange import Span
+from evidencerails.pipeline import merged
 from evidencerails.report import Finding, Report
-from evidencerails.reporting import merged
 from evidencerails.settings.mitigation import AnnotationFormat
 
 MAX_TURNS = 256
