@@ -48,7 +48,7 @@ def error_types(claim_text: str, evidence_text: str, label: Label) -> tuple[Erro
     """
     if label in ("supported", "unevaluatable"):
         return ()
-    claim = in_units_of(claim_text, (evidence_text,))
+    claim = in_units_of(claim_text, (evidence_text,)) if values_of(claim_text).quantities else claim_text
     evidence, values = _read(evidence_text), values_of(claim)
     nearest = evidence.nearest(claim, values)
     found = _lacking(values, evidence) or _misplaced(claim, values, evidence, nearest)

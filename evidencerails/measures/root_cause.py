@@ -14,7 +14,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -94,7 +94,9 @@ def causes_of(
     """
     found: dict[RootCause, Cause] = {}
     signs = _Signs(finding, view, settings, disagreement)
-    every = [*signs.of_generator(), *(signs.of_evidence() if view.passages else ()), *signs.of_prompt()]
+    every = [*signs.of_generator()]
+    every += signs.of_evidence() if view.passages else ()
+    every += signs.of_prompt() if view.prompt else ()
     for cause, weight, reason, more in sorted(every, key=lambda sign: -sign[1]):
         if weight >= MIN_WEIGHT and cause not in found:
             given = {"cause": cause, "weight": round(min(1.0, weight), 3), "reason": reason, **more}
@@ -135,6 +137,8 @@ class ContextView:
         self.today = today or datetime.date.today()
         self.texts = [clean(passage.text[:MAX_READ]) for passage in self.passages]
         self.words = [stems_of(text) for text in self.texts]
+        self.dates = [_date_in(passage.metadata) if passage.metadata else None for passage in self.passages]
+        """Date of each passage from its metadata; None if it has none."""
         self.relevance = self.overlaps(self.question)
         """How far each passage is about the question, in [0, 1]."""
         self.best_relevance = max(self.relevance, default=0.0)
@@ -160,16 +164,9 @@ class ContextView:
         token, total = (at + len(text) / 2) / CHARACTERS_PER_TOKEN, max(1.0, whole / CHARACTERS_PER_TOKEN)
         return Position(round(token), round(total), min(1.0, token / total), attention(token, total, reliable_tokens))
 
-    def date_of(self, place: int | None) -> datetime.date | None:
-        """Date of a passage from its metadata; None if it has none."""
-        metadata = {} if place is None else self.passages[place].metadata
-        if not metadata:
-            return None
-        return next((date for key in _DATE_KEYS if (date := _as_date(metadata.get(key))) is not None), None)
-
     def prompt_says(self, words: str) -> bool:
-        """True if the prompt has one of these words, or there is no prompt to look at."""
-        return not self.prompt or re.search(rf"\b(?:{words})\b", self.prompt, re.IGNORECASE) is not None
+        """True if the prompt has one of these words."""
+        return re.search(rf"\b(?:{words})\b", self.prompt, re.IGNORECASE) is not None
 
     @cached_property
     def ambiguity(self) -> str:
@@ -189,6 +186,7 @@ class _Signs:
         quoted = {quote.passage_id for quote in finding.evidence[:1] if quote.source not in ("response", "prompt")}
         self.deciding = next((n for n, passage in enumerate(view.passages) if passage.id in quoted), None)
         """Place of the passage that the finding quotes."""
+        self.date = None if self.deciding is None else view.dates[self.deciding]
         self.overlaps = view.overlaps(self.text)
         best = max(range(len(self.overlaps)), key=self.overlaps.__getitem__, default=None)
         self.nearest = best if best is not None and self.overlaps[best] > 0 else None
@@ -213,9 +211,9 @@ class _Signs:
             weight = 0.4 if disagreement is None else 0.3 + 0.6 * disagreement
             samples = "" if disagreement is None else f"; samples disagree by {disagreement:.0%}"
             yield "knowledge_gap", weight, f"nothing given to the model says so{samples}", {}
-        cutoff, date = self.settings.training_cutoff, view.date_of(self.deciding)
-        if cutoff and date and date > cutoff and self.is_against_evidence:
-            reason = f"the evidence ({date}) is younger than the model's knowledge ({cutoff})"
+        cutoff = self.settings.training_cutoff
+        if cutoff and self.date and self.date > cutoff and self.is_against_evidence:
+            reason = f"the evidence ({self.date}) is younger than the model's knowledge ({cutoff})"
             yield "staleness", 0.8, reason, {}
         elif _NEWS.search(view.question) and kind in ("unsupported_claim", "inconsistent_samples"):
             yield "staleness", 0.4, "the question is about something that changes", {}
@@ -247,7 +245,7 @@ class _Signs:
         elif len(noise) > len(view.passages) / 2 and is_beyond:
             reason = f"{len(noise)} of {len(view.passages)} passages are not about the question"
             yield "retrieval_noise", 0.4, reason, {}
-        newer, values = view.date_of(self.deciding), values_of(self.text)
+        values = values_of(self.text)
         places = [(one.start, one.end) for one in values.quantities] + [(m.start, m.end) for m in values.temporal]
         stated = [self.text[start:end].strip().lower() for start, end in places]
         if self.deciding is not None and self.is_against_evidence and stated:
@@ -255,13 +253,13 @@ class _Signs:
                 says_so = self.overlaps[rival] >= 0.5 and all(one in text.lower() for one in stated)
                 if not says_so or rival == self.deciding:
                     continue
-                older = view.date_of(rival)
+                older, newer = view.dates[rival], self.date
                 if not (newer and older):
                     yield "poisoned_evidence", 0.6, "one passage says so and another says otherwise", self._at(rival)
                 elif older < newer:
                     reason = f"an older passage ({older}) says so, a newer one ({newer}) otherwise"
                     yield "stale_evidence", 0.8, reason, self._at(rival)
-        limit, date = self.settings.max_evidence_age_days, view.date_of(self.place)
+        limit, date = self.settings.max_evidence_age_days, None if self.place is None else view.dates[self.place]
         if limit is not None and date is not None and (age := (view.today - date).days) > limit:
             yield "stale_evidence", 0.6, f"the nearest passage is {age} days old", self._at(self.place)
         for place in sorted({one for one in (self.deciding, self.nearest) if one is not None}):
@@ -287,6 +285,10 @@ def attention(token: float, context_tokens: float, reliable_tokens: int) -> floa
     reach = REACH * reliable_tokens
     ends = math.exp(-token / reach) + math.exp(-max(0.0, context_tokens - token) / reach)
     return min(1.0, ENDS * ends + FLOOR)
+
+
+def _date_in(metadata: Mapping[str, Any]) -> datetime.date | None:
+    return next((date for key in _DATE_KEYS if (date := _as_date(metadata.get(key))) is not None), None)
 
 
 def _as_date(value: Any) -> datetime.date | None:

@@ -71,12 +71,7 @@ def severity_of(finding: Finding, stakes: Stakes, *, feeds_tools: bool) -> Sever
         "consequence": consequence + STAKES_SHIFT[stakes],
     }
     score = round(sum(WEIGHTS[name] * min(1.0, max(0.0, value)) for name, value in parts.items()), 6)
-    return SeverityScore(score, level_of(score))
-
-
-def level_of(score: float) -> Severity:
-    """The level of a severity: strictly above its bound."""
-    return next((level for level, bound in LEVELS if round(score, 6) > bound), "low")
+    return SeverityScore(score, next((level for level, bound in LEVELS if score > bound), "low"))
 
 
 def with_severities(

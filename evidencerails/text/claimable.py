@@ -128,11 +128,15 @@ def _prose(text: str) -> Iterator[Span]:
 
 
 def _labelled_blocks(text: str) -> Iterator[tuple[Block, bool]]:
-    """The blocks that are no code, each with True for a label."""
+    """The blocks that are no code, each with True for a label, which names rather than states, as a rule: headings,
+    titles, captions, alt texts, heads of tables."""
     parts = list(blocks(text))
     for block, following in zip_longest(parts, parts[1:]):
-        if block.kind != "code" or _reads_as_prose(text[block.start : block.end]):
-            yield block, _is_label(text, block, following)
+        line = text[block.start : block.end].strip()
+        if block.kind == "code" and not _reads_as_prose(line):
+            continue
+        is_caption = block.kind == "heading" or _CAPTION.match(line) or _IMAGE.fullmatch(line)
+        yield block, bool(is_caption) or (following is not None and _is_title_or_head(text, block, following))
 
 
 _LABEL_MARK = re.compile(
@@ -146,16 +150,6 @@ _CAPTION = re.compile(r"[*_]{0,2}(?:figure|fig\.|table|chart|image|photo)\s*\d+[
 _ASKS_OR_INSTRUCTS = re.compile(
     r"(?:how|what|why|when|where|who|which|whether|if|getting|using|setting|about|frequently)\b", re.IGNORECASE
 )
-
-
-def _is_label(text: str, block: Block, following: Block | None) -> bool:
-    """True for what names rather than states, as a rule: headings, titles, captions, alt texts, heads of tables."""
-    line = text[block.start : block.end].strip()
-    return (
-        block.kind == "heading"
-        or bool(_CAPTION.match(line) or _IMAGE.fullmatch(line))
-        or (following is not None and _is_title_or_head(text, block, following))
-    )
 
 
 def _words_of_label(text: str, block: Block) -> Span:

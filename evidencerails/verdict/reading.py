@@ -19,6 +19,7 @@ from evidencerails.report import Label, NliScores, Quote
 from evidencerails.text.claimable import clean, is_bare_reply, is_short_answer, without_frame, without_question
 from evidencerails.text.same_values import in_units_of
 from evidencerails.text.sentences import split_sentences
+from evidencerails.text.values import values_of
 from evidencerails.verdict.model import MAX_LOGIT, ClaimVerdict, VerdictModel, logit
 
 if TYPE_CHECKING:
@@ -131,8 +132,9 @@ def reading(
     texts = []
     for (text, said), places in zip(asked, selection.places, strict=True):
         # The model reads, it does not convert: "1,500 m" is read as the "1.5 km" of the evidence.
-        changed = in_units_of(said, [windows[place].text for place in places])
-        texts.append(text.removesuffix(said) + changed if text.endswith(said) else text)
+        if values_of(said).quantities and text.endswith(said):
+            text = text.removesuffix(said) + in_units_of(said, [windows[place].text for place in places])
+        texts.append(text)
     premises = [_premise(window, question) if question else window.text for window in windows]
     rows = iter(
         (yield [(premises[at], text) for text, places in zip(texts, selection.places, strict=True) for at in places])

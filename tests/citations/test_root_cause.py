@@ -121,7 +121,7 @@ def test_a_prompt_that_asks_for_citations_is_not_to_blame() -> None:
 @pytest.mark.parametrize("date", ["soon", "", None, True, -5, 10**30, [2020], "2020-13-40", float("nan")])
 def test_dates_that_are_none_are_no_dates(date: Any) -> None:
     view = ContextView(Exchange.of("x", evidence=[{"text": "a", "metadata": {"date": date}}]))
-    assert view.date_of(0) is None
+    assert view.dates == [None]
 
 
 def test_the_matrix_counts_likeliest_causes_by_category() -> None:

@@ -10,7 +10,7 @@ from mitigation_tools import EVIDENCE, RESPONSE, finding
 
 from evidencerails import Guard, GuardConfig
 from evidencerails.errors import SettingsError
-from evidencerails.mitigation.severity import LEVEL_PARTS, level_of, severity_of
+from evidencerails.mitigation.severity import LEVEL_PARTS, severity_of
 from evidencerails.policy import rule_for
 from evidencerails.report import FindingKind, Severity
 
@@ -49,11 +49,11 @@ def test_confabulations_score_highest_and_tools_spread_a_claim() -> None:
 
 
 @pytest.mark.parametrize(
-    ("score", "level"),
-    [(0.0, "low"), (0.3, "low"), (0.31, "medium"), (0.6, "medium"), (0.61, "high"), (0.8, "high"), (0.81, "critical")],
+    ("level", "feeds_tools", "border"), [("low", False, 0.3), ("medium", True, 0.6), ("high", True, 0.8)]
 )
-def test_borders_belong_to_the_lower_level(score: float, level: str) -> None:
-    assert level_of(score) == level
+def test_borders_belong_to_the_lower_level(level: Severity, feeds_tools: bool, border: float) -> None:
+    confabulated = finding(severity=level, category="confabulatory")
+    assert severity_of(confabulated, "medium", feeds_tools=feeds_tools) == (border, level)
 
 
 @pytest.mark.parametrize(
