@@ -36,7 +36,12 @@ from evidencerails.verdict.reading import (
 )
 
 SUPPORTED_LABELS = ("supported", "unevaluatable")
-_SEVERITY: dict[str, Severity] = {"contradicted": "high", "absent": "medium", "partially_supported": "low"}
+SEVERITIES: dict[Label, Severity] = {
+    "contradicted": "high",
+    "absent": "medium",
+    "unevaluatable": "medium",  # as severe as a claim that nothing supports, until a person has decided
+    "partially_supported": "low",
+}
 
 
 class GroundingCheck:
@@ -224,11 +229,12 @@ def _reason(label: Label, passage: str, types: Sequence[ErrorType]) -> str:
 
 def finding_of(claim: Claim, check: str) -> Finding:
     """The finding on a claim that is not supported; confabulatory if it has a value or name that the evidence lacks."""
-    is_made_up = claim.label != "contradicted" and bool({"number", "entity", "temporal"} & {*claim.error_types})
+    is_settled = claim.label in ("contradicted", "unevaluatable")
+    is_made_up = not is_settled and bool({"number", "entity", "temporal"} & {*claim.error_types})
     return Finding(
         kind="unsupported_claim",
         category="confabulatory" if is_made_up else "contextual",
-        severity=_SEVERITY[claim.label],
+        severity=SEVERITIES[claim.label],
         origin="intrinsic" if claim.label == "contradicted" else "extrinsic",
         span=claim.span,
         reason=claim.reason,

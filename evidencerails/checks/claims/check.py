@@ -9,25 +9,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from evidencerails.checks.base import CheckContext
 from evidencerails.checks.claims.extraction import Extraction, extract_with_model
 from evidencerails.checks.claims.llm import LOCAL_DOUBT, classify_by_model, second_opinion
-from evidencerails.checks.claims.offline import classify_offline
-from evidencerails.checks.claims.plan import LABELS, UNSUPPORTED, ClassifiedClaims, Plan, make_plan
-from evidencerails.checks.grounding import finding_of
+from evidencerails.checks.claims.plan import LABELS, UNSUPPORTED, ClassifiedClaims, Plan
+from evidencerails.checks.claims.proof import MAX_COMPARED_CHARACTERS
+from evidencerails.checks.error_types import error_types
+from evidencerails.checks.grounding import SEVERITIES, claim_of, finding_of, readable_evidence
 from evidencerails.config import SEVERITY_WEIGHTS
 from evidencerails.exchange import Exchange
 from evidencerails.nli.service import Steps
-from evidencerails.report import CheckResult, CheckStatus, Claim, Finding, Label, Severity
-from evidencerails.text.claims import ExtractedClaim
+from evidencerails.report import PASS_EVIDENCE, CheckResult, CheckStatus, Claim, Label
+from evidencerails.text.claimable import bare_labels, clean
+from evidencerails.text.claims import ExtractedClaim, extract_claims
+from evidencerails.text.subjective import subject_of
+from evidencerails.verdict.model import VerdictModel
+from evidencerails.verdict.reading import (
+    ClaimEvidence,
+    Hypothesis,
+    Judged,
+    hypotheses,
+    judged_reading,
+    lacks_its_question,
+    question_of,
+    reading,
+)
 
-SEVERITIES: dict[Label, Severity] = {"contradicted": "high", "absent": "medium", "partially_supported": "low"}
 MAX_LISTED = 500
 """More extracted claims are not listed one by one in the details."""
 MOST_CONTRADICTED = 20
 """Sentences of the evidence that are listed with the claims against them."""
+MAX_ANSWER_CHARACTERS = 8_000
+"""Of a longer answer only so much is shown to a judge beside its claims."""
 
 _Local: TypeAlias = "tuple[Plan, ClassifiedClaims | None, CheckResult | None]"
 
@@ -60,14 +75,14 @@ class ClaimsCheck:
         if plan.classifier is not None:
             classified = await classify_by_model(extraction.claims, plan, context, plan.classifier)
         elif classified is None:
-            classified = await context.nli.follow(classify_offline(extraction.claims, exchange, plan, context))
+            classified = await context.nli.follow(_classify_offline(extraction.claims, exchange, plan, context))
         if plan.judge is not None:
             classified = await second_opinion(classified, plan, context, plan.judge)
-        return await context.nli.run(self._result, classified, extraction, exchange, plan, context)
+        return await context.nli.run(self._result, classified, extraction, exchange, plan)
 
     def _locally(self, exchange: Exchange, context: CheckContext) -> Steps[_Local]:
         """The plan; the result if no model but that of NLI has a part in it, and the classes if one reviews them."""
-        plan = make_plan(exchange, context)
+        plan = _plan(exchange, context)
         if plan.result is not None:
             details = {"extracted": _listed(plan.extracted)} if plan.extracted else {}
             return plan, None, plan.result.model_copy(update={"version": self.version, "details": details})
@@ -75,10 +90,10 @@ class ClaimsCheck:
             return plan, None, self._without_claims()
         if plan.extractor is not None or plan.classifier is not None:
             return plan, None, None
-        classified = yield from classify_offline(plan.extracted, exchange, plan, context)
+        classified = yield from _classify_offline(plan.extracted, exchange, plan, context)
         if plan.judge is not None:
             return plan, classified, None
-        return plan, classified, self._result(classified, Extraction(plan.extracted, []), exchange, plan, context)
+        return plan, classified, self._result(classified, Extraction(plan.extracted, []), exchange, plan)
 
     def _without_claims(self) -> CheckResult:
         return CheckResult(name=self.name, status="grounded", reason="no_claims", score=0.0, version=self.version)
@@ -89,12 +104,11 @@ class ClaimsCheck:
         extraction: Extraction,
         exchange: Exchange,
         plan: Plan,
-        context: CheckContext,
     ) -> CheckResult:
         version = f"{self.version}+{classified.method}"
         claims = tuple(claim.model_copy(update={"version": version}) for claim in classified.claims)
         flagged = [claim for claim in claims if claim.label in UNSUPPORTED or _is_doubted(claim)]
-        findings = tuple(_finding(claim, self.name) for claim in flagged)
+        findings = tuple(finding_of(claim, self.name) for claim in flagged)
         status, reason = _status(claims, plan)
         left = classified.details.get("not_judged")
         if left:
@@ -112,11 +126,156 @@ class ClaimsCheck:
         )
 
 
-def _finding(claim: Claim, check: str) -> Finding:
-    if claim.label == "unevaluatable":  # as severe as a claim that nothing supports, until a person has decided
-        found = finding_of(claim.model_copy(update={"label": "absent"}), check)
-        return found.model_copy(update={"label": claim.label, "category": "contextual"})
-    return finding_of(claim, check)
+# ---- who reads what
+
+
+def _plan(exchange: Exchange, context: CheckContext) -> Plan:
+    """Who reads what, by the settings, the language and the models at hand; or why nobody can."""
+    settings = context.config.claims
+    model = context.judge or context.llm
+    names_one = bool(context.config.llm.model or context.config.llm.base_url)
+    has_own_judge = context.judge is not None and context.judge is not context.llm
+    named = model if has_own_judge or names_one else None  # an app's own model has an allowance instead
+    extractor = model if settings.extractor == "llm" else None
+    classifier = model if settings.classifier == "llm" else None
+    if model is None and "llm" in (settings.extractor, settings.classifier):
+        return _stop("no_model: claims.extractor or claims.classifier is 'llm', and there is no model", [])
+    found = extract_claims(exchange.response, context.splitter)
+    extracted = [claim for claim in found if not lacks_its_question(claim.sentence.text, exchange.user_input)]
+    if not extracted:
+        return _stop("no_question: a bare yes or no says nothing without its question", found) if found else Plan([])
+    if not exchange.evidence:
+        return _stop(f"no_evidence: nothing to check the answer against{PASS_EVIDENCE}", extracted)
+    spans = list(dict.fromkeys(claim.sentence for claim in extracted))
+    readable = readable_evidence(exchange, spans, context.nli.languages)
+    judge = (named or context.own_model) if settings.classifier == "auto" else None
+    if readable.reason and classifier is None:  # a language that the NLI model does not know
+        if judge is None:
+            return _stop(readable.reason, extracted)
+        classifier = judge
+        extractor = extractor or (named if settings.extractor == "auto" else None)
+    question = question_of(exchange.user_input) if exchange.prompt else ""
+    answer = f"Answer: {exchange.response.strip()[:MAX_ANSWER_CHARACTERS]}"
+    answer = f"Question: {question}\n{answer}" if question else answer
+    if classifier is not None:
+        return Plan(
+            extracted,
+            exchange.evidence,
+            extractor=extractor,
+            classifier=classifier,
+            is_named=classifier is not context.own_model,
+            unreadable=readable.reason,
+            question=question,
+            answer=answer,
+        )
+    return Plan(
+        extracted,
+        readable.passages,
+        readable.unread,
+        extractor,
+        judge=judge,
+        is_named=named is not None,
+        question=question,
+        answer=answer,
+    )
+
+
+def _stop(reason: str, extracted: list[ExtractedClaim]) -> Plan:
+    return Plan(extracted, result=CheckResult(name="claims", status="unverified", reason=reason))
+
+
+# ---- the classes without a model that writes: NLI and word evidence over each claim and its sentence
+
+
+class _Read(NamedTuple):
+    """One claim with what the evidence says about it."""
+
+    extracted: ExtractedClaim
+    reading: ClaimEvidence
+    verdict: Judged
+
+
+def _classify_offline(
+    extracted: list[ExtractedClaim], exchange: Exchange, plan: Plan, context: CheckContext
+) -> Steps[ClassifiedClaims]:
+    """The claims with the labels that NLI and word evidence give them."""
+    model, settings, passages = VerdictModel.load(), context.config.grounding, plan.passages
+    sentences = list(dict.fromkeys(claim.sentence for claim in extracted))
+    wordings = hypotheses(sentences, exchange.user_input)
+    # Each sentence as if it were one claim, and the labels of the response, which the evidence need not have.
+    whole = [ExtractedClaim(w.text, span, span) for w, span in zip(wordings, sentences, strict=True)]
+    labels = [ExtractedClaim(clean(span.text), span, span) for span in bare_labels(exchange.response, sentences)]
+    every = [*whole, *extracted, *labels]
+    texts: list[Hypothesis | str] = [*wordings, *(claim.text for claim in (*extracted, *labels))]
+    readings = yield from reading(texts, passages, context.nli)
+    read = [
+        _Read(claim, one, judged_reading(one, model, settings))
+        for claim, one in zip(every, readings.claims, strict=True)
+    ]
+    of_claims, of_labels = read[len(whole) : len(read) - len(labels)], read[len(read) - len(labels) :]
+    settled = _settled(read[: len(whole)], of_claims)
+    settled += [one for one in of_labels if one.verdict.label == "contradicted"]
+    settled.sort(key=lambda one: one.extracted.span.start)
+    everything = "\n\n".join(passage.text for passage in passages)
+    version = context.nli.identity
+    claims = [_claim(one, everything, version) for one in settled]
+    claims = [_if_decidable(one) if one.label in ("absent", "partially_supported") else one for one in claims]
+    # That one claim is wrong is at least as likely as that the worst one is; claims nobody can decide do not count.
+    wrong = [claim.score or 0.0 for claim in claims if claim.label not in ("supported", "unevaluatable")]
+    decided = [one.verdict.verdict.score for one, c in zip(settled, claims, strict=True) if c.label != "unevaluatable"]
+    score = max([0.0, *decided, *wrong])
+    details = {"coverage": round(readings.coverage.share, 4), "pairs": readings.pairs}
+    return ClassifiedClaims(claims, score, f"verdict-{model.version}+{version}", details)
+
+
+def _settled(whole: Sequence[_Read], parts: Sequence[_Read]) -> list[_Read]:
+    """The claims with verdicts that agree with those on their sentences.
+
+    A sentence that is one claim has one verdict. One that was cut and is not supported, though each of its claims is,
+    stands for them itself, as supported in part.
+    """
+    settled: list[_Read] = []
+    of_sentence: dict[int, list[_Read]] = {}
+    for read in parts:
+        of_sentence.setdefault(read.extracted.sentence.start, []).append(read)
+    for sentence in whole:
+        own = of_sentence[sentence.extracted.span.start]
+        if len(own) == 1 and own[0].extracted.span == sentence.extracted.span:
+            whole_text = sentence.extracted.text
+            is_reworded = own[0].extracted.text not in whole_text
+            own[0] = own[0] if is_reworded else sentence._replace(extracted=own[0].extracted._replace(text=whole_text))
+            settled += own
+        elif sentence.verdict.label != "supported" and all(read.verdict.label == "supported" for read in own):
+            label: Label = "contradicted" if sentence.verdict.label == "contradicted" else "partially_supported"
+            settled.append(sentence._replace(verdict=Judged(label, sentence.verdict.verdict)))
+        else:
+            settled += own
+    return settled
+
+
+def _claim(read: _Read, everything: str, version: str) -> Claim:
+    if len(everything) > MAX_COMPARED_CHARACTERS:  # the decisive windows say more than its beginning
+        windows = {seen.window.text for seen in (read.reading.support, read.reading.against) if seen}
+        everything = "\n\n".join(sorted(windows))
+    types = error_types(read.extracted.text, everything, read.verdict.label)
+    claim = claim_of(read.extracted.span, read.reading, read.verdict, version, types=types)
+    return claim.model_copy(update={"text": read.extracted.text, "spans": read.extracted.spans})
+
+
+def _if_decidable(claim: Claim) -> Claim:
+    """The claim; `unevaluatable` if nothing supports it, and nothing could.
+
+    Only where the evidence is silent: a review may well say that a film is boring.
+    """
+    subject = subject_of(claim.text)
+    if subject is None:
+        return claim
+    reason = f"{subject}: no evidence could prove or refute it, and this evidence does not state it"
+    changes = {"label": "unevaluatable", "score": None, "error_types": (), "reason": reason, "evidence": ()}
+    return claim.model_copy(update=changes)
+
+
+# ---- from classes to a result
 
 
 def _is_doubted(claim: Claim) -> bool:
