@@ -13,8 +13,8 @@ from evidencerails.errors import ModelFileError, NliError, with_cause
 
 # Before our own hook below: what `onnx_session` keeps alive in a forked child must be kept before the cache lets it go.
 from evidencerails.nli import onnx_session
-from evidencerails.nli.long_pairs import encodable
 from evidencerails.nli.model_file import ONNX, REMEDY, TOKENIZER, load_tokenizer, read_description, verify_file
+from evidencerails.nli.windows import encodable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evidencerails.errors import ModelFileError, NliError, with_cause
 from evidencerails.nli.base import LABELS, Pair
-from evidencerails.nli.long_pairs import combined, encodable, token_ranges
+from evidencerails.nli.long_pairs import combined, token_ranges
 from evidencerails.nli.model_file import (
     MODEL_FOLDER,
     ONNX,
@@ -36,7 +36,7 @@ from evidencerails.nli.model_file import (
     verify_file,
 )
 from evidencerails.nli.onnx_session import open_session, usable_processors
-from evidencerails.nli.windows import premise_room
+from evidencerails.nli.windows import encodable, premise_room
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,11 +123,12 @@ class EmbeddedModel:
         texts = list({text for pair in pairs for text in pair})
         found = self._tokenizer.encode_batch_fast([encodable(text) for text in texts], add_special_tokens=False)
         ids = {text: encoding.ids for text, encoding in zip(texts, found, strict=True)}
-        grids = [self._parts(ids[premise], ids[hypothesis]) for premise, hypothesis in pairs]
-        scored = self._probabilities([row for grid in grids for line in grid for row in line])
-        if len(scored) == len(pairs):
-            return scored
-        rows = iter(scored)
+        read = [(ids[premise], ids[claim]) for premise, claim in pairs]
+        half = self.max_tokens // 2
+        if all(len(claim) <= half and len(p) <= premise_room(len(claim), self.max_tokens) for p, claim in read):
+            return self._probabilities(read)
+        grids = [self._parts(*pair) for pair in read]
+        rows = iter(self._probabilities([row for grid in grids for line in grid for row in line]))
         return np.stack([combined([[next(rows) for _ in line] for line in grid]) for grid in grids])
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
@@ -144,8 +145,6 @@ class EmbeddedModel:
 
     def _parts(self, premise: Ids, hypothesis: Ids) -> list[list[tuple[Ids, Ids]]]:
         """What is read for one pair: a line for each part of the hypothesis, in it one for each part of the premise."""
-        if len(premise) <= premise_room(len(hypothesis), self.max_tokens) and len(hypothesis) <= self.max_tokens // 2:
-            return [[(premise, hypothesis)]]
         return [
             [
                 (premise[first:last], hypothesis[begin:end])

@@ -15,11 +15,6 @@ SLACK_TOKENS = 8
 """A part of a text may have a few more tokens by itself than inside the whole: words are cut at its ends."""
 
 
-def encodable(text: str) -> str:
-    """The text with lone surrogates, which no tokenizer and no JSON can carry, replaced by `?`; offsets stay."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
 def token_ranges(count: int, room: int) -> Iterator[tuple[int, int]]:
     """Overlapping ranges of at most `room` that cover `range(count)`; a single one if they fit."""
     if count <= room:

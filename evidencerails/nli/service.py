@@ -10,14 +10,16 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from evidencerails import executor
 from evidencerails.config import NliSettings
 from evidencerails.errors import EvidencerailsError, NliError, traceback_summary, with_cause
+from evidencerails.exchange import Passage
 from evidencerails.nli.base import LABELS, NliModel, Pair
+from evidencerails.nli.windows import EvidenceIndex
 
 if TYPE_CHECKING:
     from evidencerails.nli.base import Scores
@@ -32,6 +34,9 @@ END_S = 10.0
 """A thread may take to end with the process."""
 IDLE_S = 10.0
 """An idle worker thread ends after so long; the next request starts another."""
+BESIDE_EVIDENCE = 64
+"""Tokens of a pair that evidence is cut to leave free: a claim of ordinary length, and `<s> evidence </s> <s> claim
+</s>`. Beside a very long claim the model reads a window in parts."""
 
 
 class _Request:
@@ -301,8 +306,10 @@ class ExchangeNli:
 
     def __init__(self, service: NliService) -> None:
         self._service = service
+        self.languages = service.languages
+        """See `NliService.languages`."""
         self._asked: dict[Pair, tuple[asyncio.Future[Scores], int]] = {}
-        self._made: dict[Hashable, Any] = {}
+        self._cut: dict[tuple[Passage, ...], EvidenceIndex] = {}
 
     @classmethod
     def of(cls, nli: NliService | ExchangeNli) -> ExchangeNli:
@@ -313,11 +320,6 @@ class ExchangeNli:
     def identity(self) -> str:
         """Name and version of the model, as the versions of results have them."""
         return f"{self._service.name}@{self._service.version}"
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """See `NliService.languages`."""
-        return self._service.languages
 
     @property
     def model(self) -> NliModel:
@@ -357,11 +359,13 @@ class ExchangeNli:
         await asyncio.gather(*dict.fromkeys(future for future, _ in places))
         return np.stack([future.result()[place] for future, place in places])
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made once for the exchange. Blocks: run it by `run`."""
-        if key not in self._made:
-            self._made[key] = make()
-        return cast("T", self._made[key])
+    def evidence(self, passages: Sequence[Passage]) -> EvidenceIndex:
+        """Passages cut for the model, once for all checks. Blocks, also while the model is loaded: run it by `run`."""
+        key = tuple(passages)
+        if key not in self._cut:
+            model = self._service.loaded()
+            self._cut[key] = EvidenceIndex(passages, model.token_offsets, max(64, model.max_tokens - BESIDE_EVIDENCE))
+        return self._cut[key]
 
 
 def _step(steps: Steps[T], scores: Scores | None, nothing: Scores) -> tuple[Sequence[Pair], T | None]:

@@ -93,6 +93,11 @@ class Coverage(NamedTuple):
         return self.read_characters / self.characters if self.characters else 1.0
 
 
+def encodable(text: str) -> str:
+    """The text with lone surrogates, which no tokenizer and no JSON can carry, replaced by `?`; offsets stay."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def premise_room(hypothesis_tokens: int, max_tokens: int = DEFAULT_MAX_TOKENS) -> int:
     """Tokens left for the premise in a pair; a claim longer than half the pair is scored in parts of half a pair."""
     return max_tokens - SPECIAL_TOKENS - min(hypothesis_tokens, max_tokens // 2)

@@ -14,7 +14,7 @@ from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage, Span
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL
 from evidencerails.nli.service import ExchangeNli, Steps
-from evidencerails.nli.windows import Coverage, EvidenceIndex, EvidenceWindow, stems_of
+from evidencerails.nli.windows import Coverage, EvidenceWindow, stems_of
 from evidencerails.report import Label, NliScores, Quote
 from evidencerails.text.claimable import clean, is_bare_reply, is_short_answer, without_frame, without_question
 from evidencerails.text.same_values import in_units_of
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from evidencerails.nli.base import Scores
     from evidencerails.nli.service import NliService
 
-SPECIAL_TOKENS = 4
-"""<s> evidence </s> <s> claim </s>."""
 LIKELIER = 0.5
 """A probability from which one of the model's three labels is likelier than the two others together: no window need be
 joined for a claim that one entails, and only what is so contradicted can be labelled that."""
@@ -122,11 +120,7 @@ def reading(
     """
     given = [h if isinstance(h, str) else h.text for h in hypotheses]
     asked = [_without_connective(h) for h in hypotheses]
-    model = nli.model
-    # Evidence is cut for claims of ordinary length; beside a very long claim the model reads a window in parts.
-    room = max(64, model.max_tokens - SPECIAL_TOKENS - 60)
-    key = ("evidence", tuple(map(id, passages)), room)
-    index = nli.once(key, lambda: EvidenceIndex(passages, model.token_offsets, room))
+    index = nli.evidence(passages)
     selection = index.select([text for text, _ in asked], question)
     windows = selection.windows
     texts = []

@@ -11,9 +11,9 @@ import pytest
 from evidencerails.errors import ModelFileError, NliError
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.embedded import EmbeddedModel, EvidenceStates
-from evidencerails.nli.long_pairs import encodable
 from evidencerails.nli.model_file import MODEL_FOLDER
 from evidencerails.nli.onnx_session import usable_processors
+from evidencerails.nli.windows import encodable
 
 E2 = float(np.exp(2.0))
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from evidencerails.nli.long_pairs import combined, encodable, text_parts, token_ranges
+from evidencerails.nli.long_pairs import combined, text_parts, token_ranges
+from evidencerails.nli.windows import encodable
 
 
 def letters(text: str) -> list[tuple[int, int]]:
