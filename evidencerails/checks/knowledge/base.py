@@ -72,7 +72,7 @@ class Verdict(NamedTuple):
 
 
 class KnowledgeSource(Protocol):
-    """Something that knows what exists. A source of your own needs these five."""
+    """Something that knows what exists."""
 
     name: str
     priority: int
