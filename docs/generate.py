@@ -341,10 +341,10 @@ def _first_line(thing: Any) -> str:
 def default_decisions() -> str:
     """What each kind of finding leads to without a policy, as the engine decides it."""
     from evidencerails.policy import NONEXISTENT_SOURCE, default_decision
-    from evidencerails.report import Finding, FindingKind
+    from evidencerails.report import Finding, FindingKind, Label
 
     finer: dict[str, list[dict[str, Any]]] = {
-        "unsupported_claim": [{"label": name} for name in ("contradicted", "absent", "partially_supported")],
+        "unsupported_claim": [{"label": label} for label in get_args(Label) if label != "supported"],
         "citation_violation": [{"violation": NONEXISTENT_SOURCE}, {"violation": "any other"}],
     }
     rows = ["| finding | default |", "|---|---|"]
