@@ -109,7 +109,7 @@ def write_page(outcomes: Sequence[Outcome]) -> None:
         "",
         "`python benchmarks/rag_answers.py` writes this page; its examples are the shortest of each kind.",
         "",
-        "If that is not enough, let your own model classify the claims (`claims: {classifier: auto}`), or allow",
+        "If that is not enough, let a large model [judge the unsure claims](claims.md#with-a-model), or allow",
         "more false warnings (`grounding: {max_false_warnings: 0.2}`), which catches more.",
     ]
     for title, some, order in (
