@@ -111,7 +111,7 @@ class EmbeddedModel:
         self._columns = [self._description.labels.index(label) for label in LABELS]
         self._sessions: dict[int, Any] = {}
         self._states = EvidenceStates()
-        self._session()
+        self._open_session()
 
     def scores(self, pairs: Sequence[Pair]) -> Scores:
         """See `NliModel.scores`."""
@@ -227,22 +227,21 @@ class EmbeddedModel:
         hidden = self._embeddings(np.asarray(ids), positions)
         feeds = {"hidden": hidden, "buckets": buckets, "readers": readers, "known": known}
         try:
-            logits, states = self._session().run(["logits", "states"], feeds)
+            # A forked child has none of its parent's threads, and makes a session of its own.
+            session = self._sessions.get(os.getpid()) or self._open_session()
+            logits, states = session.run(["logits", "states"], feeds)
         except Exception as error:  # boundary to onnxruntime, whose errors have no common base of their own
             raise NliError(with_cause(f"onnxruntime failed on model {self.name!r}", error)) from error
         return logits, states
 
-    def _session(self) -> Any:
-        """Session of this process: a forked child has none of its parent's threads and makes its own."""
-        pid = os.getpid()
-        if pid not in self._sessions:
-            session = _opened(self._onnx, self.threads)
-            names = sorted(node.name for node in session.get_inputs())
-            if names != ["buckets", "hidden", "known", "readers"]:
-                raise ModelFileError(f"{self._onnx} has the inputs {names}; it is no packed reader; {REMEDY}")
-            self._layers = next(n.shape[0] for n in session.get_inputs() if n.name == "known")
-            self._sessions[pid] = session
-        return self._sessions[pid]
+    def _open_session(self) -> Any:
+        session = _opened(self._onnx, self.threads)
+        names = sorted(node.name for node in session.get_inputs())
+        if names != ["buckets", "hidden", "known", "readers"]:
+            raise ModelFileError(f"{self._onnx} has the inputs {names}; it is no packed reader; {REMEDY}")
+        self._layers = next(n.shape[0] for n in session.get_inputs() if n.name == "known")
+        self._sessions[os.getpid()] = session
+        return session
 
     def _special(self, token: str) -> int:
         found = self._tokenizer.token_to_id(token)

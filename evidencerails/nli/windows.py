@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -83,14 +83,10 @@ class Coverage(NamedTuple):
 
     windows: int
     read_windows: int
-    characters: int
     read_characters: int
     """Characters of the evidence inside at least one window that was read."""
-
-    @property
-    def share(self) -> float:
-        """Read share of the evidence's characters, in [0, 1]; 1.0 if there is no evidence."""
-        return self.read_characters / self.characters if self.characters else 1.0
+    share: float
+    """Read share of the evidence's characters, in [0, 1]; 1.0 if there is no evidence."""
 
 
 def encodable(text: str) -> str:
@@ -247,7 +243,8 @@ def coverage(windows: Iterable[Window], read: Iterable[Window]) -> Coverage:
                 passage, reached = window.passage, 0
             characters[place] += max(0, window.end - max(window.start, reached))
             reached = max(reached, window.end)
-    return Coverage(windows=len(every), read_windows=len(some), characters=characters[0], read_characters=characters[1])
+    there, seen = characters
+    return Coverage(len(every), len(some), seen, share=seen / there if there else 1.0)
 
 
 def _term_weight(term: str, count: int, total: int) -> float:
@@ -305,7 +302,7 @@ class EvidenceWindow:
 
     parts: tuple[Window, ...]
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The premise: parts one after the other, a part from the middle of a passage under its heading, rows of tables
         with the heads of their columns."""

@@ -133,9 +133,10 @@ def reading(
     rows = iter(
         (yield [(premises[at], text) for text, places in zip(texts, selection.places, strict=True) for at in places])
     )
+    claimed, held = [stems_of(text) for text in texts], [stems_of(window.text) for window in windows]
     read = [
-        [_scored(windows[place], next(rows), text) for place in places]
-        for text, places in zip(texts, selection.places, strict=True)
+        [_scored(windows[place], next(rows), terms, held[place]) for place in places]
+        for terms, places in zip(claimed, selection.places, strict=True)
     ]
     joined = [
         (place, index.joined(texts[place], question))
@@ -145,7 +146,7 @@ def reading(
     more = [(place, window) for place, window in joined if window is not None]
     extra = yield [(_premise(window, question), texts[place]) for place, window in more]
     for (place, window), row in zip(more, extra, strict=True):
-        read[place].append(_scored(window, row, texts[place]))
+        read[place].append(_scored(window, row, claimed[place], stems_of(window.text)))
     claims = [_of_one(whole, tuple(scored)) for whole, scored in zip(given, read, strict=True)]
     return Readings(claims, selection.coverage, sum(map(len, read)))
 
@@ -200,9 +201,8 @@ def _premise(window: EvidenceWindow, question: str) -> str:
     return f"{question} {text}" if question and is_short_answer(clean(text)) else text
 
 
-def _scored(window: EvidenceWindow, row: Scores, claim: str) -> ScoredWindow:
-    terms = stems_of(claim)
-    overlap = len(terms & stems_of(window.text)) / len(terms) if terms else 0.0
+def _scored(window: EvidenceWindow, row: Scores, claimed: frozenset[str], held: frozenset[str]) -> ScoredWindow:
+    overlap = len(claimed & held) / len(claimed) if claimed else 0.0
     entailment, neutral, contradiction = (float(row[column]) for column in (ENTAILMENT, NEUTRAL, CONTRADICTION))
     nli = NliScores(entailment=entailment, neutral=neutral, contradiction=contradiction)
     return ScoredWindow(window, nli, overlap)

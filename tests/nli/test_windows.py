@@ -195,10 +195,9 @@ def test_selected_windows_stand_in_the_order_of_the_evidence() -> None:
 def test_coverage_counts_overlaps_once() -> None:
     passage = Passage(id="1", text="x" * 100)
     windows = [Window(passage, 0, 60), Window(passage, 40, 100)]
-    assert coverage(windows, windows) == (2, 2, 100, 100)
-    assert coverage(windows, windows[:1]) == (2, 1, 100, 60)
-    assert coverage(windows, windows[:1]).share == 0.6
-    assert coverage([], []).share == 1.0
+    assert coverage(windows, windows) == (2, 2, 100, 1.0)
+    assert coverage(windows, windows[:1]) == (2, 1, 60, 0.6)
+    assert coverage([], []) == (0, 0, 0, 1.0)
 
 
 PLANS = """# Abroad
