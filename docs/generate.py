@@ -386,13 +386,13 @@ def help_texts() -> str:
 
 
 def _commands() -> list[str]:
+    from typer.main import get_command
+
     from evidencerails.cli.main import app
 
-    names = [command.name for command in app.registered_commands if command.name]
-    for group in app.registered_groups:
-        assert group.typer_instance is not None
-        names += [f"{group.name} {one.name}" for one in group.typer_instance.registered_commands if one.name]
-    return names
+    commands = get_command(app).commands
+    inside = {name: getattr(command, "commands", None) for name, command in commands.items()}
+    return [f"{name} {one}".strip() for name, own in inside.items() for one in own or [""]]
 
 
 def redteam_categories() -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from evidencerails.cli.common import CONFIG, CliError, one_of
 from evidencerails.cli.terminal import ProgressBar, say
-
-if TYPE_CHECKING:
-    from evidencerails.operations.batch.output import Output
-    from evidencerails.operations.batch.runner import Done
+from evidencerails.config import GuardConfig
+from evidencerails.guard import Guard
+from evidencerails.operations.batch.output import Output
+from evidencerails.operations.batch.rows import format_of, row_count, rows_of
+from evidencerails.operations.batch.runner import FIELDS, Done, fingerprint_of, run_job
+from evidencerails.operations.telemetry.emit import exporting
+from evidencerails.settings.problems import nearest
 
 EXIT_REJECTED = 3
 EXIT_INTERRUPTED = 130
@@ -43,15 +46,6 @@ def batch(
 
     Exit code: 0 every row has a report, 3 some were rejected, 2 wrong usage, 74 OUTPUT cannot be written any further.
     """
-    import asyncio
-
-    from evidencerails.config import GuardConfig
-    from evidencerails.guard import Guard
-    from evidencerails.operations.batch.output import Output
-    from evidencerails.operations.batch.rows import format_of, row_count, rows_of
-    from evidencerails.operations.batch.runner import fingerprint_of, run_job
-    from evidencerails.operations.telemetry.emit import exporting
-
     if as_json and output == "-":
         raise CliError("--json and OUTPUT - would mix on standard output; give OUTPUT a file")
     if Path(output).suffix.lower() in (".csv", ".parquet"):
@@ -86,9 +80,6 @@ def batch(
 
 
 def _names(columns: list[str]) -> dict[str, str]:
-    from evidencerails.operations.batch.runner import FIELDS
-    from evidencerails.settings.problems import nearest
-
     names, known = {}, ("id", *FIELDS)
     for column in columns:
         ours, _, theirs = column.partition("=")

@@ -7,10 +7,11 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import typer
 
+from evidencerails.adapters.nemo_watch import recorded, started_for_trial
 from evidencerails.cli.common import (
     CONFIG,
     EXIT_UNVERIFIED,
@@ -23,13 +24,15 @@ from evidencerails.cli.common import (
     settings_for,
 )
 from evidencerails.cli.terminal import say
+from evidencerails.config import GuardConfig
+from evidencerails.errors import InputError
+from evidencerails.evaluation.methods import for_evaluation
+from evidencerails.exchange import Exchange
+from evidencerails.guard import Guard
+from evidencerails.operations.batch.rows import format_of, rows_of
+from evidencerails.operations.monitoring.bisection import Case, Found, Scored, bisected, case_of, scored
+from evidencerails.report import Report
 from evidencerails.text.visible import visible
-
-if TYPE_CHECKING:
-    from evidencerails.exchange import Exchange
-    from evidencerails.guard import Guard
-    from evidencerails.operations.monitoring.bisection import Case, Found, Scored
-    from evidencerails.report import Report
 
 EXIT_FOUND = 1
 _ROWS = "JSON lines: response or prompt, evidence, optionally hallucinated."
@@ -66,9 +69,6 @@ def bisect(
 
     Exit code: 0 the last is not worse than the first, 1 found, 3 too much could not be verified, 2 wrong usage.
     """
-    from evidencerails.errors import InputError
-    from evidencerails.operations.monitoring.bisection import bisected
-
     cases = _cases(rows)
     states = [State(path, "") for path in configs or ()] or _states(config, store, seconds_of(since))
     for state in states:
@@ -90,10 +90,6 @@ def bisect(
 
 
 def _cases(file: Path) -> list[Case]:
-    from evidencerails.errors import InputError
-    from evidencerails.operations.batch.rows import format_of, rows_of
-    from evidencerails.operations.monitoring.bisection import case_of
-
     cases = []
     for row in rows_of(str(file), format_of(str(file))):
         try:
@@ -125,11 +121,6 @@ def _states(config: Path | None, store: str | None, span_s: float) -> list[State
 
 
 async def _evaluated(path: Path, cases: Sequence[Case], concurrency: int) -> Scored:
-    from evidencerails.config import GuardConfig
-    from evidencerails.evaluation.methods import for_evaluation
-    from evidencerails.guard import Guard
-    from evidencerails.operations.monitoring.bisection import scored
-
     app = _App(path) if any(not case.exchange.response for case in cases) else None
     guard = Guard(for_evaluation(GuardConfig.load(path)), folder=folder_of(path))
     limit = asyncio.Semaphore(concurrency if app is None else 1)  # an app records its turns one at a time
@@ -152,17 +143,12 @@ class _App:
     def __init__(self, folder: Path) -> None:
         from nemoguardrails import RailsConfig
 
-        from evidencerails.adapters.nemo_watch import started_for_trial
-
         if not folder.is_dir():
             raise CliError(f"{str(folder)!r} is no config folder; rows without a response need an app to answer them")
         self.rails = started_for_trial(RailsConfig.from_path(str(folder)))
 
     async def report(self, question: Exchange, guard: Guard) -> Report:
         """What the app's own rails say of its answer; if none of them ran, what its settings say of it."""
-        from evidencerails.adapters.nemo_watch import recorded
-        from evidencerails.report import Report
-
         chunks = "\n\n".join(passage.text for passage in question.evidence)
         messages = [{"role": "context", "content": {"relevant_chunks": chunks}}] if chunks else []
         messages.append({"role": "user", "content": question.user_input})

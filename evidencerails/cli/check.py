@@ -5,13 +5,15 @@ Settings are what an option says, else the file, else the environment, else the 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
+from evidencerails.adapters.nemo_watch import quiet
 from evidencerails.cli.check_input import exchange_of
 from evidencerails.cli.common import (
     CONFIG,
@@ -22,16 +24,22 @@ from evidencerails.cli.common import (
     refuse_unwritable,
     write_text,
 )
+from evidencerails.cli.render import extraction_of, print_extraction, print_methods, print_report
 from evidencerails.cli.terminal import console, say
+from evidencerails.config import CHECKS, GuardConfig, LlmEndpoint
+from evidencerails.errors import SettingsError
+from evidencerails.evaluation.methods import known
+from evidencerails.exchange import Exchange
+from evidencerails.guard import Guard
+from evidencerails.measures.registry import JUDGES
+from evidencerails.report import PASS_EVIDENCE, Report
+from evidencerails.report_page import page
 from evidencerails.settings.environment import CHECK_VARIABLES, JUDGE_MODEL, variable
-
-if TYPE_CHECKING:
-    from evidencerails.config import GuardConfig
-    from evidencerails.exchange import Exchange
-    from evidencerails.report import Report
+from evidencerails.settings.reading import read_settings
+from evidencerails.tool_calls import with_arguments
 
 ANY_SIZE = 2**62
-ENVIRONMENT = "From the environment, where --config does not set it: " + "; ".join(
+EPILOG = "From the environment, where --config does not set it: " + "; ".join(
     f"{name} ({key})" for name, key in CHECK_VARIABLES.items()
 )
 DECIDERS = {("nli",): "offline", ("judge",): "llm", ("judge", "nli"): "auto"}
@@ -82,12 +90,6 @@ def check(
     Exit code: 0 grounded, 1 hallucinated, 3 could not be verified, 2 wrong usage. The report goes to standard output,
     the reason to standard error.
     """
-    import asyncio
-
-    from evidencerails.adapters.nemo_watch import quiet
-    from evidencerails.config import CHECKS
-    from evidencerails.guard import Guard
-
     exchange = exchange_of(response, response_file, chat=chat, evidence_files=evidence, evidence_texts=evidence_text,
                            prompt=prompt, samples=sample, samples_file=samples_file, schema=schema,
                            tool_calls=tool_calls, tools=tools)  # fmt: skip
@@ -104,11 +106,6 @@ def check(
 
 def _show(report: Report, exchange: Exchange, settings: GuardConfig, **how: Any) -> None:
     """The report to standard output and the page, the reason to standard error."""
-    from evidencerails.cli.render import extraction_of, print_extraction, print_methods, print_report
-    from evidencerails.report import PASS_EVIDENCE
-    from evidencerails.report_page import page
-    from evidencerails.tool_calls import with_arguments
-
     answer, redaction = with_arguments(exchange).response, settings.redaction
     extraction = extraction_of(report, answer, redaction) if how["debug_claims"] else None
     if (html := how["html"]) is not None:
@@ -137,10 +134,6 @@ def _settings_of(
     """The settings of one check. Without a file, checks and evidence, what else is given decides which checks run.
     `CliError`: a judge is asked for, and no model is named. `SettingsError`: a method does not exist, or a setting is
     not valid."""
-    from evidencerails.config import CHECKS
-    from evidencerails.evaluation.methods import known
-    from evidencerails.measures.registry import JUDGES
-
     if methods and not names_in(methods):
         raise CliError("--method names no method; give checks or measures, as in --method claims,ngram")
     names = (*known(names_in(methods)), *(("nli", "judge") if cascade else ()))
@@ -160,10 +153,6 @@ def _settings_of(
 
 def _loaded(config: Path | None) -> GuardConfig:
     """The settings of the file, with numbers of the environment where it has none."""
-    from evidencerails.config import GuardConfig
-    from evidencerails.errors import SettingsError
-    from evidencerails.settings.reading import read_settings
-
     GuardConfig.load(config)  # what is wrong with the file is said in its own words
     settings = read_settings(config) if config else {}
     used = [name for name, key in CHECK_VARIABLES.items() if name != JUDGE_MODEL and _filled(settings, name, key)]
@@ -191,8 +180,6 @@ def _filled(settings: dict[str, Any], name: str, key: str) -> bool:
 def _with_model(settings: GuardConfig, model: str | None, *, asks_judge: bool) -> GuardConfig:
     """The settings with the judge's model; the environment's only where a judge is asked for, since a judge is sent the
     answer and its evidence."""
-    from evidencerails.config import LlmEndpoint
-
     llm = settings.llm
     judge = llm.judge or LlmEndpoint(**{name: getattr(llm, name) for name in LlmEndpoint.model_fields})
     if model is None and asks_judge and not judge.model:

@@ -6,12 +6,12 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from evidencerails.adapters.nemo_evidence import evidence_in
+from evidencerails.adapters.nemo_log import is_nemo, logged_turn
 from evidencerails.cli.common import CliError
-
-if TYPE_CHECKING:
-    from evidencerails.exchange import Exchange, Passage, ToolCall
+from evidencerails.exchange import Exchange, Passage, ToolCall, as_tool_calls, content_text
 
 MESSAGES = 'messages such as [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]'
 GIVE_ONCE = "give the answer once: --response TEXT, --response-file FILE (- for standard input) or --chat FILE"
@@ -33,8 +33,6 @@ def exchange_of(
 ) -> Exchange:
     """The exchange of these arguments and files. `CliError`: the answer is given twice or not at all, or a file cannot
     be read. `InputError`: a part has a shape that cannot be read."""
-    from evidencerails.exchange import Exchange
-
     log = _chat_in(chat) if chat is not None else Chat()
     given = sum(one is not None for one in (response, response_file, chat))
     if given != 1 and not (given == 0 and tool_calls):
@@ -72,10 +70,6 @@ class Chat(NamedTuple):
 
 def _chat_in(file: Path) -> Chat:
     """A chat log in the shape of OpenAI's API, a list of messages or an object with one; or a response of NeMo."""
-    from evidencerails.adapters.nemo_evidence import evidence_in
-    from evidencerails.adapters.nemo_log import is_nemo, logged_turn
-    from evidencerails.exchange import as_tool_calls, content_text
-
     log = _json_in(file, (list, dict), MESSAGES)
     if is_nemo(log):
         turn = logged_turn(log)

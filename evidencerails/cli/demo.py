@@ -8,18 +8,24 @@ import os
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
+import yaml
+from rich.console import Console
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
 
+from evidencerails.adapters.nemo_watch import quiet, recorded
 from evidencerails.cli.common import CliError
+from evidencerails.cli.installation import make_plugin_visible
+from evidencerails.cli.render import print_report
 from evidencerails.cli.terminal import console, say
+from evidencerails.report import Report
+from evidencerails.settings.paths import data_folder
+from evidencerails.testing import ReplayServer
 from evidencerails.text.visible import visible
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from evidencerails.report import Report
 
 DATA = Path(__file__).with_name("demo.yml")
 CONFIGS = ("grounded_rag", "strict")
@@ -44,8 +50,6 @@ def demo(as_json: bool = typer.Option(False, "--json", help="Print what happened
     The model is a local stand-in that speaks the OpenAI protocol and says what the script has; NeMo Guardrails,
     the rail and the verdicts are the real ones.
     """
-    from evidencerails.adapters.nemo_watch import quiet
-
     started, home = time.perf_counter(), os.getcwd()
     with quiet(), tempfile.TemporaryDirectory(prefix="evidencerails-demo-") as empty:
         os.chdir(empty)  # NeMo loads ./actions of the current directory and looks there first for import paths
@@ -68,12 +72,6 @@ def demo(as_json: bool = typer.Option(False, "--json", help="Print what happened
 
 
 async def _play() -> list[Played]:
-    import yaml
-
-    from evidencerails.adapters.nemo_watch import recorded
-    from evidencerails.cli.installation import make_plugin_visible
-    from evidencerails.testing import ReplayServer
-
     make_plugin_visible()
     data = yaml.safe_load(DATA.read_text(encoding="utf-8"))
     with ReplayServer() as server:
@@ -96,8 +94,6 @@ def _app(name: str, base_url: str) -> Any:
     """A guardrails app of a packaged config, with the stand-in for its model."""
     from nemoguardrails import LLMRails, RailsConfig
 
-    from evidencerails.settings.paths import data_folder
-
     try:
         config = RailsConfig.from_path(str(Path(data_folder("configs")) / name))
     except (FileNotFoundError, ValueError) as error:
@@ -107,11 +103,6 @@ def _app(name: str, base_url: str) -> Any:
 
 
 def _show(out: Console, number: int, played: Played) -> None:
-    from rich.rule import Rule
-    from rich.text import Text
-
-    from evidencerails.cli.render import print_report
-
     turn, content = played.turn, played.shown["content"]
     articles = ", ".join(f"{name}.md" for name in turn["articles"])
     out.print(Rule(Text(f"{number}. {turn['title']}"), align="left"))
@@ -128,9 +119,6 @@ def _show(out: Console, number: int, played: Played) -> None:
 
 
 def _line(out: Console, who: str, text: str) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     grid = Table.grid(padding=(0, 1))
     grid.add_column(width=10)
     grid.add_column(overflow="fold")

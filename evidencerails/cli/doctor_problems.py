@@ -13,11 +13,12 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import yaml
 
+from evidencerails.adapters.nemo_install import is_our_action
 from evidencerails.adapters.nemo_rails import IMPORT_PATH, IMPORT_STATEMENT, RAILS, TOOL_FLOW, Rail, tool_flows
 from evidencerails.adapters.nemo_source import Source, configured_rails, custom_callers, flows_in, variables_set
 from evidencerails.adapters.nemo_tools import TOOL_RAIL_OF_COLANG_2, TOOL_RAIL_REMEDY
 from evidencerails.adapters.nemo_watch import started
-from evidencerails.cli.init_plan import gives_evidence
+from evidencerails.cli.init import gives_evidence
 from evidencerails.cli.installation import EMBEDDINGS, can_download, missing_embeddings
 from evidencerails.config import GuardConfig
 
@@ -279,8 +280,6 @@ def _unmet_needs(source: Source, rails: list[Rail], settings: GuardConfig) -> It
 def action_problems(source: Source) -> Iterator[Problem]:
     """Actions of our names that are not ours, and the user's own that ours replace, since NeMo loads those of import
     paths last; none where the plugin is not imported, which is the problem then."""
-    from evidencerails.adapters.nemo_install import is_our_action
-
     if IMPORT_PATH not in (source.config.import_paths or []):
         return
     names = sorted({rail.action for rail in RAILS.values()})

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
+from rich.text import Text
 
+from evidencerails.adapters.nemo_watch import quiet
 from evidencerails.cli.common import (
     CONFIG,
     EXIT_UNVERIFIED,
@@ -19,10 +21,18 @@ from evidencerails.cli.common import (
     write_text,
 )
 from evidencerails.cli.terminal import ProgressBar, console, say
-
-if TYPE_CHECKING:
-    from evidencerails.evaluation.fitting import Calibration
-    from evidencerails.evaluation.session import Plan
+from evidencerails.config import GuardConfig
+from evidencerails.evaluation.datasets import Dataset
+from evidencerails.evaluation.fitting import Calibration, Wanted, as_yaml
+from evidencerails.evaluation.fitting import calibrate as fit
+from evidencerails.evaluation.methods import for_evaluation, known
+from evidencerails.evaluation.metrics import library
+from evidencerails.evaluation.outcomes import outcomes_in
+from evidencerails.evaluation.session import Plan, comparisons
+from evidencerails.evaluation.session import evaluate as evaluated
+from evidencerails.evaluation.wording import SHORT, about, compared, shown, table_rows
+from evidencerails.evaluation.wording import markdown as as_markdown
+from evidencerails.guard import Guard
 
 _DATASET = "A public data set, or a file: JSON lines, CSV, Parquet."
 _RUN = "Outcomes row by row; a run that was interrupted goes on with it. Default: beside --json or --markdown."
@@ -59,12 +69,6 @@ def evaluate(
 
     Exit code: 0 done, 3 a method could verify no row at all, 2 wrong usage.
     """
-    from evidencerails.evaluation.datasets import Dataset
-    from evidencerails.evaluation.methods import known
-    from evidencerails.evaluation.outcomes import outcomes_in
-    from evidencerails.evaluation.session import Plan, comparisons
-    from evidencerails.evaluation.wording import markdown as as_markdown
-
     refuse_unwritable(json_file, markdown, run)
     names = names_in(method)
     if not names:
@@ -94,18 +98,10 @@ def evaluate(
 
 def _require_libraries() -> None:
     """Name missing packages now, not after the run."""
-    from evidencerails.evaluation.metrics import library
-
     library("sklearn"), library("scipy")
 
 
 def _evaluated(plan: Plan, config: Path | None) -> dict[str, Any]:
-    from evidencerails.adapters.nemo_watch import quiet
-    from evidencerails.config import GuardConfig
-    from evidencerails.evaluation.methods import for_evaluation
-    from evidencerails.evaluation.session import evaluate
-    from evidencerails.guard import Guard
-
     _require_libraries()
     guard = Guard(for_evaluation(GuardConfig.load(config)))  # before it is made: a guard opens its store at once
     progress = ProgressBar("evaluating")
@@ -117,16 +113,12 @@ def _evaluated(plan: Plan, config: Path | None) -> dict[str, Any]:
 
     try:
         with quiet():
-            return evaluate(plan, guard, on_start=start, on_outcome=lambda one: progress.step() if one else None)
+            return evaluated(plan, guard, on_start=start, on_outcome=lambda one: progress.step() if one else None)
     finally:
         progress.stop()
 
 
 def _print(results: dict[str, Any]) -> None:
-    from rich.text import Text
-
-    from evidencerails.evaluation.wording import SHORT, about, compared, table_rows
-
     table = plain_table("method", *(SHORT.get(name, name) for name in SHOWN))
     for column in table.columns[1:]:
         column.justify = "right"
@@ -167,9 +159,6 @@ def calibrate(
 
     What is worse than before on held-out documents is refused. Exit code: 0 done, 2 wrong usage.
     """
-    from evidencerails.evaluation.fitting import Wanted, as_yaml
-    from evidencerails.evaluation.fitting import calibrate as fit
-
     _require_libraries()
     refuse_unwritable(out, json_file)
     if sum(one is not None for one in (target_precision, target_recall, max_false_warnings)) > 1:
@@ -195,10 +184,6 @@ def calibrate(
 
 
 def _print_calibration(found: Calibration) -> None:
-    from rich.text import Text
-
-    from evidencerails.evaluation.wording import SHORT, shown
-
     quality = plain_table(
         "method", "held out", *(SHORT.get(name, name.replace("_", " ")) for name in QUALITY), "what came of it"
     )

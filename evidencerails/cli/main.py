@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from evidencerails import __version__
-from evidencerails.cli import (
-    batch,
-    bisect,
-    check,
-    demo,
-    doctor,
-    evaluation,
-    init,
-    monitoring,
-    redteam,
-    review,
-    schema,
-    serve,
-    store,
-)
-from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_USAGE
+from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_USAGE, PLAIN
 from evidencerails.cli.terminal import say
 from evidencerails.errors import EvidencerailsError, MissingExtraError
 
@@ -39,32 +28,62 @@ CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 """What a disk says that takes no more: no bug."""
 EXIT_CRASHED = 70
 """A bug. Python's own 1 would read as "hallucinated"."""
-COMMANDS: dict[str, Callable[..., int]] = {
-    "check": check.check,
-    "init": init.init,
-    "doctor": doctor.doctor,
-    "demo": demo.demo,
-    "serve": serve.serve,
-    "batch": batch.batch,
-    "monitor": monitoring.monitor,
-    "report": monitoring.report,
-    "eval": evaluation.evaluate,
-    "calibrate": evaluation.calibrate,
-    "redteam": redteam.redteam,
-    "alert": monitoring.alert,
-    "gate": monitoring.gate,
-    "bisect": bisect.bisect,
-    "schema": schema.schema,
-    "change": monitoring.change,
+COMMANDS = {
+    "check": ("check:check", "Check one answer: which of its claims do its sources support?"),
+    "init": ("init:init", "Add the rail to an existing guardrails config: shows the change, asks, writes."),
+    "doctor": ("doctor:doctor", "Prove that each rail of a guardrails config fires."),
+    "demo": ("demo:demo", "Watch a guarded conversation: a real NeMo Guardrails app, offline."),
+    "serve": ("serve:serve", "Serve checks over HTTP, with a dashboard at /."),
+    "batch": ("batch:batch", "Check a file of answers: one line with the report for each row."),
+    "monitor": ("monitoring:monitor", "Rate, trend, error budget, CUSUM and the worst answers."),
+    "report": ("monitoring:report", "The stored reports as a page or JSON."),
+    "eval": ("evaluation:evaluate", "Measure methods on labelled answers, with intervals."),
+    "calibrate": ("evaluation:calibrate", "Fit calibrators, an ensemble and a threshold on evaluated answers."),
+    "redteam": ("redteam:redteam", "Attack the guard with answers and questions made from your own evidence."),
+    "alert": ("monitoring:alert", "Look for shifts, regressions and a spent budget, and send alerts."),
+    "gate": ("monitoring:gate", "Ask the error budget whether something may be deployed."),
+    "bisect": ("bisect:bisect", "Find the configuration after which answers got worse."),
+    "schema": ("schema:schema", "Print the JSON Schema of config.yml, for editors."),
+    "change": ("monitoring:change", "Write a change of the system down."),
+    "review": ("review:app", "Answers that wait for a person: list, look at, decide."),
+    "store": ("store:app", "The store of reports: status, export, retention."),
 }
+"""Where each command is, and what the list of them says of it."""
+
+
+class _Loaded(Mapping[str, Any]):
+    """The commands; the module of one is imported when it is asked for, and no other's."""
+
+    def __getitem__(self, name: str) -> Any:
+        module, _, attribute = COMMANDS[name][0].partition(":")
+        home = importlib.import_module(f"evidencerails.cli.{module}")
+        found = getattr(home, attribute)
+        if not isinstance(found, typer.Typer):
+            function, found = found, typer.Typer(**PLAIN)
+            found.command(name, epilog=getattr(home, "EPILOG", None))(function)
+        command = get_command(found)
+        command.name = name
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _Program(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Loaded()  # type: ignore[assignment]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
 
 app = typer.Typer(
-    name=PROGRAM,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    name=PROGRAM, cls=_Program, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]}, **PLAIN
 )
 
 
@@ -82,12 +101,6 @@ def evidencerails(
 
     Start with:  evidencerails demo
     """
-
-
-for _name, _command in COMMANDS.items():
-    app.command(_name, epilog=check.ENVIRONMENT if _name == "check" else None)(_command)
-app.add_typer(review.app, name="review")
-app.add_typer(store.app, name="store")
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

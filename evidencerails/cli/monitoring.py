@@ -23,6 +23,7 @@ from evidencerails.cli.common import (
     write_text,
 )
 from evidencerails.cli.terminal import can_write, console, say
+from evidencerails.operations.times import iso
 from evidencerails.text.visible import visible
 
 SINCE = typer.Option("7d", metavar="TIME", help="How far back: 30m, 12h, 7d, 2w.")
@@ -167,7 +168,6 @@ def change(
     evidencerails change "new prompt v3"
     """
     from evidencerails.operations.monitoring.changes import add_change
-    from evidencerails.operations.times import iso
 
     if state is not None and not state.exists():
         raise CliError(f"there is no configuration {str(state)!r}; keep a copy of it, bisection tries it again")

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
+from rich.text import Text
 
+from evidencerails.adapters.nemo_watch import quiet, started_for_trial
 from evidencerails.cli.check_input import text_of
 from evidencerails.cli.common import (
     EXIT_UNVERIFIED,
@@ -24,16 +26,22 @@ from evidencerails.cli.common import (
     write_json,
     write_text,
 )
+from evidencerails.cli.installation import load_config, make_plugin_visible
 from evidencerails.cli.terminal import ProgressBar, console, say
+from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError
+from evidencerails.evaluation.methods import for_trial
+from evidencerails.evaluation.redteam import suite, wording
+from evidencerails.evaluation.redteam.attacks import CATEGORIES, Category
+from evidencerails.evaluation.redteam.corpus import Document
+from evidencerails.evaluation.redteam.history import entries, last_of
+from evidencerails.evaluation.redteam.session import Plan, Run, run
+from evidencerails.evaluation.redteam.suite import SHIPPED, read_suite, together, write_suite
+from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, AppTarget, EngineTarget, Target
+from evidencerails.evaluation.redteam.wording import coverage_line
+from evidencerails.guard import Guard
+from evidencerails.settings.problems import nearest
 from evidencerails.text.visible import visible
-
-if TYPE_CHECKING:
-    from evidencerails.config import GuardConfig
-    from evidencerails.evaluation.redteam.attacks import Category
-    from evidencerails.evaluation.redteam.corpus import Document
-    from evidencerails.evaluation.redteam.session import Run
-    from evidencerails.evaluation.redteam.targets import Target
 
 EXIT_BELOW = 1
 SUFFIXES = (".txt", ".md", ".rst", ".markdown", ".text")
@@ -77,8 +85,6 @@ def redteam(
     Exit code: 0 done, 1 below --min-score or fallen since the last run, 3 fewer categories got a verdict than
     --min-coverage asks for, 2 wrong usage.
     """
-    from evidencerails.evaluation.redteam.suite import SHIPPED, read_suite, together, write_suite
-
     refuse_unwritable(json_file, markdown, save_suite, propose, history)
     if config is not None and app is not None:
         raise CliError("give --config for the engine or --app for a whole app, not both")
@@ -101,9 +107,6 @@ def redteam(
 
 
 def _categories(given: Sequence[str]) -> Sequence[Category]:
-    from evidencerails.evaluation.redteam.attacks import CATEGORIES
-    from evidencerails.settings.problems import nearest
-
     names = [name.replace("-", "_") for name in names_in(given)]
     for name in names:
         if name not in CATEGORIES:
@@ -114,8 +117,6 @@ def _categories(given: Sequence[str]) -> Sequence[Category]:
 def documents_in(paths: Sequence[Path], app: Path | None) -> list[Document]:
     """The evidence: files, the text files of folders, and the knowledge base of the app if nothing else is given.
     `CliError`: a path is not there, or a folder has no text file."""
-    from evidencerails.evaluation.redteam.corpus import Document
-
     found = []
     for path in list(paths) or ([app / "kb"] if app is not None and (app / "kb").is_dir() else []):
         files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES) if path.is_dir() else [path]
@@ -136,11 +137,6 @@ class Attacked(NamedTuple):
 
 
 def _engine(config: Path | None, ask: bool | None) -> Attacked:
-    from evidencerails.config import GuardConfig
-    from evidencerails.evaluation.methods import for_trial
-    from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget
-    from evidencerails.guard import Guard
-
     settings = GuardConfig.load(config)
     quiet = for_trial(settings)
     target = EngineTarget(Guard(quiet, folder=folder_of(config)), checks=WITHOUT_SETTINGS if config is None else None)
@@ -151,12 +147,6 @@ def _engine(config: Path | None, ask: bool | None) -> Attacked:
 
 
 def _app(folder: Path, ask: bool | None) -> Attacked:
-    from evidencerails.adapters.nemo_watch import quiet, started_for_trial
-    from evidencerails.cli.installation import load_config, make_plugin_visible
-    from evidencerails.config import GuardConfig
-    from evidencerails.evaluation.methods import for_trial
-    from evidencerails.evaluation.redteam.targets import AppTarget
-
     refuse_no_folder(folder)
     make_plugin_visible()
     loaded = load_config(folder)
@@ -181,9 +171,6 @@ def _app(folder: Path, ask: bool | None) -> Attacked:
 
 
 def _run(attacked: Attacked, **options: Any) -> Run:
-    from evidencerails.adapters.nemo_watch import quiet
-    from evidencerails.evaluation.redteam.session import Plan, run
-
     progress, changed = ProgressBar("attacking"), _changes_since_last_run(attacked, options["history"])
     plan = Plan(target=attacked.target, name=attacked.name, config=attacked.config, change_log=changed, **options)
     if attacked.target.can_be_asked:
@@ -199,7 +186,6 @@ def _changes_since_last_run(attacked: Attacked, history: Path | None) -> list[st
     """Changes that people wrote down since the last run against the target."""
     if attacked.settings.store is None or history is None:
         return []
-    from evidencerails.evaluation.redteam.history import entries, last_of
     from evidencerails.operations.monitoring.changes import changes
     from evidencerails.operations.store import Store
 
@@ -210,8 +196,6 @@ def _changes_since_last_run(attacked: Attacked, history: Path | None) -> list[st
 
 
 def _exit_code(run: Run, min_score: float | None, min_coverage: float) -> int:
-    from evidencerails.evaluation.redteam.wording import coverage_line
-
     score = run.data["score"]["value"]
     if score is None:
         say("no attack got a verdict")
@@ -229,10 +213,6 @@ def _exit_code(run: Run, min_score: float | None, min_coverage: float) -> int:
 
 
 def _write(run: Run, json_file: Path | None, markdown: Path | None) -> None:
-    from rich.text import Text
-
-    from evidencerails.evaluation.redteam import wording
-
     if json_file is not None:
         write_json(json_file, run.data)
     if markdown is not None:
@@ -249,8 +229,6 @@ def _write(run: Run, json_file: Path | None, markdown: Path | None) -> None:
 
 
 def _propose(run: Run, file: Path | None) -> None:
-    from evidencerails.evaluation.redteam import suite
-
     failures = suite.new_failures(run.results)
     if failures and file is None:
         say(f"{len(failures)} new attacks show a weakness; --propose FILE keeps them for your suite")

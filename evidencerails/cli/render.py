@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from evidencerails.cli.common import plain_table
 from evidencerails.cli.terminal import can_write, console, say
-from evidencerails.report import reason_code, text_hash
+from evidencerails.measures.calibrated import OWN_SCORE
+from evidencerails.report import Quote, Redaction, Report, reason_code, text_hash
 from evidencerails.report_page import marks
+from evidencerails.text.sentences import split_sentences
 from evidencerails.text.visible import visible
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
-
-    from evidencerails.report import Quote, Redaction, Report
 
 STATUS_STYLES = {"grounded": "bold green", "hallucinated": "bold red", "unverified": "bold yellow"}
 LABEL_STYLES = {"supported": "green", "partially_supported": "yellow", "contradicted": "bold red", "absent": "yellow",
@@ -33,8 +33,6 @@ def print_report(
     report: Report, answer: str, *, redaction: Redaction = "off", to: Console | None = None, heading: bool = True
 ) -> None:
     """Print the report: verdict, marked answer, table of claims, other findings, and what the user gets instead."""
-    from rich.text import Text
-
     out = to or console()
     if heading:
         line = Text(report.status, style=STATUS_STYLES[report.status])
@@ -70,8 +68,6 @@ def print_report(
 
 def marked_answer(report: Report, answer: str, *, brackets: tuple[str, str] = ("⟦", "⟧")) -> Text:
     """The whole answer, its offending words in colour and in brackets: they survive a pipe and a plain terminal."""
-    from rich.text import Text
-
     out, place = Text(), 0
     for mark in marks(report, answer):
         out.append(visible(answer[place : mark.start]))
@@ -83,10 +79,6 @@ def marked_answer(report: Report, answer: str, *, brackets: tuple[str, str] = ("
 
 def print_methods(report: Report, to: Console) -> None:
     """Print what each check and each measure found, and how long it took."""
-    from rich.text import Text
-
-    from evidencerails.measures.calibrated import OWN_SCORE
-
     given = [check.details["measures"]["missing"] for check in report.checks.values() if "measures" in check.details]
     missing = {f"measure_{name}": reason for one in given for name, reason in one.items()}
     table = plain_table("method", "result", "score", "ms")
@@ -117,8 +109,6 @@ def shown(text: str, redaction: Redaction = "off") -> str:
 
 def _print_outcome(report: Report, redaction: Redaction, out: Console) -> None:
     """What became of an answer that was repaired, replaced or handed to a person; redaction hides the texts."""
-    from rich.text import Text
-
     consistency, is_open = report.checks.get("consistency"), redaction == "off"
     consensus = (consistency.details.get("consensus") or {}).get("text") if consistency else None
     if (repair := report.repair) is not None:
@@ -145,8 +135,6 @@ class ShownExtraction(NamedTuple):
 
 
 def extraction_of(report: Report, answer: str, redaction: Redaction) -> ShownExtraction:
-    from evidencerails.text.sentences import split_sentences
-
     details = report.checks["claims"].details
     extracted: list[dict[str, Any]] = details.get("extracted", [])
     claims = []
@@ -180,9 +168,6 @@ def print_extraction(extraction: ShownExtraction, out: Console) -> None:
 
 def _table(out: Console, columns: dict[str, int | None], rows: Sequence[tuple[Any, ...]]) -> None:
     """A table as wide as the terminal; `columns` has their shares of it, None for one as wide as its words."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(show_edge=False, pad_edge=False, expand=True)
     for name, ratio in columns.items():
         table.add_column(name, ratio=ratio, overflow="fold", no_wrap=ratio is None)

@@ -12,15 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import typer
+from rich.table import Table
 
 from evidencerails.cli.check_input import text_in
-from evidencerails.cli.common import CONFIG, JSON, STORE, CliError, one_of, opened, settings_for
+from evidencerails.cli.common import CONFIG, JSON, PLAIN, STORE, CliError, one_of, opened, settings_for
 from evidencerails.cli.terminal import console, say
+from evidencerails.errors import ReviewConflictError
+from evidencerails.operations.review.package import RELEASABLE, Item, OpenItem, Package, Verdict, plain_item
+from evidencerails.operations.times import iso
+from evidencerails.report import ReviewTier
 from evidencerails.text.visible import visible
 
 if TYPE_CHECKING:
-    from evidencerails.operations.review.package import Item, OpenItem, Package, Verdict
     from evidencerails.operations.review.queue import ReviewQueue
+
 
 EXIT_CONFLICT = 1
 """Somebody else has decided first."""
@@ -28,7 +33,7 @@ EXIT_NOT_RELEASED = 1
 """Nobody has decided yet, or against it."""
 STATES = ("pending", "approved", "rejected", "edited", "expired", "unreleased", "all")
 
-app = typer.Typer(no_args_is_help=True, help="Answers that wait for a person: list, look at, decide.")
+app = typer.Typer(**PLAIN, no_args_is_help=True, help="Answers that wait for a person: list, look at, decide.")
 
 ID = typer.Argument(metavar="ID", help="Of the review; its first characters are enough.")
 REVIEWER = typer.Option(None, "--reviewer", metavar="NAME", help="Who decides. Default: the name of the user.")
@@ -51,11 +56,6 @@ def list_(
 
     evidencerails review list
     """
-    from rich.table import Table
-
-    from evidencerails.operations.review.package import plain_item
-    from evidencerails.report import ReviewTier
-
     one_of("state", state, STATES)
     one_of("tier", tier, get_args(ReviewTier))
     with _queue(config, store) as queue:
@@ -77,9 +77,6 @@ def list_(
 @app.command("show")
 def show(review_id: str = ID, as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
     """One review: the answer with what is wrong in it, its evidence, and what was decided."""
-    from evidencerails.operations.review.package import plain_item
-    from evidencerails.operations.times import iso
-
     with _queue(config, store) as queue:
         found = queue.get(review_id)
     if as_json:
@@ -146,8 +143,6 @@ def release(review_id: str = ID, as_json: bool = JSON, config: Path | None = CON
 
     It can be fetched again. Exit code: 0 done, 1 nobody has let it through, 2 wrong usage or the text was deleted.
     """
-    from evidencerails.operations.review.package import RELEASABLE
-
     with _queue(config, store) as queue:
         item = queue.get(review_id).item
         if item.state not in RELEASABLE:
@@ -164,8 +159,6 @@ def release(review_id: str = ID, as_json: bool = JSON, config: Path | None = CON
 
 
 def _decided(queue: ReviewQueue, verdict: Verdict, review_id: str, reviewer: str | None, **rest: Any) -> int:
-    from evidencerails.errors import ReviewConflictError
-
     try:
         item = queue.decide(review_id, verdict, reviewer=reviewer or getpass.getuser(), **rest)
     except ReviewConflictError as error:
@@ -186,8 +179,6 @@ def _queue(config: Path | None, url: str | None) -> Iterator[ReviewQueue]:
 
 
 def _print_open_item(found: OpenItem) -> None:
-    from evidencerails.operations.times import iso
-
     out, item, package = console(), found.item, found.package
     out.print(f"review {item.id}, version {item.version}: {item.state}, {item.tier}, due {_due(item)}")
     sure = "not measured" if package is None or package.confidence is None else f"{package.confidence:.2f}"
@@ -223,8 +214,6 @@ def _parts(package: Package) -> dict[str, Sequence[str]]:
 
 
 def _due(item: Item) -> str:
-    from evidencerails.operations.times import iso
-
     if item.state != "pending":
         return iso(item.deadline_at)
     left_s = item.deadline_at - time.time()

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from evidencerails.config import GuardConfig
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FILE_NAME = "evidencerails.schema.json"
 EDITOR_MARK = "yaml-language-server:"
@@ -30,8 +32,6 @@ def schema(
 
 
 def settings_schema() -> dict[str, Any]:
-    from evidencerails.config import GuardConfig
-
     return {"$schema": DIALECT, **GuardConfig.model_json_schema()}
 
 

@@ -9,6 +9,9 @@ import typer
 
 from evidencerails.cli.common import CONFIG, one_of
 from evidencerails.cli.terminal import say
+from evidencerails.config import GuardConfig
+from evidencerails.guard import Guard
+from evidencerails.settings.operations import ApiKey, Role
 
 
 def serve(
@@ -27,8 +30,6 @@ def serve(
     """
     if new_key is not None:
         return _print_new_key(new_key, role)
-    from evidencerails.config import GuardConfig
-    from evidencerails.guard import Guard
     from evidencerails.service.server import serve as run
 
     settings = GuardConfig.load(config)
@@ -41,7 +42,6 @@ def serve(
 
 def _print_new_key(name: str, role: str) -> int:
     from evidencerails.service.keys import new_key
-    from evidencerails.settings.operations import ApiKey, Role
 
     one_of("role", role, get_args(Role))
     key, digest = new_key()

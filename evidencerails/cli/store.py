@@ -9,10 +9,11 @@ from typing import get_args
 
 import typer
 
-from evidencerails.cli.common import CONFIG, JSON, STORE, CliError, one_of, opened, settings_for
+from evidencerails.cli.common import CONFIG, JSON, PLAIN, STORE, CliError, one_of, opened, settings_for
 from evidencerails.cli.terminal import say
+from evidencerails.report import Status
 
-app = typer.Typer(no_args_is_help=True, help="The store of reports: status, export, retention.")
+app = typer.Typer(**PLAIN, no_args_is_help=True, help="The store of reports: status, export, retention.")
 
 DAY_S = 86_400.0
 
@@ -44,8 +45,6 @@ def export(
 ) -> int:
     """Write reports to a file, in the order in which they came."""
     one_of("format", as_, ("jsonl", "csv"))
-    from evidencerails.report import Status  # heavy: only where it is asked for
-
     one_of("status", status_, get_args(Status))
     from evidencerails.operations.store import queries
     from evidencerails.operations.store.queries import export as write
