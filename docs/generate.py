@@ -198,28 +198,28 @@ ABOUT = {
 
 
 FIRST = {
-    "activation": "everybody: a flag in each flow, every answer, or a trial that alters none",
-    "checks": "whoever calls the engine from Python, HTTP or the command line",
-    "evidence.from": "an app with evidence in more places than one",
-    "on_unverified": "an app where an unchecked answer is worse than none: `block`",
-    "policies": "whoever wants another decision than the default for a kind of finding",
-    "grounding.max_false_warnings": "an app whose users are warned too often, or not often enough",
-    "grounding.max_false_blocks": "the same of blocks",
+    "activation": "everyone: a flag in each flow, every answer, or a trial that changes none",
+    "checks": "calls from Python, HTTP or the command line",
+    "evidence.from": "an app with several sources of evidence",
+    "on_unverified": "an app in which an unchecked answer is worse than none: `block`",
+    "policies": "other decisions than the defaults",
+    "grounding.max_false_warnings": "an app with too many or too few warnings",
+    "grounding.max_false_blocks": "an app with too many or too few blocks",
     "streaming_fallback": "an app that streams",
-    "nli.backend": "answers in another language than English, or a GPU",
+    "nli.backend": "answers in other languages, or a GPU",
     "nli.threads": "several processes on one machine",
     "llm.model": "checks that ask a model, outside NeMo",
-    "llm.base_url": "the same, of another provider than OpenAI",
-    "llm.api_key_env": "the same, where the key has another name",
-    "llm.budget.calls": "whoever pays for the calls",
+    "llm.base_url": "such a model of a provider other than OpenAI",
+    "llm.api_key_env": "such a model whose key has another name",
+    "llm.budget.calls": "a limit on calls",
     "consistency.samples": "an app without documents",
-    "severity.stakes": "an app on whose answers much depends, or little",
+    "severity.stakes": "an app with high or low stakes",
     "redaction": "private answers",
-    "store": "whoever wants history, monitoring or review",
-    "escalation": "an app whose risky answers a person reads first",
-    "service.keys": "a service that other machines call",
+    "store": "history, monitoring or review",
+    "escalation": "an app whose risky answers a person must approve",
+    "service.keys": "a service for other machines",
 }
-"""The settings that matter first, and who needs each."""
+"""The settings that matter first, and what needs each."""
 
 
 def first_settings() -> str:
@@ -227,10 +227,10 @@ def first_settings() -> str:
     from evidencerails.config import GuardConfig
 
     known = {key: (values, default) for key, values, default, _ in _keys(GuardConfig, "")}
-    rows = ["| key | values | default | who needs it |", "|---|---|---|---|"]
-    for key, who in FIRST.items():
+    rows = ["| key | values | default | needed for |", "|---|---|---|---|"]
+    for key, use in FIRST.items():
         values, default = known[key]
-        rows.append(f"| `{key}` | {values} | `{default}` | {who} |")
+        rows.append(f"| `{key}` | {values} | `{default}` | {use} |")
     return "\n".join(rows)
 
 

@@ -90,11 +90,12 @@ class GuardConfig(Section):
     """All settings, validated."""
 
     activation: Activation = "per_response"
-    """Run where a flow sets the flag, on every answer, or off the path without ever changing one."""
+    """`per_response`: if a flow sets the flag; `always`: for every answer; `shadow`: in the background, without
+    changing any answer."""
     on_unverified: OnUnverified = "warn"
-    """What happens to an answer that could not be checked."""
+    """Decision for an answer that could not be checked."""
     checks: tuple[str, ...] = ("grounding", "claims")
-    """What runs outside flows: from Python and the command line; at least one. Your own as `module:Class`."""
+    """Checks that run outside flows (Python, HTTP, command line); at least one. Your own check as `module:Class`."""
     evidence: EvidenceSettings = EvidenceSettings()
     nli: NliSettings = NliSettings()
     llm: LlmSettings = LlmSettings()
@@ -120,17 +121,18 @@ class GuardConfig(Section):
     telemetry: TelemetrySettings = TelemetrySettings()
     service: ServiceSettings = ServiceSettings()
     escalation: EscalationSettings | None = None
-    """Hand risky answers to a person; unset: there is no review queue. Reviews are kept in the store."""
+    """Send risky answers to human review; unset: no review queue. Reviews are kept in the store."""
     monitoring: MonitoringSettings = MonitoringSettings()
     store: StoreSettings | None = None
-    """Keep every report; unset: none is kept."""
+    """Store every report; unset: none is stored."""
     streaming_fallback: Literal["block", "allow"] = "block"
-    """What every decision between becomes while streaming, where NeMo can only allow or block."""
+    """Decision in place of `annotate` to `escalate` while streaming, when NeMo can only allow or block."""
     expose: ExposeSettings = ExposeSettings()
     redaction: Redaction = "off"
-    """Replace answer and evidence text by its hash, or drop it, in logs and reports."""
+    """Replace answer and evidence text by its hash, or remove it, in reports."""
     policies: tuple[Rule, ...] = ()
-    """Rules in order; the first that matches a finding decides it, the severest decision wins."""
+    """Ordered rules; the first that matches a finding decides it, and the most severe decision over all findings
+    applies."""
 
     @property
     def own_model_calls(self) -> int:

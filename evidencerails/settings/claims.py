@@ -17,17 +17,18 @@ class ConsistencySettings(Section):
     """Self-consistency: how many samples, how drawn, how compared (SelfCheckGPT, arXiv 2303.08896)."""
 
     samples: Annotated[int, Field(strict=True)] | Literal["by_risk"] = 2
-    """Number of samples, or `by_risk`: 1, 3 or 5 by how little the evidence entails the answer and how unsure its own
-    tokens were (log probabilities), at the thresholds of `scoring.risk`; 3 without either."""
+    """Number of samples, or `by_risk`: 1, 3 or 5 for low, medium or high risk (`scoring.risk`), estimated from the
+    entailment by the evidence and the log probabilities of the answer; 3 without either."""
     temperature: Weight = 1.0
-    """Temperature of the samples; left out where a provider refuses it."""
+    """Temperature of the samples; omitted if the provider rejects it."""
     agreement: Literal["nli", "judge", "bertscore", "ngram"] = "nli"
-    """Who says whether answer and samples agree: the NLI model, an LLM with the upstream prompt, likeness of tokens, or
-    word statistics."""
+    """How answer and samples are compared: by the NLI model, an LLM with NeMo's prompt, token similarity, or word
+    statistics."""
     sampling: Literal["auto", "n", "parallel", "piggyback"] = "auto"
-    """One request with `n`, single requests at once, together with the answer itself, or what the provider can."""
+    """How samples are requested: `n`: in one request; `parallel`: in concurrent requests; `piggyback`: with the
+    answer's own request; `auto`: `n` if the provider supports it, else `parallel`."""
     early_stop: bool = True
-    """Stop asking once no further sample can change the verdict."""
+    """Stop requesting samples once no further one can change the verdict."""
 
     @model_validator(mode="after")
     def _risk_is_known_after_the_answer(self) -> ConsistencySettings:
@@ -47,20 +48,22 @@ class ClaimsSettings(Section):
     """Claims: how they are found in a response, and who puts them into the five classes."""
 
     extractor: Literal["auto", "offline", "llm"] = "auto"
-    """Rules or a model. `auto`: rules; a model for languages that the rules do not know, if the settings name one."""
+    """Who extracts claims. `offline`: rules; `llm`: a model; `auto`: rules, or the model under `llm` for languages that
+    the rules do not support."""
     classifier: Literal["auto", "offline", "llm"] = "auto"
-    """NLI or a model. `auto`: NLI; what it leaves unsure goes to the model that the settings name, and in a NeMo app
-    that names none to its main model (`own_model_calls`)."""
+    """Who classifies claims. `offline`: the NLI model; `llm`: a model; `auto`: the NLI model, and for unsure claims the
+    model under `llm`, or without one a NeMo app's main model (`own_model_calls`)."""
     own_model_calls: int = Field(default=1, ge=0)
-    """Calls a turn that `check claims` may make to a NeMo app's own main model with `classifier: auto`, where the
-    settings name no model; all unsure claims go in one. 0: none."""
+    """Calls per turn that `check claims` may make to a NeMo app's main model with `classifier: auto` and no model under
+    `llm`; one call has all unsure claims. 0: none."""
     calls: Literal["batch", "per_claim"] = "batch"
-    """All claims in one call of a model, or one call a claim."""
+    """All claims in one call to the model, or one call per claim."""
     judge_over_local_doubt: Literal["supported", "escalate"] = "supported"
-    """What a claim becomes that a model calls supported by words of the evidence, where the local reading doubts that
-    they say so. `escalate`: a person decides. A quote that contradicts the claim is never accepted."""
+    """Label if a model says `supported` and local checks doubt that its quote proves it: `supported`, or `escalate` to
+    a person. A quote that contradicts the claim is never accepted."""
     examples: str | None = None
-    """YAML or JSON file of examples for the model, in place of ours; those nearest to the claims are shown to it."""
+    """YAML or JSON file of few-shot examples that replaces the built-in ones; those most similar to the claims are
+    used."""
 
 
 EvidencePlace = Literal["variable", "relevant_chunks", "tool_messages", "knowledge_base", "system_context"]
@@ -72,9 +75,9 @@ class EvidenceSettings(Section):
     places: tuple[EvidencePlace, ...] = Field(
         default=("variable", "relevant_chunks", "tool_messages", "knowledge_base", "system_context"), alias="from"
     )
-    """Places to look in, in this order."""
+    """Sources of evidence, in the order in which they are tried."""
     variable: str = "evidence"
-    """Context variable of the place `variable`: set `$evidence` in a flow or a context message."""
+    """Name of the context variable for `variable`, set in a flow or a context message."""
 
     @field_validator("variable")
     @classmethod
@@ -89,24 +92,24 @@ class GroundingSettings(Section):
     """Evidence NLI: thresholds, and what else is looked for; unset thresholds come with the model."""
 
     max_false_warnings: Share = 0.10
-    """Share of honest answers that may be warned about; sets the score from which a claim is not supported."""
+    """Share of correct answers that may get a warning; sets the score from which a claim is not supported."""
     max_false_blocks: Share = 0.02
-    """Share of honest answers that may be blocked; sets the score from which a claim is contradicted."""
+    """Share of correct answers that may be blocked; sets the score from which a claim is contradicted."""
     max_unsupported_score: Share | None = None
-    """Score from which a claim counts as not supported, in the place of `max_false_warnings`."""
+    """Score from which a claim is not supported; overrides `max_false_warnings`."""
     contradiction_threshold: Share | None = None
-    """P(contradiction) from which a claim is contradicted, in the place of `max_false_blocks`."""
+    """P(contradiction) from which a claim is contradicted; overrides `max_false_blocks`."""
     self_contradiction: bool = True
-    """Look for sentences of the answer that contradict each other."""
+    """Find sentences of the answer that contradict each other."""
     prompt_divergence: bool = True
-    """Look for sentences of the answer that contradict what the user said."""
+    """Find sentences of the answer that contradict the user's message."""
 
 
 class ExposeSettings(Section):
     """What may leave the app in exceptions and reports."""
 
     evidence: bool = False
-    """Let exceptions and reports that leave the app carry evidence text."""
+    """Include evidence text in exceptions and in reports that leave the app."""
 
 
 CitationLevel = Literal["soft", "required", "verified", "strict"]
@@ -117,26 +120,27 @@ class CitationSettings(Section):
     """What an answer owes its sources."""
 
     level: CitationLevel = "verified"
-    """`soft`: what is cited exists; `required`: and every claim cites; `verified`: and the cited passages entail the
-    claim, quotations are verbatim; `strict`: and a claim that restates a source leaves nothing of it out."""
+    """`soft`: cited sources exist; `required`: also, every claim cites; `verified`: also, the cited passages entail the
+    claim and quotations are verbatim; `strict`: also, a claim that restates a source omits nothing of it."""
     scope: Literal["sentence", "paragraph", "answer"] = "sentence"
-    """What a citation covers: its sentence; also those before it in its `paragraph` that have none; or, of a list of
-    sources at the end, every sentence of the `answer` that has none."""
+    """What a citation covers: its `sentence`; also the uncited sentences before it in the `paragraph`; or, for a list
+    of sources at the end, every uncited sentence of the `answer`."""
 
 
 class RootCauseSettings(Section):
     """What is known about the generator, for the causes of a finding."""
 
     context_tokens: Count = 8_000
-    """Tokens of context that the generator reads reliably; beyond, evidence in the middle may be lost."""
+    """Context length in tokens that the generating model reads reliably; in longer contexts it may overlook evidence in
+    the middle."""
     training_cutoff: datetime.date | None = None
-    """Date up to which the generator knows the world; unset: staleness of its knowledge is never named."""
+    """Date of the generating model's training cutoff; unset: `staleness` by date is never reported."""
     max_evidence_age_days: Count | None = None
-    """Age from which dated evidence counts as stale; unset: only evidence that a newer passage contradicts."""
+    """Age from which dated evidence is stale; unset: only if a newer passage contradicts it."""
 
 
 class GranularitySettings(Section):
     """Sizes at which entailment is reported beside the verdicts."""
 
     levels: tuple[EntailmentLevel, ...] = ()
-    """`sentence`, `passage`, `document`; each costs about as much as the check `grounding`. Numbers for people."""
+    """Sizes at which entailment is reported; each costs about as much as `check grounding` and affects no decision."""

@@ -57,9 +57,9 @@ class SourceSettings(Section):
     """One source of knowledge that the user trusts."""
 
     kind: SourceKind
-    """A file, a database, an address, a function, or the knowledge base of the guardrails app."""
+    """A file, a database, an HTTP service, a function, or the knowledge base of the guardrails app."""
     path: str | None = None
-    """File of `jsonl` and `csv`; a relative one is looked for beside the settings, then in the current directory."""
+    """File of `jsonl` and `csv`; relative to the settings, else to the current directory."""
     table: str | None = None
     """Table of `sqlalchemy`."""
     field: str | None = None
@@ -68,25 +68,25 @@ class SourceSettings(Section):
     fields: dict[str, str] = Field(default_factory=dict)
     """Columns for the parts of an entity, such as `{author: authors, year: year, title: title}` for papers."""
     url: SecretStr | None = None
-    """Of `sqlalchemy`: a database URL; an SQLite file is looked for as `path` is, and only read. Of `http`: an address
-    with `{value}` where the value belongs."""
+    """Of `sqlalchemy`: a database URL; an SQLite file is found as `path` is and opened read-only. Of `http`: a URL with
+    the placeholder `{value}`."""
     results: str | None = None
     """Of `http`: dotted path to the matches in the JSON answer; unset: the answer itself."""
     missing_status: tuple[int, ...] = ()
-    """Of `http`: statuses that mean "there is no such thing", such as 404; any other than 200 is no answer."""
+    """Of `http`: statuses that mean "does not exist", such as 404; any other status but 200 is a failure."""
     api_key_env: str | None = None
-    """Of `http`: environment variable with a key, sent as bearer token."""
+    """Of `http`: environment variable with a key that is sent as bearer token."""
     allow_private: bool = False
-    """Of `http`: let the address be in a private network or on this machine."""
+    """Of `http`: allow addresses in private networks and on this machine."""
     function: Function = None
     """Of `callable`: import path `package.module:function`; it gets the value and returns True, False, a record or
     None."""
     authority: int | None = Field(default=None, ge=1, le=5)
-    """1 is asked first, 5 last; unset: by kind. Equals are asked in the order given."""
+    """1 is asked first, 5 last; unset: by kind. Equal ones are asked in the order given."""
     complete: bool | None = None
-    """What is not in it does not exist. Unset: true, but false for `knowledge_base`."""
+    """Whether a value that is not in it does not exist; unset: true, but false for `knowledge_base`."""
     timeout_s: Positive = 2.0
-    """Seconds to wait for one answer."""
+    """Seconds to wait for one lookup."""
 
     @field_validator("missing_status")
     @classmethod
@@ -129,11 +129,11 @@ class EntitySettings(Section):
     sources: tuple[str, ...] = Field(min_length=1)
     """Names of sources, from `knowledge.sources`."""
     pattern: Pattern | None = None
-    """Regular expression for a kind of your own; its group `value`, or the whole match, is looked up."""
+    """Regular expression of your own kind; its group `value`, or the whole match, is looked up."""
     function: Function = None
-    """Import path of an extractor of your own: it gets the text and yields (start, end) pairs."""
+    """Import path of your own extractor: it gets the text and yields (start, end) pairs."""
     severity: Severity | None = None
-    """How bad an invented one is; unset: that of the kind, `high` for your own."""
+    """Severity of an invented one; unset: that of the kind, `high` for your own."""
     match: Literal["exact", "folded"] | None = None
     """Compare as written, or without case, accents and punctuation; unset: that of the kind, `exact` for your own."""
 
@@ -148,11 +148,11 @@ class KnowledgeSettings(Section):
     """Outside knowledge: what must exist is looked up in sources the user trusts."""
 
     sources: dict[str, SourceSettings] = Field(default_factory=dict)
-    """Sources by a name of your own."""
+    """Sources, by names of your choice."""
     entities: dict[str, EntitySettings] = Field(default_factory=dict)
-    """What is looked up: `papers`, `ids`, or a kind of your own."""
+    """Kinds of names that are looked up: `papers`, `ids`, or your own."""
     budget_s: Positive = 3.0
-    """Seconds for all look-ups of one answer; what was not answered by then is unverified."""
+    """Seconds for all lookups of one answer; names not looked up by then are unverified."""
     min_severity: Severity = "medium"
     """Entities of a lower severity are not looked up."""
 
@@ -172,7 +172,7 @@ class ResolverSettings(Section):
     source: str | None = None
     """Name of a source, from `tools.sources` or `knowledge.sources`."""
     sources: tuple[str, ...] = ()
-    """Several sources; the one of most authority is asked first."""
+    """Several sources, asked in the order of their authority."""
     function: Function = None
     """Import path `package.module:function`; it gets the value and returns True, False, a record or None."""
     match: Literal["exact", "folded"] = "exact"
@@ -194,12 +194,12 @@ class ToolsSettings(Section):
     """Tool calls: known tools, sources of values, and which argument is looked up where."""
 
     definitions: str | None = None
-    """JSON file with the tools, for calls that come without them: a list of `{name, parameters}` or OpenAI's shape."""
+    """JSON file with the tools, for requests without them: a list of `{name, parameters}`, or OpenAI's format."""
     sources: dict[str, SourceSettings] = Field(default_factory=dict)
-    """Sources by a name of your own."""
+    """Sources, by names of your choice."""
     resolvers: dict[str, ResolverSettings] = Field(default_factory=dict)
     """By argument: `user_id`, `address.country` for a nested one, `delete_user.user_id` for one tool only."""
     budget_s: Positive = 5.0
-    """Seconds for the calls of one turn; what was not checked by then is unverified."""
+    """Seconds for the calls of one turn; calls not checked by then are unverified."""
     max_calls: Count = 1_000
-    """Calls of one turn that are looked at; more make the turn unverified."""
+    """Calls of one turn that are checked; with more, the turn is unverified."""

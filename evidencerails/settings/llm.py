@@ -13,18 +13,18 @@ class BudgetSettings(Section):
     """Upper bounds of the LLM work for one response."""
 
     calls: int = Field(default=40, ge=0)
-    """Requests."""
+    """Maximum requests."""
     tokens: int = Field(default=100_000, ge=0)
-    """Tokens, prompt and completion together."""
+    """Maximum tokens, prompt and completion together."""
     seconds: Positive = 60.0
-    """Seconds of waiting."""
+    """Maximum seconds of waiting."""
 
 
 class LlmEndpoint(Section):
     """One OpenAI-compatible model."""
 
     model: str | None = None
-    """Name of the model; without it and `base_url` there is none outside NeMo."""
+    """Name of the model; without it and `base_url` there is no model outside NeMo."""
     base_url: HttpUrl | None = None
     """Base URL of an OpenAI-compatible API."""
     api_key_env: str = "OPENAI_API_KEY"
@@ -39,11 +39,11 @@ class CacheSettings(Section):
     """Where replies of judges are kept, so that the same question is not paid for twice."""
 
     backend: Literal["off", "memory", "disk"] = "memory"
-    """No cache, one in this process, or one in a file."""
+    """No cache, one in the process, or one in a file."""
     path: str | None = None
-    """File of the backend `disk`; it is made if need be."""
+    """File of the backend `disk`; created if missing."""
     ttl_s: Positive = 86_400.0
-    """Seconds until an entry expires; a day."""
+    """Seconds until an entry expires."""
 
     @model_validator(mode="after")
     def _disk_has_its_file(self) -> CacheSettings:
@@ -58,9 +58,9 @@ class LlmSettings(LlmEndpoint):
     judge: LlmEndpoint | None = None
     """A separate model for judging; the main one if unset."""
     max_retries: int = Field(default=2, ge=0)
-    """Further tries after an error that may pass (timeout, 429, 5xx)."""
+    """Retries after a temporary error (timeout, 429, 5xx)."""
     max_concurrency: Count = 8
-    """Requests under way at once for one response."""
+    """Concurrent requests for one response."""
     budget: BudgetSettings = BudgetSettings()
     cache: CacheSettings = CacheSettings()
 
@@ -69,21 +69,22 @@ class NliSettings(Section):
     """Which NLI model scores the pairs, and how it is run."""
 
     backend: Literal["embedded", "transformers", "remote"] = "embedded"
-    """The model inside the wheel, a Hugging Face one (extra `transformers`), or a server."""
+    """The model in the wheel, a Hugging Face model (extra `transformers`), or a server."""
     model: str | None = None
     """Hugging Face id or local path (backend `transformers`)."""
     url: HttpUrl | None = None
     """Base URL of a text-embeddings-inference server (backend `remote`)."""
     api_key_env: str | None = None
-    """Environment variable with the key of that server."""
+    """Environment variable with the server's key."""
     timeout_s: Positive = 30.0
-    """Seconds to wait for that server."""
+    """Seconds to wait for the server."""
     threads: Count | None = None
-    """Threads of the embedded model; None lets it use the processors the process may run on."""
+    """Threads of the embedded model; unset: all processors available to the process."""
     batch_size: Count = 32
-    """Pairs scored at once; pairs of concurrent requests share a batch."""
+    """Pairs per batch; concurrent requests share batches."""
     languages: tuple[str, ...] = ("en",)
-    """ISO 639-1 codes the backend knows; `("*",)` for a multilingual model. Text in others is unverified."""
+    """ISO 639-1 codes that the backend supports; `["*"]` for a multilingual model. Text in other languages is
+    unverified."""
 
     @model_validator(mode="after")
     def _backend_has_its_address(self) -> NliSettings:

@@ -18,22 +18,22 @@ class ProtocolSettings(Section):
     """What each severity level leads to where no policy rule matches."""
 
     critical: Decision = "escalate"
-    """Stop, a person looks at it."""
+    """Decision for findings of level critical."""
     high: Decision = "block"
-    """Quarantined; a claim that the chain of verification upholds is let through with a warning."""
+    """Decision for level high; a claim that the chain of verification upholds gets a warning instead."""
     medium: Decision = "regenerate"
-    """Flagged, written again with corrective context."""
+    """Decision for level medium."""
     low: Decision = "allow"
-    """Logged, and kept in the regression set."""
+    """Decision for level low; these findings are logged and kept in the regression set."""
 
 
 class SeveritySettings(Section):
     """How severe a finding is, and what follows from it."""
 
     stakes: Stakes = "medium"
-    """What depends on the answers; `$stakes` in a flow or `stakes=` of `check` sets it for one answer."""
+    """Stakes of the app's answers; `$stakes` in a flow or `stakes=` of `check` sets those of one answer."""
     protocol: ProtocolSettings | None = None
-    """Decide by severity level what no policy rule decides; unset: by the kind of the finding."""
+    """Decisions by severity level for findings that no policy rule matches; unset: by the kind of finding."""
     regression_set: str | None = None
     """JSONL file to which answers with findings of low severity are appended; it holds answer and evidence text."""
 
@@ -42,48 +42,48 @@ class RegenerationSettings(Section):
     """Repair of an answer: only flagged sentences are written again."""
 
     max_rounds: int = Field(default=2, ge=1, le=10)
-    """Attempts; it also stops when an attempt leaves as many flagged claims as before."""
+    """Maximum attempts; an attempt that does not reduce the number of flagged findings is the last."""
     fallback: RepairFallback = "auto"
-    """What a repair that fails becomes. `auto`: escalate where that is set up, else block."""
+    """Decision if the repair fails. `auto`: escalate if `escalation` is set, else block."""
 
 
 class VerificationSettings(Section):
     """Chain of verification: two further LLM calls for the claims that deserve them."""
 
     enabled: bool = False
-    """Verify claims by questions that are answered without sight of the answer."""
+    """Verify claims by questions that a model answers without seeing the answer."""
     min_severity: Share = 0.5
-    """Expected severity from which a claim is verified; above 0.5 the two further calls are worth their cost."""
+    """Expected severity from which a claim is verified."""
 
 
 class AnswerabilitySettings(Section):
     """When a question is not answered at all, before anything is generated."""
 
     min_relevance: Share = 0.2
-    """Likeness of a passage to the question from which it is relevant (cosine of the embedded sentence encoder)."""
+    """Similarity of a passage to the question from which it is relevant (cosine of the embedded sentence encoder)."""
     min_answer_score: Share = 0.5
-    """1 - P(neutral) of the question beside the evidence from which that answers it; 0: it is only reported."""
+    """1 - P(neutral) of the evidence and the question from which the evidence answers it; 0: only reported."""
     min_coverage: Share = 0.0
-    """Share of the question's content words the relevant passages must contain together; 0: it is only reported."""
+    """Share of the question's content words that the relevant passages together must contain; 0: only reported."""
     domain: tuple[str, ...] = ()
-    """What the app is about, in a few phrases; unset: every question is in its domain."""
+    """Phrases that describe the app's subject; unset: every question is in the domain."""
     min_domain_match: Share = 0.2
-    """Likeness to the nearest of these phrases below which a question is out of domain."""
+    """Similarity to the most similar of these phrases below which a question is out of domain."""
     max_age_days: Positive | None = None
-    """Age of the relevant passages, by their metadata, above which the evidence is stale; unset: none is."""
+    """Age of the newest relevant passage, from its metadata, above which the evidence is stale; unset: no limit."""
     date_keys: tuple[str, ...] = ("updated_at", "updated", "date", "published", "as_of", "timestamp")
-    """Keys of a passage's metadata that may hold its date; the first that can be read counts."""
+    """Metadata keys that may hold a passage's date; the first readable one counts."""
 
 
 class AbstentionSettings(Section):
     """When the app says that it does not know."""
 
     enabled: bool = False
-    """Weigh the confidence of every answer; `then: abstain` in a policy works without it."""
+    """Compute the confidence of every answer and abstain by it; `then: abstain` in a policy works without it."""
     answer_from: Share = 0.75
-    """Confidence from which the answer stands as it is."""
+    """Confidence from which the answer is unchanged."""
     partial_from: Share = 0.4
-    """Confidence from which it is shown with its uncertain claims marked; below, the app abstains."""
+    """Confidence from which the answer is shown with its uncertain claims marked; below it, the app abstains."""
     before: AnswerabilitySettings = AnswerabilitySettings()
     """The input rail `check answerability`."""
 
@@ -96,9 +96,9 @@ class GenerationSettings(Section):
     max_evidence_tokens: int = Field(default=3000, ge=64)
     """Tokens of evidence in the prompt, counted by the NLI model's tokenizer; the most relevant passages come first."""
     max_ungrounded_share: Share = 0.3
-    """Share of claims without a source that bears them out above which the answer is generated again, more strictly."""
+    """Share of claims without a supporting source above which the answer is generated again with a stricter prompt."""
     max_rounds: int = Field(default=2, ge=1, le=5)
-    """Attempts."""
+    """Maximum attempts."""
 
 
 class AnnotationSettings(Section):
@@ -112,11 +112,11 @@ class QualityGateSettings(Section):
     """The last gate: no answer above a score leaves without a decision."""
 
     max_hallucination_score: Share | None = None
-    """Highest `hallucination_score` of an answer that may leave; unset: no such gate."""
+    """Highest allowed `hallucination_score`; unset: no limit."""
     max_composite_score: Share | None = None
-    """The same for `metrics.composite_score`, over the parts that were measured."""
+    """Highest allowed `metrics.composite_score`, over the parts that were measured; unset: no limit."""
     then: Decision = "block"
-    """Least decision on an answer above."""
+    """Minimum decision for an answer above a limit."""
 
     @model_validator(mode="after")
     def _decides(self) -> QualityGateSettings:

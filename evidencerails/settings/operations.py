@@ -17,7 +17,7 @@ DEFAULT_URL = "sqlite:///evidencerails.db"
 
 
 class SampleRates(Section):
-    """Share of answers, by stakes; a kept report stands for 1/rate of them."""
+    """Share of answers with these stakes; statistics weight each report by the inverse."""
 
     low: Share = 1.0
     medium: Share = 1.0
@@ -30,15 +30,15 @@ class StoreSettings(Section):
     url: str = Field(default=DEFAULT_URL, repr=False)
     """SQLAlchemy URL of an SQLite file or a PostgreSQL database."""
     url_env: str | None = None
-    """Environment variable with that URL, for one that holds a password."""
+    """Environment variable with the URL, if it contains a password."""
     redaction: Redaction | None = None
-    """What is kept of answer and evidence texts; unset: what `redaction` says."""
+    """Redaction of answer and evidence texts in the store; unset: that of `redaction`."""
     keep_days: Positive | None = 90.0
-    """Days until a report is deleted; null keeps all."""
+    """Days until a report is deleted; null: never."""
     sample: SampleRates = SampleRates()
     """Share of reports kept, by stakes."""
     queue_size: Count = 10_000
-    """Reports that may wait in memory while the database is busy or away; beyond it the oldest are lost, counted and
+    """Reports that may wait in memory while the database is unavailable; with more, the oldest are lost, counted and
     logged."""
     lock_timeout_s: Positive = 5.0
     """Seconds to wait for another writer's lock."""
@@ -59,17 +59,17 @@ class TierThresholds(Section):
     """Risk above which an answer goes to each tier."""
 
     asynchronous: Share = 0.3
-    """Reviewed within hours; the answer is not changed by it."""
+    """Risk above which an answer is reviewed afterwards, without changing it."""
     synchronous: Share = 0.5
-    """Reviewed within minutes; the answer is withheld until then."""
+    """Risk above which the answer is withheld until the review."""
     blocking: Share = 0.7
-    """The turn waits for the reviewer."""
+    """Risk above which the turn waits for the reviewer."""
 
     _in_order = ascending("asynchronous", "synchronous", "blocking")
 
 
 class TierDeadlines(Section):
-    """Seconds until a review of each tier is due; a blocking one holds the turn no longer than that."""
+    """Seconds until a review of this tier is due; a turn waits no longer than that for a blocking one."""
 
     asynchronous: Positive = 28_800.0
     synchronous: Positive = 900.0
@@ -82,9 +82,9 @@ class WebhookSettings(Section):
     url: HttpUrl
     """`https://...`; plain `http` only with `allow_private`."""
     secret_env: str
-    """Environment variable with the secret that signs the call, in base64."""
+    """Environment variable with the base64 secret that signs the calls."""
     allow_private: bool = False
-    """Let it go to addresses that are not public: loopback, private and link-local networks."""
+    """Allow addresses that are not public: loopback, private and link-local networks."""
 
     @model_validator(mode="after")
     def _encrypted(self) -> WebhookSettings:
@@ -97,71 +97,73 @@ class EscalationSettings(Section):
     """Human review of answers that are risky: stakes * (1 - confidence) above a threshold."""
 
     by_risk: bool = True
-    """Escalate every answer whose risk is above a tier's threshold; false: only what a policy says."""
+    """Escalate every answer whose risk is above a tier's threshold; false: only by policy."""
     tiers: TierThresholds = TierThresholds()
     deadlines_s: TierDeadlines = TierDeadlines()
     fallback: ReviewFallback = "block"
-    """What becomes of an answer that nobody decided in time, or that cannot be queued."""
+    """Decision if nobody decides in time or the answer cannot be queued."""
     webhook: WebhookSettings | None = None
-    """Called for each new review; unset: no call."""
+    """Called for each new review; unset: no calls."""
     keep_days: Positive | None = 365.0
-    """Days until a decided review is deleted; null keeps all. Where `redaction` is on, its texts go a day after it."""
+    """Days until a decided review is deleted; null: never. If `redaction` is on, its texts are deleted a day after the
+    decision."""
 
 
 class CusumSettings(Section):
     """When a change of the mean hallucination score is an alarm."""
 
     baseline: Share | None = None
-    """Mean score while all is well; unset: that of the first `baseline_size` reports."""
+    """Expected mean score; unset: that of the first `baseline_size` reports."""
     baseline_size: int = Field(default=500, ge=50)
-    """Reports from which the distribution of scores is learnt; no alarm before there are so many."""
+    """Reports from which the distribution of scores is estimated; no alarm before that."""
     shift: float = Field(default=0.1, gt=0.0, le=1.0)
-    """Smallest shift of the mean that matters; the slack is half of it, which finds that shift soonest."""
+    """Smallest change of the mean to detect; the slack is half of it."""
     false_alarm_every: float = Field(default=10_000.0, ge=100.0)
-    """Reports between two false alarms, on average (ARL0); the threshold follows from it."""
+    """Mean number of reports between false alarms (ARL0), from which the threshold is derived."""
 
 
 class WhenExhausted(Section):
     """What holds while the error budget is exhausted, wherever it is stricter than the settings it stands for."""
 
     sample: SampleRates | None = None
-    """For `store.sample`: keep more reports."""
+    """Replaces `store.sample`, to keep more reports."""
     max_unsupported_score: Share | None = None
-    """For `grounding.max_unsupported_score`: sentences count as unsupported sooner."""
+    """Replaces `grounding.max_unsupported_score`, to flag more."""
     max_hallucination_score: Share | None = None
-    """For `quality_gate.max_hallucination_score`: hold back answers above it."""
+    """Replaces `quality_gate.max_hallucination_score`, to withhold more answers."""
     answer_from: Share | None = None
-    """For `abstention.answer_from`, which is then weighed even if it is off: abstain sooner."""
+    """Replaces `abstention.answer_from`, also if abstention is off, to abstain more often."""
     tiers: TierThresholds | None = None
-    """For `escalation.tiers`: send more answers to people."""
+    """Replaces `escalation.tiers`, to send more answers to review."""
     on_unverified: Literal["allow", "warn", "escalate", "block", "raise"] | None = None
-    """For `on_unverified`."""
+    """Replaces `on_unverified`."""
 
 
 class ErrorBudgetSettings(Section):
     """How much may go wrong in a while (hallucination error budget)."""
 
     max_share: float = Field(default=0.2, gt=0.0, le=1.0)
-    """Highest acceptable share of answers that go wrong; above 0.1, since one in ten right answers may be flagged."""
+    """Highest acceptable share of failed answers; set it above 0.1, since up to one in ten correct answers may be
+    flagged."""
     counts: tuple[Literal["hallucinated", "unverified"], ...] = Field(
         default=("hallucinated", "unverified"), min_length=1
     )
-    """Statuses that count as going wrong."""
+    """Statuses that count as failed."""
     window_days: Positive = 28.0
     """Length of the window."""
     min_reports: Count = 50
-    """Reports below which nothing is said."""
+    """Minimum number of reports for a statement."""
     when_exhausted: WhenExhausted | None = None
-    """What an exhausted budget changes by itself, until it has recovered; unset: nothing."""
+    """Stricter settings while the budget is exhausted; unset: none."""
 
 
 class AlertSettings(Section):
     """Where alerts go besides the log: once when they open, again after a while, and once they are over."""
 
     webhook: WebhookSettings | None = None
-    """Called for each alert; unset: nobody is."""
+    """Called for each alert; unset: no calls."""
     repeat_h: Positive = 24.0
-    """Hours until an alert that stays open is sent again."""
+    """Hours until an open alert is sent again."""
 
 
 class MonitoringSettings(Section):
@@ -178,11 +180,11 @@ class TelemetrySettings(Section):
     """What is exported to OpenTelemetry, and how `serve` logs."""
 
     spans: Literal["auto", "off"] = "auto"
-    """Spans for each check, claim and LLM call, as soon as the process has an OpenTelemetry tracer provider."""
+    """Spans for each check, claim and LLM call if the process has an OpenTelemetry tracer provider."""
     content: bool = False
-    """Put the words of claims, prompts and replies into spans."""
+    """Include the text of claims, prompts and replies in spans."""
     log_format: Literal["text", "json"] = "text"
-    """Lines for people or one JSON object a line, each with request and trace id."""
+    """Plain text or one JSON object per line, each with request and trace id."""
 
 
 Role = Literal["check", "read", "review", "admin"]
@@ -193,11 +195,12 @@ class ApiKey(Section):
     """One API key, by its hash: the key itself stands nowhere."""
 
     name: str = Field(min_length=1, max_length=64)
-    """Who holds it; stands in logs."""
+    """Name of the holder, shown in logs."""
     role: Role
-    """`check` may check, `read` may see history and metrics, `review` also decides in the queue, `admin` may all."""
+    """`check` may check, `read` may see history and metrics, `review` may also decide reviews, `admin` may do
+    everything."""
     sha256: str
-    """SHA-256 of the key as 64 hexadecimal digits; `evidencerails serve --new-key NAME` makes both."""
+    """SHA-256 of the key as 64 hexadecimal digits; `evidencerails serve --new-key NAME` creates both."""
 
     @field_validator("sha256")
     @classmethod
@@ -211,24 +214,24 @@ class ServiceSettings(Section):
     """The HTTP service. Without keys it serves this machine alone."""
 
     host: str = "127.0.0.1"
-    """Address to listen at; any but a loopback address needs keys."""
+    """Address to listen on; any but a loopback address requires keys."""
     port: int = Field(default=DEFAULT_PORT, ge=0, le=65535)
-    """Port to listen at; 0 takes a free one and prints it."""
+    """Port to listen on; 0 chooses a free one and prints it."""
     keys: tuple[ApiKey, ...] = ()
-    """Who may do what."""
+    """API keys and their roles."""
     keys_file: str | None = None
-    """YAML file with further keys: a list like `keys`."""
+    """YAML file with more keys, in the form of `keys`."""
     max_body_bytes: int = Field(default=2 * 1024 * 1024, ge=1024)
-    """Longest request body."""
+    """Maximum size of a request body."""
     max_items: Count = 100
-    """Items of one batch, and passages, samples or messages of one check."""
+    """Maximum items of a batch, and passages, samples or messages of a check."""
     max_concurrency: Count = 32
-    """Checks at work at once; the model merges their pairs into batches."""
+    """Concurrent checks; the model merges their pairs into batches."""
     max_waiting: int = Field(default=96, ge=0)
-    """Requests that wait for a place; beyond that the answer is 429 with Retry-After."""
+    """Requests that may wait; more are refused with 429 and Retry-After."""
     client_timeout_s: Positive = 15.0
-    """Seconds a client may take to send the head of a request, and again its body."""
+    """Seconds for a client to send the head of a request, and again for its body."""
     check_timeout_s: Positive = 120.0
-    """Seconds one check may take, waiting included; then the answer is 504."""
+    """Seconds for one check, including waiting; after that, the response is 504."""
     drain_s: float = Field(default=30.0, ge=0)
-    """Seconds that requests under way may take to end when the service stops."""
+    """Seconds for requests in progress to finish when the service stops."""

@@ -45,21 +45,21 @@ class When(Section):
     kind: FindingKind | tuple[FindingKind, ...] | None = None
     """Kind of the finding."""
     label: Label | tuple[Label, ...] | None = None
-    """Label of the claim behind it."""
+    """Label of its claim."""
     category: Category | tuple[Category, ...] | None = None
     """Its category."""
     severity: Severity | tuple[Severity, ...] | None = None
     """Its severity."""
     origin: Origin | tuple[Origin, ...] | None = None
-    """`intrinsic`: against what the model was given; `extrinsic`: beyond it."""
+    """`intrinsic`: contradicts what the model was given; `extrinsic`: goes beyond it."""
     error_type: ErrorType | tuple[ErrorType, ...] | None = None
     """One of its error types."""
     check: str | tuple[str, ...] | None = None
     """Check that found it; `verification` is the chain of verification."""
     violation: str | tuple[str, ...] | None = None
-    """What exactly was violated, in the words of the check that says so."""
+    """Violation, as named by its check."""
     verification: Verified | tuple[Verified, ...] | None = None
-    """What the chain of verification says about the claim behind it."""
+    """Result of the chain of verification for its claim."""
     min_severity: Share | None = None
     """Its severity score is at least this."""
     min_score: Share | None = None
@@ -90,4 +90,4 @@ class Rule(Section):
     when: When
     """Conditions on a finding."""
     then: Decision
-    """What happens then; the severest of all findings wins."""
+    """Decision; the most severe over all findings applies."""

@@ -34,7 +34,7 @@ SEVERITY_WEIGHTS: Mapping[str, float] = {"low": 0.3, "medium": 0.6, "high": 0.8,
 
 
 class RiskSettings(Section):
-    """Thresholds of the risk levels: below `low` is low, `high` and above is high."""
+    """Risk levels: a score below `low` is low, from `high` on it is high."""
 
     low: Share = 0.3
     high: Share = 0.7
@@ -43,7 +43,8 @@ class RiskSettings(Section):
 
 
 class CascadeSettings(RiskSettings):
-    """Which claims go to a judge: with a local score from `low` to `high`, or none; by measures, also `absent` ones."""
+    """Claims sent to a judge: those with a local score from `low` to `high` or without one; with measures, also
+    `absent` ones."""
 
     low: Share = 0.15
     high: Share = 0.85
@@ -51,7 +52,7 @@ class CascadeSettings(RiskSettings):
 
 
 class CompositeWeights(Section):
-    """Weights of the composite score; they are made to sum to 1 over what was measured."""
+    """Weight in the composite score; weights are normalised over what was measured."""
 
     faithfulness: Weight = 0.25
     attribution_precision: Weight = 0.25
@@ -63,13 +64,12 @@ class ScoringSettings(Section):
     """Which measures score the claims, how they are put together, and where risk begins."""
 
     measures: tuple[MeasureName | OwnName, ...] = ()
-    """Measures to run beside the checks' own verdicts; their scores stand in the report's metrics, for people. Your own
-    as `module:Class`: a number beside the others, without a weight."""
+    """Measures to run in addition to the checks; their scores are in the report's metrics and affect no decision. Your
+    own measure as `module:Class`, without a weight."""
     weights: dict[MeasureName, Share] = Field(default_factory=dict)
-    """Of the measures in a claim's score; those not named keep their default. Only measures that ran count."""
+    """Weights of the measures in a claim's score; unnamed ones keep their default. Only measures that ran count."""
     aggregation: Literal["worst", "weighted"] = "worst"
-    """Claims to response: the worst claim's score, however many right ones stand beside it. `weighted`, a mean, lets
-    one false claim among many true ones look harmless."""
+    """Score of a response: that of its worst claim, or a weighted mean, in which many true claims hide a false one."""
     risk: RiskSettings = RiskSettings()
     cascade: CascadeSettings = CascadeSettings()
     composite: CompositeWeights = CompositeWeights()
@@ -84,26 +84,26 @@ class MethodCalibration(Section):
     """How the raw score of one check or measure becomes a probability: by its log-odds (Platt 1999)."""
 
     slope: Positive = 1.0
-    """Multiplies the log-odds."""
+    """Factor of the score's log-odds."""
     intercept: float = 0.0
-    """Is added to them."""
+    """Added to the log-odds."""
 
 
 class EnsembleCalibration(Section):
     """Several checks as one probability: a logistic model over the log-odds of their calibrated scores."""
 
     weights: Annotated[dict[str, float], Field(min_length=2)]
-    """Weight of each check's log-odds; the ensemble speaks only where all of them have a score."""
+    """Weight of each check's log-odds; used only if all of them have a score."""
     intercept: float = 0.0
-    """Is added to the weighted log-odds."""
+    """Added to the weighted log-odds."""
 
 
 class CalibrationSettings(Section):
     """What `evidencerails calibrate` fitted. Labels and findings stay as they are; scores become probabilities."""
 
     methods: dict[str, MethodCalibration] = Field(default_factory=dict)
-    """By the name of a check or measure."""
+    """Calibration of each check or measure, by its name."""
     ensemble: EnsembleCalibration | None = None
-    """In place of the highest score of the checks; unset: the highest counts."""
+    """Combines the scores of several checks; unset: the highest score counts."""
     fitted_on: str = ""
-    """What it was fitted on, for people."""
+    """Description of the data it was fitted on."""

@@ -13,22 +13,23 @@ class StructureSettings(Section):
     """Structure: what a response must look like, and how far it may stray from it."""
 
     json_schema: dict[str, Any] | None = Field(default=None, alias="schema")
-    """JSON Schema of the response; the draft is that of its `$schema`, 2020-12 without one. A schema that comes with a
-    response takes its place."""
+    """JSON Schema of the response; its `$schema` names the draft, by default 2020-12. A schema passed with a response
+    overrides it."""
     schema_file: str | None = None
     """JSON or YAML file with that schema."""
     model: str | None = None
-    """Pydantic model of the response, as `package.module:Class`; it is imported."""
+    """Pydantic model of the response, imported from `package.module:Class`."""
     on_multiple: Literal["refuse", "each", "last"] = "refuse"
-    """Several different JSON values: a violation, each must fit, or only the last counts."""
+    """If there are several different JSON values: `refuse`: a violation; `each`: all must be valid; `last`: only the
+    last one is checked."""
     surrounding_text: Literal["allow", "refuse"] = "allow"
     """Whether text or a code fence around the JSON is allowed."""
     constrain: Literal["off", "response_format", "structured_outputs", "guided_json", "nvext", "ollama"] = "off"
-    """Send the schema to the model that writes the response, in this parameter of its provider."""
+    """Request parameter in which the schema is sent to the model that generates the response."""
     min_agreement: Share | None = None
-    """Agreement of the samples on a field below which it is a finding; unset: it is only reported."""
+    """Agreement of the samples on a field below which there is a finding; unset: agreement is only reported."""
     timeout_s: Positive = 10.0
-    """Seconds for the whole check; beyond, the response is unverified."""
+    """Seconds for the whole check; after that, the response is unverified."""
 
     @field_validator("model")
     @classmethod
@@ -62,5 +63,4 @@ class LogicSettings(Section):
     orderings: bool = True
     """Comparisons that cannot all be true."""
     audit: Literal["off", "nli", "judge"] = "nli"
-    """Who audits the steps of a chain of reasoning: nobody, the NLI model, or a judge model (that of the settings, else
-    the one that wrote the response)."""
+    """What audits reasoning steps: nothing, the NLI model, or a judge (the model under `llm`, else the app's own)."""
