@@ -167,14 +167,13 @@ def build_report(
             results = with_confabulations(results, exchange)
         results = with_root_causes(results, exchange, config.root_cause)
         results = with_severities(results, exchange, config.severity)
-    status, reason = overall_status(results)
+    status, reason, score = overall_verdict(results)
     if status == "unverified" and _has_nothing_to_check(results, exchange):
         status, reason = "grounded", "no_claims"
-    score = hallucination_score(results)
-    if config.calibration.ensemble is not None:
+    if config.calibration.ensemble is not None and status != "unverified":
         together = ensemble_score(scores_by_name(results, config.calibration), config.calibration.ensemble)
         score = score if together is None else together
-    score = None if status == "unverified" else 0.0 if score is None and reason == "no_claims" else score
+    score = 0.0 if score is None and reason == "no_claims" else score
     metrics = {name: value for result in results for name, value in result.metrics.items()}
     timings_ms = {result.name: result.duration_ms for result in results}
     report = Report(
@@ -218,15 +217,20 @@ ABSTENTIONS: Mapping[str, Decision] = {"partial": "annotate", "abstain": "abstai
 """What an answer that is not sure enough becomes."""
 
 
-def overall_status(results: Sequence[CheckResult]) -> tuple[Status, str]:
-    """Status and reason of a report: any hallucinated check wins; else any unverified one; else grounded. The reason is
-    the one that all give, or each one's own behind its name."""
+def overall_verdict(results: Sequence[CheckResult]) -> tuple[Status, str, float | None]:
+    """Status, reason and score of a report: any hallucinated check wins; else any unverified one; else grounded.
+
+    The reason is the one that all give, or each one's own behind its name. The score is the highest of the checks' own
+    probabilities: one bad claim is never averaged away; None if the status is unverified, or no check has one.
+    """
     statuses: tuple[Status, ...] = ("hallucinated", "unverified", "grounded")
     status = next((one for one in statuses if any(result.status == one for result in results)), None)
     named = [result for result in results if status is None or result.status == status]
     reasons = {result.reason for result in named}
     reason = reasons.pop() if len(reasons) == 1 else "; ".join(f"{r.name}: {r.reason}" for r in named)
-    return (status, reason) if status else ("unverified", "nothing_checked: " + reason)
+    if status in (None, "unverified"):
+        return "unverified", reason if status else "nothing_checked: " + reason, None
+    return status, reason, max((result.score for result in results if result.score is not None), default=None)
 
 
 NOTHING_THERE = "no_tool_calls"
@@ -239,19 +243,13 @@ def _has_nothing_to_check(results: Sequence[CheckResult], exchange: Exchange) ->
     return is_left_alone and bool(results) and not claim_sentences(exchange.response)
 
 
-def hallucination_score(results: Sequence[CheckResult]) -> float | None:
-    """The highest of the checks' own probabilities: one bad claim is never averaged away. None if none has one."""
-    return max((result.score for result in results if result.score is not None), default=None)
-
-
 T = TypeVar("T")
 
 
 def merged(reports: Sequence[Report], config: GuardConfig) -> Report:
     """One report of all rails that looked at the same answer; the decision is the severest."""
     results = deduplicate([result for report in reports for result in report.checks.values()])
-    status, reason = overall_status(results)
-    score = None if status == "unverified" else hallucination_score(results)
+    status, reason, score = overall_verdict(results)
     decision = severest(report.decision for report in reports)
     decider = next((report for report in reports if report.decision == decision), reports[0])
     usages = [report.llm for report in reports]

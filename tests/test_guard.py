@@ -14,7 +14,7 @@ from evidencerails.config import CHECKS, GuardConfig, RiskSettings
 from evidencerails.errors import InputError, SettingsError
 from evidencerails.exchange import Exchange
 from evidencerails.measures.aggregate import risk_level
-from evidencerails.pipeline import hallucination_score, overall_status
+from evidencerails.pipeline import overall_verdict
 from evidencerails.report import CheckResult
 from evidencerails.tool_calls import with_arguments
 
@@ -67,20 +67,21 @@ STATUS = [
 
 @pytest.mark.parametrize("statuses, expected", STATUS)
 def test_overall_status(statuses: list[str], expected: str) -> None:
-    assert overall_status([result(status) for status in statuses])[0] == expected
+    assert overall_verdict([result(status) for status in statuses])[0] == expected
 
 
 def test_reason_of_a_single_reason_is_that_reason() -> None:
     same = [result("grounded", "no_claims", name="a"), result("grounded", "no_claims", name="b")]
-    assert overall_status(same) == ("grounded", "no_claims")
-    assert overall_status([result("unverified", "no_evidence")]) == ("unverified", "no_evidence")
+    assert overall_verdict(same)[:2] == ("grounded", "no_claims")
+    assert overall_verdict([result("unverified", "no_evidence")])[:2] == ("unverified", "no_evidence")
     different = [result("unverified", "no_evidence", name="a"), result("unverified", "no_model", name="b")]
-    assert overall_status(different) == ("unverified", "a: no_evidence; b: no_model")
+    assert overall_verdict(different)[:2] == ("unverified", "a: no_evidence; b: no_model")
 
 
 def test_score_is_the_worst_and_none_without_one() -> None:
-    assert hallucination_score([result("grounded", score=0.2), result("hallucinated", score=0.8)]) == 0.8
-    assert hallucination_score([result("skipped")]) is None
+    assert overall_verdict([result("grounded", score=0.2), result("hallucinated", score=0.8)])[2] == 0.8
+    assert overall_verdict([result("grounded", score=0.2), result("unverified", score=0.8)])[2] is None
+    assert overall_verdict([result("grounded")])[2] is None
 
 
 @pytest.mark.parametrize(

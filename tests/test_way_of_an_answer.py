@@ -1,4 +1,4 @@
-"""The steps that docs/architecture.md lists are those that an answer takes, in this order."""
+"""The steps that docs/architecture.md lists are those that an answer takes, in this order, and the way is short."""
 
 import json
 import re
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-MAX_STEPS = 15
+MAX_STEPS, MAX_FUNCTIONS, MAX_FILES = 15, 150, 25
 TRACED = """
 import json, sys, threading
 seen = []
@@ -23,6 +23,13 @@ report = Guard().check_sync("The bridge opened in 1875.", evidence=["The bridge 
 sys.setprofile(None)
 print(json.dumps([report.status, seen]))
 """
+
+
+def test_a_sentence_beside_a_passage_runs_through_few_functions(repository: Path, tmp_path: Path) -> None:
+    program = repository / "benchmarks" / "path_length.py"
+    done = subprocess.run([sys.executable, str(program)], cwd=tmp_path, capture_output=True, text=True, check=True)
+    functions, files = map(int, re.match(r"(\d+) functions in (\d+) files", done.stdout).groups())  # type: ignore[union-attr]
+    assert functions <= MAX_FUNCTIONS and files <= MAX_FILES, done.stdout
 
 
 def test_the_listed_steps_are_the_calls(repository: Path, tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -90,7 +89,6 @@ _YEARS = re.compile(
 )
 
 
-@lru_cache(maxsize=2_000)
 def temporal_expressions(text: str) -> tuple[TemporalExpression, ...]:
     """The points in time of a text."""
     found: list[TemporalExpression] = []
