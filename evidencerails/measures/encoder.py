@@ -72,7 +72,7 @@ class OnnxEncoder:
         self._lock = threading.Lock()
         self._loaded: tuple[int, Any, Any] | None = None
         self.name = self._description.name
-        self.version = f"{self._description.version}+{self._description.sha256[ONNX][:8]}"
+        self.version = f"{self._description.version}+{self._description.files[ONNX].sha256[:8]}"
 
     def sentence_vectors(self, texts: Sequence[str]) -> Vectors:
         import numpy as np

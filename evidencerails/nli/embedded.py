@@ -3,8 +3,7 @@
 In: pairs of evidence and claim. Out: probabilities of entailment, neutral and contradiction. All pairs with one premise
 are read together: the evidence once, `<s> evidence </s>`, then each claim, `<s> claim </s>`, beside the evidence's keys
 and values. A claim attends to the evidence and to itself, never to another claim, so its score does not depend on what
-else is asked, and each further claim costs its own tokens only. What was computed for a premise is kept
-(`EvidenceStates`).
+else is asked, and each further claim costs its own tokens only. What was computed for a premise is kept.
 
 A pair is never cut. Evidence reaches the model in windows that fit (`evidencerails.nli.windows`); a pair that is still
 too long is read in parts: overlapping parts of the premise, of which the one that says most about the hypothesis
@@ -16,12 +15,12 @@ from __future__ import annotations
 import math
 import os
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cachetools import LRUCache
 
 from evidencerails.errors import ModelFileError, NliError, with_cause
 from evidencerails.nli.base import LABELS, Pair
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float32]
     Integers = npt.NDArray[np.int64]
-    States = npt.NDArray[Any]
 
 RUN_TOKENS = 512
 """Tokens of one call of the model; more are no faster on a processor and take more memory."""
@@ -54,6 +52,8 @@ KNOWN_TOKENS = 1024
 """Evidence tokens that the claims of one call may look at, over all premises."""
 PIECE_CHARACTERS = 10_000
 """A longer text is encoded in pieces, side by side; they end at white space, which no token crosses."""
+KEPT_BYTES = 128 * 1024 * 1024
+"""Some 4,800 tokens of evidence with nine layers: 27.6 kB a token."""
 WORDS, WORD_SCALES, PLACES = "words.npy", "word_scales.npy", "places.npy"
 POSITION_OFFSET = 2
 """MPNet counts positions from 2."""
@@ -101,16 +101,17 @@ class EmbeddedModel:
         self.languages = languages
         self.name = self._description.name
         self.max_tokens = self._description.max_length
-        names = dict.fromkeys((ONNX, TOKENIZER, WORDS, WORD_SCALES, PLACES, *self._description.sha256))
+        names = dict.fromkeys((ONNX, TOKENIZER, WORDS, WORD_SCALES, PLACES, *self._description.files))
         files = {name: verify_file(self._folder, name, self._description) for name in names}
         self._onnx = files[ONNX]
-        self.version = f"{self._description.version}+{_short_digest(self._description.sha256)}"
+        self.version = f"{self._description.version}+{self._description.digest}"
         self._tokenizer = load_tokenizer(files[TOKENIZER])
         self._first, self._last = (self._special(token) for token in ("<s>", "</s>"))
         self._embeddings = _Embeddings(files[WORDS], files[WORD_SCALES], files[PLACES])
         self._columns = [self._description.labels.index(label) for label in LABELS]
         self._sessions: dict[int, Any] = {}
-        self._states = EvidenceStates()
+        self._states = LRUCache[tuple[int, ...], Any](KEPT_BYTES, getsizeof=lambda states: states.nbytes)
+        """Keys and values of premises by their token ids, shape (layers, 2, tokens, width)."""
         self._open_session()
 
     def scores(self, pairs: Sequence[Pair]) -> Scores:
@@ -137,11 +138,6 @@ class EmbeddedModel:
         encodings = self._tokenizer.encode_batch(parts, add_special_tokens=False)
         found = zip(starts, encodings, strict=True)
         return [(start + first, start + last) for start, encoding in found for first, last in encoding.offsets]
-
-    @property
-    def kept_bytes(self) -> int:
-        """Bytes of evidence states that are kept for further answers."""
-        return self._states.size_bytes
 
     def _parts(self, premise: Ids, hypothesis: Ids) -> list[list[tuple[Ids, Ids]]]:
         """What is read for one pair: a line for each part of the hypothesis, in it one for each part of the premise."""
@@ -193,7 +189,8 @@ class EmbeddedModel:
             for number, ids in enumerate(batch):
                 own = np.ascontiguousarray(states[:, :, segments == number])
                 found[ids] = own
-                self._states.put(ids, own)
+                if own.nbytes <= KEPT_BYTES:
+                    self._states[ids] = own
         return [found[ids] for ids in premises]
 
     def _claim_logits(self, groups: Sequence[_Group], states: Sequence[Any]) -> Floats:
@@ -333,13 +330,6 @@ def _buckets(readers: Any, seen: Any, sees: Any) -> Integers:
 _table: Integers | None = None
 
 
-def _short_digest(digests: Any) -> str:
-    """Eight characters that change with any of the model's files."""
-    import hashlib
-
-    return hashlib.sha256("".join(f"{name}{digests[name]}" for name in sorted(digests)).encode()).hexdigest()[:8]
-
-
 def _opened(path: Path, threads: int) -> Any:
     try:
         return open_session(path, threads)
@@ -356,41 +346,3 @@ def _pieces(text: str) -> tuple[list[int], list[str]]:
             break
         starts.append(end.start())
     return starts, [text[first:last] for first, last in pairwise([*starts, len(text)])]
-
-
-MAX_BYTES = 128 * 1024 * 1024
-"""Some 4,800 tokens of evidence with nine layers: 27.6 kB a token."""
-
-
-class EvidenceStates:
-    """A store of states by token ids, bounded in bytes. Safe to use from several threads."""
-
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._lock = threading.Lock()
-        self._states: OrderedDict[tuple[int, ...], States] = OrderedDict()
-        self._bytes = 0
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes that are kept at present."""
-        return self._bytes
-
-    def get(self, ids: tuple[int, ...]) -> States | None:
-        """States of these tokens, shape (layers, 2, tokens, width); None if they are not known."""
-        with self._lock:
-            if ids not in self._states:
-                return None
-            self._states.move_to_end(ids)
-            return self._states[ids]
-
-    def put(self, ids: tuple[int, ...], states: States) -> None:
-        """Keep states; what is larger than the whole room is not kept."""
-        with self._lock:
-            if states.nbytes > self._max_bytes or ids in self._states:
-                return
-            self._states[ids] = states
-            self._bytes += states.nbytes
-            while self._bytes > self._max_bytes:
-                _, dropped = self._states.popitem(last=False)
-                self._bytes -= dropped.nbytes

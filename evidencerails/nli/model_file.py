@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from evidencerails.errors import ModelFileError
 from evidencerails.nli.base import LABELS
@@ -23,30 +23,27 @@ REMEDY = (
 _CHUNK_BYTES = 1 << 20
 
 
+class ModelFile(BaseModel):
+    """What `model.json` says about one of the files beside it."""
+
+    sha256: str
+
+
 class ModelDescription(BaseModel):
     """What `model.json` says. Keys that this version does not know are kept out of the way, not refused."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(frozen=True)
 
-    schema_version: int = Field(default=1, validation_alias=AliasChoices("schema_version", "schema", "format"))
-    name: str = "evidencerails-nli"
+    schema_version: int = Field(alias="schema")
+    name: str
     version: str
-    labels: tuple[str, ...] = Field(default=LABELS, validation_alias=AliasChoices("labels", "label_order", "id2label"))
+    labels: tuple[str, ...] = LABELS
     """Order of the output columns."""
-    max_length: int = Field(default=512, ge=16, validation_alias=AliasChoices("max_length", "max_tokens"))
+    max_length: int = Field(ge=16)
     """Longest pair in tokens, special ones included."""
-    padding: bool = True
-    """False if rows are to be put into batches of one length: the file reads them faster so, and a little otherwise."""
     temperature: float = Field(default=1.0, gt=0.0)
     """Logits are divided by it: fitted on held-out pairs for exactly this file."""
-    thresholds: Mapping[str, Any] = Field(default_factory=dict)
-    sha256: Mapping[str, str] = Field(default_factory=dict, validation_alias=AliasChoices("sha256", "files"))
-    """Checksum of each file beside this one, by file name."""
-
-    @field_validator("schema_version", mode="before")
-    @classmethod
-    def _schema_as_number(cls, value: Any) -> Any:
-        return value.rpartition("/")[2] if isinstance(value, str) else value
+    files: Mapping[str, ModelFile]
 
     @field_validator("schema_version")
     @classmethod
@@ -57,11 +54,6 @@ class ModelDescription(BaseModel):
             )
         return value
 
-    @field_validator("labels", mode="before")
-    @classmethod
-    def _labels_in_order(cls, value: Any) -> Any:
-        return [value[key] for key in sorted(value, key=int)] if isinstance(value, Mapping) else value
-
     @field_validator("labels")
     @classmethod
     def _the_three_labels(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -69,18 +61,11 @@ class ModelDescription(BaseModel):
             raise ValueError(f"must be the three labels {', '.join(LABELS)} in the order of the outputs, got {value!r}")
         return value
 
-    @field_validator("temperature", mode="before")
-    @classmethod
-    def _temperature_of_embedded(cls, value: Any) -> Any:
-        """One number, or one for each backend."""
-        return value.get("embedded", value.get("onnx", 1.0)) if isinstance(value, Mapping) else value
-
-    @field_validator("sha256", mode="before")
-    @classmethod
-    def _checksums(cls, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        return {name: entry["sha256"] if isinstance(entry, Mapping) else entry for name, entry in value.items()}
+    @property
+    def digest(self) -> str:
+        """Eight characters that change with any of the model's files."""
+        named = "".join(f"{name}{self.files[name].sha256}" for name in sorted(self.files))
+        return hashlib.sha256(named.encode()).hexdigest()[:8]
 
 
 def read_description(folder: Path) -> ModelDescription:
@@ -105,9 +90,9 @@ def verify_file(folder: Path, name: str, description: ModelDescription) -> Path:
         ModelFileError: it is missing, its checksum is not known or does not fit.
     """
     path = folder / name
-    wanted = description.sha256.get(name)
-    if wanted is None:
+    if name not in description.files:
         raise ModelFileError(f"{folder / DESCRIPTION} holds no sha256 of {name}; {REMEDY}")
+    wanted = description.files[name].sha256
     try:
         found = _sha256(path)
     except OSError as error:

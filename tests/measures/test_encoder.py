@@ -30,8 +30,9 @@ def write(tmp_path: Path) -> Write:
         tokenizer.add_special_tokens(["[CLS]", "[SEP]"])
         tokenizer.save(str(tmp_path / "tokenizer.json"))
         onnx.save(_graph(outputs), str(tmp_path / "model.onnx"))
-        sums = {n: hashlib.sha256((tmp_path / n).read_bytes()).hexdigest() for n in ("model.onnx", "tokenizer.json")}
-        description = {"schema": 1, "name": "tiny", "version": "1", "max_length": max_length, "sha256": sums}
+        names = ("model.onnx", "tokenizer.json")
+        files = {n: {"sha256": hashlib.sha256((tmp_path / n).read_bytes()).hexdigest()} for n in names}
+        description = {"schema": 1, "name": "tiny", "version": "1", "max_length": max_length, "files": files}
         (tmp_path / "model.json").write_text(json.dumps(description))
         return OnnxEncoder(tmp_path)
 

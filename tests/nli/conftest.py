@@ -98,13 +98,13 @@ def write_model(tmp_path: Path) -> WriteModel:
         _write_tables(folder)
         names = sorted(path.name for path in folder.iterdir())
         description = {
-            "schema_version": 2,
+            "schema": 2,
             "name": "tiny",
             "version": "1",
             "labels": ["entailment", "neutral", "contradiction"],
             "max_length": 32,
             "temperature": 1.0,
-            "sha256": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names},
+            "files": {name: {"sha256": hashlib.sha256((folder / name).read_bytes()).hexdigest()} for name in names},
         }
         (folder / "model.json").write_text(json.dumps(description | changes))
         return folder

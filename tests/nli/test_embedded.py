@@ -10,7 +10,7 @@ import pytest
 
 from evidencerails.errors import ModelFileError, NliError
 from evidencerails.nli.base import NliModel
-from evidencerails.nli.embedded import EmbeddedModel, EvidenceStates
+from evidencerails.nli.embedded import EmbeddedModel
 from evidencerails.nli.model_file import MODEL_FOLDER
 from evidencerails.nli.onnx_session import usable_processors
 from evidencerails.nli.windows import encodable
@@ -116,21 +116,8 @@ def test_numbers_that_are_not_finite_are_an_error(write_model: Callable[..., Pat
 def test_evidence_that_was_read_is_kept_and_gives_the_same_scores(tiny_folder: Path) -> None:
     model = EmbeddedModel(tiny_folder)
     first = model.scores([("paris is in france", "yes")])
-    kept = model.kept_bytes
     again = model.scores([("paris is in france", "yes"), ("paris is in france", "no")])
-    assert kept == model.kept_bytes > 0
     np.testing.assert_array_equal(first[0], again[0])
-
-
-def test_what_is_kept_is_bounded_and_the_oldest_goes_first() -> None:
-    states = EvidenceStates(max_bytes=3_000)
-    for name in range(4):
-        states.put((name,), np.zeros(250, np.float32))
-        states.get((0,))
-    assert states.size_bytes == 3_000
-    assert [states.get((name,)) is not None for name in range(4)] == [True, False, True, True]
-    states.put((9,), np.zeros(2_000, np.float32))
-    assert states.get((9,)) is None
 
 
 def test_a_file_with_other_inputs_is_refused(tiny_folder: Path) -> None:
@@ -142,7 +129,7 @@ def test_a_file_with_other_inputs_is_refused(tiny_folder: Path) -> None:
     model.graph.input[0].name = model.graph.node[2].input[0] = model.graph.node[8].input[1] = "states_of_words"
     onnx.save(model, str(tiny_folder / "model.onnx"))
     description = json.loads((tiny_folder / "model.json").read_text())
-    description["sha256"]["model.onnx"] = hashlib.sha256((tiny_folder / "model.onnx").read_bytes()).hexdigest()
+    description["files"]["model.onnx"]["sha256"] = hashlib.sha256((tiny_folder / "model.onnx").read_bytes()).hexdigest()
     (tiny_folder / "model.json").write_text(json.dumps(description))
     with pytest.raises(ModelFileError, match="it is no packed reader"):
         EmbeddedModel(tiny_folder)
@@ -176,7 +163,7 @@ def test_a_file_that_its_library_cannot_read_is_named(tiny_folder: Path, name: s
 
     (tiny_folder / name).write_bytes(b"not a model")
     description = json.loads((tiny_folder / "model.json").read_text())
-    description["sha256"][name] = hashlib.sha256(b"not a model").hexdigest()
+    description["files"][name]["sha256"] = hashlib.sha256(b"not a model").hexdigest()
     (tiny_folder / "model.json").write_text(json.dumps(description))
     with pytest.raises(ModelFileError, match=rf"{name} cannot be (loaded|read) by"):
         EmbeddedModel(tiny_folder)
@@ -186,10 +173,10 @@ def test_a_file_that_its_library_cannot_read_is_named(tiny_folder: Path, name: s
     ("changes", "message"),
     [
         ({"labels": ["yes", "no", "maybe"]}, "must be the three labels"),
-        ({"schema_version": 99}, "upgrade evidencerails"),
+        ({"schema": 99}, "upgrade evidencerails"),
         ({"temperature": 0}, "temperature"),
         ({"max_length": "long"}, "max_length"),
-        ({"sha256": {}}, "holds no sha256 of model.onnx"),
+        ({"files": {}}, "holds no sha256 of model.onnx"),
     ],
 )
 def test_a_bad_description_is_refused(
