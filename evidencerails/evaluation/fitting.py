@@ -58,8 +58,6 @@ class Fitted(NamedTuple):
     before: dict[str, Any]
     """Held-out log loss, Brier score, ECE and AUROC of what it is compared with: the raw score, or the best method."""
     after: dict[str, Any]
-    bins_before: list[dict[str, float]]
-    bins_after: list[dict[str, float]]
 
 
 def split(rows: Rows, held_out: float, seed: int, *, least_wrong: int = LEAST_PER_CLASS) -> Bools:
@@ -151,8 +149,7 @@ def ensemble_scores(how: EnsembleCalibration, names: Sequence[str], scores: Floa
 
 def _fitted(name: str, settings: Any, conclusion: str, held: Rows, before: Floats, after: Floats) -> Fitted:
     first, second = (_quality(held.labels, scores, held.groups) for scores in (before, after))
-    bins = [metrics.reliability(held.labels, scores) for scores in (before, after)]
-    return Fitted(name, settings, conclusion, first, second, *bins)
+    return Fitted(name, settings, conclusion, first, second)
 
 
 def _quality(labels: Bools, probabilities: Floats, groups: Floats) -> dict[str, Any]:

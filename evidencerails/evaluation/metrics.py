@@ -181,17 +181,6 @@ def bin_of(values: Floats) -> NDArray[np.intp]:
     return np.searchsorted(np.arange(1, BINS) / BINS, values, side="right")
 
 
-def reliability(labels: Bools, values: Floats) -> list[dict[str, float]]:
-    """The bins of a reliability diagram in order, empty ones left out."""
-    places = bin_of(values)
-    bins = ((number / BINS, places == number) for number in np.unique(places))
-    return [
-        {"low": float(low), "high": float(low + 1 / BINS), "rows": int(inside.sum()),
-         "mean_probability": float(values[inside].mean()), "share_hallucinated": float(labels[inside].mean())}
-        for low, inside in bins
-    ]  # fmt: skip
-
-
 def intervals(
     wanted: Mapping[str, Estimate], groups: Sequence[Any] | NDArray[Any] | None = None, *, seed: int = 0
 ) -> dict[str, Interval]:

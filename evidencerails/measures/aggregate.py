@@ -19,39 +19,24 @@ from evidencerails.report import RiskLevel
 Scores = Mapping[str, "float | None"]
 
 
-class Aggregate(Value):
-    """A score put together from parts."""
-
-    score: float | None = Field(default=None, ge=0.0, le=1.0)
-    """None if no part with any weight was measured."""
-    weights: dict[str, float] = Field(default_factory=dict)
-    """What each measured part counted; they sum to 1 in a mean."""
-    missing: dict[str, str] = Field(default_factory=dict)
-    """The parts that were not measured, each with its reason; they counted nothing."""
-
-
 class ResponseAggregate(Value):
     """The scores of a response's claims and of the response."""
 
     score: float | None = Field(default=None, ge=0.0, le=1.0)
     risk_level: RiskLevel | None = None
-    claims: tuple[Aggregate, ...] = ()
+    claims: tuple[float | None, ...] = ()
     """One for each claim, put together from the measures."""
     unmeasured_claims: int = 0
     missing: dict[str, str] = Field(default_factory=dict)
     """The measures that gave no score at all, each with its reason."""
 
 
-def weighted_mean(scores: Scores, weights: Mapping[str, float], reasons: Mapping[str, str] | None = None) -> Aggregate:
-    """Mean of the measured scores; their weights are made to sum to 1. A part without a weight counts nothing."""
-    measured = {name: score for name, score in scores.items() if score is not None}
-    missing = {name: (reasons or {}).get(name) or "not_measured" for name in scores if name not in measured}
-    total = math.fsum(weights.get(name, 0.0) for name in measured)
-    if total <= 0.0:
-        return Aggregate(missing=missing)
-    shares = {name: weights.get(name, 0.0) / total for name in measured}
-    score = math.fsum(shares[name] * measured[name] for name in measured)
-    return Aggregate(score=clipped(score), weights=shares, missing=missing)
+def weighted_mean(scores: Scores, weights: Mapping[str, float]) -> float | None:
+    """Mean of the measured scores; their weights are made to sum to 1. A part without a weight counts nothing; None if
+    no part with any was measured."""
+    measured = [(weights.get(name, 0.0), score) for name, score in scores.items() if score is not None]
+    total = math.fsum(weight for weight, _ in measured)
+    return clipped(math.fsum(weight * score for weight, score in measured) / total) if total > 0.0 else None
 
 
 def noisy_or(scores: Scores, weights: Mapping[str, float]) -> float | None:
@@ -65,21 +50,14 @@ def noisy_or(scores: Scores, weights: Mapping[str, float]) -> float | None:
     return clipped(1.0 - rest) if any(weight > 0 for weight, _ in used) else None
 
 
-def claim_aggregates(results: Sequence[MeasureResult], weights: Mapping[str, float]) -> tuple[Aggregate, ...]:
-    """For each claim the weighted mean of the measures that scored it.
-
-    Raises:
-        ValueError: the measures speak about different numbers of claims.
-    """
+def claim_scores(results: Sequence[MeasureResult], weights: Mapping[str, float]) -> tuple[float | None, ...]:
+    """For each claim the weighted mean of the measures that scored it. `ValueError`: the measures speak about different
+    numbers of claims."""
     counts = {len(result.claims) for result in results}
     if len(counts) > 1:
         raise ValueError(f"measures of one response must score the same claims, got {sorted(counts)} claims")
     return tuple(
-        weighted_mean(
-            {result.name: result.claims[place].score for result in results},
-            weights,
-            {result.name: result.claims[place].reason for result in results},
-        )
+        weighted_mean({result.name: result.claims[place].score for result in results}, weights)
         for place in range(counts.pop() if counts else 0)
     )
 
@@ -99,19 +77,19 @@ def aggregate_response(results: Sequence[MeasureResult], settings: ScoringSettin
     that no measure scored are counted in `unmeasured_claims`, and weigh nothing.
     """
     weights = settings.all_weights
-    claims = claim_aggregates(results, weights)
+    claims = claim_scores(results, weights)
     by_claim = [result for result in results if any(claim.score is not None for claim in result.claims)]
-    from_claims = across_claims([claim.score for claim in claims], settings)
+    from_claims = across_claims(claims, settings)
     parts = {"claims": from_claims, **{r.name: r.score for r in results if r not in by_claim and r.score is not None}}
     if settings.aggregation == "worst":  # the claims, and measures of the response alone, are signals of their own
         score = noisy_or(parts, {**weights, "claims": 1.0})
     else:
-        score = weighted_mean(parts, {**weights, "claims": sum(weights.get(r.name, 0.0) for r in by_claim)}).score
+        score = weighted_mean(parts, {**weights, "claims": sum(weights.get(r.name, 0.0) for r in by_claim)})
     return ResponseAggregate(
         score=score,
         risk_level=risk_level(score, settings.risk),
         claims=claims,
-        unmeasured_claims=sum(claim.score is None for claim in claims),
+        unmeasured_claims=claims.count(None),
         missing={result.name: result.reason or "not_measured" for result in results if not result.ran},
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evidencerails.config import CascadeSettings
 from evidencerails.exchange import Exchange
-from evidencerails.measures.aggregate import claim_aggregates
+from evidencerails.measures.aggregate import claim_scores
 from evidencerails.measures.asking import planned_calls
 from evidencerails.measures.base import (
     ClaimScore,
@@ -43,12 +43,12 @@ async def run_cascade(
     """
     found = await run_measures(local, exchange, claims, context)
     settings = context.config.scoring
-    combined = claim_aggregates(found, settings.all_weights)
+    combined = claim_scores(found, settings.all_weights)
     unsure = [
         place
         for place in range(len(claims))
         if any(result.claims[place].label == "absent" for result in found)
-        or is_between(combined[place].score, settings.cascade)
+        or is_between(combined[place], settings.cascade)
     ]
     if (session := context.judge or context.llm) is not None:
         session.note_saved(planned_calls(len(claims)) - planned_calls(len(unsure)))

@@ -1,9 +1,12 @@
-"""Evidence made ready for measures: excerpts for a prompt, quotes found again."""
+"""Evidence made ready for measures: excerpts for a prompt, quotes found again, dates of passages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime, timezone
+from typing import Any
 
 from evidencerails.exchange import Passage, Span
 from evidencerails.measures.base import Statement
@@ -119,3 +122,24 @@ def _words_pattern(text: str) -> re.Pattern[str] | None:
     before = "" if _CJK.fullmatch(body[0]) else f"(?<!{_LETTER})"
     after = "" if _CJK.fullmatch(body[-1]) else f"(?!{_LETTER})"
     return re.compile(before + body + after, re.IGNORECASE)
+
+
+def date_in(metadata: Mapping[str, Any], keys: Sequence[str]) -> datetime | None:
+    """Date of a passage by the first of these keys of its metadata that can be read as one: a date, text that begins
+    with one in ISO 8601, a year, or seconds since 1970; in UTC unless it says else. None without one."""
+    found = next((one for key in keys if (one := _as_date(metadata.get(key))) is not None), None)
+    return found.replace(tzinfo=timezone.utc) if found is not None and found.tzinfo is None else found
+
+
+def _as_date(value: Any) -> datetime | None:
+    if isinstance(value, (int, float)) and 1e8 < value < 1e10:
+        return datetime.fromtimestamp(value, timezone.utc)
+    text = (
+        value.isoformat() if isinstance(value, date) else str(value).strip().replace("Z", "+00:00")
+    )  # 3.10 reads no Z
+    match = re.match(r"(1[5-9]\d\d|2[01]\d\d)\b(?:-(\d{2})(?:-(\d{2}))?)?", text)
+    with suppress(ValueError):
+        return datetime.fromisoformat(text)
+    with suppress(ValueError):
+        return datetime(int(match[1]), int(match[2] or 1), int(match[3] or 1)) if match else None
+    return None

@@ -96,7 +96,7 @@ def _details(
             {
                 "start": claim.span.start,
                 "end": claim.span.end,
-                "score": together.claims[place].score,
+                "score": together.claims[place],
                 "scores": {result.name: result.claims[place].score for result in found},
             }
             for place, claim in enumerate(claims[:LISTED_CLAIMS])

@@ -14,11 +14,12 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from evidencerails.exchange import Exchange
+from evidencerails.measures.evidence import date_in
 from evidencerails.nli.windows import stems_of
 from evidencerails.report import Cause, CheckResult, Finding, RootCause
 from evidencerails.settings.claims import RootCauseSettings
@@ -137,7 +138,8 @@ class ContextView:
         self.today = today or datetime.date.today()
         self.texts = [clean(passage.text[:MAX_READ]) for passage in self.passages]
         self.words = [stems_of(text) for text in self.texts]
-        self.dates = [_date_in(passage.metadata) if passage.metadata else None for passage in self.passages]
+        found = (date_in(passage.metadata, _DATE_KEYS) for passage in self.passages)
+        self.dates = [date and date.date() for date in found]
         """Date of each passage from its metadata; None if it has none."""
         self.relevance = self.overlaps(self.question)
         """How far each passage is about the question, in [0, 1]."""
@@ -285,23 +287,3 @@ def attention(token: float, context_tokens: float, reliable_tokens: int) -> floa
     reach = REACH * reliable_tokens
     ends = math.exp(-token / reach) + math.exp(-max(0.0, context_tokens - token) / reach)
     return min(1.0, ENDS * ends + FLOOR)
-
-
-def _date_in(metadata: Mapping[str, Any]) -> datetime.date | None:
-    return next((date for key in _DATE_KEYS if (date := _as_date(metadata.get(key))) is not None), None)
-
-
-def _as_date(value: Any) -> datetime.date | None:
-    if isinstance(value, datetime.datetime):
-        return value.date()
-    if isinstance(value, datetime.date):
-        return value
-    if isinstance(value, (int, float)) and 1e8 < value < 1e10:  # seconds since 1970
-        return datetime.datetime.fromtimestamp(value, datetime.timezone.utc).date()
-    if isinstance(value, int) and 1900 <= value <= 2100:
-        return datetime.date(value, 1, 1)
-    match = re.match(r"\s*(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", value) if isinstance(value, str) else None
-    try:
-        return datetime.date(int(match[1]), int(match[2] or 1), int(match[3] or 1)) if match else None
-    except ValueError:
-        return None

@@ -53,7 +53,7 @@ def confidence_in(report: Report, settings: AbstentionSettings, quality: float |
     missing = tuple(name for name, value in parts.items() if value is None)
     if not measured.keys() - {"retrieval_quality"}:
         return _unmeasured(report, missing)
-    confidence = weighted_mean(parts, WEIGHTS).score
+    confidence = weighted_mean(parts, WEIGHTS)
     if confidence is None:
         return _unmeasured(report, missing)
     reasons = tuple(f"low_{name}" for name, value in measured.items() if value < settings.answer_from)

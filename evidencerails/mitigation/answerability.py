@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evidencerails.exchange import Exchange, Message, Passage
 from evidencerails.measures.encoder import default_encoder
+from evidencerails.measures.evidence import date_in
 from evidencerails.mitigation.abstain import message_for
 from evidencerails.nli.base import NEUTRAL
 from evidencerails.nli.windows import Window, WindowIndex, build_windows, content_terms
@@ -113,35 +114,11 @@ def freshest_age_days(found: Sequence[Relevant], settings: AnswerabilitySettings
     """Age in days of the newest relevant passage; None if the date of one cannot be read, for that one may be new."""
     ages = []
     for one in found:
-        date = date_of(one.passage, settings.date_keys)
+        date = date_in(one.passage.metadata, settings.date_keys)
         if date is None:
             return None
         ages.append((now - date).total_seconds() / SECONDS_A_DAY)
     return min(ages, default=None)
-
-
-def date_of(passage: Passage, keys: Sequence[str]) -> datetime | None:
-    """Date in a passage's metadata, ISO 8601 text or seconds since 1970, UTC unless it says else; None without one."""
-    for key in keys:
-        date = _as_date(passage.metadata.get(key))
-        if date is not None:
-            return date if date.tzinfo else date.replace(tzinfo=timezone.utc)
-    return None
-
-
-def _as_date(value: Any) -> datetime | None:
-    if isinstance(value, datetime):
-        return value
-    try:
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, timezone.utc)
-        if isinstance(value, str):
-            return datetime.fromisoformat(value.strip().replace("Z", "+00:00"))  # Python 3.10 reads no Z
-    except (ValueError, OverflowError, OSError):
-        return None
-    if hasattr(value, "isoformat"):  # a date, as YAML makes them
-        return _as_date(value.isoformat())
-    return None
 
 
 # ---- the question

@@ -36,8 +36,7 @@ def test_by_hand(name: str, labels: list[int], scores: list[float], value: float
 
 
 def test_bounds_belong_to_the_bin_above_and_one_to_the_last() -> None:
-    bins = m.reliability(np.array([False, False, False, True]), np.array([0.0, 0.1, 0.3, 1.0]))
-    assert [(one["rows"], round(one["low"], 6)) for one in bins] == [(1, 0.0), (1, 0.1), (1, 0.3), (1, 0.9)]
+    assert m.bin_of(np.array([0.0, 0.1, 0.3, 1.0])).tolist() == [0, 1, 3, 9]
 
 
 @pytest.mark.parametrize("name", ["auroc", "auprc", "balanced_accuracy"])

@@ -6,10 +6,9 @@ import pytest
 
 from evidencerails.config import RiskSettings, ScoringSettings
 from evidencerails.measures.aggregate import (
-    Aggregate,
     across_claims,
     aggregate_response,
-    claim_aggregates,
+    claim_scores,
     noisy_or,
     risk_level,
     weighted_mean,
@@ -26,7 +25,7 @@ def result(name: str, *scores: float | None, whole: float | None = None) -> Meas
 
 
 def mean(scores: Any, weights: dict[str, float]) -> float | None:
-    return weighted_mean(scores, weights).score
+    return weighted_mean(scores, weights)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +49,7 @@ def test_parts_to_one(combine: Any, scores: Any, weights: dict[str, float], scor
 
 def test_weights_are_shared_out_among_the_parts_that_ran() -> None:
     # ChainCheck counted an errored judge as 0.0 with weight .60: NLI 1.0 became .143.
-    found = weighted_mean({"nli": 1.0, "judge": None}, {"nli": 0.1, "judge": 0.6}, {"judge": "no_model"})
-    assert found == Aggregate(score=1.0, weights={"nli": 1.0}, missing={"judge": "no_model"})
+    assert weighted_mean({"nli": 1.0, "judge": None}, {"nli": 0.1, "judge": 0.6}) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -70,11 +68,10 @@ def test_claims_to_a_response(scores: list[float | None], settings: ScoringSetti
 
 
 def test_claims_are_put_together_claim_by_claim() -> None:
-    first, second = claim_aggregates([result("nli", 0.5, None), result("judge", 1.0, 0.0)], {"nli": 1.0, "judge": 3.0})
-    assert first.score == pytest.approx((0.5 + 3.0) / 4)
-    assert second == Aggregate(score=0.0, weights={"judge": 1.0}, missing={"nli": "nli_failed"})
+    first, second = claim_scores([result("nli", 0.5, None), result("judge", 1.0, 0.0)], {"nli": 1.0, "judge": 3.0})
+    assert (first, second) == (pytest.approx((0.5 + 3.0) / 4), 0.0)
     with pytest.raises(ValueError, match=r"the same claims, got \[1, 2\]"):
-        claim_aggregates([result("nli", 0.5), result("judge", 1.0, 0.0)], {})
+        claim_scores([result("nli", 0.5), result("judge", 1.0, 0.0)], {})
 
 
 def test_a_whole_response() -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    ProgrammingError,
+    SQLAlchemyError,
+    StatementError,
+)
 
 from evidencerails.errors import MissingExtraError, StoreError
-
-if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, Engine
+from evidencerails.operations.store.models import Base
 
 TABLES, ALERTS = 0, 1
 _LOCKS = 0x6772_6F75_6E64  # any number that no other program locks in that database
@@ -30,9 +40,6 @@ def open_engine(address: str, *, lock_timeout_s: float = 5.0) -> Engine:
 
 def parsed_url(address: str) -> URL:
     """The URL with the driver we use."""
-    from sqlalchemy import make_url
-    from sqlalchemy.exc import ArgumentError
-
     try:
         url = make_url(address)
     except ArgumentError:  # its message holds the URL, and so the password
@@ -72,7 +79,6 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def _connected(engine: Engine, *, writes: bool) -> Iterator[Connection]:
-    from sqlalchemy.exc import SQLAlchemyError
 
     try:
         with engine.connect().execution_options(evidencerails_writes=writes) as connection:
@@ -89,8 +95,6 @@ def one_at_a_time(connection: Connection, what: int) -> None:
 
 def as_store_error(error: Exception, url: URL) -> StoreError:
     """Our error for one of SQLAlchemy's; without the statement's parameters, which hold answers."""
-    from sqlalchemy.exc import DBAPIError
-
     cause: Any = getattr(error, "orig", None) or error
     detail = str(cause).splitlines()[0] if isinstance(error, DBAPIError) and str(cause) else ""
     place = url.render_as_string(hide_password=True)
@@ -100,8 +104,6 @@ def as_store_error(error: Exception, url: URL) -> StoreError:
 
 def _is_about_the_data(error: Exception) -> bool:
     """True if the same record will be refused again; everything else may pass, such as a lock or a missing table."""
-    from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError, StatementError
-
     if isinstance(error, ProgrammingError):  # in PostgreSQL a missing table, in SQLite a value of a wrong type
         return type(error.orig).__module__.startswith("sqlite3")
     if isinstance(error, DBAPIError):
@@ -110,8 +112,6 @@ def _is_about_the_data(error: Exception) -> bool:
 
 
 def _engine(url: URL, lock_timeout_s: float) -> Engine:
-    from sqlalchemy import create_engine, event
-
     if url.get_backend_name() == "sqlite":
         file = sqlite_file(url.render_as_string(hide_password=False))
         try:
@@ -133,12 +133,10 @@ def _engine(url: URL, lock_timeout_s: float) -> Engine:
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     """Set what SQLite keeps for each connection, and leave the begin of transactions to us."""
-    import contextlib
-    import sqlite3
 
     connection.isolation_level = None
     cursor = connection.cursor()
-    with contextlib.suppress(sqlite3.OperationalError):  # locked just now; the next process that finds it free sets it
+    with suppress(sqlite3.OperationalError):  # locked just now; the next process that finds it free sets it
         cursor.execute("PRAGMA journal_mode=WAL")  # a file property: readers do not wait for the writer
     cursor.execute("PRAGMA synchronous=FULL")  # a decision that was acknowledged survives a power cut
     cursor.execute("PRAGMA foreign_keys=ON")
@@ -152,9 +150,6 @@ def _begin_sqlite(connection: Connection) -> None:
 
 def _make_tables(engine: Engine) -> None:
     """Make the tables that are missing; of several services that start at once one does it and the others wait."""
-    from sqlalchemy import inspect
-
-    from evidencerails.operations.store.models import Base
 
     with reading(engine) as connection:
         if set(inspect(connection).get_table_names()) >= set(Base.metadata.tables):
