@@ -396,15 +396,15 @@ def _commands() -> list[str]:
 
 
 def redteam_categories() -> str:
-    """The attacks, by what their makers say of them."""
+    """The attacks, described by the docstrings of their generators."""
     from evidencerails.evaluation.redteam.attacks import KINDS
     from evidencerails.evaluation.redteam.generation import GENERATORS
 
     lines = ["| category | attack | expected | named by |", "|---|---|---|---|"]
     for name, maker in GENERATORS.items():
-        told = (inspect.getdoc(maker) or "").rstrip(".")
+        about = (inspect.getdoc(maker) or "").rstrip(".")
         named = ", ".join(f"`{one}`" for one in sorted(KINDS[name].named_by)) or "-"
-        lines.append(f"| `{name}` | {told} | {KINDS[name].expected.replace('_', ' ')} | {named} |")
+        lines.append(f"| `{name}` | {about} | {KINDS[name].expected.replace('_', ' ')} | {named} |")
     return "\n".join(lines)
 
 
@@ -462,7 +462,7 @@ def sizing() -> str:
 
 
 def severities() -> str:
-    """What the severity of each kind of finding comes to."""
+    """The severity of each kind of finding."""
     sys.path.insert(0, str(ROOT / "docs"))
     import severity_tables
 

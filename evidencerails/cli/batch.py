@@ -32,8 +32,8 @@ def batch(
     config: Path | None = CONFIG,
     form: str | None = typer.Option(None, "--format", help=_FORMAT),
     column: list[str] = typer.Option([], "--map", metavar="FIELD=COLUMN", help=_MAP),
-    concurrency: int = typer.Option(16, min=1, help="Rows under way at once."),
-    restart: bool = typer.Option(False, "--restart", help="Begin anew instead of going on where a run was ended."),
+    concurrency: int = typer.Option(16, min=1, help="Rows processed at once."),
+    restart: bool = typer.Option(False, "--restart", help="Start over instead of resuming an earlier run."),
     as_json: bool = typer.Option(False, "--json", help="Print the summary as JSON to standard output."),
 ) -> int:
     """Check a file of answers: one line with the report for each row.
@@ -41,8 +41,8 @@ def batch(
     evidencerails batch answers.jsonl reports.jsonl
 
     A row has `response`, and optionally `id` (copied), `evidence`, `prompt`, `samples`, `tool_calls`, `tools`,
-    `schema`, `logprobs`, `stakes`, `flow`, `agent`, `model`, `session`. Run the same command again after a kill: it
-    goes on. Rows that cannot be read go to OUTPUT with the ending .rejected.jsonl, with the reason.
+    `schema`, `logprobs`, `stakes`, `flow`, `agent`, `model`, `session`. Run the same command again to resume after a
+    kill. Rows that cannot be read go to OUTPUT with the ending .rejected.jsonl, with the reason.
 
     Exit code: 0 every row has a report, 3 some were rejected, 2 wrong usage, 74 OUTPUT cannot be written any further.
     """

@@ -37,8 +37,8 @@ from evidencerails.text.visible import visible
 EXIT_FOUND = 1
 _ROWS = "JSON lines: response or prompt, evidence, optionally hallucinated."
 _CONFIGS = "Settings or config folders, oldest first. Default: those of the change log."
-_MAX_SCORE = "Bad above it. Default: halfway between the first and the last."
-_MIN_RISE = "Rise from first to last below which nothing is looked for."
+_MAX_SCORE = "Score above which a configuration is bad. Default: halfway between the first and the last."
+_MIN_RISE = "Minimum increase of the score from first to last; below it no cause is searched for."
 
 
 class State(NamedTuple):
@@ -65,9 +65,9 @@ def bisect(
 
     A row with a `response` is checked with each configuration's settings; one with only a `prompt` is answered by the
     app in the config folder first. The score is the share of rows judged wrongly where rows say `hallucinated`, else
-    the mean hallucination score. Without CONFIG it tries what `evidencerails change TEXT --state CONFIG` wrote down.
+    the mean hallucination score. Without CONFIG it tries what `evidencerails change TEXT --state CONFIG` recorded.
 
-    Exit code: 0 the last is not worse than the first, 1 found, 3 too much could not be verified, 2 wrong usage.
+    Exit code: 0 the last is not worse than the first, 1 cause found, 3 too much could not be verified, 2 wrong usage.
     """
     cases = _cases(rows)
     states = [State(path, "") for path in configs or ()] or _states(config, store, seconds_of(since))

@@ -51,8 +51,8 @@ _CHAT = (
 )
 _METHODS = (
     "Checks (citations, claims, consistency, grounding, knowledge, logic, structure, tools) and measures, separated by "
-    "commas. nli, judge: who decides on the claims; any other measure puts a number beside the verdict. Repeatable. "
-    "Default: what the settings say; without settings, what is given allows."
+    "commas. nli and judge decide about claims; any other measure only adds a score. Repeatable. "
+    "Default: those of the settings, else those that the given inputs allow."
 )
 _EVIDENCE, _TEXT = "A file the answer must agree with. Repeatable.", "Text the answer must agree with. Repeatable."
 _TOOL_CALLS = "A JSON list of calls to check; the answer may be left out then."
@@ -60,7 +60,7 @@ _CASCADE = "A judge decides on the claims that NLI leaves unsure; the same as --
 _DEBUG = "First show what was extracted as a claim, and what was not and why."
 _FILE = "Read the answer from a file; - is standard input."
 _SAMPLE = "Another answer of the same model to the same question. Repeatable."
-_HTML = "Write the report as one HTML page, too: no scripts, nothing loaded."
+_HTML = "Also write the report as one HTML page without scripts or external resources."
 
 
 def check(

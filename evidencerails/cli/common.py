@@ -31,7 +31,7 @@ JSON_FILE = typer.Option(None, "--json", metavar="FILE", help="Write everything 
 CONFIG = typer.Option(
     None, "--config", "-c", metavar="PATH", help="Settings: a YAML file or a guardrails config folder."
 )
-_STORE = "SQLAlchemy URL, in the place of the settings'. Default: sqlite:///evidencerails.db"
+_STORE = "SQLAlchemy URL, instead of that in the settings. Default: sqlite:///evidencerails.db"
 STORE = typer.Option(None, "--store", metavar="URL", help=_STORE)
 
 

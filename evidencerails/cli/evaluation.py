@@ -35,7 +35,7 @@ from evidencerails.evaluation.wording import markdown as as_markdown
 from evidencerails.guard import Guard
 
 _DATASET = "A public data set, or a file: JSON lines, CSV, Parquet."
-_RUN = "Outcomes row by row; a run that was interrupted goes on with it. Default: beside --json or --markdown."
+_RUN = "File of the outcomes by row, with which an interrupted run is resumed. Default: next to --json or --markdown."
 _CALIBRATED = (
     "The --run file that `evidencerails eval` wrote, or what `evidencerails store export` did, with "
     '"hallucinated": true added where an answer is wrong.'
@@ -59,11 +59,11 @@ def evaluate(
     json_file: Path | None = typer.Option(None, "--json", metavar="FILE", help="Write all metrics as JSON."),
     markdown: Path | None = typer.Option(None, metavar="FILE", help="Write tables and mistakes as Markdown."),
     run: Path | None = typer.Option(None, metavar="FILE", help=_RUN),
-    fresh: bool = typer.Option(False, "--fresh", help="Throw away what --run holds."),
+    fresh: bool = typer.Option(False, "--fresh", help="Discard the outcomes in --run."),
     compare: Path | None = typer.Option(None, metavar="RUN", help="The --run file of an earlier run."),
     concurrency: int = typer.Option(4, min=1, help="Rows evaluated at once; latency is under this load."),
 ) -> int:
-    """Measure methods on labelled answers, with intervals and beside trivial baselines.
+    """Measure methods on labelled answers, with intervals and trivial baselines.
 
     evidencerails eval --dataset answers.jsonl --method grounding,claims --json metrics.json --markdown report.md
 
@@ -157,7 +157,7 @@ def calibrate(
 
     evidencerails calibrate --run metrics.rows.jsonl --out calibration.yml
 
-    What is worse than before on held-out documents is refused. Exit code: 0 done, 2 wrong usage.
+    A calibration that is worse on held-out documents is rejected. Exit code: 0 done, 2 wrong usage.
     """
     _require_libraries()
     refuse_unwritable(out, json_file)

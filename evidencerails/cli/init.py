@@ -53,13 +53,13 @@ def init(
     activation: str | None = typer.Option(None, metavar="|".join(ACTIVATIONS), help=_ACTIVATION),
     yes: bool = typer.Option(False, "--yes", "-y", help="Write without asking."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show the change and write nothing."),
-    undo: bool = typer.Option(False, "--undo", help="Take back what init wrote."),
+    undo: bool = typer.Option(False, "--undo", help="Revert what init wrote."),
 ) -> int:
     """Add the rail to an existing guardrails config: shows the change, asks, writes.
 
     evidencerails init ./config
 
-    A second run changes nothing. --undo takes back the lines of init and leaves yours. Exit code: 0 done, 2 not
+    A second run changes nothing. --undo removes the lines that init added and keeps yours. Exit code: 0 done, 2 not
     possible, with the reason.
     """
     refuse_no_folder(folder)

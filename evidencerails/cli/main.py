@@ -41,11 +41,11 @@ COMMANDS = {
     "calibrate": ("evaluation:calibrate", "Fit calibrators, an ensemble and a threshold on evaluated answers."),
     "redteam": ("redteam:redteam", "Attack the guard with answers and questions made from your own evidence."),
     "alert": ("monitoring:alert", "Look for shifts, regressions and a spent budget, and send alerts."),
-    "gate": ("monitoring:gate", "Ask the error budget whether something may be deployed."),
+    "gate": ("monitoring:gate", "Check whether the error budget allows a deployment."),
     "bisect": ("bisect:bisect", "Find the configuration after which answers got worse."),
     "schema": ("schema:schema", "Print the JSON Schema of config.yml, for editors."),
-    "change": ("monitoring:change", "Write a change of the system down."),
-    "review": ("review:app", "Answers that wait for a person: list, look at, decide."),
+    "change": ("monitoring:change", "Record a change of the system."),
+    "review": ("review:app", "Human review: list, show and decide pending answers."),
     "store": ("store:app", "The store of reports: status, export, retention."),
 }
 """Where each command is, and what the list of them says of it."""

@@ -106,7 +106,7 @@ def _watched(view: Any, wanted: int) -> Iterator[str]:
 
 def report(
     since: str = SINCE,
-    html: Path | None = typer.Option(None, metavar="FILE", help="Write one HTML page: no script, nothing loaded."),
+    html: Path | None = typer.Option(None, metavar="FILE", help="Write one HTML page without scripts."),
     as_json: bool = JSON,
     config: Path | None = CONFIG,
     store: str | None = STORE,
@@ -163,7 +163,7 @@ def change(
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
-    """Write a change of the system down, so that a shift of the score can be traced to it.
+    """Record a change of the system, so that a shift of the score can be traced to it.
 
     evidencerails change "new prompt v3"
     """
@@ -179,7 +179,7 @@ def change(
 
 
 def gate(as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
-    """Ask the error budget whether something may be deployed.
+    """Check whether the error budget allows a deployment.
 
     Exit code: 0 there is budget left, 1 it is spent, 3 too few reports to say, 2 wrong usage.
     """
@@ -196,7 +196,7 @@ def gate(as_json: bool = JSON, config: Path | None = CONFIG, store: str | None =
 
 
 def alert(
-    dry_run: bool = typer.Option(False, "--dry-run", help="Only say what is wrong; send and keep nothing."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Only print what is wrong; send and store nothing."),
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:

@@ -50,9 +50,9 @@ ALERT = "redteam"
 _EVIDENCE = "Text files and folders of them that attacks are made from."
 _CONFIG = "Settings of the engine: a YAML file or a guardrails config folder."
 _APP = "Attack a whole guardrails config with its rails instead of the engine."
-_ASK = "Put the questions to the model, too. Default: if one is configured."
-_PROPOSE = "Append new attacks that got through: candidates for your suite."
-_HISTORY = "A line a run; later runs aim at what changed and notice a fall."
+_ASK = "Also ask the model the questions. Default: if one is configured."
+_PROPOSE = "Append new attacks that succeeded: candidates for your suite."
+_HISTORY = "Keeps one line per run; later runs attack what changed and report a drop of the score."
 _COVERAGE = "Share of the categories that must get a verdict, or exit code 3."
 _STORE = "Store that keeps alerts and the change log. Default: the settings'."
 
@@ -63,15 +63,15 @@ def redteam(
     app: Path | None = typer.Option(None, metavar="DIR", help=_APP),
     ask: bool | None = typer.Option(None, "--ask/--no-ask", help=_ASK),
     categories: list[str] = typer.Option([], "--category", metavar="NAMES", help="Only these. Default: all."),
-    per_category: int = typer.Option(3, "--per-category", "-n", min=1, help="Attacks made a category."),
+    per_category: int = typer.Option(3, "--per-category", "-n", min=1, help="Attacks per category."),
     seed: int = typer.Option(0, help="Of the attacks."),
     suite: list[Path] = typer.Option([], metavar="FILE", help="Further attacks that stay the same."),
-    static: bool = typer.Option(True, "--static/--no-static", help="Use the suite that ships, too."),
+    static: bool = typer.Option(True, "--static/--no-static", help="Also use the shipped suite."),
     save_suite: Path | None = typer.Option(None, metavar="FILE", help="Write all attacks as a suite."),
     propose: Path | None = typer.Option(None, metavar="FILE", help=_PROPOSE),
     history: Path | None = typer.Option(None, metavar="FILE", help=_HISTORY),
     only_changes: bool = typer.Option(False, "--only-changes", help="Make attacks only from what changed."),
-    max_drop: float = typer.Option(0.05, min=0.0, max=1.0, help="A fall beyond this is an alarm."),
+    max_drop: float = typer.Option(0.05, min=0.0, max=1.0, help="A larger drop of the score is reported."),
     min_score: float | None = typer.Option(None, min=0.0, max=1.0, help="A lower score is exit code 1."),
     min_coverage: float = typer.Option(1.0, min=0.0, max=1.0, help=_COVERAGE),
     store: str | None = typer.Option(None, metavar="URL", help=_STORE),
@@ -82,7 +82,7 @@ def redteam(
 
     evidencerails redteam --evidence docs/ --markdown redteam.md
 
-    Exit code: 0 done, 1 below --min-score or fallen since the last run, 3 fewer categories got a verdict than
+    Exit code: 0 done, 1 below --min-score or dropped since the last run, 3 fewer categories got a verdict than
     --min-coverage asks for, 2 wrong usage.
     """
     refuse_unwritable(json_file, markdown, save_suite, propose, history)

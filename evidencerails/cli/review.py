@@ -52,7 +52,7 @@ def list_(
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
-    """Reviews, those due first at the top.
+    """List reviews, sorted by deadline.
 
     evidencerails review list
     """
@@ -76,7 +76,7 @@ def list_(
 
 @app.command("show")
 def show(review_id: str = ID, as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
-    """One review: the answer with what is wrong in it, its evidence, and what was decided."""
+    """Show one review: the answer with its flagged claims, the evidence, and the decision."""
     with _queue(config, store) as queue:
         found = queue.get(review_id)
     if as_json:
@@ -109,14 +109,14 @@ def _command(verdict: Verdict, about: str) -> Callable[..., int]:
     return decide
 
 
-app.command("approve")(_command("approved", "Let an answer through as it is."))
-app.command("reject")(_command("rejected", "Keep an answer back."))
+app.command("approve")(_command("approved", "Approve an answer as it is."))
+app.command("reject")(_command("rejected", "Reject an answer."))
 
 
 @app.command("edit")
 def edit(
     review_id: str = ID,
-    text: str | None = typer.Option(None, metavar="TEXT", help="What is said instead."),
+    text: str | None = typer.Option(None, metavar="TEXT", help="The corrected answer."),
     file: str | None = typer.Option(None, metavar="FILE", help="The same from a file; - is standard input."),
     reviewer: str | None = REVIEWER,
     note: str | None = NOTE,
@@ -124,7 +124,7 @@ def edit(
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
-    """Let a corrected answer through.
+    """Approve a corrected answer.
 
     Exit code: 0 done, 1 somebody else has decided first, 2 wrong usage.
     """
@@ -137,11 +137,11 @@ def edit(
 
 @app.command("release")
 def release(review_id: str = ID, as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
-    """Print the text that a reviewer let through, approved or edited; it then counts as released.
+    """Print the text that a reviewer approved or edited; it then counts as released.
 
     evidencerails review release 3f2a
 
-    It can be fetched again. Exit code: 0 done, 1 nobody has let it through, 2 wrong usage or the text was deleted.
+    It can be fetched again. Exit code: 0 done, 1 not approved or edited, 2 wrong usage or the text was deleted.
     """
     with _queue(config, store) as queue:
         item = queue.get(review_id).item

@@ -21,7 +21,7 @@ def schema(
         False, "--settings-only", help="Of a file with our settings alone, as --config takes it."
     ),
 ) -> int:
-    """Print the JSON Schema of config.yml: an editor completes and checks what stands under custom_data.evidencerails.
+    """Print the JSON Schema of config.yml: an editor completes and checks the settings under custom_data.evidencerails.
 
     evidencerails schema > evidencerails.schema.json
 

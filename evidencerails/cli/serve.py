@@ -19,14 +19,14 @@ def serve(
     host: str | None = typer.Option(None, help="Address. Default: service.host, else 127.0.0.1."),
     port: int | None = typer.Option(None, "--port", "-p", help="Port; 0 takes a free one. Default: 8484."),
     keys_file: Path | None = typer.Option(None, metavar="FILE", help="YAML list of API keys: name, role, sha256."),
-    new_key: str | None = typer.Option(None, metavar="NAME", help="Make an API key, print it and its entry, and end."),
+    new_key: str | None = typer.Option(None, metavar="NAME", help="Create an API key, print it and its entry, exit."),
     role: str = typer.Option("check", help="Role of the new key: check, read, review or admin."),
 ) -> int:
     """Serve checks over HTTP, with a dashboard at /.
 
     evidencerails serve --port 8484
 
-    Without API keys it listens at loopback addresses only. Exit code: 0 stopped as asked, 2 wrong usage or settings.
+    Without API keys it listens on loopback addresses only. Exit code: 0 stopped as asked, 2 wrong usage or settings.
     """
     if new_key is not None:
         return _print_new_key(new_key, role)

@@ -20,7 +20,7 @@ DAY_S = 86_400.0
 
 @app.command("status")
 def status(as_json: bool = JSON, config: Path | None = CONFIG, store: str | None = STORE) -> int:
-    """How many reports are kept."""
+    """Show how many reports are stored."""
     from evidencerails.operations.store import queries
 
     with opened(settings_for(config, store)) as kept:
@@ -66,7 +66,7 @@ def export(
 
 @app.command("purge")
 def purge(
-    force: bool = typer.Option(False, "--force", help="Even if no report would be left."),
+    force: bool = typer.Option(False, "--force", help="Delete even if no report would be left."),
     config: Path | None = CONFIG,
     store: str | None = STORE,
 ) -> int:
@@ -83,7 +83,7 @@ def purge(
 
 @app.command("init")
 def init(config: Path | None = CONFIG, store: str | None = STORE) -> int:
-    """Make the tables; a service does that at its start, too."""
+    """Create the tables; they are also created when the store is first opened."""
     from evidencerails.operations.store import Store
 
     settings = settings_for(config, store)
