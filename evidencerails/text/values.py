@@ -9,7 +9,9 @@ from typing import Literal, NamedTuple
 
 from evidencerails.text.temporal import (
     NUMBER_WORDS,
+    ONES,
     ORDINALS,
+    TENS,
     Offsets,
     TemporalExpression,
     masked,
@@ -75,10 +77,10 @@ _SCALE = {
 _SCALE |= {"trillion": 1e12, "tn": 1e12, "dozen": 12.0, "lakh": 1e5, "crore": 1e7}
 _PARTS = {"half": 0.5, "halves": 0.5, "third": 1 / 3, "quarter": 0.25, "fifth": 0.2, "sixth": 1 / 6, "tenth": 0.1}
 _NUMBER_WORD = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
-_WORD_NUMBER = (
-    rf"(?:{_NUMBER_WORD})"
-    rf"(?:[\s-](?:(?:{_NUMBER_WORD}|hundred|thousand|million|billion)\b|and(?=\s(?:{_NUMBER_WORD})\b)))*"
-)
+_UNDER_100 = rf"(?:(?:{'|'.join(TENS)})(?:[\s-](?:{'|'.join(ONES)})\b)?|{_NUMBER_WORD})"
+_UNDER_1000 = rf"(?:(?:{_UNDER_100}[\s-])?hundred(?:\s(?:and\s)?{_UNDER_100})?|{_UNDER_100})"
+IN_WORDS = rf"(?:{_UNDER_1000}(?:[\s-](?:thousand|million|billion|trillion)(?:\s(?:and\s)?{_UNDER_1000})?)*)"
+"""One number in words: "seventy-two", "one hundred and five", "two million"."""
 _QUANTITY = re.compile(
     rf"(?P<score>(?<![\w.,$£€-])\d{{1,3}}\s?[-–]\s?\d{{1,3}}(?![\w-]|[.,]\d))"
     rf"|\b(?P<vague>dozens|scores|hundreds|thousands|millions|billions)\s(?:of\b|more\b)"
@@ -86,8 +88,7 @@ _QUANTITY = re.compile(
     rf"voters)))"
     rf"|(?:(?P<currency>[$£€¥]|(?:US|A|C|HK|NZ)\$)\s?)?(?P<digits>(?<![\w.])(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?)"
     rf"(?:[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|dozen|lakh|crore|mn|bn|tn|[mkb](?=[\s.,;)]|$))\b)?"
-    rf"|\b(?P<words>(?:(?:half\s)?a\s)?(?:dozen|hundred|thousand|million|billion)\b|{_WORD_NUMBER}\b(?:[\s-](?:dozen|"
-    rf"trillion)\b)?)"
+    rf"|\b(?P<words>(?:(?:half\s)?a\s)?(?:dozen|hundred|thousand|million|billion)\b|{IN_WORDS}\b(?:[\s-]dozen\b)?)"
     rf"|\b(?P<times>twice|thrice)\b|\b(?P<pair>couple|pair)\sof\b",
     re.IGNORECASE,
 )
@@ -210,7 +211,7 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
         value = 3.0 if (match["times"] or "").lower() == "thrice" else 2.0
         return Quantity("count", value, "", about, start, end)
     if match["words"]:
-        value = _word_value(match["words"].lower())
+        value = number_in_words(match["words"])
         if value == 1.0 and not _counts(text, match):
             return None
         return _with_unit(text, value, None, about, start, end)
@@ -248,9 +249,9 @@ def _counts(text: str, match: re.Match[str]) -> bool:
     return after is not None and after[1] not in _AFTER_PRONOUN
 
 
-def _word_value(words: str) -> float:
+def number_in_words(words: str) -> float:
     """Value of a number in words: "three hundred and twelve thousand"."""
-    total, group = 0.0, 0.0
+    words, total, group = words.lower(), 0.0, 0.0
     for word in re.split(r"[\s-]+", words):
         if word in NUMBER_WORDS:
             group += NUMBER_WORDS[word]

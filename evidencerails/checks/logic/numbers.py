@@ -6,8 +6,6 @@ import re
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from evidencerails.text.temporal import NUMBER_WORDS, ONES, TENS
-
 Convention = Literal["point", "comma"]
 """Which sign begins the decimals: 1,234.5 or 1.234,5."""
 MAX_DIGITS = 400
@@ -78,12 +76,6 @@ _BY_CONVENTION = {
 }
 SCALES = {"dozen": 12, "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 SCALE_SIGNS = {"k": 10**3, "K": 10**3, "M": 10**6, "mn": 10**6, "bn": 10**9, "B": 10**9}
-_ONE = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
-_UNDER_100 = rf"(?:(?:{'|'.join(TENS)})(?:[\s-](?:{'|'.join(ONES)})\b)?|{_ONE})"
-_UNDER_1000 = rf"(?:(?:{_UNDER_100}\s)?hundred(?:\s(?:and\s)?{_UNDER_100})?|{_UNDER_100})"
-_BIG = "thousand|million|billion|trillion"
-IN_WORDS = rf"(?:{_UNDER_1000}(?:\s(?:{_BIG})(?:\s(?:and\s)?{_UNDER_1000})?)*)"
-"""One number in words: "seventy-two", "one hundred and five", "two million"."""
 
 
 def read_digits(raw: str, convention: Convention) -> Number | None:
@@ -96,16 +88,3 @@ def read_digits(raw: str, convention: Convention) -> Number | None:
     thousands, decimal = (",", ".") if convention == "point" else (".", ",")
     value = Fraction(plain.replace(thousands, "").replace(decimal, "."))
     return Number(value, Fraction(1, 10**decimals), decimals > 0)
-
-
-def read_words(words: str) -> int:
-    """The number that a match of `IN_WORDS` means, as "one hundred and twenty-five"."""
-    total = part = 0
-    for word in re.split(r"[\s-]+", words.lower()):
-        if word == "hundred":
-            part = max(part, 1) * 100
-        elif word in SCALES:
-            total, part = total + max(part, 1) * SCALES[word], 0
-        else:
-            part += NUMBER_WORDS.get(word, 0)
-    return total + part

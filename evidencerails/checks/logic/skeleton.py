@@ -15,17 +15,8 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from evidencerails.checks.logic.numbers import (
-    DIGITS,
-    IN_WORDS,
-    SCALE_SIGNS,
-    SCALES,
-    Convention,
-    Number,
-    read_digits,
-    read_words,
-)
-from evidencerails.text.values import UNITS
+from evidencerails.checks.logic.numbers import DIGITS, SCALE_SIGNS, SCALES, Convention, Number, read_digits
+from evidencerails.text.values import IN_WORDS, UNITS, number_in_words
 
 CURRENCIES = "$€£¥₹"
 _SIGNS = {"plus": "⊕", "minus": "⊖", "times": "⊗", "multipliedby": "⊗", "dividedby": "⊘", "squared": "²", "cubed": "³"}
@@ -138,7 +129,7 @@ def _cells(text: str, place: int, stop: int, convention: Convention, special: Sp
 def _number(text: str, match: re.Match[str], kind: str, convention: Convention) -> Cell:
     """A number with what belongs to it: a magnitude, a unit, a percent sign."""
     start, end = match.span()
-    number = read_digits(match[0], convention) if kind == "number" else Number(Fraction(read_words(match[0])))
+    number = read_digits(match[0], convention) if kind == "number" else Number(Fraction(number_in_words(match[0])))
     behind = _BEHIND.match(text, end)
     if number is None or (behind and behind["glued"] and behind["glued"] != "/"):
         return Cell("?", start, behind.end() if behind else end)
