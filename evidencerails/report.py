@@ -113,7 +113,7 @@ class Claim(Value):
 
 
 class Cause(Value):
-    """One thing that may have led to a finding (control stack 20.2)."""
+    """One thing that may have led to a finding."""
 
     cause: RootCause
     weight: float = Field(ge=0.0, le=1.0)
@@ -145,7 +145,7 @@ class Finding(Value):
     violation: str | None = None
     """What exactly was violated, for kinds that have several (citations, structure, tool calls)."""
     severity_score: float | None = Field(default=None, ge=0.0, le=1.0)
-    """Weighted propagation risk, inverse detectability and consequence (control stack 20.1.4); `severity` bands it."""
+    """Weighted propagation risk, inverse detectability and consequence; `severity` bands it."""
     verification: Verified | None = None
     """What the chain of verification says about the claim behind it; None if it was not asked."""
     causes: tuple[Cause, ...] = ()
@@ -227,7 +227,7 @@ class VerifiedClaim(Value):
 
 
 class Abstention(Value):
-    """How sure the answer is, in four parts, and what follows (control stack 20.3.4)."""
+    """How sure the answer is, in four parts, and what follows."""
 
     action: Literal["answer", "partial", "abstain"]
     confidence: float | None = Field(default=None, ge=0.0, le=1.0)
@@ -252,7 +252,7 @@ class Gate(Value):
 
 
 class Review(Value):
-    """What became of an answer that was handed to a person (control stack 20.5.3)."""
+    """What became of an answer that was handed to a person."""
 
     id: str = ""
     """Of the item in the review queue; empty if it could not be queued."""
@@ -298,7 +298,7 @@ class Report(Value):
     gate: Gate | None = None
     review: Review | None = None
     root_causes: dict[str, dict[str, int]] = Field(default_factory=dict)
-    """Likeliest cause of the findings -> their category -> how many (control stack 20.2.6)."""
+    """Likeliest cause of the findings -> their category -> how many."""
     evidence_from: str | None = None
     version: str = ""
     schema_version: int = REPORT_SCHEMA_VERSION

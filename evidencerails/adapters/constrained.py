@@ -1,4 +1,4 @@
-"""Constrained decoding: the schema of a response goes to the model that writes it (control stack 20.3.2).
+"""Constrained decoding: the schema of a response goes to the model that writes it.
 
 Where a provider masks tokens by a schema, the form is right by construction; the check after it then costs nothing and
 finds what the provider let through (a cut-off answer, a keyword it ignores).
