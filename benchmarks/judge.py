@@ -27,7 +27,7 @@ from tables import publish
 from evidencerails import Guard, Report
 from evidencerails.config import CascadeSettings
 from evidencerails.evaluation.metrics import balanced_accuracy, bootstrap_interval
-from evidencerails.measures.cascade import is_between
+from evidencerails.measures.metrics import is_between
 from evidencerails.testing import ReplayServer
 
 HERE = Path(__file__).parent

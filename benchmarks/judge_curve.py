@@ -17,7 +17,7 @@ from evidencerails import Report
 from evidencerails.config import CascadeSettings
 from evidencerails.evaluation.metrics import balanced_accuracy, checked
 from evidencerails.measures.asking import planned_calls
-from evidencerails.measures.cascade import is_between
+from evidencerails.measures.metrics import is_between
 from evidencerails.text.vega import Layer, axis, level, svg
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "judge-curve.svg"

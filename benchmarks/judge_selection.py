@@ -16,7 +16,7 @@ from judge_curve import HIGHS, LOWS, UNSUPPORTED, Done, merged
 
 from evidencerails import Report
 from evidencerails.config import CascadeSettings
-from evidencerails.measures.cascade import is_between
+from evidencerails.measures.metrics import is_between
 
 BUDGETS = (1 / 3, 0.5, 2 / 3, 0.8)
 """Calls for one answer, second questions left out."""

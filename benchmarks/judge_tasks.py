@@ -28,8 +28,8 @@ from judge_replies import Recorded, Spent, rows_of, write_missing
 from tables import publish
 
 from evidencerails import Guard, Report
+from evidencerails.evaluation.redteam.history import SHIPPED, read_suite
 from evidencerails.evaluation.redteam.outcomes import asked_behaviour
-from evidencerails.evaluation.redteam.suite import SHIPPED, read_suite
 from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget
 from evidencerails.exchange import Exchange, Span
 from evidencerails.measures.base import run_measure

@@ -14,8 +14,8 @@ from typing import Any
 from tables import publish
 
 from evidencerails import Guard
+from evidencerails.evaluation.redteam.history import SHIPPED, read_suite
 from evidencerails.evaluation.redteam.scoring import scores
-from evidencerails.evaluation.redteam.suite import SHIPPED, read_suite
 from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, EngineTarget, attack_all
 from evidencerails.evaluation.redteam.wording import dimension_rows, score_shown
 

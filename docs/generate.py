@@ -398,7 +398,7 @@ def _commands() -> list[str]:
 def redteam_categories() -> str:
     """The attacks, described by the docstrings of their generators."""
     from evidencerails.evaluation.redteam.attacks import KINDS
-    from evidencerails.evaluation.redteam.generation import GENERATORS
+    from evidencerails.evaluation.redteam.session import GENERATORS
 
     lines = ["| category | attack | expected | named by |", "|---|---|---|---|"]
     for name, maker in GENERATORS.items():

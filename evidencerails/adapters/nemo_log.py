@@ -11,7 +11,7 @@ from evidencerails.adapters.nemo_calls import find_answer_call, messages_of_even
 from evidencerails.adapters.nemo_evidence import EvidenceSources, find_evidence
 from evidencerails.config import EvidenceSettings
 from evidencerails.errors import InputError
-from evidencerails.exchange import Message, Passage, ToolCall, as_tool_calls
+from evidencerails.exchange import Passage, ToolCall, as_tool_calls
 
 EXPECTED = (
     "the JSON of `await rails.generate_async(messages=..., options={'log': {'llm_calls': True, 'internal_events': "
@@ -20,11 +20,16 @@ EXPECTED = (
 
 
 class LoggedTurn(NamedTuple):
-    answer: str
-    before: tuple[Message, ...]
+    """A log up to its last answer."""
+
+    answer: str = ""
+    before: Sequence[Any] | None = None
     """The prompt that wrote the answer, or the conversation before it."""
-    evidence: tuple[Passage, ...]
-    tool_calls: tuple[ToolCall, ...]
+    evidence: tuple[Passage, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Those of the answer's message."""
+    tools: list[Any] | None = None
+    """What the model was offered, where the log is a request with its `tools`."""
 
 
 def is_nemo(value: Any) -> bool:
@@ -54,7 +59,7 @@ def logged_turn(value: Mapping[str, Any]) -> LoggedTurn:
     sources = EvidenceSources(context=context, messages=before, prompt=before)
     found = asyncio.run(find_evidence(EvidenceSettings(), sources))
     passages = [one.model_copy(update={"source": one.source or found.place}) for one in found.passages]
-    return LoggedTurn(answer, before, tuple(passages), calls)
+    return LoggedTurn(answer, list(before), tuple(passages), calls)
 
 
 def _rows(log: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:

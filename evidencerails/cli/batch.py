@@ -8,8 +8,7 @@ from pathlib import Path
 
 import typer
 
-from evidencerails.cli.common import CONFIG, CliError, one_of
-from evidencerails.cli.terminal import ProgressBar, say
+from evidencerails.cli.common import CONFIG, CliError, ProgressBar, one_of, say
 from evidencerails.config import GuardConfig
 from evidencerails.guard import Guard
 from evidencerails.operations.batch.output import Output

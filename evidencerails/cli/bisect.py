@@ -20,10 +20,10 @@ from evidencerails.cli.common import (
     CliError,
     folder_of,
     opened,
+    say,
     seconds_of,
     settings_for,
 )
-from evidencerails.cli.terminal import say
 from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError
 from evidencerails.evaluation.methods import for_evaluation

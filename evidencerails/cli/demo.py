@@ -18,10 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from evidencerails.adapters.nemo_watch import quiet, recorded
-from evidencerails.cli.common import CliError
+from evidencerails.cli.common import CliError, console, say
 from evidencerails.cli.installation import make_plugin_visible
 from evidencerails.cli.render import print_report
-from evidencerails.cli.terminal import console, say
 from evidencerails.report import Report
 from evidencerails.settings.paths import data_folder
 from evidencerails.testing import ReplayServer

@@ -20,7 +20,7 @@ from evidencerails.adapters.nemo_install import import_path_problem
 from evidencerails.adapters.nemo_rails import RAILS, TOOL_FLOW, flow_name
 from evidencerails.adapters.nemo_source import Source, called_in_output_rails, copied, custom_callers
 from evidencerails.adapters.nemo_watch import effect_on, quiet, recorded, started
-from evidencerails.cli.common import CliError, plain_table, refuse_no_folder
+from evidencerails.cli.common import CliError, console, plain_table, refuse_no_folder, say
 from evidencerails.cli.doctor_plants import (
     CLEAN,
     HALLUCINATION,
@@ -35,7 +35,6 @@ from evidencerails.cli.doctor_plants import (
 )
 from evidencerails.cli.doctor_problems import Problem, action_problems, problem, static_problems
 from evidencerails.cli.installation import load_config, make_plugin_visible
-from evidencerails.cli.terminal import console, say
 from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError
 from evidencerails.report import Report

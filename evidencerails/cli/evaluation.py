@@ -14,13 +14,15 @@ from evidencerails.cli.common import (
     CONFIG,
     EXIT_UNVERIFIED,
     CliError,
+    ProgressBar,
+    console,
     names_in,
     plain_table,
     refuse_unwritable,
+    say,
     write_json,
     write_text,
 )
-from evidencerails.cli.terminal import ProgressBar, console, say
 from evidencerails.config import GuardConfig
 from evidencerails.evaluation.datasets import Dataset
 from evidencerails.evaluation.fitting import Calibration, Wanted, as_yaml

@@ -17,7 +17,7 @@ import yaml
 from evidencerails.adapters.nemo_evidence import instructions_of, marked_context, statements
 from evidencerails.adapters.nemo_rails import IMPORT_PATH, IMPORT_STATEMENT, RAILS, flow_name
 from evidencerails.adapters.nemo_source import config_files, read_exact, variables_set
-from evidencerails.cli.common import CliError, one_of, refuse_no_folder
+from evidencerails.cli.common import CliError, one_of, refuse_no_folder, say
 from evidencerails.cli.installation import (
     EMBEDDINGS,
     can_download,
@@ -26,7 +26,6 @@ from evidencerails.cli.installation import (
     missing_embeddings,
 )
 from evidencerails.cli.schema import EDITOR_LINE, EDITOR_MARK, FILE_NAME
-from evidencerails.cli.terminal import say
 from evidencerails.cli.yaml_edit import CannotEdit, add_item, set_default
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError

@@ -15,8 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from evidencerails import __version__
-from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_USAGE, PLAIN
-from evidencerails.cli.terminal import say
+from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_USAGE, PLAIN, say
 from evidencerails.errors import EvidencerailsError, MissingExtraError
 
 PROGRAM = "evidencerails"

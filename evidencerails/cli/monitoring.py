@@ -16,13 +16,15 @@ from evidencerails.cli.common import (
     JSON,
     STORE,
     CliError,
+    can_write,
+    console,
     opened,
     refuse_unwritable,
+    say,
     seconds_of,
     settings_for,
     write_text,
 )
-from evidencerails.cli.terminal import can_write, console, say
 from evidencerails.operations.times import iso
 from evidencerails.text.visible import visible
 

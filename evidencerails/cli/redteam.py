@@ -12,31 +12,41 @@ import typer
 from rich.text import Text
 
 from evidencerails.adapters.nemo_watch import quiet, started_for_trial
-from evidencerails.cli.check_input import text_of
 from evidencerails.cli.common import (
     EXIT_UNVERIFIED,
     JSON_FILE,
     CliError,
+    ProgressBar,
+    console,
     folder_of,
     names_in,
     plain_table,
     refuse_no_folder,
     refuse_unwritable,
+    say,
+    text_of,
     with_store,
     write_json,
     write_text,
 )
 from evidencerails.cli.installation import load_config, make_plugin_visible
-from evidencerails.cli.terminal import ProgressBar, console, say
 from evidencerails.config import GuardConfig
 from evidencerails.errors import EvidencerailsError
 from evidencerails.evaluation.methods import for_trial
-from evidencerails.evaluation.redteam import suite, wording
+from evidencerails.evaluation.redteam import wording
 from evidencerails.evaluation.redteam.attacks import CATEGORIES, Category
 from evidencerails.evaluation.redteam.corpus import Document
-from evidencerails.evaluation.redteam.history import entries, last_of
+from evidencerails.evaluation.redteam.history import (
+    SHIPPED,
+    entries,
+    last_of,
+    new_failures,
+    read_suite,
+    together,
+    write_suite,
+)
+from evidencerails.evaluation.redteam.history import propose as add_to_suite
 from evidencerails.evaluation.redteam.session import Plan, Run, run
-from evidencerails.evaluation.redteam.suite import SHIPPED, read_suite, together, write_suite
 from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, AppTarget, EngineTarget, Target
 from evidencerails.evaluation.redteam.wording import coverage_line
 from evidencerails.guard import Guard
@@ -229,11 +239,11 @@ def _write(run: Run, json_file: Path | None, markdown: Path | None) -> None:
 
 
 def _propose(run: Run, file: Path | None) -> None:
-    failures = suite.new_failures(run.results)
+    failures = new_failures(run.results)
     if failures and file is None:
         say(f"{len(failures)} new attacks show a weakness; --propose FILE keeps them for your suite")
     elif failures and file is not None:
-        fresh = suite.propose(file, failures)
+        fresh = add_to_suite(file, failures)
         say(f"{fresh} new attacks proposed in {str(file)!r}: look at them, then add that file by --suite")
 
 

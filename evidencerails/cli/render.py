@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evidencerails.cli.common import plain_table
-from evidencerails.cli.terminal import can_write, console, say
+from evidencerails.cli.common import can_write, console, plain_table, say
 from evidencerails.measures.calibrated import OWN_SCORE
 from evidencerails.report import Quote, Redaction, Report, reason_code, text_hash
 from evidencerails.report_page import marks

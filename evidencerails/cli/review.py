@@ -14,9 +14,19 @@ from typing import TYPE_CHECKING, Any, get_args
 import typer
 from rich.table import Table
 
-from evidencerails.cli.check_input import text_in
-from evidencerails.cli.common import CONFIG, JSON, PLAIN, STORE, CliError, one_of, opened, settings_for
-from evidencerails.cli.terminal import console, say
+from evidencerails.cli.common import (
+    CONFIG,
+    JSON,
+    PLAIN,
+    STORE,
+    CliError,
+    console,
+    one_of,
+    opened,
+    say,
+    settings_for,
+    text_in,
+)
 from evidencerails.errors import ReviewConflictError
 from evidencerails.operations.review.package import RELEASABLE, Item, OpenItem, Package, Verdict, plain_item
 from evidencerails.operations.times import iso

@@ -7,8 +7,7 @@ from typing import get_args
 
 import typer
 
-from evidencerails.cli.common import CONFIG, one_of
-from evidencerails.cli.terminal import say
+from evidencerails.cli.common import CONFIG, one_of, say
 from evidencerails.config import GuardConfig
 from evidencerails.guard import Guard
 from evidencerails.settings.operations import ApiKey, Role

@@ -9,8 +9,7 @@ from typing import get_args
 
 import typer
 
-from evidencerails.cli.common import CONFIG, JSON, PLAIN, STORE, CliError, one_of, opened, settings_for
-from evidencerails.cli.terminal import say
+from evidencerails.cli.common import CONFIG, JSON, PLAIN, STORE, CliError, one_of, opened, say, settings_for
 from evidencerails.report import Status
 
 app = typer.Typer(**PLAIN, no_args_is_help=True, help="The store of reports: status, export, retention.")

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.exchange import Completion, LlmReply, Message, content_text
-from evidencerails.llm.adaptive import AdaptiveClient
-from evidencerails.llm.base import portable
+from evidencerails.llm.base import AdaptiveClient, portable
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseLanguageModel

@@ -21,8 +21,7 @@ from nemoguardrails.logging.llm_tracker import track_llm_call
 
 from evidencerails.exchange import Completion, LlmReply, Message
 from evidencerails.llm.adapt import unwrapped
-from evidencerails.llm.adaptive import AdaptiveClient
-from evidencerails.llm.base import ClientAround, LlmClient, portable
+from evidencerails.llm.base import AdaptiveClient, ClientAround, LlmClient, portable
 from evidencerails.llm.langchain_client import LangchainClient
 from evidencerails.llm.openai_client import NO_KEY, OpenAIClient
 

@@ -15,8 +15,7 @@ from weakref import WeakKeyDictionary
 from evidencerails.config import LlmEndpoint
 from evidencerails.errors import LlmError, LlmReplyError, SettingsError
 from evidencerails.exchange import Completion, LlmReply, Message, TokenLogprob
-from evidencerails.llm.adaptive import AdaptiveClient
-from evidencerails.llm.base import portable
+from evidencerails.llm.base import AdaptiveClient, portable
 from evidencerails.settings.environment import variable
 
 if TYPE_CHECKING:

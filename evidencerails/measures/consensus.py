@@ -15,9 +15,8 @@ from pydantic import Field as ModelField
 
 from evidencerails.exchange import Span, Value
 from evidencerails.measures.base import MeasureContext
-from evidencerails.measures.json_fields import Field, json_fields, same_value
 from evidencerails.measures.samples import DECIDES_FROM
-from evidencerails.measures.self_consistency import Verdict, verdict_of
+from evidencerails.measures.self_consistency import Field, Verdict, json_fields, same_value, verdict_of
 from evidencerails.measures.semantic_entropy import clusters_of
 from evidencerails.nli.base import ENTAILMENT
 from evidencerails.nli.windows import content_terms

@@ -19,7 +19,7 @@ from evidencerails.measures.asking import (
     list_schema,
 )
 from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of, unmeasured
-from evidencerails.measures.proof import OBJECTIONS, proof_of
+from evidencerails.measures.evidence import OBJECTIONS, proof_of
 from evidencerails.report import Label
 
 HIGHEST_LEVEL = 4

@@ -138,8 +138,8 @@ class ContextView:
         self.today = today or datetime.date.today()
         self.texts = [clean(passage.text[:MAX_READ]) for passage in self.passages]
         self.words = [stems_of(text) for text in self.texts]
-        found = (date_in(passage.metadata, _DATE_KEYS) for passage in self.passages)
-        self.dates = [date and date.date() for date in found]
+        found = [passage.metadata and date_in(passage.metadata, _DATE_KEYS) for passage in self.passages]
+        self.dates = [date.date() if date else None for date in found]
         """Date of each passage from its metadata; None if it has none."""
         self.relevance = self.overlaps(self.question)
         """How far each passage is about the question, in [0, 1]."""

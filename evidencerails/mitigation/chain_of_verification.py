@@ -22,8 +22,7 @@ from evidencerails.errors import EvidencerailsError, reason_of
 from evidencerails.exchange import Exchange, Passage, Span
 from evidencerails.llm.cache import ask_cached
 from evidencerails.llm.parsing import parse_items
-from evidencerails.measures.evidence import excerpts_for, find_quotes, sentences_of
-from evidencerails.measures.proof import context_of
+from evidencerails.measures.evidence import context_of, excerpts_for, find_quotes, sentences_of
 from evidencerails.mitigation.severity import severity_of
 from evidencerails.nli.base import LABELS
 from evidencerails.nli.windows import content_terms

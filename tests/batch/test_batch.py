@@ -17,7 +17,7 @@ from commands import Run, evidencerails
 from extras import needs
 
 from evidencerails import Guard
-from evidencerails.cli.terminal import progress_line
+from evidencerails.cli.common import progress_line
 from evidencerails.operations.batch.output import Output, Result
 from evidencerails.operations.batch.rows import Row
 from evidencerails.operations.batch.runner import checked

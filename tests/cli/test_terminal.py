@@ -2,8 +2,8 @@ import io
 
 import pytest
 
+from evidencerails.cli.common import console
 from evidencerails.cli.render import marked_answer, print_report
-from evidencerails.cli.terminal import console
 from evidencerails.exchange import Span
 from evidencerails.report import Claim, Quote, Report
 from evidencerails.text.visible import visible

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS, KINDS, Attack, right
-from evidencerails.evaluation.redteam.corpus import Corpus, Document
-from evidencerails.evaluation.redteam.generation import GENERATORS, attacks_from
+from evidencerails.evaluation.redteam.corpus import Corpus, Document, swapped
 from evidencerails.evaluation.redteam.questions import TRICKS, calculation, chain_of
-from evidencerails.evaluation.redteam.swaps import swapped
+from evidencerails.evaluation.redteam.session import GENERATORS, attacks_from
 from evidencerails.evaluation.redteam.targets import with_citations
 from evidencerails.text.claimable import clean
 

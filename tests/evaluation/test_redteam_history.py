@@ -9,18 +9,22 @@ from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError
 from evidencerails.evaluation.redteam.attacks import CATEGORIES, Attack, Probe
 from evidencerails.evaluation.redteam.corpus import Corpus, Document
-from evidencerails.evaluation.redteam.generation import attacks_from
 from evidencerails.evaluation.redteam.history import (
     SECTIONS,
+    SHIPPED,
     Changes,
     changes_since,
     entries,
+    new_failures,
+    propose,
+    read_suite,
     settings_fingerprints,
     sign_test,
+    together,
+    write_suite,
 )
 from evidencerails.evaluation.redteam.outcomes import Verdict
-from evidencerails.evaluation.redteam.session import Plan, Run, run
-from evidencerails.evaluation.redteam.suite import SHIPPED, new_failures, propose, read_suite, together, write_suite
+from evidencerails.evaluation.redteam.session import Plan, Run, attacks_from, run
 
 BRIDGE = Document("bridge", "The Halden bridge opened in 1932. The Halden bridge is 412 metres long.")
 MILL = Document("mill", "The Aker mill was built in 1854. The Aker mill has 14 millstones in Bergen.")

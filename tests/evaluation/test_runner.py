@@ -56,7 +56,7 @@ async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(tmp
 
 def test_on_a_terminal_a_bar_shows_the_time_left() -> None:
     code = (
-        "import time; from evidencerails.cli.terminal import ProgressBar; bar = ProgressBar('evaluating')\n"
+        "import time; from evidencerails.cli.common import ProgressBar; bar = ProgressBar('evaluating')\n"
         "bar.start(4)\nfor _ in range(3): time.sleep(0.2); bar.step()\n"
         "time.sleep(0.2); bar.stop()"
     )

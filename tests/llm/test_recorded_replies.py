@@ -17,7 +17,7 @@ from evidencerails.checks.claims.llm import _read_verdicts
 from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Exchange, Message, Passage
 from evidencerails.llm.parsing import ask
-from evidencerails.measures.proof import proof_of
+from evidencerails.measures.evidence import proof_of
 from evidencerails.testing import ReplayServer
 
 A_KIND = 40

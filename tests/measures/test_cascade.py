@@ -10,7 +10,7 @@ from scoring_tools import MakeContext, Row, claims_of, exchange_of
 from evidencerails.config import CascadeSettings
 from evidencerails.exchange import Exchange
 from evidencerails.measures.base import MeasureContext, MeasureResult
-from evidencerails.measures.cascade import is_between, run_cascade
+from evidencerails.measures.metrics import is_between, run_cascade
 from evidencerails.measures.registry import get_measure
 from evidencerails.testing import ReplayRequest, ReplayServer
 

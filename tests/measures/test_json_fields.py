@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evidencerails.measures.json_fields import json_fields, same_value
+from evidencerails.measures.self_consistency import json_fields, same_value
 
 ORDER = '{"city": "Paris", "year": 1889, "parts": [{"name": "iron"}]}'
 

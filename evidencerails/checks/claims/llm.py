@@ -38,13 +38,14 @@ from evidencerails.measures.asking import (
     planned_calls,
 )
 from evidencerails.measures.base import Statement
-from evidencerails.measures.cascade import is_between
 from evidencerails.measures.evidence import (
+    ABOUT_ELSE,
     MAX_PROMPT_CHARACTERS,
     NEAR_CHARACTERS,
     fit_into,
+    proof_of,
 )
-from evidencerails.measures.proof import ABOUT_ELSE, proof_of
+from evidencerails.measures.metrics import is_between
 from evidencerails.report import Claim, ErrorType, Label, Quote
 from evidencerails.text.claims import ExtractedClaim
 from evidencerails.verdict.reading import hypotheses

@@ -15,8 +15,7 @@ from evidencerails.checks.error_types import error_types
 from evidencerails.errors import EvidencerailsError
 from evidencerails.exchange import Passage
 from evidencerails.measures.base import Statement
-from evidencerails.measures.evidence import sentences_of
-from evidencerails.measures.proof import context_of
+from evidencerails.measures.evidence import context_of, sentences_of
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT
 from evidencerails.nli.windows import stems_of
 from evidencerails.report import ErrorType, Quote

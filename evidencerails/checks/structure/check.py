@@ -18,8 +18,7 @@ from evidencerails.checks.structure.rules import Rules, rules_of, violations_of_
 from evidencerails.checks.structure.schema import SchemaProblem, canonical, time_limit
 from evidencerails.checks.structure.violations import Violation, pointer
 from evidencerails.exchange import Exchange, Span
-from evidencerails.measures.json_fields import Field, json_fields
-from evidencerails.measures.self_consistency import field_report
+from evidencerails.measures.self_consistency import Field, field_report, json_fields
 from evidencerails.report import CheckResult, Finding
 from evidencerails.settings.structure import StructureSettings
 from evidencerails.text.json_places import Path, Place, walk

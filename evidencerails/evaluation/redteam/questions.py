@@ -16,10 +16,12 @@ from itertools import islice
 from typing import NamedTuple
 
 from evidencerails.evaluation.redteam.attacks import Attack, Category, Probe, right, wrong
-from evidencerails.evaluation.redteam.corpus import Corpus, Fact, drawn
-from evidencerails.evaluation.redteam.swaps import (
+from evidencerails.evaluation.redteam.corpus import (
     SPARE_FACTS,
+    Corpus,
+    Fact,
     against,
+    drawn,
     false_pairs,
     gap,
     inner,

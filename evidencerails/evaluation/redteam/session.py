@@ -1,10 +1,11 @@
-"""One run of the red team, from evidence to results."""
+"""One run of the red team, from evidence to attacks and results."""
 
 from __future__ import annotations
 
 import datetime
 import platform
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,13 +14,41 @@ from evidencerails import __version__
 from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError
 from evidencerails.evaluation.redteam import history as past
-from evidencerails.evaluation.redteam.attacks import CATEGORIES, Attack, Category
+from evidencerails.evaluation.redteam import questions
+from evidencerails.evaluation.redteam.attacks import CATEGORIES, KINDS, Attack, Category
 from evidencerails.evaluation.redteam.corpus import Corpus, Document
-from evidencerails.evaluation.redteam.generation import attacks_from
+from evidencerails.evaluation.redteam.history import together
 from evidencerails.evaluation.redteam.scoring import attack_score, scores
-from evidencerails.evaluation.redteam.suite import together
 from evidencerails.evaluation.redteam.targets import Result, Shot, Target, attack_all, shots_wanted
 from evidencerails.llm.prompts import PromptLibrary
+
+Generator = Callable[[Corpus, int, random.Random], Iterator[Attack]]
+GENERATORS: Mapping[Category, Generator] = {name: getattr(questions, name) for name in CATEGORIES}
+"""The maker of each category's attacks, which has the category's name."""
+
+
+class Generated(NamedTuple):
+    """The attacks, and the categories that the evidence gives none of, with the reason."""
+
+    attacks: list[Attack]
+    missing: dict[Category, str]
+
+
+def attacks_from(
+    corpus: Corpus, per_category: int, *, categories: Sequence[Category] = CATEGORIES, seed: int = 0
+) -> Generated:
+    """At most `per_category` attacks of each category. The same evidence, number and seed give the same attacks."""
+    attacks: list[Attack] = []
+    missing: dict[Category, str] = {}
+    for category in categories:
+        rng = random.Random(f"{seed}:{category}")  # apart, so that one category does not change with another's number
+        made = list({one.id: one for one in GENERATORS[category](corpus, per_category, rng)}.values())
+        if not made:
+            needed = KINDS[category].needs
+            missing[category] = f"the evidence has no usable one: it takes {needed} that can be understood by itself"
+        attacks += made
+    return Generated(attacks, missing)
+
 
 MAX_SHOWN = 600
 """Characters of an answer in the results; the attack's id finds the whole one."""
