@@ -89,7 +89,7 @@ class Guard:
         if self.config.claims.examples:
             load_examples(self.config.claims.examples)  # a bad file is found now, not at the first answer
         if self.config.structure.has_rules:
-            from evidencerails.checks.structure.rules import load_rules
+            from evidencerails.checks.structure.violations import load_rules
 
             load_rules(self.config.structure)  # so is a bad schema or model
         self.prompts = prompts or PromptLibrary.load()

@@ -67,8 +67,8 @@ def is_strict(schema: Any) -> bool:
 def install(app: Any, settings: StructureSettings) -> bool:
     """Wrap the main model of an `LLMRails`, from `init(app)`; False if there is no model or no schema. `SettingsError`:
     the schema of the settings cannot be used."""
-    from evidencerails.checks.structure.rules import load_rules
     from evidencerails.checks.structure.schema import SchemaProblem
+    from evidencerails.checks.structure.violations import load_rules
 
     rules = load_rules(settings)
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+from evidencerails.errors import NliError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,3 +47,28 @@ class NliModel(Protocol):
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
         """Character offsets of the text's tokens, without special ones: for windows that never cut silently."""
         ...
+
+
+_STEMS = {"entail": "entailment", "neutral": "neutral", "contradict": "contradiction"}
+
+
+def label_columns(id2label: Mapping[int, str], model: str) -> list[int]:
+    """Columns of entailment, neutral and contradiction, read from the model's own names of its outputs.
+
+    Raises:
+        NliError: the names are not those three, or do not show which is which.
+    """
+    found = {
+        name: [int(place) for place, label in id2label.items() if _names(label, stem)] for stem, name in _STEMS.items()
+    }
+    if len(id2label) != len(LABELS) or any(len(places) != 1 for places in found.values()):
+        raise NliError(
+            f"model {model!r} has the labels {dict(id2label)!r}; expected exactly three that name entailment, neutral "
+            "and contradiction. Choose an NLI model, or name the outputs in `id2label` of its config.json"
+        )
+    return [found[label][0] for label in LABELS]
+
+
+def _names(label: object, stem: str) -> bool:
+    words = str(label).lower().replace("-", "_")
+    return stem in words and not words.startswith(("not_", "non_", "no_", "not", "non"))

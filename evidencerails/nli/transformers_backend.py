@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.errors import MissingExtraError, ModelFileError, NliError
-from evidencerails.nli.base import LABELS, Pair
-from evidencerails.nli.labels import label_columns
+from evidencerails.nli.base import LABELS, Pair, label_columns
 from evidencerails.nli.long_pairs import scores_in_parts, text_parts
 from evidencerails.nli.windows import encodable
 

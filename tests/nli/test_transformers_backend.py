@@ -10,8 +10,7 @@ import pytest
 from extras import needs
 
 from evidencerails.errors import MissingExtraError, ModelFileError, NliError
-from evidencerails.nli.base import NliModel
-from evidencerails.nli.labels import label_columns
+from evidencerails.nli.base import NliModel, label_columns
 
 needs("torch")
 transformers = needs("transformers")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from evidencerails.text.measures import are_equal
-from evidencerails.text.same_values import in_units_of
+from evidencerails.text.same_values import are_equal, in_units_of
 from evidencerails.text.values import values_of
 
 EQUAL = [

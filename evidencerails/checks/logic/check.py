@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from evidencerails.checks.base import CheckContext, concluded
 from evidencerails.checks.logic.dates import dates_and_times
 from evidencerails.checks.logic.formulas import formulas
-from evidencerails.checks.logic.numbers import Convention
 from evidencerails.checks.logic.orderings import contradictory_orderings
 from evidencerails.checks.logic.reasoning import (
     Audit,
@@ -22,7 +21,7 @@ from evidencerails.checks.logic.reasoning import (
     audit_with_nli,
     steps_of,
 )
-from evidencerails.checks.logic.skeleton import Skeleton
+from evidencerails.checks.logic.skeleton import Convention, Skeleton
 from evidencerails.checks.logic.statements import Statement, is_asserted, masked, sentences
 from evidencerails.checks.logic.sums import sums_in_words
 from evidencerails.exchange import Exchange, Span

@@ -13,8 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from evidencerails.checks.logic.numbers import Number
-from evidencerails.checks.logic.skeleton import Cell, Skeleton
+from evidencerails.checks.logic.skeleton import Cell, Number, Skeleton
 from evidencerails.checks.logic.statements import Kind, Statement, is_asserted, sentences
 
 LEAP_YEAR = 2024

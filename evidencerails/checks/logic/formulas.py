@@ -15,10 +15,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from evidencerails.checks.logic.numbers import Number, fits, formatted
-from evidencerails.checks.logic.skeleton import Skeleton
+from evidencerails.checks.logic.skeleton import Number, Skeleton, fits, formatted
 from evidencerails.checks.logic.statements import Kind, Statement
-from evidencerails.text.measures import FACTORS
+from evidencerails.text.same_values import FACTORS
 
 MAX_BITS = 20_000
 """Size of the largest number that is computed, about 6,000 digits."""

@@ -14,10 +14,9 @@ from fractions import Fraction
 from statistics import mean, median
 from typing import NamedTuple
 
-from evidencerails.checks.logic.numbers import Number, fits, formatted
-from evidencerails.checks.logic.skeleton import Skeleton
+from evidencerails.checks.logic.skeleton import Number, Skeleton, fits, formatted
 from evidencerails.checks.logic.statements import Kind, Statement
-from evidencerails.text.measures import DEGREES, Measure, measure_of
+from evidencerails.text.same_values import DEGREES, Measure, measure_of
 from evidencerails.text.values import Quantity
 
 MAX_TOTAL_SHARE = Fraction(3, 2)

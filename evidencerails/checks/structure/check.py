@@ -12,11 +12,9 @@ from statistics import mean
 from typing import Any
 
 from evidencerails.checks.base import CheckContext, concluded
-from evidencerails.checks.structure.find import Found, find_json
-from evidencerails.checks.structure.json import FoundJson
-from evidencerails.checks.structure.rules import Rules, rules_of, violations_of_value
+from evidencerails.checks.structure.find import Found, FoundJson, find_json
 from evidencerails.checks.structure.schema import SchemaProblem, canonical, time_limit
-from evidencerails.checks.structure.violations import Violation, pointer
+from evidencerails.checks.structure.violations import Rules, Violation, pointer, rules_of, violations_of_value
 from evidencerails.exchange import Exchange, Span
 from evidencerails.measures.self_consistency import Field, field_report, json_fields
 from evidencerails.report import CheckResult, Finding
