@@ -12,7 +12,7 @@ from evidencerails.text.json_answers import fields_of, json_parts
 from evidencerails.text.phrases import COURTESY, NO_CLAIM, is_small_talk
 from evidencerails.text.sentences import Block, Splitter, block_sentences, blocks, sentences_by
 from evidencerails.text.values import values_of
-from evidencerails.text.verbs import VERB_AT, has_subject_and_verb
+from evidencerails.text.verbs import SENTENCE, VERB_AT
 
 MAX_SHORT_ANSWER_WORDS = 6
 """A sentence of at most so many words, without a verb, is read together with the question it answers."""
@@ -165,11 +165,7 @@ def _states(label: str) -> bool:
     """True for a label that states something by its form: it has a verb, or a value among several words."""
     words = clean(label).strip("#*_|: \t")
     has_value = len(words.split()) >= 4 and re.search(r"\d", words) and not _counts_what_follows(words)
-    return (
-        len(words.split()) >= 3
-        and not _ASKS_OR_INSTRUCTS.match(words)
-        and bool(has_subject_and_verb(words) or has_value)
-    )
+    return len(words.split()) >= 3 and not _ASKS_OR_INSTRUCTS.match(words) and bool(SENTENCE.search(words) or has_value)
 
 
 def _counts_what_follows(label: str) -> bool:
@@ -188,7 +184,7 @@ def _reads_as_prose(line: str) -> bool:
     """True for a sentence that stands in a code block: a fence hides no claim."""
     if len(line.split()) < 4 or _CODE_SIGNS.search(line):
         return False
-    return line.rstrip()[-1:] in ".!?" or (bool(_CAPITALISED.match(line)) and has_subject_and_verb(line))
+    return line.rstrip()[-1:] in ".!?" or (bool(_CAPITALISED.match(line) and SENTENCE.search(line)))
 
 
 def _is_title_or_head(text: str, block: Block, following: Block) -> bool:
@@ -276,7 +272,7 @@ def _told_before_question(sentence: str) -> tuple[str, str] | None:
         return None
     stated, asked = sentence[: pauses[-1].start()], sentence[pauses[-1].end() :]
     low = stated.lower().replace("’", "'")
-    is_sentence = has_subject_and_verb(low) or (VERB_AT.search(low) and len(low.split()) > 3)
+    is_sentence = SENTENCE.search(low) or (VERB_AT.search(low) and len(low.split()) > 3)
     if not is_sentence or _ASKS_OR_SUPPOSES.match(low):
         return None
     return (stated, asked) if _some_clause_claims(low) else None
@@ -339,7 +335,7 @@ def without_frame(sentence: str) -> str:
     if before and not is_bare_reply(before) and makes_claim(before):
         return sentence
     rest = sentence[match.end() :]
-    return rest if has_subject_and_verb(rest) else sentence
+    return rest if SENTENCE.search(rest) else sentence
 
 
 _LEADS = re.compile(
@@ -353,7 +349,7 @@ _PURPOSE = re.compile(r"(?:in order )?to(?: (?!(?:you|we|they|costs?|takes?|need
 def _is_lead_in(bare: str) -> bool:
     """True for a line that only announces what comes after its colon."""
     words = _WORD.findall(bare)
-    if _PURPOSE.fullmatch(bare) and not has_subject_and_verb(bare):
+    if _PURPOSE.fullmatch(bare) and not SENTENCE.search(bare):
         return True
     return len(words) <= 4 or (len(words) <= 20 and bool(_LEADS.search(bare)) and not re.search(r"\d", bare))
 
@@ -365,7 +361,7 @@ def is_short_answer(sentence: str) -> bool:
     if not words or len(words) > MAX_SHORT_ANSWER_WORDS:
         return False
     is_yes_or_no = words[0].lower() in ("yes", "no", "yeah", "nope") and len(words) <= 3
-    return is_yes_or_no or is_bare_reply(sentence) or not has_subject_and_verb(sentence)
+    return is_yes_or_no or is_bare_reply(sentence) or not SENTENCE.search(sentence)
 
 
 _BARE_REPLY = re.compile(

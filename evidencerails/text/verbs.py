@@ -35,22 +35,18 @@ VERB_AT = re.compile(rf"\b{FINITE}\b", re.IGNORECASE)
 _NO_SUBJECT = (
     r"(?!(?i:the|a|an|his|her|its|their|our|my|your|of|and|or|most|more|very|so|as|by|to|in|on|at|for|with|from|no)\b)"
 )
-_SENTENCE = re.compile(
+SENTENCE = re.compile(
     rf"\b(?!may \d){AUX}\b|n['’]t\b|\b(?i:it|he|she|that|there)['’]s\b"
     r"|(?:^|[^\w\s] ?|\b(?:and|but|that) )(?i:it|he|she|they|we|i|you) "
     r"(?!(?:and|or|of|to|in|on|at|for|with|from|alone|only)\b)[a-z]+"
     rf"|\b{_NO_SUBJECT}\w+ (?:(?:{_IRREGULAR}|{PRESENT}) \S|(?<!ly )[a-z]{{2,}}ed\b)"
     rf"|s {_BASE} \S"  # the subject is plural: "Refunds take 5 days"
 )
-"""An auxiliary, or a subject, its verb, and (as "costs" and "left" are nouns as well) what the verb says of it."""
+"""The verb of a sentence: an auxiliary, or a verb behind its subject with (as "costs" is a noun as well) what it says:
+in "A day ticket costs 9 euros", but not in "Shipping costs"."""
 
 
 def first_verb(text: str) -> int | None:
     """Where the first finite verb of a text begins; None if no rule sees one."""
     match = VERB_AT.search(text)
     return match.start() if match else None
-
-
-def has_subject_and_verb(text: str) -> bool:
-    """True for words with the verb of a sentence: "A day ticket costs 9 euros", but not "Shipping costs"."""
-    return _SENTENCE.search(text) is not None
