@@ -13,7 +13,7 @@ from pydantic import BaseModel, field_validator
 from evidencerails.errors import EvidencerailsError, LlmReplyError, reason_of
 from evidencerails.exchange import Exchange, Message, Passage
 from evidencerails.llm.cache import ask_cached
-from evidencerails.measures.base import MeasureContext, Statement
+from evidencerails.measures.base import MeasureContext, Statement, UnmeasuredError
 from evidencerails.measures.evidence import MAX_PROMPT_CHARACTERS, excerpts_for
 
 if TYPE_CHECKING:
@@ -41,12 +41,18 @@ def list_schema(name: str, fields: Mapping[str, Mapping[str, Any]]) -> dict[str,
     }
 
 
-def judge_for(exchange: Exchange, context: MeasureContext) -> tuple[LlmSession | None, str]:
-    """The model to ask about the claims; None, and why: `no_model` or `no_evidence`."""
+def judge_for(exchange: Exchange, context: MeasureContext) -> LlmSession:
+    """The model to ask about the claims.
+
+    Raises:
+        UnmeasuredError: there is none, or nothing to compare the claims with.
+    """
     session = context.judge or context.llm
-    if session is None or not exchange.evidence:
-        return None, "no_evidence" if session is not None else "no_model"
-    return session, ""
+    if session is None:
+        raise UnmeasuredError("no_model")
+    if not exchange.evidence:
+        raise UnmeasuredError("no_evidence")
+    return session
 
 
 class Answer(BaseModel):

@@ -101,6 +101,10 @@ class MeasureResult(Value):
         return self.score is not None or any(claim.score is not None for claim in self.claims)
 
 
+class UnmeasuredError(EvidencerailsError):
+    """Raised by a measure that has nothing to go by; the message is the reason in its result."""
+
+
 class Measure(Protocol):
     """One way to score claims. It may raise: `run_measure` turns that into a result without scores."""
 
@@ -136,12 +140,6 @@ def result_of(
     )
 
 
-def unmeasured(measure: Measure, claims: Sequence[Statement], reason: str) -> MeasureResult:
-    """The result of a measure that could not run."""
-    scores = tuple(ClaimScore(reason=reason) for _ in claims)
-    return MeasureResult(name=measure.name, version=measure.version, claims=scores, reason=reason)
-
-
 async def run_measure(
     measure: Measure, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext
 ) -> MeasureResult:
@@ -155,7 +153,9 @@ async def run_measure(
     except Exception as error:  # boundary to models and providers: a failure here must never read as a score
         if not isinstance(error, EvidencerailsError):
             log.error("measure %s failed: %s", measure.name, traceback_summary(error))
-        found = unmeasured(measure, claims, f"measure_failed: {reason_of(error)}")
+        reason = str(error) if isinstance(error, UnmeasuredError) else f"measure_failed: {reason_of(error)}"
+        scores = tuple(ClaimScore(reason=reason) for _ in claims)
+        found = MeasureResult(name=measure.name, version=measure.version, claims=scores, reason=reason)
     return found.model_copy(update={"duration_ms": (time.perf_counter() - started) * 1000})
 
 

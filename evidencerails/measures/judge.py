@@ -18,7 +18,7 @@ from evidencerails.measures.asking import (
     judge_for,
     list_schema,
 )
-from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of, unmeasured
+from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of
 from evidencerails.measures.evidence import OBJECTIONS, proof_of
 from evidencerails.report import Label
 
@@ -68,9 +68,7 @@ class JudgeMeasure:
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Have each claim judged against the evidence."""
-        session, reason = judge_for(exchange, context)
-        if session is None:
-            return unmeasured(self, claims, reason)
+        session = judge_for(exchange, context)
 
         async def judged(places: Sequence[int], number: int) -> Mapping[int, ClaimScore]:
             if not places:

@@ -14,9 +14,9 @@ from evidencerails.measures.base import (
     MeasureContext,
     MeasureResult,
     Statement,
+    UnmeasuredError,
     clipped,
     result_of,
-    unmeasured,
 )
 
 OTHER_TEXT = "logprobs_of_other_text"
@@ -63,17 +63,15 @@ class LogprobsMeasure:
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         """Score each claim by the tokens that overlap its span."""
         if not exchange.logprobs:
-            return unmeasured(self, claims, "no_logprobs")
+            raise UnmeasuredError("no_logprobs")
         scores = await context.nli.run(_scores, exchange, claims)
-        if scores is None:
-            return unmeasured(self, claims, OTHER_TEXT)
         return result_of(self, scores, details={"tokens": len(exchange.logprobs)})
 
 
-def _scores(exchange: Exchange, claims: Sequence[Statement]) -> list[ClaimScore] | None:
+def _scores(exchange: Exchange, claims: Sequence[Statement]) -> list[ClaimScore]:
     placed = align(exchange.response, exchange.logprobs)
     if placed is None:
-        return None
+        raise UnmeasuredError(OTHER_TEXT)
     telling = [token for token in placed if _says_something(exchange.response[max(0, token.start) : token.end])]
     ends = [token.end for token in telling]
     return [_score(telling[bisect_right(ends, claim.span.start) :], claim.span) for claim in claims]

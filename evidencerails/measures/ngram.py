@@ -16,7 +16,6 @@ from evidencerails.measures.base import (
     Statement,
     clipped,
     result_of,
-    unmeasured,
 )
 from evidencerails.measures.samples import samples_for
 
@@ -73,11 +72,9 @@ class NgramMeasure:
     version = "1"
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
-        drawn = await samples_for(exchange, context)
-        if not drawn.texts:
-            return unmeasured(self, claims, drawn.reason)
-        scores = await context.nli.run(_scores, exchange.response, drawn.texts, claims)
-        return result_of(self, scores, details={"samples": len(drawn.texts)})
+        samples = await samples_for(exchange, context)
+        scores = await context.nli.run(_scores, exchange.response, samples, claims)
+        return result_of(self, scores, details={"samples": len(samples)})
 
 
 def _scores(response: str, samples: Sequence[str], claims: Sequence[Statement]) -> list[ClaimScore]:

@@ -10,9 +10,9 @@ from evidencerails.measures.base import (
     MeasureContext,
     MeasureResult,
     Statement,
+    UnmeasuredError,
     clipped,
     result_of,
-    unmeasured,
 )
 from evidencerails.nli.base import LABELS
 from evidencerails.report import Label, NliScores
@@ -35,9 +35,9 @@ class NliMeasure:
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         if not exchange.evidence:
-            return unmeasured(self, claims, "no_evidence")
+            raise UnmeasuredError("no_evidence")
         if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
-            return unmeasured(self, claims, reason)
+            raise UnmeasuredError(reason)
         read = await read_claims([claim.text for claim in claims], exchange.evidence, context.nli)
         scores = [_claim_score(one) for one in read.claims]
         return result_of(self, scores, version=context.nli.identity, details={"coverage": read.coverage.share})

@@ -10,7 +10,7 @@ from pydantic import field_validator
 from evidencerails.exchange import Exchange
 from evidencerails.llm.parsing import parse_items
 from evidencerails.measures.asking import NO_VERDICT, Answer, Question, ask_about, judge_for, list_schema
-from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of, unmeasured
+from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of
 
 UNSURE = "judge_unsure"
 """Reason where the judge can read the evidence both ways."""
@@ -47,9 +47,7 @@ class QaMeasure:
     version = "1"
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
-        session, reason = judge_for(exchange, context)
-        if session is None:
-            return unmeasured(self, claims, reason)
+        session = judge_for(exchange, context)
         replies = await ask_about(_QUESTION, range(len(claims)), claims, exchange.evidence, context, session)
         scores = []
         for place in range(len(claims)):

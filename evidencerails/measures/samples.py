@@ -12,9 +12,9 @@ from evidencerails.measures.base import (
     MeasureContext,
     MeasureResult,
     Statement,
+    UnmeasuredError,
     result_of,
     run_measures,
-    unmeasured,
 )
 from evidencerails.measures.encoder import TextEncoder, default_encoder
 from evidencerails.measures.logprobs import LogprobsMeasure
@@ -52,32 +52,29 @@ async def wanted_samples(exchange: Exchange, context: MeasureContext) -> WantedS
     return WantedSamples(SAMPLES_BY_RISK[level], signals)
 
 
-class Drawn(NamedTuple):
-    """Texts of the samples; with none, the reason."""
-
-    texts: tuple[str, ...]
-    reason: str
-
-
-async def samples_for(exchange: Exchange, context: MeasureContext, languages: tuple[str, ...] | None = None) -> Drawn:
-    """The exchange's own samples if it has any, else as many as the settings ask for.
+async def samples_for(exchange: Exchange, context: MeasureContext, languages: tuple[str, ...] = ()) -> Sequence[str]:
+    """The texts of the exchange's own samples if it has any, else of as many as the settings ask for.
 
     Args:
-        languages: of the model that compares; a response in another one gets no samples. None if any can be compared.
+        languages: of the model that compares; a response in another one gets no samples. Empty if any can be compared.
 
     Raises:
         LlmError: every request failed.
+        UnmeasuredError: there are none, or none that can be compared.
     """
     if languages and (reason := await context.nli.run(unknown_language, exchange.response, languages)):
-        return Drawn((), reason)
+        raise UnmeasuredError(reason)
     samples = exchange.samples
     if not samples:
-        unavailable = "no_model" if context.sampler is None else context.sampler.unavailable
-        if context.sampler is None or unavailable:
-            return Drawn((), unavailable or "")
+        if context.sampler is None:
+            raise UnmeasuredError("no_model")
+        if context.sampler.unavailable:
+            raise UnmeasuredError(context.sampler.unavailable)
         samples = await context.sampler.draw((await wanted_samples(exchange, context)).samples)
-    texts = tuple(sample.text for sample in samples if sample.text.strip())
-    return Drawn(texts, "" if texts else "no_samples")
+    texts = [sample.text for sample in samples if sample.text.strip()]
+    if not texts:
+        raise UnmeasuredError("no_samples")
+    return texts
 
 
 def sentences_of(text: str) -> list[str]:
@@ -100,13 +97,11 @@ class EncoderMeasure:
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         encoder: TextEncoder = self._encoder or default_encoder()
-        drawn = await samples_for(exchange, context, encoder.languages)
-        if not drawn.texts:
-            return unmeasured(self, claims, drawn.reason)
+        samples = await samples_for(exchange, context, encoder.languages or ())
         texts = [claim.text for claim in claims]
-        scores = await context.nli.run(self.scores, encoder, texts, drawn.texts) if texts else []
+        scores = await context.nli.run(self.scores, encoder, texts, samples) if texts else []
         version = f"{encoder.name}@{encoder.version}"
-        return result_of(self, scores, version=version, details={"samples": len(drawn.texts)})
+        return result_of(self, scores, version=version, details={"samples": len(samples)})
 
     def scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
         """One score for each claim. Blocks."""

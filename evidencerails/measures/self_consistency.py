@@ -14,9 +14,9 @@ from evidencerails.measures.base import (
     MeasureContext,
     MeasureResult,
     Statement,
+    UnmeasuredError,
     clipped,
     result_of,
-    unmeasured,
 )
 from evidencerails.measures.samples import Relation, relations, samples_for
 from evidencerails.text.json_places import Path, walk, whole_json
@@ -101,22 +101,20 @@ class SelfConsistencyMeasure:
     version = "1"
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
-        drawn = await samples_for(exchange, context)
-        if not drawn.texts:
-            return unmeasured(self, claims, drawn.reason)
+        samples = await samples_for(exchange, context)
         if fields := await context.nli.run(json_fields, exchange.response):
-            return await context.nli.run(self._of_fields, fields, drawn.texts, claims)
+            return await context.nli.run(self._of_fields, fields, samples, claims)
         if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
-            return unmeasured(self, claims, reason)
-        found = await relations([claim.text for claim in claims], drawn.texts, context)
+            raise UnmeasuredError(reason)
+        found = await relations([claim.text for claim in claims], samples, context)
         version = context.nli.identity
         scores = [_claim_score(row) for row in found]
-        return result_of(self, scores, version=version, details={"samples": len(drawn.texts)})
+        return result_of(self, scores, version=version, details={"samples": len(samples)})
 
     def _of_fields(self, fields: Sequence[Field], samples: Sequence[str], claims: Sequence[Statement]) -> MeasureResult:
         others = [other for other in map(json_fields, samples) if other is not None]
         if not others:
-            return unmeasured(self, claims, "samples_not_json")
+            raise UnmeasuredError("samples_not_json")
         report = field_report(fields, others)
         scores = [_score_of_fields(claim, fields, report) for claim in claims]
         agreements = [entry["agreement"] for entry in report.values()]

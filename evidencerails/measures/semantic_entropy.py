@@ -11,8 +11,8 @@ from evidencerails.measures.base import (
     MeasureContext,
     MeasureResult,
     Statement,
+    UnmeasuredError,
     clipped,
-    unmeasured,
 )
 from evidencerails.measures.samples import DECIDES_FROM, relations, samples_for, sentences_of
 
@@ -60,10 +60,8 @@ class SemanticEntropyMeasure:
     version = "1"
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
-        drawn = await samples_for(exchange, context, context.nli.languages)
-        if not drawn.texts:
-            return unmeasured(self, claims, drawn.reason)
-        answers, question = [exchange.response, *drawn.texts], exchange.user_input.strip()
+        samples = await samples_for(exchange, context, context.nli.languages)
+        answers, question = [exchange.response, *samples], exchange.user_input.strip()
         # If one is short, all get the question: "Paris" and "It is Paris." should entail each other.
         is_short = bool(question) and any(len(answer.split()) <= SHORT_ANSWER_WORDS for answer in answers)
         if is_short:
@@ -71,7 +69,7 @@ class SemanticEntropyMeasure:
         # What another answer has to entail of each: its sentences, or the short answer with its question.
         sentences = [[text] for text in answers] if is_short else await context.nli.run(_split, answers)
         if (longest := max(map(len, sentences))) > MAX_SENTENCES:
-            return unmeasured(self, claims, f"too_long: {longest} sentences, at most {MAX_SENTENCES}")
+            raise UnmeasuredError(f"too_long: {longest} sentences, at most {MAX_SENTENCES}")
         entails = await _entailments(answers, sentences, context)
         clusters = clusters_of(len(answers), lambda one, other: entails[one][other] and entails[other][one])
         sizes = [len(cluster) for cluster in clusters]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scoring_tools import MakeContext, claims_of, exchange_of
 
-from evidencerails.measures.base import MeasureResult
+from evidencerails.measures.base import MeasureResult, run_measure
 from evidencerails.measures.judge import JudgeMeasure
 from evidencerails.measures.qa import QaMeasure
 from evidencerails.testing import ReplayRequest, ReplayServer
@@ -34,7 +34,7 @@ def judged(make_context: MakeContext, server: ReplayServer) -> Judged:
         response = " ".join(texts)
         exchange = exchange_of(response, evidence=evidence)
         context = make_context(server=server, **settings)
-        return await (measure or JudgeMeasure()).measure(exchange, claims_of(response, *texts), context)
+        return await run_measure(measure or JudgeMeasure(), exchange, claims_of(response, *texts), context)
 
     return run
 
@@ -180,7 +180,7 @@ async def test_one_repair_is_tried(judged: Judged, server: ReplayServer) -> None
 async def test_without_a_model_evidence_or_claims_nobody_is_asked(
     judged: Judged, make_context: MakeContext, server: ReplayServer, measure: Any
 ) -> None:
-    found = await measure.measure(exchange_of(TRUE, evidence=EVIDENCE), claims_of(TRUE, TRUE), make_context())
+    found = await run_measure(measure, exchange_of(TRUE, evidence=EVIDENCE), claims_of(TRUE, TRUE), make_context())
     results = [found, await judged(TRUE, measure=measure, evidence=None), await judged(measure=measure)]
     assert [(one.score, one.reason) for one in results] == [
         (None, "no_model"), (None, "no_evidence"), (None, "no_claims")

@@ -109,11 +109,11 @@ async def test_no_claims_is_no_score(scored: Scored, measure: Any) -> None:
 
 async def test_samples_are_drawn_once_where_none_are_given(make_context: MakeContext, server: ReplayServer) -> None:
     measure, exchange, claims = EmbeddingMeasure(TableEncoder(VECTORS)), exchange_of(PAINTS), claims_of(PAINTS, PAINTS)
-    assert (await measure.measure(exchange, claims, make_context(server=server))).reason == "no_prompt"
+    assert (await run_measure(measure, exchange, claims, make_context(server=server))).reason == "no_prompt"
     server.say(["Ann swims.", PAINTS])
     context = make_context(server=server, prompt="What does Ann do?")
     for _ in range(2):
-        assert scores_of(await measure.measure(exchange, claims, context)) == [pytest.approx(0.2)]
+        assert scores_of(await run_measure(measure, exchange, claims, context)) == [pytest.approx(0.2)]
     assert len(server.requests) == 1
 
 
