@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evidencerails.checks.base import CheckContext, concluded
-from evidencerails.checks.knowledge.asking import verdicts as ask
 from evidencerails.checks.knowledge.base import KnowledgeSource, Lookup, Verdict, plain
+from evidencerails.checks.knowledge.base import verdicts as ask
 from evidencerails.checks.knowledge.check import near_quote
 from evidencerails.checks.structure.schema import SchemaProblem, compiled, time_limit
 from evidencerails.checks.structure.violations import cut_short, pointer

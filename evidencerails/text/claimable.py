@@ -219,8 +219,7 @@ def makes_claim(sentence: str) -> bool:
     if _BY_THE_WAY.search(line):
         return True
     if bare[-1:] in "?？":
-        is_loaded = bool(_LOADED_QUESTION.search(bare)) or _ends_with_a_tag(bare)
-        return is_loaded or _told_before_question(bare) is not None
+        return bool(_LOADED_QUESTION.search(bare)) or _told_before_question(bare) is not None
     if bare[-1:] in ":：" and _is_lead_in(bare.rstrip(":： ")):
         return False
     if not _some_clause_claims(bare.rstrip(".!…:：。！ ")):
@@ -237,18 +236,6 @@ _LOADED_QUESTION = re.compile(
     r"|^(?:is|are|was|were|do|does|did|has|have|had)n't (?!(?:you|that|this|it|we|i|there)\b)"
 )
 """Questions that state what they ask: "Isn't the tower in Lyon?"."""
-_TAG_QUESTION = re.compile(
-    r",\s*(?:is|are|was|were|do|does|did|has|have|had|can|will|would)(?:n't| not)?\s+\w+\s*[?？]$|,\s*(?:right|"
-    r"correct|no)\s*\?$"
-)
-
-
-def _ends_with_a_tag(bare: str) -> bool:
-    """ "The tower is in Lyon, isn't it?" states what it asks."""
-    match = _TAG_QUESTION.search(bare)
-    return bool(match) and not re.match(r"(?:who|what|when|where|which|why|how|is|are|do|does|did|can|would)\b", bare)
-
-
 _PAUSE = re.compile(r"\s*[,;–—]\s+|\s+-\s+")
 _ASKS_OR_SUPPOSES = re.compile(
     r"\W*(?:(?:and|but|so|well|or) )?(?:(?:who|what|when|where|which|why|how|whose|is|are|do|does|did|can|could|would|"

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from evidencerails.checks.knowledge.asking import verdicts
-from evidencerails.checks.knowledge.base import Answer, KnowledgeSource, Lookup, Verdict
+from evidencerails.checks.knowledge.base import Answer, KnowledgeSource, Lookup, Verdict, verdicts
 from evidencerails.checks.knowledge.sources import make_source
 from evidencerails.settings.knowledge import SourceSettings
 

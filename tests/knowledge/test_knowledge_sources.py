@@ -15,9 +15,8 @@ import pytest
 from stub import Received, Stub, serving
 
 from evidencerails.checks.knowledge.base import Answer, KnowledgeSource, Lookup, folded
-from evidencerails.checks.knowledge.functions import TextSource
 from evidencerails.checks.knowledge.http import USER_AGENT
-from evidencerails.checks.knowledge.sources import make_source
+from evidencerails.checks.knowledge.sources import TextSource, make_source
 from evidencerails.errors import KnowledgeError, SettingsError
 from evidencerails.settings.addresses import AddressError
 from evidencerails.settings.knowledge import SourceSettings

@@ -13,8 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from evidencerails.checks.base import CheckContext, concluded
-from evidencerails.checks.knowledge.asking import verdicts
-from evidencerails.checks.knowledge.base import Lookup, Verdict, folded
+from evidencerails.checks.knowledge.base import Lookup, Verdict, folded, verdicts
 from evidencerails.checks.knowledge.entities import MAX_ENTITIES, Entity, Kind
 from evidencerails.errors import DID_YOU_MEAN, EvidencerailsError
 from evidencerails.exchange import Exchange, Span

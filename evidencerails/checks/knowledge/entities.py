@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from evidencerails.checks.knowledge.base import callable_of
 from evidencerails.errors import SettingsError
 from evidencerails.report import Severity
 from evidencerails.settings.knowledge import EntitySettings
@@ -61,8 +62,6 @@ def _extractor(name: str, settings: EntitySettings) -> tuple[Extract, Severity, 
     if settings.pattern is not None:
         return _by_pattern(name, settings.pattern), "high", False
     if settings.function is not None:
-        from evidencerails.checks.knowledge.functions import callable_of
-
         return _by_function(name, callable_of(f"knowledge.entities.{name}.function", settings.function)), "high", False
     if name not in KINDS:
         raise SettingsError(

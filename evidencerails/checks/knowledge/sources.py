@@ -2,22 +2,97 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.checks.knowledge.base import KnowledgeSource, Threads
+from evidencerails.checks.knowledge.base import (
+    Answer,
+    KnowledgeSource,
+    Lookup,
+    SettingsSource,
+    Threads,
+    callable_of,
+    folded,
+    in_time,
+    shown,
+)
 from evidencerails.checks.knowledge.entities import kind_of
-from evidencerails.checks.knowledge.functions import FunctionSource, TextSource
-from evidencerails.errors import InputError, SettingsError
+from evidencerails.errors import InputError, KnowledgeError, SettingsError
+from evidencerails.exchange import as_passages
 from evidencerails.settings.knowledge import ResolverSettings, SourceSettings
 from evidencerails.settings.paths import existing_file
 from evidencerails.settings.problems import nearest
 
 if TYPE_CHECKING:
-    from evidencerails.checks.knowledge.functions import Search
     from evidencerails.config import GuardConfig
+
+Search = Callable[[str], Awaitable[Any]]
+
+
+class FunctionSource(SettingsSource):
+    """A function of the value that returns True or a record if it exists, False or None if it does not.
+
+    Raises:
+        SettingsError: it cannot be imported.
+    """
+
+    def __init__(self, name: str, settings: SourceSettings) -> None:
+        super().__init__(name, settings)
+        self._function = callable_of(f"source {name!r}", settings.function)
+
+    async def lookup(self, lookup: Lookup) -> Answer | None:
+        """See `KnowledgeSource.lookup`."""
+        if inspect.iscoroutinefunction(self._function):
+            return _answer(await in_time(self._function(lookup.value), self._settings.timeout_s))
+        return _answer(await self._in_thread(lambda: self._function(lookup.value)))
+
+
+class TextSource(SettingsSource):
+    """A search that gives texts in any shape of evidence.
+
+    A text that names a thing shows that it exists; that no text names it shows nothing, unless the settings say so.
+    """
+
+    find_search: Callable[[], Search | None] = staticmethod(lambda: None)
+    """Gives the search once there is one: an app builds its knowledge base late."""
+
+    async def lookup(self, lookup: Lookup) -> Answer | None:
+        """See `KnowledgeSource.lookup`.
+
+        Raises:
+            KnowledgeError: there is no knowledge base, or it does not answer in time.
+            InputError: it answers with something that has no text.
+        """
+        search = self.find_search()
+        if search is None:
+            raise KnowledgeError("no_knowledge_base: the app has none")
+        words = [value for _, value in lookup.parts if value] or [lookup.text]
+        for passage in as_passages(await in_time(search(" ".join(words)), self._settings.timeout_s)):
+            text = f" {folded(passage.text)} "
+            if all(f" {folded(word)} " in text for word in words):
+                return Answer(True, shown(passage.text))
+        return Answer(False)
+
+
+def _answer(found: Any) -> Answer:
+    """What a function returned, as an answer."""
+    if found is None or isinstance(found, bool):
+        return Answer(bool(found))
+    if (isinstance(found, Mapping) and found) or (isinstance(found, str) and found.strip()):
+        return Answer(True, shown(found))
+    if inspect.isawaitable(found):
+        getattr(found, "close", lambda: None)()
+        raise KnowledgeError("bad_answer: the function returned an awaitable; define it with 'async def'")
+    raise KnowledgeError(
+        f"bad_answer: the function returned {type(found).__name__}; expected True, False, a record (mapping or text) "
+        "or None"
+    )
+
+
+# ---- the sources of a guard
 
 
 class Sources:
