@@ -5,8 +5,12 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from evidencerails.testing import ReplayServer
 
 os.environ["DO_NOT_TRACK"] = "1"
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -56,6 +60,15 @@ def postgresql_server() -> Iterator[str]:
             yield url
     except NoServerError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def server() -> "Iterator[ReplayServer]":
+    """A provider with an empty script, over real HTTP."""
+    from evidencerails.testing import ReplayServer
+
+    with ReplayServer() as running:
+        yield running
 
 
 @pytest.fixture

@@ -1,11 +1,14 @@
-"""Reports as checks make them."""
+"""Reports as checks make them, and what makes guards."""
 
+from collections.abc import Callable
 from typing import Any
 
-from evidencerails import Claim, Exchange, Finding, Report, Span
+from evidencerails import Claim, Exchange, Finding, Guard, Report, Span
 from evidencerails.exchange import Labels
 from evidencerails.report import CheckResult, LlmUsage, Quote
 
+Make = Callable[..., Guard]
+"""The fixture `guard` of several folders: it makes guards."""
 ANSWER = "Rhenium melts at 1200 degrees."
 EVIDENCE = "Rhenium melts at 3186 degrees."
 SPAN = Span.of(ANSWER, 0, len(ANSWER))

@@ -19,6 +19,8 @@ WRONG = "The Halden bridge opened in 1875."
 BEYOND = "The Halden bridge was painted green by volunteers from Sweden."
 CITED = "The Halden bridge opened in 1932 [1]."
 MADE_UP = "The Halden bridge opened in 1932 [7]."
+TICKET = '{"subject": "Parcel is late", "priority": "high", "order": "ABC-1234", "due": "2026-12-01"}'
+SUM = "Each box holds 7 cups, so 12 boxes hold 12 * 7 = {} cups."
 REFUSED = "I don't know the answer to that."
 PRONE = "prone to hallucination"
 
@@ -42,6 +44,14 @@ BY_EVIDENCE = {
     ("citations", CITED): CITED,
     ("citations", MADE_UP): REFUSED,
     ("citations", CLEAN): PRONE,
+    ("structured", TICKET): TICKET,
+    ("structured", TICKET.replace("high", "urgent")): "StructureRailException",
+    ("structured", f"Here you are: {TICKET}"): "StructureRailException",
+    ("structured", "I am sorry to hear that."): "StructureRailException",
+    ("logic", SUM.format(84)): SUM.format(84),
+    ("logic", SUM.format(85)): REFUSED,
+    ("logic", "Good morning!"): "Good morning!",
+    ("logic", "All birds can fly. Tweety is a bird. Therefore, Tweety cannot fly."): PRONE,
 }
 
 
@@ -65,18 +75,16 @@ def test_the_five_configs_are_packaged() -> None:
 
 
 @pytest.mark.parametrize("name", PACKAGED)
-def test_every_packaged_config_starts(name: str) -> None:
-    with ReplayServer() as server:
-        assert plugin_of(app_of(name, server).runtime.llm_task_manager) is not None
+def test_every_packaged_config_starts(server: ReplayServer, name: str) -> None:
+    assert plugin_of(app_of(name, server).runtime.llm_task_manager) is not None
 
 
 @pytest.mark.parametrize(("name", "answer"), BY_EVIDENCE.keys())
-async def test_answers_with_evidence(name: str, answer: str) -> None:
-    with ReplayServer() as server:
-        server.default(answer)
-        seen = await turn(app_of(name, server))
+async def test_answers_with_evidence(server: ReplayServer, name: str, answer: str) -> None:
+    server.default(answer)
+    seen = await turn(app_of(name, server))
     expected = BY_EVIDENCE[name, answer]
-    if expected in (CLEAN, CITED, REFUSED, WRONG):
+    if expected in (answer, REFUSED):
         assert seen == expected
     else:
         assert expected in seen
@@ -85,24 +93,29 @@ async def test_answers_with_evidence(name: str, answer: str) -> None:
 
 
 @pytest.mark.parametrize(("others", "expected"), [([CLEAN], CLEAN), ([WRONG, BEYOND, "In 1911."], REFUSED)])
-async def test_self_consistency_blocks_what_the_model_does_not_repeat(others: list[str], expected: str) -> None:
-    with ReplayServer() as server:
-        server.reply([CLEAN, *others], when=QUESTION)
-        assert await turn(app_of("self_consistency", server), evidence=None) == expected
-        assert [request.n for request in server.requests] == [1, 2]
+async def test_self_consistency_blocks_what_the_model_does_not_repeat(
+    server: ReplayServer, others: list[str], expected: str
+) -> None:
+    server.reply([CLEAN, *others], when=QUESTION)
+    assert await turn(app_of("self_consistency", server), evidence=None) == expected
+    assert [request.n for request in server.requests] == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("name", "said"), [("grounded_rag", "could not be verified"), ("strict", "could not be verified")]
-)
-async def test_without_evidence_nothing_passes_as_clean(name: str, said: str) -> None:
-    with ReplayServer() as server:
-        server.default(CLEAN)
-        assert said in await turn(app_of(name, server), evidence=None)
+@pytest.mark.parametrize("name", ["grounded_rag", "strict"])
+async def test_without_evidence_nothing_passes_as_clean(server: ReplayServer, name: str) -> None:
+    server.default(CLEAN)
+    assert "could not be verified" in await turn(app_of(name, server), evidence=None)
 
 
-async def test_shadow_records_what_it_does_not_change(caplog: pytest.LogCaptureFixture) -> None:
-    with ReplayServer() as server, caplog.at_level(logging.INFO, "evidencerails"):
+async def test_the_schema_of_a_ticket_is_sent_to_the_model(server: ReplayServer) -> None:
+    server.default(TICKET)
+    await turn(app_of("structured", server))
+    sent = server.requests[0].body["response_format"]["json_schema"]["schema"]
+    assert sent["required"] == ["subject", "priority"]
+
+
+async def test_shadow_records_what_it_does_not_change(server: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "evidencerails"):
         server.default(WRONG)
         app = app_of("shadow", server)
         assert await turn(app) == WRONG

@@ -60,10 +60,8 @@ def test_error_about_evidence_holds_none_of_its_words() -> None:
 PROMPTS = {
     "nothing": (None, []),
     "string": ("Hi?", [("user", "Hi?")]),
-    "OpenAI messages": (
-        [{"role": "system", "content": "S"}, {"role": "user", "content": "U"}],
-        [("system", "S"), ("user", "U")],
-    ),
+    "OpenAI messages": ([{"role": "system", "content": "S"}, {"role": "user", "content": "U"}],
+                        [("system", "S"), ("user", "U")]),
     "content parts": ([{"role": "user", "content": [{"text": "a"}, "b", {"x": 1}]}], [("user", "a\nb")]),
     "null content": ([{"role": "assistant", "content": None}], [("assistant", "")]),
     "LangChain": (
@@ -102,11 +100,8 @@ def test_response_must_be_text(response: Any) -> None:
 
 
 def test_user_input_is_the_last_user_message() -> None:
-    prompt = [
-        {"role": "user", "content": "first"},
-        {"role": "assistant", "content": "a"},
-        {"role": "user", "content": "last"},
-    ]
+    said = (("user", "first"), ("assistant", "a"), ("user", "last"))
+    prompt = [{"role": role, "content": content} for role, content in said]
     assert Exchange.of("A", prompt=prompt).user_input == "last"
     assert Exchange.of("A").user_input == ""
 

@@ -6,14 +6,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
+from scripted_nli import ScriptedNli
 
 from evidencerails import Guard, Report
-from evidencerails.config import CHECKS, GuardConfig, RiskSettings
+from evidencerails.config import CHECKS, GuardConfig
 from evidencerails.errors import InputError, SettingsError
 from evidencerails.exchange import Exchange
-from evidencerails.measures.aggregate import risk_level
 from evidencerails.pipeline import overall_verdict
 from evidencerails.report import CheckResult
 from evidencerails.tool_calls import with_arguments
@@ -22,31 +21,21 @@ TEXT = "The tower stands in Paris."
 OTHER = "The pope lives in Rome."
 
 
-class EchoNli:
+class EchoNli(ScriptedNli):
     """Entails what it finds verbatim in the premise, calls all else neutral; can be slow or broken."""
 
     name = "echo"
-    version = "1"
-    max_tokens = 512
-    languages = ("*",)
 
     def __init__(self, delay_s: float = 0.0, error: Exception | None = None) -> None:
-        self.delay_s = delay_s
-        self.error = error
-        self.calls = 0
-        self.threads: set[str] = set()
+        super().__init__(lambda premise, claim: (0.96, 0.03, 0.01) if claim in premise else (0.02, 0.96, 0.02))
+        self.delay_s, self.error, self.calls = delay_s, error, 0
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> Any:
         self.calls += 1
-        self.threads.add(threading.current_thread().name)
         time.sleep(self.delay_s)
         if self.error:
             raise self.error
-        rows = [(0.96, 0.03, 0.01) if h in p else (0.02, 0.96, 0.02) for p, h in pairs]
-        return np.array(rows, dtype=np.float32).reshape(-1, 3)
-
-    def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        return [(at, at + 1) for at in range(0, len(text), 4) if at < len(text)]
+        return super().scores(pairs)
 
 
 def result(status: str, reason: str = "", score: float | None = None, name: str = "a") -> CheckResult:
@@ -84,23 +73,17 @@ def test_score_is_the_worst_and_none_without_one() -> None:
     assert overall_verdict([result("grounded")])[2] is None
 
 
-@pytest.mark.parametrize(
-    "score, level", [(None, None), (0.0, "low"), (0.29, "low"), (0.3, "medium"), (0.69, "medium"), (0.7, "high")]
-)
-def test_risk_level(score: float | None, level: str | None) -> None:
-    assert risk_level(score, RiskSettings()) == level
-
-
 async def test_grounded_hallucinated_unverified() -> None:
     guard = Guard(nli=EchoNli())
-    grounded = await guard.check(TEXT, evidence=TEXT)
-    absent = await guard.check(OTHER, evidence=TEXT)
+    grounded, absent = await guard.check(TEXT, evidence=TEXT), await guard.check(OTHER, evidence=TEXT)
     unverified = await guard.check(TEXT)
-    assert [r.status for r in (grounded, absent, unverified)] == ["grounded", "hallucinated", "unverified"]
-    assert [r.decision for r in (grounded, absent, unverified)] == ["allow", "warn", "warn"]
-    assert grounded.risk_level == "low" and absent.risk_level == "high" and unverified.risk_level is None
+    assert [(r.status, r.decision, r.risk_level) for r in (grounded, absent, unverified)] == [
+        ("grounded", "allow", "low"),
+        ("hallucinated", "warn", "high"),
+        ("unverified", "warn", None),
+    ]
+    assert grounded.hallucination_score < absent.hallucination_score  # type: ignore[operator]
     assert unverified.hallucination_score is None
-    assert (grounded.hallucination_score or 0) < (absent.hallucination_score or 0)
 
 
 @pytest.mark.parametrize("error", [RuntimeError("boom"), MemoryError("full"), ValueError("bad")])
@@ -117,8 +100,6 @@ async def test_on_unverified(mode: str) -> None:
 
 
 async def test_a_cap_holds() -> None:
-    from evidencerails import Exchange
-
     guard = Guard({"policies": [{"when": {}, "then": "raise"}]}, nli=EchoNli())
     exchange = Exchange.of(OTHER, evidence=TEXT)
     assert (await guard.check_exchange(exchange)).decision == "raise"
@@ -150,9 +131,6 @@ def test_check_sync_without_a_loop() -> None:
 
 async def test_check_sync_inside_a_running_loop() -> None:
     assert Guard(nli=EchoNli()).check_sync(TEXT, evidence=TEXT).status == "grounded"
-
-
-async def test_check_sync_hands_errors_over() -> None:
     with pytest.raises(InputError):
         Guard(nli=EchoNli()).check_sync(5)  # type: ignore[arg-type]
 
@@ -166,17 +144,6 @@ def test_one_guard_serves_many_loops_and_threads() -> None:
     for thread in threads:
         thread.join()
     assert [r.status for r in reports] == ["grounded"] * 8
-
-
-async def test_the_event_loop_stays_free() -> None:
-    guard = Guard(nli=EchoNli(delay_s=0.5))
-    task = asyncio.create_task(guard.check(TEXT, evidence=TEXT))
-    longest, last = 0.0, time.perf_counter()
-    while not task.done():
-        await asyncio.sleep(0.005)
-        now = time.perf_counter()
-        longest, last = max(longest, now - last), now
-    assert longest < 0.25
 
 
 async def test_concurrent_checks_share_calls_of_the_model() -> None:
@@ -254,9 +221,8 @@ def test_settings_from_all_sources(tmp_path: Any) -> None:
 
 
 def test_repr_is_brief_and_holds_no_secret() -> None:
-    shown = repr(
-        Guard({"llm": {"model": "m", "base_url": "http://127.0.0.1:1/v1", "api_key": "sk-secret"}}, nli=EchoNli())
-    )
+    llm = {"model": "m", "base_url": "http://127.0.0.1:1/v1", "api_key": "sk-secret"}
+    shown = repr(Guard({"llm": llm}, nli=EchoNli()))
     assert "grounding" in shown and "sk-secret" not in shown and len(shown) < 200
 
 

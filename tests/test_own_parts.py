@@ -1,10 +1,8 @@
 """A check, a measure and an NLI backend of the user's own, each in one file and in no other."""
 
-from collections.abc import Sequence
+import importlib
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 from evidencerails import Guard
@@ -34,23 +32,28 @@ class Digits:
 """
 
 
-class SaysYes:
-    """Entails everything."""
+BACKEND = '''
+import numpy as np
 
-    name, version, max_tokens = "says-yes", "1", 512
-    languages: tuple[str, ...] = ("*",)
+class WordsInCommon:
+    """Entailment is the share of a claim's words that the evidence has."""
 
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> Any:
-        return np.tile(np.array([[0.9, 0.08, 0.02]], np.float32), (len(pairs), 1))
+    name, version, max_tokens, languages = "words-in-common", "7", 512, ("*",)
 
-    def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        return [(place, place + 1) for place in range(len(text))]
+    def scores(self, pairs):
+        shares = [len({*claim.split()} & {*text.split()}) / len(claim.split()) for text, claim in pairs]
+        return np.array([(share, 1 - share, 0) for share in shares])
+
+    def token_offsets(self, text):
+        return [(at, at + 1) for at in range(len(text))]
+'''
 
 
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_check.py").write_text(CHECK)
     (tmp_path / "my_measure.py").write_text(MEASURE)
+    (tmp_path / "my_backend.py").write_text(BACKEND)
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
@@ -72,10 +75,13 @@ def test_a_measure_in_one_file_is_a_number_of_the_report() -> None:
     guard.close()
 
 
+@pytest.mark.usefixtures("written")
 def test_an_nli_backend_in_one_file_reads_the_evidence() -> None:
-    guard = Guard({"checks": ["grounding"]}, nli=SaysYes())
-    report = guard.check_sync("Whales sing at night.", evidence="Whales are mammals.")
-    assert report.claims[0].label == "supported" and "says-yes" in report.checks["grounding"].version
+    guard = Guard(nli=importlib.import_module("my_backend").WordsInCommon())
+    evidence = "Die Brücke wurde 1932 eröffnet."
+    right, wrong = (guard.check_sync(text, evidence=evidence) for text in (evidence, "Der Tunnel bleibt geschlossen."))
+    assert (right.status, wrong.status) == ("grounded", "hallucinated")
+    assert "words-in-common@7" in right.claims[0].version
     guard.close()
 
 

@@ -138,26 +138,13 @@ def test_a_guarded_turn_on_the_oldest_and_newest_python(which: str, wheel: Path,
         assert run(binaries / "python", "-c", GUARDED_TURN, cwd=empty).endswith("guarded\n"), "editable install"
 
 
-HEAVY = (
-    "numpy",
-    "torch",
-    "onnxruntime",
-    "transformers",
-    "nemoguardrails",
-    "pydantic",
-    "fastapi",
-    "openai",
-    "langchain_core",
-)
+HEAVY = ("numpy", "torch", "onnxruntime", "transformers", "nemoguardrails", "pydantic", "fastapi", "openai",
+         "langchain_core")  # fmt: skip
 
 
-def test_importing_evidencerails_loads_nothing_heavy(tmp_path: Path) -> None:
-    code = f"import sys, evidencerails; print([m for m in {HEAVY!r} if m in sys.modules])"
-    assert run(sys.executable, "-c", code, cwd=tmp_path) == "[]\n"
-
-
-def test_the_program_starts_without_anything_heavy(tmp_path: Path) -> None:
-    code = f"import sys, evidencerails.cli.main; print([m for m in {HEAVY!r} if m in sys.modules])"
+@pytest.mark.parametrize("module", ["evidencerails", "evidencerails.cli.main"])
+def test_the_package_and_its_program_start_without_anything_heavy(module: str, tmp_path: Path) -> None:
+    code = f"import sys, {module}; print([m for m in {HEAVY!r} if m in sys.modules])"
     assert run(sys.executable, "-c", code, cwd=tmp_path) == "[]\n"
 
 

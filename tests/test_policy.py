@@ -11,16 +11,9 @@ from evidencerails.report import Finding
 
 def finding(**fields: Any) -> Finding:
     base: dict[str, Any] = {
-        "kind": "unsupported_claim",
-        "category": "contextual",
-        "severity": "medium",
-        "origin": "extrinsic",
-        "reason": "r",
-        "check": "grounding",
-        "version": "1",
-        "label": "absent",
-        "score": 0.6,
-    }
+        "kind": "unsupported_claim", "category": "contextual", "severity": "medium", "origin": "extrinsic",
+        "reason": "r", "check": "grounding", "version": "1", "label": "absent", "score": 0.6,
+    }  # fmt: skip
     return Finding(**{**base, **fields})
 
 
@@ -48,26 +41,14 @@ def test_defaults(fields: dict[str, Any], decision: str) -> None:
 
 
 CONDITIONS = [
-    ({"kind": "unsupported_claim"}, True),
-    ({"kind": "logic_error"}, False),
-    ({"kind": ["logic_error", "unsupported_claim"]}, True),
-    ({"label": "absent"}, True),
-    ({"label": "contradicted"}, False),
-    ({"category": "contextual"}, True),
-    ({"category": "factual"}, False),
-    ({"severity": ["high", "critical"]}, False),
-    ({"severity": ["medium"]}, True),
-    ({"origin": "intrinsic"}, False),
-    ({"check": "grounding"}, True),
-    ({"error_type": "number"}, True),
-    ({"error_type": ["entity", "temporal"]}, False),
-    ({"min_score": 0.6}, True),
-    ({"min_score": 0.61}, False),
-    ({"max_score": 0.6}, True),
-    ({"max_score": 0.59}, False),
-    ({"kind": "unsupported_claim", "label": "contradicted"}, False),
-    ({}, True),
-]
+    ({"kind": "unsupported_claim"}, True), ({"kind": "logic_error"}, False),
+    ({"kind": ["logic_error", "unsupported_claim"]}, True), ({"label": "absent"}, True),
+    ({"label": "contradicted"}, False), ({"category": "contextual"}, True), ({"category": "factual"}, False),
+    ({"severity": ["high", "critical"]}, False), ({"severity": ["medium"]}, True), ({"origin": "intrinsic"}, False),
+    ({"check": "grounding"}, True), ({"error_type": "number"}, True), ({"error_type": ["entity", "temporal"]}, False),
+    ({"min_score": 0.6}, True), ({"min_score": 0.61}, False), ({"max_score": 0.6}, True), ({"max_score": 0.59}, False),
+    ({"kind": "unsupported_claim", "label": "contradicted"}, False), ({}, True),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("when, matches", CONDITIONS)
@@ -102,11 +83,8 @@ def test_an_unverified_check_beside_a_hallucinated_one_still_counts() -> None:
     assert decide([finding()], "hallucinated", config, any_unverified=True).decision == "block"
 
 
-def test_grounded_is_allowed() -> None:
+def test_without_a_finding_the_status_decides_and_hallucinated_never_passes() -> None:
     assert decide([], "grounded", GuardConfig()) == ("allow", "grounded")
-
-
-def test_hallucinated_without_a_finding_never_passes() -> None:
     assert decide([], "hallucinated", GuardConfig()).decision == "block"
 
 

@@ -21,46 +21,24 @@ def quote() -> Quote:
 
 def claim(label: str = "contradicted", text: str = RESPONSE) -> Claim:
     return Claim(
-        text=text,
-        span=Span.of(text, 0, len(text)),
-        label=label,  # type: ignore[arg-type]
-        score=0.9,
-        evidence=(quote(),),
-        reason="passage p1 says otherwise",
-        nli=NliScores(entailment=0.05, neutral=0.05, contradiction=0.9),
+        text=text, span=Span.of(text, 0, len(text)), label=label, score=0.9, evidence=(quote(),),
+        reason="passage p1 says otherwise", nli=NliScores(entailment=0.05, neutral=0.05, contradiction=0.9),
         parts={"entailment": 2.0},
-    )
+    )  # fmt: skip
 
 
 def finding(text: str = RESPONSE) -> Finding:
     return Finding(
-        kind="unsupported_claim",
-        category="contextual",
-        severity="high",
-        origin="intrinsic",
-        span=Span.of(text, 0, len(text)),
-        reason=f"{text} is wrong",
-        evidence=(quote(),),
-        score=0.9,
-        check="grounding",
-        version="1",
-        label="contradicted",
-    )
+        kind="unsupported_claim", category="contextual", severity="high", origin="intrinsic",
+        span=Span.of(text, 0, len(text)), reason=f"{text} is wrong", evidence=(quote(),), score=0.9,
+        check="grounding", version="1", label="contradicted",
+    )  # fmt: skip
 
 
 def report(claims: tuple[Claim, ...] = (), findings: tuple[Finding, ...] = ()) -> Report:
-    check = CheckResult(
-        name="grounding", status="hallucinated", claims=claims, findings=findings, details={"n": 3, "text": RESPONSE}
-    )
-    return Report(
-        status="hallucinated",
-        decision="block",
-        hallucination_score=0.9,
-        risk_level="high",
-        claims=claims,
-        findings=findings,
-        checks={"grounding": check},
-    )
+    found = {"status": "hallucinated", "claims": claims, "findings": findings}
+    check = CheckResult(name="grounding", details={"n": 3, "text": RESPONSE}, **found)
+    return Report(decision="block", hallucination_score=0.9, risk_level="high", checks={"grounding": check}, **found)
 
 
 def test_json_round_trip() -> None:
@@ -196,15 +174,13 @@ HOSTILE = "</td><script>alert(1)</script> \u202e {{ 7 * 7 }} The tower stands in
 
 
 def test_a_notebook_shows_marked_words_claims_and_evidence() -> None:
-    report = Report(status="hallucinated", decision="block", hallucination_score=0.9, claims=(claim(),))
-    html = report._repr_html_()
+    html = report((claim(),))._repr_html_()
     assert re.search(r"<mark[^>]*>Berlin</mark>", html)
     assert f"memo.txt: {SECRET}" in html and "contradicted" in html and "hallucination score 0.90" in html
 
 
 def test_no_text_changes_a_notebook() -> None:
-    report = Report(status="hallucinated", reason=HOSTILE, claims=(claim(text=HOSTILE),))
-    html = report._repr_html_()
+    html = Report(status="hallucinated", reason=HOSTILE, claims=(claim(text=HOSTILE),))._repr_html_()
     assert "<script" not in html and "\u202e" not in html and "{{ 7 * 7 }}" in html
 
 
@@ -224,11 +200,9 @@ def test_a_printed_report_is_brief() -> None:
 
 
 def test_a_terminal_shows_a_report_in_one_line() -> None:
-    report = Report(
-        status="hallucinated", decision="block", hallucination_score=0.9, risk_level="high", claims=(claim(),)
-    )
-    assert repr(report) == (
+    shown = report((claim(),))
+    assert repr(shown) == (
         "Report(status='hallucinated', decision='block', hallucination_score=0.9, risk_level='high', claims=1, "
         "findings=0)"
     )
-    assert [*report.__rich_repr__()] == [*report.__repr_args__()], "rich and the debugger show the same"
+    assert [*shown.__rich_repr__()] == [*shown.__repr_args__()], "rich and the debugger show the same"

@@ -2,9 +2,10 @@
 
 import asyncio
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from operator import itemgetter
+from functools import reduce
+from operator import add, itemgetter
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
 
 from evidencerails import Guard
-from evidencerails.adapters.langchain_guard import REPORT_KEY, GuardRunnable
+from evidencerails.adapters.langchain_guard import REPORT_KEY
 from evidencerails.errors import EvidencerailsError, InputError, ResponseBlockedError, SettingsError
 from evidencerails.report import Report
 from evidencerails.testing import ReplayServer
@@ -38,12 +39,6 @@ PROMPT = ChatPromptTemplate.from_messages([("human", "{context}\n\n{question}")]
 INPUT = {"context": DOCUMENTS, "question": QUESTION}
 
 
-@pytest.fixture
-def server() -> Iterator[ReplayServer]:
-    with ReplayServer() as running:
-        yield running
-
-
 @pytest.fixture(scope="module")
 def guard() -> Guard:
     return Guard()
@@ -56,6 +51,18 @@ def model(server: ReplayServer, **options: Any) -> ChatOpenAI:
 def rag(server: ReplayServer) -> Runnable[Any, Any]:
     """The usual chain: what was retrieved, the question, and the answer made of both."""
     return RunnablePassthrough.assign(answer=PROMPT | model(server) | StrOutputParser())
+
+
+def added(pieces: Iterable[Any]) -> Any:
+    """A stream as one output."""
+    return reduce(add, pieces)
+
+
+def deciding(then: str, **settings: Any) -> Guard:
+    """A guard that does this with each unsupported claim."""
+    return Guard(
+        {"checks": ["grounding"], "policies": [{"when": {"kind": "unsupported_claim"}, "then": then}], **settings}
+    )
 
 
 def texts(server: ReplayServer) -> Runnable[Any, Any]:
@@ -73,14 +80,7 @@ async def test_a_mapping_keeps_its_shape_however_the_chain_is_called(
     chain = rag(server) | guard.as_runnable()
     outputs = [chain.invoke(INPUT), await chain.ainvoke(INPUT)]
     outputs += [*chain.batch([INPUT, INPUT]), *await chain.abatch([INPUT, INPUT])]
-    added: Any = None
-    for piece in chain.stream(INPUT):
-        added = piece if added is None else added + piece
-    outputs.append(added)
-    added = None
-    async for piece in chain.astream(INPUT):
-        added = piece if added is None else added + piece
-    outputs.append(added)
+    outputs += [added(chain.stream(INPUT)), added([piece async for piece in chain.astream(INPUT)])]
     assert len(server.requests) == 8
     for output in outputs:
         assert set(output) == {"context", "question", "answer", REPORT_KEY}
@@ -110,9 +110,7 @@ async def test_a_message_stays_a_message(server: ReplayServer, guard: Guard) -> 
     assert whole.response_metadata["model_name"] and whole.usage_metadata  # what the model said of it stays
     pieces = [piece async for piece in chain.astream(INPUT)]
     assert all(isinstance(piece, AIMessageChunk) for piece in pieces)
-    total = pieces[0]
-    for piece in pieces[1:]:
-        total += piece
+    total = added(pieces)
     assert total.content == whole.content
     assert total.response_metadata[REPORT_KEY]["findings"][0]["label"] == "absent"
     assert {piece.id for piece in pieces} == {total.id}
@@ -126,9 +124,7 @@ def test_a_blocked_message_loses_its_tool_calls_and_an_allowed_one_keeps_them(gu
     for text in (RIGHT, ""):
         allowed = step.invoke(AIMessage(text, tool_calls=[call]))
         assert (allowed.content, allowed.tool_calls) == (text, [call])
-        total: Any = None
-        for piece in step.stream(AIMessage(text, tool_calls=[call])):
-            total = piece if total is None else total + piece
+        total = added(step.stream(AIMessage(text, tool_calls=[call])))
         assert (total.content, total.tool_calls) == (text, [call])
 
 
@@ -142,10 +138,12 @@ def test_content_blocks_keep_what_is_not_text(guard: Guard) -> None:
     assert step.invoke(AIMessage([thinking, {"type": "text", "text": WRONG}])).content == UNKNOWN
 
 
-def test_annotate_marks_the_words(guard: Guard) -> None:
-    marking = Guard({"policies": [{"when": {"kind": "unsupported_claim"}, "then": "annotate"}]})
-    output = marking.as_runnable().invoke({"answer": f"{RIGHT} {UNTOLD}", "context": DOCUMENTS})
+def test_annotate_marks_the_words() -> None:
+    asked = {"answer": f"{RIGHT} {UNTOLD}", "context": DOCUMENTS}
+    output = deciding("annotate").as_runnable().invoke(asked)
     assert output["answer"] == f"{RIGHT} {UNTOLD} [?1]\n\n[?1] unsupported claim (absent, number)"
+    marked = deciding("annotate", annotation={"format": "markdown"}).as_runnable().invoke(asked)["answer"]
+    assert marked.startswith(f"{RIGHT} {UNTOLD}[^unsure-1]\n\n[^unsure-1]: unsupported claim (absent")
 
 
 async def test_raise(server: ReplayServer, guard: Guard) -> None:
@@ -155,14 +153,10 @@ async def test_raise(server: ReplayServer, guard: Guard) -> None:
         chain.invoke(INPUT)
     with pytest.raises(ResponseBlockedError):
         await chain.ainvoke(INPUT)
-    seen = []
+    with pytest.raises(ResponseBlockedError):  # at once: not a word of the answer leaves before the check
+        next(chain.stream(INPUT))
     with pytest.raises(ResponseBlockedError):
-        for piece in chain.stream(INPUT):
-            seen.append(piece)
-    with pytest.raises(ResponseBlockedError):
-        async for piece in chain.astream(INPUT):
-            seen.append(piece)
-    assert seen == []  # not a word of the answer left before the check
+        await anext(chain.astream(INPUT))
     error = caught.value
     assert isinstance(error, EvidencerailsError) and error.report.claims[0].label == "contradicted"
     assert "hallucinated" in str(error) and "1911" not in str(error) and "1932" not in str(error)
@@ -190,15 +184,12 @@ async def test_return(server: ReplayServer, guard: Guard) -> None:
     assert len(streamed) == 1 and streamed[0]["answer"] == WRONG and streamed[0]["verdict"].status == "hallucinated"
 
 
+ASKED = ChatPromptTemplate.from_template(QUESTION).invoke({})
 SHAPES: list[dict[str, Any]] = [
     {"response": RIGHT, "evidence": DOCUMENTS},
     {"output": AIMessage(RIGHT), "input": QUESTION, "documents": ["Nothing.", DOCUMENTS[0]]},
     {"answer": RIGHT, "input": QUESTION, "context": DOCUMENTS[0].page_content, "chat_history": [HumanMessage("Hi")]},
-    {
-        "answer": RIGHT,
-        "question": ChatPromptTemplate.from_template(QUESTION).invoke({}),
-        "source_documents": [{"page_content": RIGHT}],
-    },
+    {"answer": RIGHT, "question": ASKED, "source_documents": [{"page_content": RIGHT}]},
     {"answer": RIGHT, "messages": [("human", "Hi"), AIMessageChunk("Hello")], "evidence": None, "context": DOCUMENTS},
 ]
 
@@ -244,12 +235,9 @@ STRUCTURED: dict[str, Callable[[int], Any]] = {
     "mapping": facts,
     "list": lambda opened: [Bridge(**facts(opened))],
     "under a key": lambda opened: {"answer": Bridge(**facts(opened)), "context": DOCUMENTS},
-    "include_raw": lambda opened: {
-        "raw": AIMessage("", tool_calls=[{"name": "Bridge", "args": facts(opened), "id": "1"}]),
-        "parsed": Bridge(**facts(opened)),
-        "parsing_error": None,
-    },
-}
+    "include_raw": lambda opened: {"raw": AIMessage("", tool_calls=[{"name": "Bridge", "args": facts(opened),
+     "id": "1"}]), "parsed": Bridge(**facts(opened)), "parsing_error": None},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", STRUCTURED)
@@ -332,12 +320,11 @@ UNREADABLE = [
 @pytest.mark.parametrize("value, message", UNREADABLE)
 async def test_what_cannot_be_read_is_told(value: Any, message: str, guard: Guard) -> None:
     step = guard.as_runnable()
-    with pytest.raises(InputError, match=message):
-        step.invoke(value)
+    for ask in (step.invoke, lambda value: next(step.stream(value))):
+        with pytest.raises(InputError, match=message):
+            ask(value)
     with pytest.raises(InputError, match=message):
         await step.ainvoke(value)
-    with pytest.raises(InputError, match=message):
-        list(step.stream(value))
 
 
 def test_arguments_are_checked(guard: Guard) -> None:
@@ -405,24 +392,23 @@ async def test_consistency_uses_the_question(server: ReplayServer) -> None:
     assert all(request.last_user_text == QUESTION for request in server.requests)
 
 
-def test_log_probabilities_reach_the_check(server: ReplayServer) -> None:
-    step = GuardRunnable(Guard(), evidence=DOCUMENTS)
-    tokens = [{"token": RIGHT, "logprob": -0.5, "bytes": None, "top_logprobs": []}]
-    message = AIMessage(RIGHT, response_metadata={"logprobs": {"content": tokens}})
-    tokens = step._subject(message).rest()["logprobs"]
-    assert [(t.token, t.logprob) for t in tokens] == [(RIGHT, -0.5)]
-    assert step.invoke(message).content == RIGHT
-    other = AIMessage(RIGHT, response_metadata={"logprobs": {"content": [{"tok": RIGHT}]}})
-    assert step.invoke(other).content == RIGHT
+def test_log_probabilities_reach_the_check() -> None:
+    guard = Guard({"checks": ["grounding"], "scoring": {"measures": ["logprobs"]}})
+    step = guard.as_runnable(evidence=DOCUMENTS, on="return")
+    for tokens, reason in (
+        ([{"token": RIGHT, "logprob": -0.5, "bytes": None, "top_logprobs": []}], None),
+        ([{"tok": RIGHT}], "no_logprobs"),
+    ):
+        message = AIMessage(RIGHT, response_metadata={"logprobs": {"content": tokens}})
+        report = step.invoke(message)
+        assert report.checks["grounding"].details["measures"]["missing"].get("logprobs") == reason
 
 
 class Seen(BaseCallbackHandler):
     """Names, tags and outcome of the runs."""
 
     def __init__(self) -> None:
-        self.started: list[tuple[str, list[str], Any]] = []
-        self.ended: list[Any] = []
-        self.failed: list[BaseException] = []
+        self.started, self.ended, self.failed = [], [], []
 
     def on_chain_start(self, serialized: Any, inputs: Any, **rest: Any) -> None:
         self.started.append((rest["name"], rest["tags"], rest["parent_run_id"]))
@@ -462,26 +448,12 @@ def test_a_repaired_answer_goes_on_in_the_chain(server: ReplayServer) -> None:
     server.reply(correction, when="You correct single sentences")
     server.default(WRONG)
     llm = {"model": "replay", "base_url": server.base_url, "api_key": "k"}
-    policies = [{"when": {"kind": "unsupported_claim"}, "then": "regenerate"}]
-    chain = rag(server) | Guard({"checks": ["grounding"], "llm": llm, "policies": policies}).as_runnable()
-    output = chain.invoke(INPUT)
+    output = (rag(server) | deciding("regenerate", llm=llm).as_runnable()).invoke(INPUT)
     assert output["answer"] == RIGHT
     assert output[REPORT_KEY].repair.status == "repaired"
 
 
 def test_an_abstention_says_what_is_missing(server: ReplayServer) -> None:
     server.default(WRONG)
-    policies = [{"when": {"kind": "unsupported_claim"}, "then": "abstain"}]
-    chain = rag(server) | Guard({"checks": ["grounding"], "policies": policies}).as_runnable()
+    chain = rag(server) | deciding("abstain").as_runnable()
     assert chain.invoke(INPUT)["answer"].startswith("I can't answer that reliably from the sources I have.")
-
-
-def test_marks_as_markdown_footnotes(server: ReplayServer) -> None:
-    server.default(WRONG)
-    settings = {
-        "checks": ["grounding"],
-        "annotation": {"format": "markdown"},
-        "policies": [{"when": {"kind": "unsupported_claim"}, "then": "annotate"}],
-    }
-    answer = (rag(server) | Guard(settings).as_runnable()).invoke(INPUT)["answer"]
-    assert answer.startswith(f"{WRONG}[^unsure-1]\n\n[^unsure-1]: unsupported claim (contradicted")

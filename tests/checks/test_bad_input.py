@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made import Make
+from scripted_nli import ScriptedNli
 
 from evidencerails import Guard
 from evidencerails.errors import InputError
@@ -15,7 +17,6 @@ TOWER = "The Eiffel Tower was completed in 1889. It stands in Paris."
 CLEAN = "It stands in Paris."
 WRONG = "The Eiffel Tower was completed in 1925."
 FILLER = "Some other matter was discussed by the council of the town that day. "
-MakeGuard = Callable[..., Guard]
 
 
 def long_evidence(at: float, size: int = 200_000) -> str:
@@ -31,12 +32,7 @@ CASES: dict[str, tuple[str, Any, str, str]] = {
     "NUL in the answer": ("It stands\x00 in Paris.", TOWER, "grounded", ""),
     "NUL in the evidence": (CLEAN, "It stands\x00 in \x00Paris.", "grounded", ""),
     "bidi marks": ("\u202eIt stands in\u202c Paris.\u200f", TOWER, "grounded", ""),
-    "zero-width characters hide nothing": (
-        "The Eiffel Tower was comple\u200bted in 19\u200b25.",
-        TOWER,
-        "hallucinated",
-        "",
-    ),
+    "zero-width characters": ("The Eiffel Tower was comple\u200bted in 19\u200b25.", TOWER, "hallucinated", ""),
     "lone surrogate": ("It stands in Paris \ud800.", TOWER, "grounded", ""),
     "only marks": ("!!! ... ???", TOWER, "grounded", "no_claims"),
     "empty answer": ("", TOWER, "grounded", "no_claims"),
@@ -53,7 +49,7 @@ CASES: dict[str, tuple[str, Any, str, str]] = {
 
 
 @pytest.mark.parametrize("response, evidence, status, reason", CASES.values(), ids=CASES)
-async def test_bad_input(guard: MakeGuard, response: str, evidence: Any, status: str, reason: str) -> None:
+async def test_bad_input(guard: Make, response: str, evidence: Any, status: str, reason: str) -> None:
     report = await guard().check(response, evidence=evidence)
     assert report.status == status, report.reason
     assert reason in report.reason
@@ -62,7 +58,7 @@ async def test_bad_input(guard: MakeGuard, response: str, evidence: Any, status:
 
 
 @pytest.mark.slow
-async def test_100_kB_of_answer(guard: MakeGuard) -> None:
+async def test_100_kB_of_answer(guard: Make) -> None:
     response = " ".join(f"{CLEAN} The tower number {n} is nice." for n in range(2_000)) + " " + WRONG
     started = time.perf_counter()
     report = await guard({"checks": ["grounding"]}).check(response, evidence=[TOWER] * 3)
@@ -72,37 +68,23 @@ async def test_100_kB_of_answer(guard: MakeGuard) -> None:
     assert time.perf_counter() - started < 120  # 7 s on an idle machine; quadratic time would be many minutes
 
 
-async def test_100_kB_without_a_full_stop(guard: MakeGuard) -> None:
+async def test_100_kB_without_a_full_stop(guard: Make) -> None:
     report = await guard({"checks": ["grounding"]}).check("the tower stands in paris and " * 3_300, evidence=TOWER)
     assert report.status in ("grounded", "hallucinated") and len(report.claims) > 100
 
 
-WRONG_TYPES = [
-    {"evidence": 5},
-    {"evidence": [{"no": "text"}]},
-    {"samples": "one"},
-    {"prompt": 5},
-    {"prompt": [{"role": "x"}]},
-]
-
-
-@pytest.mark.parametrize("arguments", WRONG_TYPES)
-async def test_wrong_types_are_errors_of_the_caller(guard: MakeGuard, arguments: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [{"evidence": 5}, {"evidence": [{"no": "text"}]}, {"samples": "one"}, {"prompt": 5}, {"prompt": [{"role": "x"}]}],
+)
+async def test_wrong_types_are_errors_of_the_caller(guard: Make, arguments: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         await guard().check(CLEAN, **arguments)
 
 
-class Broken:
-    name, version, max_tokens, languages = "broken", "1", 512, ("*",)
-
-    def __init__(self, rows: Callable[[int], Any]) -> None:
-        self.rows = rows
-
+class Broken(ScriptedNli):
     def scores(self, pairs: Any) -> Any:
-        return self.rows(len(pairs))
-
-    def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        return [(at, at + 1) for at in range(len(text))]
+        return self.rule(len(pairs))
 
 
 def _crash(count: int) -> Any:
@@ -130,14 +112,14 @@ async def test_a_broken_backend_is_unverified(rows: Callable[[int], Any], check:
 
 
 @pytest.mark.parametrize("samples, reason", [([], "no_model"), (None, "no_model"), (["", " "], "no_samples")])
-async def test_no_samples_at_all(guard: MakeGuard, samples: Any, reason: str) -> None:
+async def test_no_samples_at_all(guard: Make, samples: Any, reason: str) -> None:
     report = await guard({"checks": ["consistency"]}).check(CLEAN, samples=samples)
     assert report.status == "unverified" and report.reason.startswith(reason)
 
 
 @pytest.mark.parametrize("response", ["7", "No", "Yes.", "1889", "Lyon", "In Paris.", "330 m", "Q.E.D."])
 @pytest.mark.parametrize("check", ["grounding", "claims"])
-async def test_an_answer_of_a_few_characters_is_a_claim(guard: MakeGuard, response: str, check: str) -> None:
+async def test_an_answer_of_a_few_characters_is_a_claim(guard: Make, response: str, check: str) -> None:
     report = await guard({"checks": [check]}).check(response, evidence=TOWER, prompt="Which?")
     assert len(report.claims) == 1 and report.reason != "no_claims"
 

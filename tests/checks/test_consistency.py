@@ -1,10 +1,10 @@
 """The consistency check: samples given or drawn over HTTP, three kinds of agreement, early stop, faults."""
 
 import re
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from made import Make
 
 from evidencerails import Guard, Report
 from evidencerails.checks.agreement import Vote
@@ -15,13 +15,6 @@ PROMPT = "Tell me about the old tower."
 SAME = "The old tower was built in 1889."
 OTHER = "The old tower was built in 1920."
 UNRELATED = "Wonderful gardens surround several castles nearby."
-MakeGuard = Callable[..., Guard]
-
-
-@pytest.fixture
-def server() -> Iterator[ReplayServer]:
-    with ReplayServer() as running:
-        yield running
 
 
 def settings_for(server: ReplayServer, **consistency: Any) -> dict[str, Any]:
@@ -29,7 +22,7 @@ def settings_for(server: ReplayServer, **consistency: Any) -> dict[str, Any]:
     return {"checks": ["consistency"], "llm": llm, "consistency": consistency}
 
 
-async def given(guard: MakeGuard, response: str, samples: list[str], **consistency: Any) -> Report:
+async def given(guard: Make, response: str, samples: list[str], **consistency: Any) -> Report:
     settings = {"checks": ["consistency"], "consistency": consistency}
     return await guard(settings).check(response, samples=samples, prompt=PROMPT)
 
@@ -46,20 +39,20 @@ async def given(guard: MakeGuard, response: str, samples: list[str], **consisten
         ([SAME], "grounded"),
     ],
 )
-async def test_agreement_by_nli(guard: MakeGuard, samples: list[str], status: str) -> None:
+async def test_agreement_by_nli(guard: Make, samples: list[str], status: str) -> None:
     report = await given(guard, SAME, samples)
     assert report.status == status
     assert report.decision == ("block" if status == "hallucinated" else "allow")
     assert 0.0 <= report.metrics["pairwise_contradiction_rate"] <= 1.0
 
 
-async def test_a_sample_in_the_same_words_agrees_however_the_model_reads_them(guard: MakeGuard) -> None:
+async def test_a_sample_in_the_same_words_agrees_however_the_model_reads_them(guard: Make) -> None:
     answer = "The Eiffel Tower opened in 1889."  # earlier weights read its own copy as a contradiction
     report = await Guard({"checks": ["consistency"]}).check(answer, samples=[answer, f"Sure! {answer} It is tall."])
     assert report.status == "grounded" and report.metrics["sample_disagreement"] < 0.5
 
 
-async def test_a_finding_names_the_sentence_that_drifts_and_quotes_the_samples(guard: MakeGuard) -> None:
+async def test_a_finding_names_the_sentence_that_drifts_and_quotes_the_samples(guard: Make) -> None:
     response = f"It stands near the river. {SAME}"
     sample = f"It stands near the river. {OTHER}"
     report = await given(guard, response, [sample, sample])
@@ -70,12 +63,12 @@ async def test_a_finding_names_the_sentence_that_drifts_and_quotes_the_samples(g
     assert all(sample[q.span.start : q.span.end] == q.span.text == OTHER for q in finding.evidence)
 
 
-async def test_pairwise_rate_counts_pairs_of_samples_too(guard: MakeGuard) -> None:
+async def test_pairwise_rate_counts_pairs_of_samples_too(guard: Make) -> None:
     report = await given(guard, SAME, [SAME, OTHER, OTHER])
     assert report.metrics["pairwise_contradiction_rate"] == pytest.approx(4 / 6)
 
 
-async def test_short_answers_that_differ_are_inconsistent(guard: MakeGuard) -> None:
+async def test_short_answers_that_differ_are_inconsistent(guard: Make) -> None:
     settings = {"checks": ["consistency"]}
     question = "Which city has the old tower?"
     differing = await guard(settings).check("Lyon.", samples=["Paris", "Nice."], prompt=question)
@@ -83,21 +76,16 @@ async def test_short_answers_that_differ_are_inconsistent(guard: MakeGuard) -> N
     assert (differing.status, same.status) == ("hallucinated", "grounded")
 
 
-@pytest.mark.parametrize("samples, status", [([SAME, SAME], "grounded"), ([UNRELATED, UNRELATED], "hallucinated")])
-async def test_agreement_by_ngram(guard: MakeGuard, samples: list[str], status: str) -> None:
-    report = await given(guard, SAME, samples, agreement="ngram")
+@pytest.mark.parametrize("agreement", ["ngram", "bertscore"])
+@pytest.mark.parametrize(("samples", "status"), [([SAME, SAME], "grounded"), ([UNRELATED, UNRELATED], "hallucinated")])
+async def test_agreement_by_words(guard: Make, samples: list[str], status: str, agreement: str) -> None:
+    report = await given(guard, SAME, samples, agreement=agreement)
     assert report.status == status
+    assert report.checks["consistency"].details["agreement"] == agreement
+    assert agreement in (report.checks["consistency"].version or "")
 
 
-@pytest.mark.parametrize("samples, status", [([SAME, SAME], "grounded"), ([UNRELATED, UNRELATED], "hallucinated")])
-async def test_agreement_by_bertscore(guard: MakeGuard, samples: list[str], status: str) -> None:
-    report = await given(guard, SAME, samples, agreement="bertscore")
-    assert report.status == status
-    assert report.checks["consistency"].details["agreement"] == "bertscore"
-    assert "bertscore" in (report.checks["consistency"].version or "")
-
-
-async def test_ngram_and_judge_need_no_language(guard: MakeGuard) -> None:
+async def test_ngram_and_judge_need_no_language(guard: Make) -> None:
     text = "La tour Eiffel a été achevée en 1889 et se trouve à Paris, en France."
     assert (await given(guard, text, [text, text])).status == "unverified"
     assert (await given(guard, text, [text, text], agreement="ngram")).status == "grounded"
@@ -107,7 +95,7 @@ async def test_ngram_and_judge_need_no_language(guard: MakeGuard) -> None:
     "reply, status",
     [("Yes", "grounded"), ("No, the year differs.", "hallucinated"), ("Perhaps", "unverified"), ("", "unverified")],
 )
-async def test_agreement_by_judge(guard: MakeGuard, server: ReplayServer, reply: str, status: str) -> None:
+async def test_agreement_by_judge(guard: Make, server: ReplayServer, reply: str, status: str) -> None:
     server.default(reply)
     settings = settings_for(server, agreement="judge")
     report = await guard(settings).check(SAME, samples=[OTHER, OTHER], prompt=PROMPT)
@@ -115,7 +103,7 @@ async def test_agreement_by_judge(guard: MakeGuard, server: ReplayServer, reply:
     assert all(SAME in request.prompt_text for request in server.requests)
 
 
-async def test_judge_names_the_sentence(guard: MakeGuard, server: ReplayServer) -> None:
+async def test_judge_names_the_sentence(guard: Make, server: ReplayServer) -> None:
     server.reply("Yes", when=lambda request: "river" in request.prompt_text and SAME not in request.prompt_text)
     server.default("No")
     response = f"It stands near the river. {SAME}"
@@ -123,12 +111,7 @@ async def test_judge_names_the_sentence(guard: MakeGuard, server: ReplayServer) 
     assert [f.span.text for f in report.findings if f.span] == [SAME]
 
 
-async def test_judge_without_a_model(guard: MakeGuard) -> None:
-    report = await given(guard, SAME, [OTHER], agreement="judge")
-    assert report.status == "unverified" and "no_model" in report.reason
-
-
-async def test_samples_are_drawn_in_one_request(guard: MakeGuard, server: ReplayServer) -> None:
+async def test_samples_are_drawn_in_one_request(guard: Make, server: ReplayServer) -> None:
     server.say([OTHER, OTHER])
     report = await guard(settings_for(server)).check(SAME, prompt=PROMPT)
     assert report.status == "hallucinated"
@@ -155,7 +138,7 @@ def logprobs_of(text: str, logprob: float) -> list[dict[str, Any]]:
     ],
 )
 async def test_number_of_samples_by_what_is_known_before_any_is_drawn(
-    guard: MakeGuard, server: ReplayServer, evidence: Any, logprob: float | None, signals: set[str], count: int
+    guard: Make, server: ReplayServer, evidence: Any, logprob: float | None, signals: set[str], count: int
 ) -> None:
     # It was 1, 3 or 5 by how many sentences state a name, number or date, whatever spoke for or against them.
     server.default(SAME)
@@ -167,7 +150,7 @@ async def test_number_of_samples_by_what_is_known_before_any_is_drawn(
     assert [request.n for request in server.requests] == [count]
 
 
-async def test_measures_use_the_samples_of_the_check(guard: MakeGuard, server: ReplayServer) -> None:
+async def test_measures_use_the_samples_of_the_check(guard: Make, server: ReplayServer) -> None:
     server.default(SAME)  # a measure asked for three where the check had found one to be enough
     settings = {**settings_for(server, samples="by_risk"), "scoring": {"measures": ["embedding"]}}
     report = await guard(settings).check(SAME, prompt=PROMPT, evidence=[SAME])
@@ -179,7 +162,7 @@ async def test_measures_use_the_samples_of_the_check(guard: MakeGuard, server: R
     "early_stop, text, requests", [(True, SAME, 3), (True, OTHER, 3), (True, UNRELATED, 5), (False, SAME, 5)]
 )
 async def test_early_stop_once_the_verdict_cannot_change(
-    guard: MakeGuard, server: ReplayServer, early_stop: bool, text: str, requests: int
+    guard: Make, server: ReplayServer, early_stop: bool, text: str, requests: int
 ) -> None:
     server.default(text)
     settings = settings_for(server, samples=5, sampling="parallel", early_stop=early_stop)
@@ -202,49 +185,48 @@ def test_is_settled(drifts: list[float], wanted: int, settled: bool) -> None:
     assert is_settled([[Vote(drift, 0.0) for drift in drifts]], wanted) is settled
 
 
-async def test_without_claims_no_sample_is_drawn(guard: MakeGuard, server: ReplayServer) -> None:
+async def test_without_claims_no_sample_is_drawn(guard: Make, server: ReplayServer) -> None:
     report = await guard(settings_for(server)).check("I'm sorry, I don't know.", prompt=PROMPT)
     assert (report.status, report.reason, server.requests) == ("grounded", "no_claims", [])
 
 
-async def test_no_model_and_no_prompt(guard: MakeGuard, server: ReplayServer) -> None:
-    no_model = await guard({"checks": ["consistency"]}).check(SAME, prompt=PROMPT)
-    no_prompt = await guard(settings_for(server)).check(SAME)
-    assert "no_model" in no_model.reason and "no_prompt" in no_prompt.reason
-    assert no_model.status == no_prompt.status == "unverified"
-    assert no_model.hallucination_score is None
-
-
-FAULTS: dict[str, dict[str, Any]] = {
-    "429": {"status": 429},
-    "500": {"status": 500},
-    "401": {"status": 401},
-    "cut": {"cut": True},
-    "broken JSON": {"broken_json": True},
-    "slow": {"delay_s": 3.0},
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-async def test_a_failing_model_is_unverified_with_its_error(
-    guard: MakeGuard, server: ReplayServer, fault: dict[str, Any]
+@pytest.mark.parametrize(
+    ("settings", "prompt", "samples", "reason"),
+    [
+        ({}, PROMPT, None, "no_model"),
+        ({"consistency": {"agreement": "judge"}}, PROMPT, [OTHER], "no_model"),
+        ({"llm": {"base_url": "http://127.0.0.1:9/v1", "model": "m", "api_key": "x"}}, "", None, "no_prompt"),
+    ],
+)
+async def test_without_model_or_prompt_it_is_unverified(
+    guard: Make, settings: dict[str, Any], prompt: str, samples: list[str] | None, reason: str
 ) -> None:
-    server.reply(SAME, **fault)
+    report = await guard({"checks": ["consistency"], **settings}).check(SAME, prompt=prompt, samples=samples)
+    assert (report.status, report.hallucination_score) == ("unverified", None) and reason in report.reason
+
+
+FAULTS: list[dict[str, Any]] = [
+    *({"status": status} for status in (401, 429, 500)),
+    {"cut": True},
+    {"broken_json": True},
+    {"delay_s": 3.0},
+    *({"text": text} for text in (None, "", "   ", "<think>hm</think>")),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+async def test_a_failing_model_is_unverified_with_its_error(
+    guard: Make, server: ReplayServer, fault: dict[str, Any]
+) -> None:
+    server.reply(**{"text": SAME, **fault}, when=lambda _: True)
     settings = settings_for(server)
     settings["llm"]["timeout_s"] = 0.5
     report = await guard(settings).check(SAME, prompt=PROMPT)
-    assert report.status == "unverified" and report.decision == "warn"
-    assert "no_samples" in report.reason and "Error" in report.reason
+    assert (report.status, report.decision) == ("unverified", "warn")
+    assert "no_samples" in report.reason and ("Error" in report.reason or "text" in fault)
 
 
-@pytest.mark.parametrize("text", [None, "", "   ", "<think>hm</think>"])
-async def test_empty_replies_are_no_samples(guard: MakeGuard, server: ReplayServer, text: str | None) -> None:
-    server.default(text)
-    report = await guard(settings_for(server)).check(SAME, prompt=PROMPT)
-    assert report.status == "unverified" and "no_samples" in report.reason
-
-
-async def test_fewer_samples_than_asked_go_on_with_a_note(guard: MakeGuard, server: ReplayServer) -> None:
+async def test_fewer_samples_than_asked_go_on_with_a_note(guard: Make, server: ReplayServer) -> None:
     server.reply(SAME, times=2)
     server.reply("", status=500)
     settings = settings_for(server, samples=3, sampling="parallel", early_stop=False)
@@ -257,14 +239,14 @@ async def test_fewer_samples_than_asked_go_on_with_a_note(guard: MakeGuard, serv
 @pytest.mark.parametrize(
     "samples", [["I don't know.", "I'm sorry, I can't help with that."], ["Which bridge?", "\x00"]]
 )
-async def test_samples_that_say_nothing_confirm_nothing(guard: MakeGuard, samples: list[str], agreement: str) -> None:
+async def test_samples_that_say_nothing_confirm_nothing(guard: Make, samples: list[str], agreement: str) -> None:
     settings = {"checks": ["consistency"], "consistency": {"agreement": agreement}}
     report = await guard(settings).check("The bridge of Porto Lindo was opened in 1999.", samples=samples)
     assert (report.status, report.decision) == ("unverified", "warn")
     assert report.reason == "no_samples: none of 2 can be compared with the answer (2 no_claims)"
 
 
-async def test_a_sample_in_another_language_has_no_vote(guard: MakeGuard) -> None:
+async def test_a_sample_in_another_language_has_no_vote(guard: Make) -> None:
     french = "Le pont du port de la ville a été inauguré en 1962 par le maire, Ana Ruiz."
     check = guard({"checks": ["consistency"]}).check
     answer = "The bridge of Porto Lindo was opened in 1999."
@@ -287,6 +269,6 @@ async def test_a_sample_in_another_language_has_no_vote(guard: MakeGuard) -> Non
         ("No.", ["No, it is closed.", "Nope."], "grounded"),
     ],
 )
-async def test_yes_and_no(guard: MakeGuard, answer: str, samples: list[str], status: str) -> None:
+async def test_yes_and_no(guard: Make, answer: str, samples: list[str], status: str) -> None:
     report = await guard({"checks": ["consistency"]}).check(answer, samples=samples, prompt="Is the bridge open?")
     assert report.status == status, report.checks["consistency"].details

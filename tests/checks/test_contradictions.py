@@ -1,26 +1,11 @@
 """Which sentences of an answer are compared with each other: those with the same subject and qualifiers."""
 
-from collections.abc import Sequence
-
-import numpy as np
 import pytest
+from scripted_nli import ScriptedNli
 
 from evidencerails.checks.contradictions import self_contradictions
 from evidencerails.exchange import Span
-from evidencerails.nli.base import Pair
 from evidencerails.nli.service import ExchangeNli, NliService
-
-
-class AlwaysContradicts:
-    """A backend to which every pair is a contradiction: what is compared is found."""
-
-    name, version, max_tokens, languages = "scripted", "1", 512, ("en",)
-
-    def scores(self, pairs: Sequence[Pair]) -> np.ndarray:
-        return np.asarray([(0.0, 0.02, 0.98)] * len(pairs), np.float32)
-
-    def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        return [(at, at + 1) for at in range(0, len(text), 5)]
 
 
 def spans(*sentences: str) -> list[Span]:
@@ -48,7 +33,7 @@ async def test_only_the_same_subject_with_the_same_qualifiers_is_compared(
     first: str, second: str, is_compared: bool
 ) -> None:
     # Sixty sentences alike but for their numbers were contradictions of each other.
-    service = NliService(AlwaysContradicts())
+    service = NliService(ScriptedNli(lambda *_: (0.0, 0.02, 0.98)))  # every pair that is compared is found
     try:
         found = await ExchangeNli(service).follow(self_contradictions(spans(first, second)))
     finally:

@@ -1,35 +1,33 @@
 """The grounding check with a foreseeable backend: labels, findings, statuses, what is left alone."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from made import Make
 
-from evidencerails import Guard, Passage, Report
+from evidencerails import Passage, Report
 
 TOWER = "The Eiffel Tower was completed in 1889. It stands in Paris."
+GERMAN = "Der Eiffelturm wurde im Jahr 1889 fertiggestellt und steht in Paris, der Hauptstadt von Frankreich."
 MAYOR = "The mayor of Lyon is Smith."
-MakeGuard = Callable[..., Guard]
 
 
-async def grounding(
-    guard: MakeGuard, response: str, settings: dict[str, Any] | None = None, **arguments: Any
-) -> Report:
+async def grounding(guard: Make, response: str, settings: dict[str, Any] | None = None, **arguments: Any) -> Report:
     return await guard({"checks": ["grounding"], **(settings or {})}).check(response, **arguments)
 
 
-LABELS = [
-    ("The Eiffel Tower was completed in 1889.", ["supported"]),
-    ("The Eiffel Tower was completed in 1925.", ["contradicted"]),
-    ("The pope lives in Rome.", ["absent"]),
-    ("Sure! The Eiffel Tower stands in Paris. Hope this helps!", ["supported"]),
-    ("It stands in Paris. The mayor of Lyon is Smith.", ["supported", "supported"]),
-    ("It stands in Paris. The pope lives in Rome.", ["supported", "absent"]),
-]
-
-
-@pytest.mark.parametrize("response, labels", LABELS)
-async def test_labels(guard: MakeGuard, response: str, labels: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("response", "labels"),
+    [
+        ("The Eiffel Tower was completed in 1889.", ["supported"]),
+        ("The Eiffel Tower was completed in 1925.", ["contradicted"]),
+        ("The pope lives in Rome.", ["absent"]),
+        ("Sure! The Eiffel Tower stands in Paris. Hope this helps!", ["supported"]),
+        ("It stands in Paris. The mayor of Lyon is Smith.", ["supported", "supported"]),
+        ("It stands in Paris. The pope lives in Rome.", ["supported", "absent"]),
+    ],
+)
+async def test_labels(guard: Make, response: str, labels: list[str]) -> None:
     report = await grounding(guard, response, evidence=[TOWER, MAYOR])
     assert [claim.label for claim in report.claims] == labels
     assert report.status == ("grounded" if set(labels) == {"supported"} else "hallucinated")
@@ -39,7 +37,7 @@ async def test_labels(guard: MakeGuard, response: str, labels: list[str]) -> Non
         assert (claim.score or 0) >= 0.5 if claim.label != "supported" else (claim.score or 0) < 0.5
 
 
-async def test_a_contradiction_carries_the_sentence_that_decided(guard: MakeGuard) -> None:
+async def test_a_contradiction_carries_the_sentence_that_decided(guard: Make) -> None:
     passage = Passage(id="tower", text=TOWER, source="guide.pdf")
     report = await grounding(guard, "The Eiffel Tower was completed in 1925.", evidence=[MAYOR, passage])
     (finding,) = report.findings
@@ -51,14 +49,14 @@ async def test_a_contradiction_carries_the_sentence_that_decided(guard: MakeGuar
     assert report.decision == "block"
 
 
-async def test_what_is_neutral_is_absent_and_never_clean(guard: MakeGuard) -> None:
+async def test_what_is_neutral_is_absent_and_never_clean(guard: Make) -> None:
     report = await grounding(guard, "The pope lives in Rome.", evidence=[TOWER])
     (finding,) = report.findings
     assert (finding.label, finding.origin, finding.category) == ("absent", "extrinsic", "confabulatory")
     assert report.decision == "warn" and (report.hallucination_score or 0) > 0.5
 
 
-async def test_an_absent_claim_without_specifics_is_contextual(guard: MakeGuard) -> None:
+async def test_an_absent_claim_without_specifics_is_contextual(guard: Make) -> None:
     report = await grounding(guard, "Visitors usually enjoy a lovely breakfast there.", evidence=[TOWER])
     assert report.findings[0].category == "contextual"
 
@@ -67,25 +65,23 @@ async def test_an_absent_claim_without_specifics_is_contextual(guard: MakeGuard)
     "response", ["Hello!", "I'm sorry, I don't know.", "What else?", "", "\x00", "```\nx = 1\n```"]
 )
 @pytest.mark.parametrize("evidence", [None, TOWER])
-async def test_no_claims(guard: MakeGuard, response: str, evidence: str | None) -> None:
+async def test_no_claims(guard: Make, response: str, evidence: str | None) -> None:
     report = await grounding(guard, response, evidence=evidence)
     assert (report.status, report.reason, report.decision) == ("grounded", "no_claims", "allow")
 
 
-async def test_no_evidence_is_unverified(guard: MakeGuard) -> None:
+async def test_no_evidence_is_unverified(guard: Make) -> None:
     report = await grounding(guard, "The tower is in Lyon.")
     assert (report.status, report.hallucination_score, report.decision) == ("unverified", None, "warn")
     assert "no_evidence" in report.reason
-    assert (
-        str(report)
-        == "unverified, decision warn: no_evidence: nothing to check the answer against; pass the sources as `evidence`"
-    )
+    said = "no_evidence: nothing to check the answer against; pass the sources as `evidence`"
+    assert str(report) == f"unverified, decision warn: {said}"
 
 
 @pytest.mark.parametrize(
     "answer, label", [("1889", "supported"), ("1925.", "contradicted"), ("Answer: 1889", "supported")]
 )
-async def test_a_short_answer_is_read_with_its_question(guard: MakeGuard, answer: str, label: str) -> None:
+async def test_a_short_answer_is_read_with_its_question(guard: Make, answer: str, label: str) -> None:
     prompt = "When was the Eiffel Tower completed?"
     report = await grounding(guard, answer, evidence=[TOWER], prompt=prompt)
     assert report.claims[0].label == label
@@ -93,7 +89,7 @@ async def test_a_short_answer_is_read_with_its_question(guard: MakeGuard, answer
     assert report.claims[0].span.text == answer
 
 
-async def test_sentences_that_contradict_each_other(guard: MakeGuard) -> None:
+async def test_sentences_that_contradict_each_other(guard: Make) -> None:
     response = "The old tower was built in 1889. It is tall. The old tower was not built in 1889."
     report = await grounding(guard, response)
     (finding,) = report.findings
@@ -104,60 +100,56 @@ async def test_sentences_that_contradict_each_other(guard: MakeGuard) -> None:
     assert report.hallucination_score is not None
 
 
-NO_CLASH = [
-    "The old tower was built in 1889. The old bridge was built in 1920.",  # about other things
-    "The old tower was built in 1889. The old tower was built in 1889.",
-    "The tower is tall.",
-]
-
-
-@pytest.mark.parametrize("response", NO_CLASH)
-async def test_sentences_that_do_not_contradict(guard: MakeGuard, response: str) -> None:
+@pytest.mark.parametrize(
+    "response",
+    [
+        "The old tower was built in 1889. The old bridge was built in 1920.",  # about other things
+        "The old tower was built in 1889. The old tower was built in 1889.",
+        "The tower is tall.",
+    ],
+)
+async def test_sentences_that_do_not_contradict(guard: Make, response: str) -> None:
     report = await grounding(guard, response)
     assert report.findings == () and report.status == "unverified"
 
 
-DIVERGES = [
-    ("Summarise this. The contract is dated 2018.", "The contract is dated 2021.", True),
-    ("The contract is dated 2018.", "The contract is dated 2018.", False),
-    ("Is the contract dated 2018?", "The contract is dated 2021.", False),  # a question states nothing
-    ("The contract is dated 2018.", "No, it is not: the contract is dated 2021.", False),  # sets the user right
-    ("The contract is dated 2018.", "The weather is nice in 2021.", False),
-    ("Write about the contract dated 2018.", "The contract is dated 2021.", False),  # a request
-]
-
-
-@pytest.mark.parametrize("prompt, response, diverges", DIVERGES)
-async def test_divergence_from_the_prompt(guard: MakeGuard, prompt: str, response: str, diverges: bool) -> None:
+@pytest.mark.parametrize(
+    ("prompt", "response", "diverges"),
+    [
+        ("Summarise this. The contract is dated 2018.", "The contract is dated 2021.", True),
+        ("The contract is dated 2018.", "The contract is dated 2018.", False),
+        ("Is the contract dated 2018?", "The contract is dated 2021.", False),  # a question states nothing
+        ("The contract is dated 2018.", "No, it is not: the contract is dated 2021.", False),  # sets the user right
+        ("The contract is dated 2018.", "The weather is nice in 2021.", False),
+        ("Write about the contract dated 2018.", "The contract is dated 2021.", False),  # a request
+    ],
+)
+async def test_divergence_from_the_prompt(guard: Make, prompt: str, response: str, diverges: bool) -> None:
     report = await grounding(guard, response, prompt=prompt)
     assert [f.kind for f in report.findings] == (["prompt_output_divergence"] if diverges else [])
     assert report.status == ("hallucinated" if diverges else "unverified")
 
 
-async def test_what_the_evidence_supports_is_no_divergence(guard: MakeGuard) -> None:
-    report = await grounding(
-        guard,
-        "The Eiffel Tower was completed in 1889.",
-        prompt="The Eiffel Tower was completed in 1925.",
-        evidence=TOWER,
-    )
+async def test_what_the_evidence_supports_is_no_divergence(guard: Make) -> None:
+    prompt = "The Eiffel Tower was completed in 1925."
+    report = await grounding(guard, "The Eiffel Tower was completed in 1889.", prompt=prompt, evidence=TOWER)
     assert (report.status, report.findings) == ("grounded", ())
 
 
-async def test_both_extra_looks_can_be_turned_off(guard: MakeGuard) -> None:
+async def test_both_extra_looks_can_be_turned_off(guard: Make) -> None:
     settings = {"grounding": {"self_contradiction": False, "prompt_divergence": False}}
     response = "The old tower was built in 1889. The old tower was not built in 1889."
     report = await grounding(guard, response, settings, prompt="The old tower was built in 1920.")
     assert report.findings == ()
 
 
-async def test_thresholds_of_the_settings_count(guard: MakeGuard) -> None:
+async def test_thresholds_of_the_settings_count(guard: Make) -> None:
     strict = {"grounding": {"max_unsupported_score": 0.0}}
     report = await grounding(guard, "It stands in Paris.", strict, evidence=TOWER)
     assert report.claims[0].label == "partially_supported"
 
 
-async def test_coverage_and_metrics(guard: MakeGuard) -> None:
+async def test_coverage_and_metrics(guard: Make) -> None:
     evidence = [f"Filler number {n} talks about nothing in particular at all. " * 20 for n in range(30)] + [TOWER]
     report = await grounding(guard, "It stands in Paris. The pope lives in Rome.", evidence=evidence)
     details = report.checks["grounding"].details
@@ -167,31 +159,25 @@ async def test_coverage_and_metrics(guard: MakeGuard) -> None:
     assert report.claims[0].label == "supported"
 
 
-async def test_reasoning_is_not_checked(guard: MakeGuard) -> None:
+async def test_reasoning_is_not_checked(guard: Make) -> None:
     report = await grounding(guard, "<think>The pope lives in Rome.</think>It stands in Paris.", evidence=TOWER)
     assert report.status == "grounded" and len(report.claims) == 1
 
 
-LANGUAGES = [
-    ("La tour Eiffel a été achevée en 1889 et se trouve à Paris, en France.", TOWER, "language: fr"),
-    ("埃菲尔铁塔于一八八九年在巴黎建成，是世界上最著名的建筑之一。", TOWER, "language: zh"),
-    (
-        "The Eiffel Tower was completed in the year 1889 in Paris.",
-        "Der Eiffelturm wurde im Jahr 1889 fertiggestellt und steht in Paris, der Hauptstadt von Frankreich.",
-        "language: de (evidence)",
-    ),
-]
-
-
-@pytest.mark.parametrize("response, evidence, reason", LANGUAGES)
-async def test_other_languages_are_unverified_and_named(
-    guard: MakeGuard, response: str, evidence: str, reason: str
-) -> None:
+@pytest.mark.parametrize(
+    ("response", "evidence", "reason"),
+    [
+        ("La tour Eiffel a été achevée en 1889 et se trouve à Paris, en France.", TOWER, "language: fr"),
+        ("埃菲尔铁塔于一八八九年在巴黎建成，是世界上最著名的建筑之一。", TOWER, "language: zh"),
+        ("The Eiffel Tower was completed in the year 1889 in Paris.", GERMAN, "language: de (evidence)"),
+    ],
+)
+async def test_other_languages_are_unverified_and_named(guard: Make, response: str, evidence: str, reason: str) -> None:
     report = await grounding(guard, response, evidence=evidence)
     assert report.status == "unverified" and reason in report.reason
 
 
-async def test_a_passage_in_another_language_is_not_held_against_the_answer(guard: MakeGuard) -> None:
+async def test_a_passage_in_another_language_is_not_held_against_the_answer(guard: Make) -> None:
     german = "Der Papst lebt seit vielen Jahren in Rom und nicht in Paris, wie alle Menschen in der Stadt wissen."
     absent = await grounding(guard, "The pope lives in Rome with many other people.", evidence=[TOWER, german])
     assert absent.status == "unverified" and "language: de" in absent.reason
@@ -199,7 +185,7 @@ async def test_a_passage_in_another_language_is_not_held_against_the_answer(guar
     assert contradicted.status == "hallucinated"
 
 
-async def test_a_multilingual_backend_reads_everything(guard: MakeGuard, word_nli: Any) -> None:
+async def test_a_multilingual_backend_reads_everything(guard: Make, word_nli: Any) -> None:
     word_nli.languages = ("*",)
     text = "La tour Eiffel a été achevée en 1889 et se trouve à Paris."
     report = await grounding(guard, text, evidence=text)
@@ -208,7 +194,7 @@ async def test_a_multilingual_backend_reads_everything(guard: MakeGuard, word_nl
 
 @pytest.mark.parametrize(("date", "status"), [("November 2, 1976", "grounded"), ("June 2, 1976", "hallucinated")])
 async def test_a_date_is_read_whole_where_the_evidence_has_its_year_alone_too(
-    guard: MakeGuard, date: str, status: str
+    guard: Make, date: str, status: str
 ) -> None:
     evidence = "The presidential election of 1976 was held on Tuesday, November 2, 1976."
     report = await grounding(guard, f"The presidential election of 1976 was held on {date}.", evidence=evidence)

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from scripted_nli import ScriptedNli
 
 from evidencerails import Guard, Report
 from evidencerails.testing import ReplayServer
@@ -16,18 +17,6 @@ ANSWER = "The vault in Halden was opened in 1932 by the mayor."
 NOT_SENT = "http://127.0.0.1:9"
 
 
-class Quoting:
-    """A backend whose errors repeat their input."""
-
-    name, version, max_tokens, languages = "quoting", "1", 512, ("*",)
-
-    def scores(self, pairs: Any) -> Any:
-        raise OSError(f"cannot tokenize {pairs[0][0]!r}")
-
-    def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        return [(at, at + 1) for at in range(len(text))]
-
-
 @pytest.fixture
 def server() -> Iterator[ReplayServer]:
     with ReplayServer() as server:
@@ -35,8 +24,13 @@ def server() -> Iterator[ReplayServer]:
         yield server
 
 
+def quoting(premise: str, _: str) -> Any:
+    """A rule of a backend whose errors repeat their input."""
+    raise OSError(f"cannot tokenize {premise!r}")
+
+
 def _nli(_: ReplayServer) -> Report:
-    return Guard(nli=Quoting()).check_sync(ANSWER, evidence=SECRET)
+    return Guard(nli=ScriptedNli(quoting)).check_sync(ANSWER, evidence=SECRET)
 
 
 def _samples(server: ReplayServer) -> Report:

@@ -8,24 +8,8 @@ BRIDGE = (
     "The Harbour Bridge of Porto Lindo was opened in 1962 by mayor Ana Ruiz. It is 480 metres long and carries two "
     "lanes of traffic and a tram line. Porto Lindo has 120,000 inhabitants."
 )
-REFUND = "Customers may return any product within 30 days of purchase. Refunds are paid to the original payment method."
-
-SUPPORTED = [
-    (BRIDGE, "The Harbour Bridge of Porto Lindo was opened in 1962."),
-    (BRIDGE, "The bridge is 480 metres long."),
-    (BRIDGE, "Mayor Ana Ruiz opened the Harbour Bridge."),
-    (REFUND, "You can return a product within 30 days."),
-    (REFUND, "Hello! Customers may return any product within 30 days of purchase. Let me know if you need more help."),
-]
-NOT_SUPPORTED = [
-    (BRIDGE, "The Harbour Bridge of Porto Lindo was opened in 1999."),
-    (BRIDGE, "The bridge is 900 metres long."),
-    (BRIDGE, "The Harbour Bridge was designed by the French engineer Louis Moreau."),
-    (BRIDGE, "The bridge does not carry a tram line."),
-    (REFUND, "You can return a product within 90 days."),
-    (REFUND, "Refunds are never paid."),
-    (REFUND, "Hello! Shipping is free for all orders above 50 euros. Let me know if you need more help."),
-]
+RETURNED = "Customers may return any product within 30 days of purchase."
+REFUND = f"{RETURNED} Refunds are paid to the original payment method."
 
 
 @pytest.fixture(scope="module")
@@ -33,17 +17,32 @@ def embedded() -> Guard:
     return Guard()
 
 
-@pytest.mark.parametrize("evidence, response", SUPPORTED)
-async def test_supported(embedded: Guard, evidence: str, response: str) -> None:
+@pytest.mark.parametrize(
+    ("evidence", "response", "status"),
+    [
+        (BRIDGE, "The Harbour Bridge of Porto Lindo was opened in 1962.", "grounded"),
+        (BRIDGE, "The Harbour Bridge of Porto Lindo was opened in 1999.", "hallucinated"),
+        (BRIDGE, "The bridge is 480 metres long.", "grounded"),
+        (BRIDGE, "The bridge is 900 metres long.", "hallucinated"),
+        (BRIDGE, "Mayor Ana Ruiz opened the Harbour Bridge.", "grounded"),
+        (BRIDGE, "The Harbour Bridge was designed by the French engineer Louis Moreau.", "hallucinated"),
+        (BRIDGE, "The bridge does not carry a tram line.", "hallucinated"),
+        (REFUND, "You can return a product within 30 days.", "grounded"),
+        (REFUND, "You can return a product within 90 days.", "hallucinated"),
+        (REFUND, "Refunds are never paid.", "hallucinated"),
+        (REFUND, f"Hello! {RETURNED} Let me know if you need more help.", "grounded"),
+        (REFUND, "Hello! Shipping is free for all orders above 50 euros. Let me know.", "hallucinated"),
+    ],
+)
+async def test_plain_cases(embedded: Guard, evidence: str, response: str, status: str) -> None:
     report = await embedded.check(response, evidence=[evidence])
-    assert (report.status, report.decision) == ("grounded", "allow"), report.claims
+    assert report.status == status, report.claims
+    assert (report.decision == "allow") == (status == "grounded")
 
 
-@pytest.mark.parametrize("evidence, response", NOT_SUPPORTED)
-async def test_not_supported(embedded: Guard, evidence: str, response: str) -> None:
-    report = await embedded.check(response, evidence=[evidence])
-    assert report.status == "hallucinated", report.claims
-    assert report.decision in ("warn", "block")
+async def test_the_score_rises_with_the_error(embedded: Guard) -> None:
+    good, bad = [await embedded.check(f"The bridge was opened in {y}.", evidence=BRIDGE) for y in (1962, 1999)]
+    assert (good.hallucination_score or 0) + 0.2 < (bad.hallucination_score or 0)
 
 
 COPY = "The Eiffel Tower opened in 1889."
@@ -85,41 +84,35 @@ async def test_padding_hides_nothing(embedded: Guard, place: float) -> None:
     filler = "The council met on Tuesday and talked about the budget of the local library. " * 120
     cut = int(len(filler) * place)
     evidence = f"{filler[:cut]} {BRIDGE} {filler[cut:]}"
-    wrong = await embedded.check("The Harbour Bridge of Porto Lindo was opened in 1999.", evidence=evidence)
-    right = await embedded.check("The Harbour Bridge of Porto Lindo was opened in 1962.", evidence=evidence)
-    assert (wrong.status, right.status) == ("hallucinated", "grounded")
+    for year, status in ((1999, "hallucinated"), (1962, "grounded")):
+        report = await embedded.check(f"The Harbour Bridge of Porto Lindo was opened in {year}.", evidence=evidence)
+        assert report.status == status
 
 
-async def test_the_score_rises_with_the_error(embedded: Guard) -> None:
-    good = await embedded.check("The bridge was opened in 1962.", evidence=BRIDGE)
-    bad = await embedded.check("The bridge was opened in 1999.", evidence=BRIDGE)
-    assert (good.hallucination_score or 0) + 0.2 < (bad.hallucination_score or 0)
+TOWER, LENGTH = "The tower is in Paris.", "The bridge is 300 m long."
 
 
-DRIFTING = [
-    ("The tower is in Paris.", ["The tower is in Lyon.", "The tower is in Lyon, France."]),
-    ("The bridge is 300 m long.", ["The bridge has a length of 512 metres.", "The bridge is 512 m long."]),
-    ("The drug was approved in 2015.", ["The FDA approved the drug in 2011.", "The drug got FDA approval in 2009."]),
-    ("The CEO of Acme is John Brown.", ["Acme's CEO is Lisa Park.", "The chief executive of Acme is Tom Reed."]),
-]
-STABLE = [
-    ("The tower is in Paris.", ["It stands in Paris.", "The tower is located in Paris, France."]),
-    ("Marie Curie won two Nobel Prizes.", ["Curie won it in 1903 and in 1911.", "She got two Nobel Prizes."]),
-    ("The bridge is 300 m long.", ["The bridge has a length of 300 metres.", "Opened in 1901, it is 300 m long."]),
-]
-
-
-@pytest.mark.parametrize("response, samples", DRIFTING)
-async def test_another_name_or_number_in_the_samples_is_drift(response: str, samples: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("response", "samples", "drifts"),
+    [
+        (TOWER, ["The tower is in Lyon.", "The tower is in Lyon, France."], True),
+        (TOWER, ["It stands in Paris.", "The tower is located in Paris, France."], False),
+        (LENGTH, ["The bridge has a length of 512 metres.", "The bridge is 512 m long."], True),
+        (LENGTH, ["The bridge has a length of 300 metres.", "Opened in 1901, it is 300 m long."], False),
+        ("The drug was approved in 2015.",
+         ["The FDA approved the drug in 2011.", "The drug got FDA approval in 2009."], True),
+        ("The CEO of Acme is John Brown.",
+         ["Acme's CEO is Lisa Park.", "The chief executive of Acme is Tom Reed."], True),
+        ("Marie Curie won two Nobel Prizes.",
+         ["Curie won it in 1903 and in 1911.", "She got two Nobel Prizes."], False),
+    ],
+)  # fmt: skip
+async def test_another_name_or_number_in_the_samples_is_drift_and_other_words_are_none(
+    response: str, samples: list[str], drifts: bool
+) -> None:
     report = await Guard({"checks": ["consistency"]}).check(response, samples=samples, prompt="Tell me about it.")
-    assert (report.status, report.decision) == ("hallucinated", "block")
-    assert [finding.span.text for finding in report.findings if finding.span] == [response]
-
-
-@pytest.mark.parametrize("response, samples", STABLE)
-async def test_the_same_in_other_words_is_no_drift(response: str, samples: list[str]) -> None:
-    report = await Guard({"checks": ["consistency"]}).check(response, samples=samples, prompt="Tell me about it.")
-    assert report.status == "grounded"
+    assert (report.status, report.decision) == (("hallucinated", "block") if drifts else ("grounded", "allow"))
+    assert [finding.span.text for finding in report.findings if finding.span] == [response] * drifts
 
 
 RETURNS = (

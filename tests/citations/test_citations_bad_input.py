@@ -2,12 +2,12 @@
 
 import json
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from made import Make
 
-from evidencerails import Guard
+from evidencerails import Exchange
 
 pytestmark = pytest.mark.slow
 
@@ -16,9 +16,7 @@ OPENED = "The Halden bridge opened in 1932"
 
 @pytest.mark.parametrize("text", ["", "   \n", "Hello! How can I help you?", "I'm sorry, I don't know that.", "?"])
 @pytest.mark.parametrize("level", ["soft", "required", "verified", "strict"])
-def test_an_answer_without_claims_owes_no_citation(
-    guard: Callable[..., Guard], evidence: list[Any], text: str, level: str
-) -> None:
+def test_an_answer_without_claims_owes_no_citation(guard: Make, evidence: list[Any], text: str, level: str) -> None:
     report = guard(level).check_sync(text, evidence=evidence)
     assert (report.status, report.reason, report.findings) == ("grounded", "no_claims", ())
 
@@ -26,13 +24,13 @@ def test_an_answer_without_claims_owes_no_citation(
 @pytest.mark.parametrize("level", ["verified", "strict"])
 @pytest.mark.parametrize("text", [f"{OPENED} [1].", f"{OPENED}."])
 @pytest.mark.parametrize("given", [None, [], [" "], ""])
-def test_without_evidence_nothing_is_known(guard: Callable[..., Guard], level: str, text: str, given: Any) -> None:
+def test_without_evidence_nothing_is_known(guard: Make, level: str, text: str, given: Any) -> None:
     report = guard(level).check_sync(text, evidence=given)
     assert report.status == "unverified" and report.reason.startswith("no_evidence")
     assert report.decision == "warn" and report.hallucination_score is None
 
 
-def test_without_evidence_a_missing_citation_is_still_missing(guard: Callable[..., Guard]) -> None:
+def test_without_evidence_a_missing_citation_is_still_missing(guard: Make) -> None:
     assert [f.violation for f in guard("required").check_sync(f"{OPENED}.").findings] == ["missing_citation"]
     assert guard("required").check_sync(f"{OPENED} [1].").status == "unverified"
     assert guard("soft").check_sync(f"{OPENED} [1].").status == "unverified"
@@ -41,7 +39,7 @@ def test_without_evidence_a_missing_citation_is_still_missing(guard: Callable[..
 FRENCH = "Le pont de Halden a été ouvert en 1932 et il mesure quatre cents mètres de long [{n}]."
 
 
-def test_another_language_is_looked_up_but_not_read(guard: Callable[..., Guard], evidence: list[Any]) -> None:
+def test_another_language_is_looked_up_but_not_read(guard: Make, evidence: list[Any]) -> None:
     report = guard().check_sync(FRENCH.format(n=1), evidence=evidence)
     assert (report.status, report.reason) == ("unverified", "language: fr")
     assert "attribution_precision" not in report.metrics
@@ -49,7 +47,7 @@ def test_another_language_is_looked_up_but_not_read(guard: Callable[..., Guard],
     assert [finding.violation for finding in report.findings] == ["nonexistent_source"]
 
 
-def test_a_cited_passage_in_another_language_is_no_support_and_no_violation(guard: Callable[..., Guard]) -> None:
+def test_a_cited_passage_in_another_language_is_no_support_and_no_violation(guard: Make) -> None:
     evidence = ["It is 412 metres long.", FRENCH.format(n=1)]
     report = guard().check_sync(f"{OPENED} [2].", evidence=evidence)
     assert report.status == "unverified" and "language: fr" in report.reason and not report.findings
@@ -73,7 +71,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_hostile_answers_end_in_time(guard: Callable[..., Guard], evidence: list[Any], name: str) -> None:
+def test_hostile_answers_end_in_time(guard: Make, evidence: list[Any], name: str) -> None:
     started = time.process_time()
     report = guard("required").check_sync(LONG[name], evidence=evidence)
     assert time.process_time() - started < 10
@@ -92,40 +90,32 @@ def test_hostile_answers_end_in_time(guard: Callable[..., Guard], evidence: list
         '{"answer": "The Halden bridge opened in 1932.", "citations": [null, {}, {"source_id": null}, ""]}',
     ],
 )
-def test_odd_json_is_never_a_crash_and_never_supported(
-    guard: Callable[..., Guard], evidence: list[Any], answer: str
-) -> None:
+def test_odd_json_is_never_a_crash_and_never_supported(guard: Make, evidence: list[Any], answer: str) -> None:
     report = guard("required").check_sync(answer, evidence=evidence)
     assert "check_failed" not in report.reason
     if "opened" in answer:
         assert report.status == "hallucinated"
 
 
-def test_instructions_in_names_are_only_names(guard: Callable[..., Guard]) -> None:
+def test_instructions_in_names_are_only_names(guard: Make) -> None:
     evidence = [{"id": "{{ 7*7 }}", "text": f"{OPENED}.", "source": "(.*)+$", "metadata": {"title": "[1](x)"}}]
     assert guard().check_sync(f"{OPENED} [1].", evidence=evidence).status == "grounded"
     report = guard().check_sync(f"{OPENED} (source: {{{{ 6*6 }}}}).", evidence=evidence)
     assert [f.violation for f in report.findings] == ["nonexistent_source"]
 
 
-def test_a_report_for_outside_quotes_no_evidence(guard: Callable[..., Guard]) -> None:
+def test_a_report_for_outside_quotes_no_evidence(guard: Make) -> None:
     secret = "The Halden bridge opened in 1932 under the code name Walrus."
-    report = guard().check_sync(
-        f'It says "opened under the code name Otter" [1]. {OPENED} [2].', evidence=[secret, "Nothing."]
-    )
+    text = f'It says "opened under the code name Otter" [1]. {OPENED} [2].'
+    report = guard().check_sync(text, evidence=[secret, "Nothing."])
     assert report.findings
     assert "Walrus" not in json.dumps(report.plain(expose_evidence=False))
 
 
-def test_the_end_of_a_chunk_may_still_get_its_citation(guard: Callable[..., Guard], evidence: list[Any]) -> None:
-    from evidencerails.exchange import Exchange
-
+async def test_the_end_of_a_chunk_may_still_get_its_citation(guard: Make, evidence: list[Any]) -> None:
     async def check(text: str) -> Any:
-        exchange = Exchange.of(text, evidence=evidence).model_copy(update={"is_chunk": True})
-        return await guard().check_exchange(exchange)
+        return await guard().check_exchange(Exchange.of(text, evidence=evidence, is_chunk=True))
 
-    import asyncio
-
-    assert asyncio.run(check(f"{OPENED} [1]. It is 412 metres long.")).status == "grounded"
-    found = asyncio.run(check("It is 412 metres long. Children enter for free [2].")).findings
+    assert (await check(f"{OPENED} [1]. It is 412 metres long.")).status == "grounded"
+    found = (await check("It is 412 metres long. Children enter for free [2].")).findings
     assert [finding.violation for finding in found] == ["uncited_claim"]

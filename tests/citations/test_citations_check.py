@@ -1,10 +1,10 @@
 """The check `citations` through `Guard`, offline, with the embedded model: one row for each thing that can happen."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from made import Make
 
 from evidencerails import Guard
 from evidencerails.errors import SettingsError
@@ -48,7 +48,7 @@ GROUNDED = [
 
 
 @pytest.mark.parametrize("text", GROUNDED)
-def test_citations_that_hold(guard: Callable[..., Guard], evidence: list[Any], text: str) -> None:
+def test_citations_that_hold(guard: Make, evidence: list[Any], text: str) -> None:
     report = guard().check_sync(text, evidence=evidence)
     assert (report.status, violations(report)) == ("grounded", [])
     assert report.decision == "allow"
@@ -57,10 +57,8 @@ def test_citations_that_hold(guard: Callable[..., Guard], evidence: list[Any], t
 
 WRONG: list[tuple[str, Seen]] = [
     (f"{OPENED}.", [("missing_citation", f"{OPENED}.")]),
-    (
-        f"{OPENED} [1]. Children under 12 enter the museum for free.",
-        [("uncited_claim", "Children under 12 enter the museum for free.")],
-    ),
+    (f"{OPENED} [1]. Children under 12 enter the museum for free.",
+     [("uncited_claim", "Children under 12 enter the museum for free.")]),
     (f"{OPENED} [4].", [("nonexistent_source", "[4]")]),
     (f"{OPENED} [0].", [("nonexistent_source", "[0]")]),
     (f"{OPENED} [1-1000000].", [("nonexistent_source", "[1-1000000]")]),
@@ -69,18 +67,14 @@ WRONG: list[tuple[str, Seen]] = [
     (f"{OPENED} (Ortiz, 2011).", [("nonexistent_source", "(Ortiz, 2011)")]),
     (f"{OPENED} [^1].\n\n[^1]: https://made-up.example/a", [("nonexistent_source", "[^1]")]),
     (f"{OPENED} (https://made-up.example/a).", [("nonexistent_source", "(https://made-up.example/a)")]),
-    (
-        f"{OPENED} [the page](https://made-up.example/a).",
-        [("nonexistent_source", "[the page](https://made-up.example/a)")],
-    ),
+    (f"{OPENED} [the page](https://made-up.example/a).",
+     [("nonexistent_source", "[the page](https://made-up.example/a)")]),
     (f"{OPENED} [1].\n\nReferences:\n[1] Novak, P. (2011). Bridges.", [("nonexistent_source", "[1]")]),
     (f"{OPENED} (doi:10.1000/182).", [("nonexistent_source", "(doi:10.1000/182)")]),
     ("The Halden bridge opened in 1875 [1].", [("non_entailing", "The Halden bridge opened in 1875 [1].")]),
     (f"{OPENED} [2].", [("non_entailing", f"{OPENED} [2].")]),
-    (
-        "The bridge was painted by volunteers [repairs].",
-        [("non_entailing", "The bridge was painted by volunteers [repairs].")],
-    ),
+    ("The bridge was painted by volunteers [repairs].",
+     [("non_entailing", "The bridge was painted by volunteers [repairs].")]),
     (f"{OPENED} [1][2].", [("non_entailing", "[2]")]),
     (f"{OPENED} [1, 2].", [("non_entailing", "[1, 2]")]),
     (f"{OPENED} [1-3].", [("non_entailing", "[1-3]")]),
@@ -88,13 +82,11 @@ WRONG: list[tuple[str, Seen]] = [
     ('The museum says "children under 15 enter for free" [2].', [("misquoted", "children under 15 enter for free")]),
     ("| Bridge | Opened | Source |\n|---|---|---|\n| Halden | 1932 | [9] |", [("nonexistent_source", "[9]")]),
     (f"```\n{OPENED} [9].\n```", [("nonexistent_source", "[9]")]),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "expected"), WRONG, ids=[text for text, _ in WRONG])
-def test_citations_that_do_not_hold(
-    guard: Callable[..., Guard], evidence: list[Any], text: str, expected: Seen
-) -> None:
+def test_citations_that_do_not_hold(guard: Make, evidence: list[Any], text: str, expected: Seen) -> None:
     report = guard().check_sync(text, evidence=evidence)
     assert violations(report) == expected
     assert report.status == "hallucinated"
@@ -117,7 +109,7 @@ FLOOR = "Floor {} is closed."
     ],
 )
 def test_padding_of_any_length_is_found_and_lowers_the_precision(
-    guard: Callable[..., Guard], marks: str, sources: int, status: str, precision: float | None
+    guard: Make, marks: str, sources: int, status: str, precision: float | None
 ) -> None:
     evidence = [f"{OPENED}.", *(FLOOR.format(number) for number in range(2, sources + 1))]
     report = guard().check_sync(f"{OPENED} {marks}.", evidence=evidence)
@@ -142,7 +134,7 @@ def test_padding_of_any_length_is_found_and_lowers_the_precision(
         ("strict", 'The mayor called the work "a triumph of rust over patience" [3].', ["misquoted"]),
     ],
 )
-def test_levels(guard: Callable[..., Guard], evidence: list[Any], level: str, text: str, expected: list[str]) -> None:
+def test_levels(guard: Make, evidence: list[Any], level: str, text: str, expected: list[str]) -> None:
     report = guard(level).check_sync(text, evidence=evidence)
     assert [finding.violation for finding in report.findings] == expected
     if level in ("verified", "strict"):
@@ -150,9 +142,7 @@ def test_levels(guard: Callable[..., Guard], evidence: list[Any], level: str, te
     assert report.status == ("hallucinated" if expected else "grounded")
 
 
-def test_a_citation_covers_its_paragraph_where_the_settings_say_so(
-    guard: Callable[..., Guard], evidence: list[Any]
-) -> None:
+def test_a_citation_covers_its_paragraph_where_the_settings_say_so(guard: Make, evidence: list[Any]) -> None:
     text = f"{OPENED}. It carries two railway tracks [1].\n\nChildren under 12 enter the museum for free."
     assert [f.violation for f in guard().check_sync(text, evidence=evidence).findings] == ["uncited_claim"] * 2
     found = guard(scope="paragraph").check_sync(text, evidence=evidence).findings
@@ -162,7 +152,7 @@ def test_a_citation_covers_its_paragraph_where_the_settings_say_so(
 LISTED = f"{OPENED}. Tickets for the museum cost 6 euros.\n\nSources:\n- https://halden.example/repairs\n- [2]\n- [1]"
 
 
-def test_a_list_of_sources_may_stand_for_the_whole_answer(guard: Callable[..., Guard], evidence: list[Any]) -> None:
+def test_a_list_of_sources_may_stand_for_the_whole_answer(guard: Make, evidence: list[Any]) -> None:
     assert [f.violation for f in guard().check_sync(LISTED, evidence=evidence).findings] == ["uncited_claim"] * 2
     found = guard(scope="answer").check_sync(LISTED, evidence=evidence).findings
     assert [f.violation for f in found] == []
@@ -174,22 +164,18 @@ def test_a_list_of_sources_may_stand_for_the_whole_answer(guard: Callable[..., G
 
 
 @pytest.mark.parametrize("heading", ["Sources:", "## Notes", "**References**"])
-def test_a_claim_below_the_heading_of_a_list_stays_a_claim(
-    guard: Callable[..., Guard], evidence: list[Any], heading: str
-) -> None:
+def test_a_claim_below_the_heading_of_a_list_stays_a_claim(guard: Make, evidence: list[Any], heading: str) -> None:
     text = f"{OPENED} [1].\n\n{heading}\nThe bridge was built by volunteers from Uppsala."
     assert [f.violation for f in guard().check_sync(text, evidence=evidence).findings] == ["uncited_claim"]
 
 
-def test_the_report_names_the_passage_that_should_have_been_cited(
-    guard: Callable[..., Guard], evidence: list[Any]
-) -> None:
+def test_the_report_names_the_passage_that_should_have_been_cited(guard: Make, evidence: list[Any]) -> None:
     text = f"{OPENED} [1]. The bridge was closed for repairs from 1998 to 2001."
     details = guard().check_sync(text, evidence=evidence).checks["citations"].details
     assert [item["passage"] for item in details["suggested"]] == ["repairs"]
 
 
-def test_attribution_precision_is_the_product_of_its_parts(guard: Callable[..., Guard], evidence: list[Any]) -> None:
+def test_attribution_precision_is_the_product_of_its_parts(guard: Make, evidence: list[Any]) -> None:
     text = (
         f"{OPENED} [1]. The bridge is 412 metres long [9]. The bridge was painted by volunteers [3]. "
         'The mayor called the work "a triumph of steel over rust" [3]. Tickets for the museum cost 6 euros [2].'
@@ -203,26 +189,22 @@ def test_attribution_precision_is_the_product_of_its_parts(guard: Callable[..., 
     assert metrics["composite_score"] == pytest.approx(1 - 2 / 5)
 
 
-def test_what_was_not_measured_has_no_metric(guard: Callable[..., Guard], evidence: list[Any]) -> None:
+def test_what_was_not_measured_has_no_metric(guard: Make, evidence: list[Any]) -> None:
     assert "attribution_precision" not in guard("required").check_sync(f"{OPENED} [1].", evidence=evidence).metrics
     assert "attribution_precision" not in guard().check_sync(f"{OPENED}.", evidence=evidence).metrics
 
 
-def test_quotes_of_a_finding_are_verbatim_in_the_evidence(guard: Callable[..., Guard]) -> None:
+def test_quotes_of_a_finding_are_verbatim_in_the_evidence(guard: Make) -> None:
     labelled = f"[1] Tickets cost 6 euros.\n[2] {OPENED}. It is 412 metres long."
     report = guard().check_sync("The Halden bridge opened in 1875 [2].", evidence=labelled)
     (quote,) = report.findings[0].evidence
     assert quote.passage_id == "1" and labelled[quote.span.start : quote.span.end] == quote.span.text == f"{OPENED}."
 
 
-def test_the_score_is_that_of_the_claims_not_of_the_missing_mark(
-    guard: Callable[..., Guard], evidence: list[Any]
-) -> None:
-    bare = guard().check_sync(f"{OPENED}.", evidence=evidence).hallucination_score
-    made_up = (
-        guard().check_sync("The Halden bridge was built by the king of Norway.", evidence=evidence).hallucination_score
-    )
-    assert bare is not None and made_up is not None and bare < 0.3 < 0.6 < made_up
+def test_the_score_is_that_of_the_claims_not_of_the_missing_mark(guard: Make, evidence: list[Any]) -> None:
+    texts = (f"{OPENED}.", "The Halden bridge was built by the king of Norway.")
+    bare, made_up = (guard().check_sync(text, evidence=evidence).hallucination_score or 0.0 for text in texts)
+    assert 0.0 < bare < 0.3 < 0.6 < made_up
 
 
 JSON_ANSWERS: list[tuple[Any, Seen]] = [
@@ -244,9 +226,7 @@ JSON_ANSWERS: list[tuple[Any, Seen]] = [
 
 @pytest.mark.parametrize(("answer", "expected"), JSON_ANSWERS)
 @pytest.mark.parametrize("shape", ["{}", "```json\n{}\n```"])
-def test_answers_in_json(
-    guard: Callable[..., Guard], evidence: list[Any], answer: Any, expected: Seen | None, shape: str
-) -> None:
+def test_answers_in_json(guard: Make, evidence: list[Any], answer: Any, expected: Seen | None, shape: str) -> None:
     text = shape.format(json.dumps(answer, indent=1))
     report = guard().check_sync(text, evidence=evidence)
     if expected is None:  # an escaped string: the span is all of it

@@ -25,11 +25,7 @@ def relations(report: Any) -> dict[str, list[str]]:
 
 def test_three_levels_stand_in_one_report() -> None:
     report = GUARD.check_sync(GOOD, evidence=EVIDENCE)
-    assert relations(report) == {
-        "sentence": ["entailed", "entailed"],
-        "passage": ["entailed"],
-        "document": ["entailed"],
-    }
+    assert relations(report) == {"sentence": ["entailed"] * 2, "passage": ["entailed"], "document": ["entailed"]}
     assert [report.metrics[f"entailment_{level}"] for level in LEVELS] == [1.0, 1.0, 1.0]
 
 
@@ -51,12 +47,7 @@ def test_an_answer_longer_than_the_model_is_read_in_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "text", "evidence"),
-    [
-        ({}, GOOD, EVIDENCE),
-        ({"granularity": {"levels": LEVELS}}, GOOD, None),
-        ({"granularity": {"levels": LEVELS}}, "Hi!", EVIDENCE),
-    ],
+    ("settings", "text", "evidence"), [({}, GOOD, EVIDENCE), (ALL_LEVELS, GOOD, None), (ALL_LEVELS, "Hi!", EVIDENCE)]
 )
 def test_nothing_is_added_where_nothing_was_asked_or_read(settings: dict[str, Any], text: str, evidence: Any) -> None:
     metrics = Guard({"checks": ["grounding"], **settings}).check_sync(text, evidence=evidence).metrics
@@ -89,9 +80,8 @@ def logprobs(text: str, value: float) -> list[TokenLogprob]:
 
 @pytest.mark.parametrize(("value", "category"), [(-0.01, "confabulatory"), (-3.0, "contextual")])
 def test_a_model_that_was_unsure_does_not_confabulate(value: float, category: str) -> None:
-    report = Guard({"checks": ["grounding"]}).check_sync(
-        CONFABULATED, evidence=EVIDENCE, logprobs=logprobs(CONFABULATED, value)
-    )
+    given = {"evidence": EVIDENCE, "logprobs": logprobs(CONFABULATED, value)}
+    report = Guard({"checks": ["grounding"]}).check_sync(CONFABULATED, **given)
     assert [finding.category for finding in report.findings] == [category]
 
 

@@ -31,16 +31,9 @@ def causes(
     exchange = Exchange.of(claim, evidence=list(evidence), prompt=prompt)
     quote = next((p for p in exchange.evidence if p.id == quotes), None)
     defaults: dict[str, Any] = {
-        "kind": "unsupported_claim",
-        "category": "contextual",
-        "severity": "high",
-        "origin": "intrinsic",
-        "label": "contradicted",
-        "reason": "",
-        "check": "claims",
-        "version": "1",
-        "span": Span.of(claim, 0, len(claim)),
-    }
+        "kind": "unsupported_claim", "category": "contextual", "severity": "high", "origin": "intrinsic",
+        "label": "contradicted", "reason": "", "check": "claims", "version": "1", "span": Span.of(claim, 0, len(claim)),
+    }  # fmt: skip
     if quote is not None:
         defaults["evidence"] = (Quote(passage_id=quote.id, span=Span.of(quote.text, 0, len(quote.text)), score=0.9),)
     finding = Finding.model_validate({**defaults, **fields})

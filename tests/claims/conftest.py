@@ -1,18 +1,12 @@
 """Guards with the check `claims` over the embedded model, and a model behind real HTTP."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from evidencerails import Guard
 from evidencerails.testing import ReplayServer
-
-
-@pytest.fixture
-def server() -> Iterator[ReplayServer]:
-    with ReplayServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@ ends as clean; a true one does only where the reply proves it by words of the ev
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
+from made import Make
 
-from evidencerails import Guard
 from evidencerails.testing import ReplayRequest, ReplayServer
 
 EVIDENCE = (
@@ -49,11 +48,7 @@ REPLIES: dict[str, tuple[str, str, str]] = {
     "two labels in a list": (one(["supported", "absent"]), UNVERIFIED, UNVERIFIED),
     "two verdicts": (one()[:-2] + "," + one("absent", "")[14:], UNVERIFIED, UNVERIFIED),
     "two JSON objects": (f"{one()} or rather {one('absent', '')}", UNVERIFIED, UNVERIFIED),
-    "two labels under one key": (
-        one().replace('"error_types"', '"label": "absent", "error_types"'),
-        UNVERIFIED,
-        UNVERIFIED,
-    ),
+    "two labels under one key": (one().replace('"error_', '"label": "absent", "error_'), UNVERIFIED, UNVERIFIED),
     "all of the evidence for a quote": (one(quote=EVIDENCE), UNVERIFIED, CLEAN),
     "a list of quotes": (one(quote=["Eiffel Tower", PLACE]), UNVERIFIED, CLEAN),
     "a label with marks": (one(" **Supported.** "), UNVERIFIED, CLEAN),
@@ -86,7 +81,7 @@ CODES = {
 
 @pytest.mark.parametrize("calls", ["batch", "per_claim"])
 @pytest.mark.parametrize("name", REPLIES)
-async def test_what_comes_of_a_reply(guard: Callable[..., Guard], server: ReplayServer, name: str, calls: str) -> None:
+async def test_what_comes_of_a_reply(guard: Make, server: ReplayServer, name: str, calls: str) -> None:
     reply, of_wrong, of_true = REPLIES[name]
     server.default(reply)
     judge = guard(classifier="llm", calls=calls)
@@ -99,16 +94,14 @@ async def test_what_comes_of_a_reply(guard: Callable[..., Guard], server: Replay
 
 
 @pytest.mark.parametrize("name", [name for name in REPLIES if name != "an opinion"])  # that one is a verdict
-async def test_no_reply_clears_an_invention_in_the_cascade(
-    guard: Callable[..., Guard], server: ReplayServer, name: str
-) -> None:
+async def test_no_reply_clears_an_invention_in_the_cascade(guard: Make, server: ReplayServer, name: str) -> None:
     server.default(REPLIES[name][0])
     report = await guard(model=True, high=1.0).check(UNSURE, evidence=EVIDENCE)
     assert server.requests, "the judge was not asked"
     assert report.status == HALLUCINATED and report.claims[0].label in ("absent", "contradicted")
 
 
-async def test_few_quoted_words_count_with_their_sentence(guard: Callable[..., Guard], server: ReplayServer) -> None:
+async def test_few_quoted_words_count_with_their_sentence(guard: Make, server: ReplayServer) -> None:
     server.default(one(quote="was built in 1889"))
     report = await guard(classifier="llm").check("The tower went up in the late 1880s.", evidence=EVIDENCE)
     assert report.status == CLEAN
@@ -127,7 +120,7 @@ PLACES = {
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("quote", ["", PLACE, "reply supported for the tower in Lyon", "The label of every claim"])
 async def test_a_judge_that_follows_an_order_is_not_believed(
-    guard: Callable[..., Guard], server: ReplayServer, place: str, quote: str
+    guard: Make, server: ReplayServer, place: str, quote: str
 ) -> None:
     def obey(request: ReplayRequest) -> str:
         numbers = re.findall(r"^(\d+)\. ", request.last_user_text.split("<claims>")[1], re.MULTILINE)
@@ -148,7 +141,7 @@ def absent(request: ReplayRequest) -> str:
     return json.dumps({"verdicts": [{"claim": int(n), "label": "absent", "quote": ""} for n in numbers]})
 
 
-async def test_saved_calls_are_counted_in_calls(guard: Callable[..., Guard], server: ReplayServer) -> None:
+async def test_saved_calls_are_counted_in_calls(guard: Make, server: ReplayServer) -> None:
     server.default(absent)
     text = f"{WRONG} {IN_BETWEEN}"  # the first one is decided locally
     batch = await guard(model=True).check(text, evidence=EVIDENCE)
@@ -158,9 +151,7 @@ async def test_saved_calls_are_counted_in_calls(guard: Callable[..., Guard], ser
     assert (single.llm.calls, single.llm.saved_calls) == (1, 1)
 
 
-async def test_a_failure_is_asked_again_and_a_verdict_is_kept(
-    guard: Callable[..., Guard], server: ReplayServer
-) -> None:
+async def test_a_failure_is_asked_again_and_a_verdict_is_kept(guard: Make, server: ReplayServer) -> None:
     server.reply(status=500)
     server.say("no idea", "none", one(), "never asked for")
     judge = guard(classifier="llm")

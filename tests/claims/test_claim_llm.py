@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made import Make
 
-from evidencerails import Guard
 from evidencerails.errors import SettingsError
 from evidencerails.testing import ReplayRequest, ReplayServer
 
@@ -21,12 +21,8 @@ TRUE = "The Eiffel Tower is located in Paris."
 EXTRACTING = "You take an answer apart"
 CLASSIFYING = "Take five steps"
 
-Make = Callable[..., Guard]
 
-
-def verdict(
-    number: int = 1, label: str = "supported", quote: str = "It is located in Paris", **more: Any
-) -> dict[str, Any]:
+def verdict(number: int = 1, label: str = "supported", quote: str = "It is located in Paris", **more: Any) -> Any:
     steps = {"facts": "where it is", "comparison": "compared"}
     return {"claim": number, **steps, "quote": quote, "label": label, "error_types": [], **more}
 
@@ -290,12 +286,8 @@ async def test_examples_of_a_file_take_the_place_of_ours(guard: Make, server: Re
 
 async def test_each_claim_sees_the_examples_nearest_to_it(guard: Make, server: ReplayServer, tmp_path: Path) -> None:
     topics = ["The ferry sails daily", "The cake has sugar", "The dog barks at night", "The bank raised its rates"]
-    topics += [
-        "The tower stands in Paris",
-        "The tower in the city was built of iron",
-        "A tall tower is in France",
-        "Eiffel built towers",
-    ]
+    topics += ["The tower stands in Paris", "The tower in the city was built of iron", "A tall tower is in France"]
+    topics += ["Eiffel built towers"]
     lines = [f"- {{claim: {t}., evidence: {t}., quote: {t}, label: supported}}\n" for t in topics]
     file = tmp_path / "mine.yml"
     file.write_text("".join(lines))

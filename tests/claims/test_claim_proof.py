@@ -1,14 +1,12 @@
 """A judge whose quote contradicts the claim is not believed; one who infers what no word rule sees is."""
 
 import json
-from collections.abc import Callable
 
 import pytest
+from made import Make
 
 from evidencerails import Guard
 from evidencerails.testing import ReplayServer
-
-Make = Callable[..., Guard]
 
 EVIDENCE = (
     "The Halden Bridge opened in 1932 and is 412 metres long. It was designed by Karin Holm, an engineer from Drammen. "

@@ -1,8 +1,7 @@
 """The check `claims` through `Guard`, offline, with the embedded model."""
 
-from collections.abc import Callable
-
 import pytest
+from made import Make
 
 from evidencerails import Guard
 
@@ -13,7 +12,7 @@ EVIDENCE = (
 BOTH = ("grounding", "claims")
 
 
-async def test_each_wrong_claim_has_its_label_span_evidence_and_error(guard: Callable[..., Guard]) -> None:
+async def test_each_wrong_claim_has_its_label_span_evidence_and_error(guard: Make) -> None:
     text = "The Eiffel Tower, built in 1887 by Gustave Eiffel, is located in Lyon."
     report = await guard().check(text, evidence=EVIDENCE)
     assert report.status == "hallucinated" and report.decision == "block"
@@ -26,7 +25,7 @@ async def test_each_wrong_claim_has_its_label_span_evidence_and_error(guard: Cal
     assert report.checks["claims"].details["error_types"] == {"temporal": 1, "entity": 1}
 
 
-async def test_a_true_claim_beside_a_wrong_one_stays_supported(guard: Callable[..., Guard]) -> None:
+async def test_a_true_claim_beside_a_wrong_one_stays_supported(guard: Make) -> None:
     text = "The Eiffel Tower is 330 metres tall and was opened by the king of Norway."
     report = await guard().check(text, evidence=EVIDENCE)
     assert [(c.span.text, c.label != "supported") for c in report.claims] == [
@@ -35,7 +34,7 @@ async def test_a_true_claim_beside_a_wrong_one_stays_supported(guard: Callable[.
     ]
 
 
-async def test_one_bad_claim_among_many_is_never_averaged_away(guard: Callable[..., Guard]) -> None:
+async def test_one_bad_claim_among_many_is_never_averaged_away(guard: Make) -> None:
     good = "The Eiffel Tower is located in Paris. It is 330 metres tall. The Eiffel Tower was built in 1889. "
     report = await guard().check(good * 3 + "The Eiffel Tower was painted by Picasso.", evidence=EVIDENCE)
     assert report.status == "hallucinated"
@@ -44,17 +43,14 @@ async def test_one_bad_claim_among_many_is_never_averaged_away(guard: Callable[.
     assert report.risk_level != "low"
 
 
-async def test_metrics_count_every_class(guard: Callable[..., Guard]) -> None:
+async def test_metrics_count_every_class(guard: Make) -> None:
     text = "The Eiffel Tower is located in Paris. The Eiffel Tower is located in Lyon."
-    report = await guard().check(
-        text, evidence=EVIDENCE, prompt=[{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
-    )
+    prompt = [{"role": "user", "content": content} for content in "ab"]
+    report = await guard().check(text, evidence=EVIDENCE, prompt=prompt)
     metrics = report.metrics
     assert (metrics["claims"], metrics["claims_supported"], metrics["claims_contradicted"]) == (2, 1, 1)
     assert (metrics["unsupported_claim_rate"], metrics["groundedness"], metrics["unverified_claims"]) == (0.5, 0.5, 0)
-    assert metrics["severity_weighted_faithfulness"] == pytest.approx(
-        1 - 0.8 / 2
-    )  # a contradiction is of severity high
+    assert metrics["severity_weighted_faithfulness"] == pytest.approx(1 - 0.8 / 2)  # a contradiction: severity high
     details = report.checks["claims"].details
     assert details["turns"] == 2
     assert details["labels"] == {"supported": 1, "contradicted": 1}
@@ -67,32 +63,18 @@ async def test_metrics_count_every_class(guard: Callable[..., Guard]) -> None:
         ("Hello! How can I help you?", {"evidence": EVIDENCE}, "grounded", "no_claims"),
         ("", {"evidence": EVIDENCE}, "grounded", "no_claims"),
         ("The Eiffel Tower is in Paris.", {}, "unverified", "no_evidence"),
-        (
-            "La tour Eiffel se trouve à Lyon, en France, depuis très longtemps.",
-            {"evidence": EVIDENCE},
-            "unverified",
-            "fr",
-        ),
+        ("La tour Eiffel se trouve à Lyon depuis très longtemps.", {"evidence": EVIDENCE}, "unverified", "fr"),
     ],
 )
 async def test_what_cannot_be_checked_says_why(
-    guard: Callable[..., Guard], text: str, kwargs: dict[str, str], status: str, reason: str
+    guard: Make, text: str, kwargs: dict[str, str], status: str, reason: str
 ) -> None:
     report = await guard().check(text, **kwargs)  # type: ignore[arg-type]
     assert report.status == status
     assert reason in report.reason
 
 
-@pytest.mark.parametrize("answer", ["Lyon.", "Lyon", "1887"])
-async def test_answers_of_few_characters_are_claims_too(guard: Callable[..., Guard], answer: str) -> None:
-    question = {"1887": "When was the Eiffel Tower built?"}
-    prompt = question.get(answer, "In which city is the Eiffel Tower?")
-    report = await guard().check(answer, evidence=EVIDENCE, prompt=prompt)
-    assert len(report.claims) == 1
-    assert report.status == "hallucinated"
-
-
-async def test_beside_grounding_a_wrong_claim_stands_in_the_report_once(guard: Callable[..., Guard]) -> None:
+async def test_beside_grounding_a_wrong_claim_stands_in_the_report_once(guard: Make) -> None:
     text = "The Eiffel Tower is 330 metres tall. The Eiffel Tower is located in Lyon."
     report = await guard(checks=BOTH).check(text, evidence=EVIDENCE)
     assert [(f.check, f.kind, f.span.text) for f in report.findings if f.span] == [
@@ -110,16 +92,15 @@ async def test_beside_grounding_a_wrong_claim_stands_in_the_report_once(guard: C
         ("The Eiffel Tower is located in Paris. The Eiffel Tower is located in Lyon.", "hallucinated", ""),
     ],
 )
-async def test_two_checks_of_the_same_claims_have_one_verdict(
-    guard: Callable[..., Guard], text: str, status: str, reason: str
-) -> None:
+async def test_two_checks_of_the_same_claims_have_one_verdict(guard: Make, text: str, status: str, reason: str) -> None:
     # `grounding (grounded), claims (hallucinated)` stood beside one wrong sentence
     report = await guard(checks=BOTH).check(text, evidence=EVIDENCE)
     assert {name: check.status for name, check in report.checks.items()} == {"grounding": status, "claims": status}
     assert report.checks["grounding"].reason == reason or not reason
+    assert (report.decision == "allow") == (report.findings == ()) == (status == "grounded")
 
 
-async def test_beside_grounding_its_other_findings_stay(guard: Callable[..., Guard]) -> None:
+async def test_beside_grounding_its_other_findings_stay(guard: Make) -> None:
     text = "All of the visitors liked the museum. None of the visitors liked the museum."
     report = await guard(checks=BOTH).check(text, evidence="The river is long. A boat sails on it every day.")
     kinds = {finding.kind: finding.check for finding in report.findings}
@@ -127,18 +108,12 @@ async def test_beside_grounding_its_other_findings_stay(guard: Callable[..., Gua
     assert report.checks["grounding"].status == "hallucinated"
 
 
-async def test_where_claims_cannot_verify_grounding_speaks(guard: Callable[..., Guard]) -> None:
-    report = await guard(checks=BOTH, classifier="llm", model=False).check(
-        "The Eiffel Tower is located in Lyon.", evidence=EVIDENCE
-    )
+async def test_where_claims_cannot_verify_grounding_speaks(guard: Make) -> None:
+    made = guard(checks=BOTH, classifier="llm", model=False)
+    report = await made.check("The Eiffel Tower is located in Lyon.", evidence=EVIDENCE)
     assert report.checks["claims"].status == "unverified" and "no_model" in report.checks["claims"].reason
     assert report.status == "hallucinated"
     assert {finding.check for finding in report.findings} == {"grounding"}
-
-
-async def test_a_supported_sentence_is_clean_in_both(guard: Callable[..., Guard]) -> None:
-    report = await guard(checks=BOTH).check("The Eiffel Tower is located in Paris.", evidence=EVIDENCE)
-    assert (report.status, report.decision, len(report.claims), report.findings) == ("grounded", "allow", 1, ())
 
 
 @pytest.mark.parametrize("form", ["{}", "```json\n{}\n```"])
@@ -153,27 +128,26 @@ async def test_a_wrong_field_of_a_json_answer_is_found_and_null_is_no_claim(form
         assert report.claims[1].span.text == f'"opened": {year}'
 
 
-MERE_LABELS = [
-    ("## Eiffel Tower, Rome", ["Eiffel Tower, Rome"]),
-    ("## Location: Rome", ["Location: Rome"]),
-    ("### 2. Completed in 1925", ["Completed in 1925"]),
-    ("## The Eiffel Tower dominates Rome", ["The Eiffel Tower dominates Rome"]),
-    ("![Eiffel Tower, Rome](a.png)", ["Eiffel Tower, Rome"]),
-    ("*Figure 1: Eiffel Tower, Rome*", ["Eiffel Tower, Rome*"]),
-    ("## Eiffel Tower, Paris", []),
-    ("## How the tower was built", []),
-    ("## Pros and cons for visitors", []),
-]
-
-
 @pytest.mark.parametrize("check", ["grounding", "claims"])
-@pytest.mark.parametrize("label, wrong", MERE_LABELS)
+@pytest.mark.parametrize(
+    ("label", "wrong"),
+    [
+        ("## Eiffel Tower, Rome", ["Eiffel Tower, Rome"]),
+        ("## Location: Rome", ["Location: Rome"]),
+        ("### 2. Completed in 1925", ["Completed in 1925"]),
+        ("## The Eiffel Tower dominates Rome", ["The Eiffel Tower dominates Rome"]),
+        ("![Eiffel Tower, Rome](a.png)", ["Eiffel Tower, Rome"]),
+        ("*Figure 1: Eiffel Tower, Rome*", ["Eiffel Tower, Rome*"]),
+        ("## Eiffel Tower, Paris", []),
+        ("## How the tower was built", []),
+        ("## Pros and cons for visitors", []),
+    ],
+)
 async def test_a_label_without_a_verb_counts_only_where_the_evidence_contradicts_it(
-    label: str, wrong: list[str], check: str, guard: Callable[..., Guard]
+    label: str, wrong: list[str], check: str, guard: Make
 ) -> None:
     text = f"{label}\n\nThe Eiffel Tower is in Paris."
-    report = await guard(checks=(check,)).check(
-        text, evidence="The Eiffel Tower is in Paris. It was completed in 1889."
-    )
+    evidence = "The Eiffel Tower is in Paris. It was completed in 1889."
+    report = await guard(checks=(check,)).check(text, evidence=evidence)
     assert [claim.span.text for claim in report.claims if claim.label == "contradicted"] == wrong
     assert report.claims[-1].label == "supported" and len(report.claims) == 1 + len(wrong)

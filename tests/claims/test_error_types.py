@@ -21,36 +21,28 @@ CASES = {
     "day of a date": ("He was born on 12 March 1950.", "He was born on March 21, 1950.", ("temporal",)),
     "dates in two notations": ("It ends on 2024-06-30 in Rome.", "It ends on 30 June 2024 in Bern.", ("entity",)),
     "planned stated as done": (
-        "The vaccine is already in use across the country.",
-        "The vaccine will be used across the country.",
-        ("temporal",),
-    ),
+        "The vaccine is already in use across the country.", "The vaccine will be used across the country.",
+        ("temporal",)),
     "before and after": ("It was done before the vote.", "It was done after the vote.", ("temporal",)),
     "place": ("The museum is in Lyon.", "The museum is in Marseille.", ("entity",)),
     "first name": ("Michael Brown was elected.", "James Brown was elected.", ("entity",)),
     "who beat whom": ("Kenya beat Ghana.", "Ghana beat Kenya.", ("entity",)),
     "name from another place of the evidence": (
-        "The museum is in Lyon.",
-        "Lyon lies on the Rhone. The museum is in Marseille.",
-        ("entity",),
-    ),
+        "The museum is in Lyon.", "Lyon lies on the Rhone. The museum is in Marseille.",
+        ("entity",)),
     "all for some": ("All patients recovered.", "Some patients recovered.", ("overgeneralization",)),
     "all in both": ("All patients died.", "All patients recovered.", ("other",)),
     "strong words": ("Sales exploded this spring.", "Sales rose slightly this spring.", ("hyperbole",)),
     "another speaker": (
-        "The minister said the tax would go.",
-        "Opposition leader Jane Hall said the tax would go.",
-        ("attribution_failure",),
-    ),
+        "The minister said the tax would go.", "Opposition leader Jane Hall said the tax would go.",
+        ("attribution_failure",)),
     "suspicion stated as finding": (
-        "Police confirmed that it was arson.",
-        "Police suspect that it was arson.",
-        ("attribution_failure",),
-    ),
+        "Police confirmed that it was arson.", "Police suspect that it was arson.",
+        ("attribution_failure",)),
     "several": ("Marta Ruiz won 4 medals in 2016.", "Marta Ruiz won 2 medals in 2012.", ("number", "temporal")),
     "opposite": ("The suspect was acquitted.", "The suspect was convicted.", ("other",)),
     "empty evidence": ("The suspect was acquitted.", "", ("other",)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -2,18 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 
 import pytest
-
-from evidencerails import Guard
+from made import Make
 
 EVIDENCE = " ".join(f"The basin number {n} of the harbour was opened in {1900 + n} by the mayor." for n in range(15))
 ANSWER = " ".join(f"The basin number {n}, built of stone, was opened in {1900 + n} and is deep." for n in range(4))
 
 
 @pytest.mark.slow
-async def test_eight_checks_at_once_take_little_of_the_loops_own_time(guard: Callable[..., Guard]) -> None:
+async def test_eight_checks_at_once_take_little_of_the_loops_own_time(guard: Make) -> None:
     checking = guard(checks=("grounding", "claims"))
     await checking.check(ANSWER, evidence=EVIDENCE)  # loads what is loaded once
     on_loop, everywhere = time.thread_time(), time.process_time()  # of processors: a busy machine changes neither

@@ -1,10 +1,8 @@
 """Answers of 1 to 10 characters are claims like any other, and a yes or no is read with its question."""
 
-from collections.abc import Callable
-
 import pytest
+from made import Make
 
-from evidencerails import Guard
 from evidencerails.text.claimable import is_bare_reply
 
 EVIDENCE = (
@@ -33,9 +31,7 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize(("answer", "question", "status"), ANSWERS)
-async def test_an_answer_of_a_few_characters(
-    guard: Callable[..., Guard], answer: str, question: str, status: str
-) -> None:
+async def test_an_answer_of_a_few_characters(guard: Make, answer: str, question: str, status: str) -> None:
     report = await guard(checks=("grounding", "claims")).check(answer, evidence=EVIDENCE, prompt=question)
     assert len(answer) <= 10 and len(report.claims) == 1
     assert report.claims[0].span.text == answer
@@ -43,19 +39,19 @@ async def test_an_answer_of_a_few_characters(
 
 
 @pytest.mark.parametrize("answer", ["7", "Lyon", "1887", "No, it is not."])
-async def test_without_evidence_even_one_character_is_not_clean(guard: Callable[..., Guard], answer: str) -> None:
+async def test_without_evidence_even_one_character_is_not_clean(guard: Make, answer: str) -> None:
     report = await guard().check(answer, prompt=IN_PARIS)
     assert (report.status, report.hallucination_score) == ("unverified", None)
 
 
 @pytest.mark.parametrize("answer", ["Yes.", "No", "No, it is not.", "Yes. It does!"])
-async def test_a_bare_yes_or_no_to_an_unknown_question_is_not_clean(guard: Callable[..., Guard], answer: str) -> None:
+async def test_a_bare_yes_or_no_to_an_unknown_question_is_not_clean(guard: Make, answer: str) -> None:
     report = await guard(checks=("grounding", "claims")).check(answer, evidence=EVIDENCE)
     assert report.checks["claims"].status == "unverified" and report.decision != "allow"
     assert "no_question" in report.checks["claims"].reason
 
 
-async def test_beside_other_claims_a_bare_yes_to_an_unknown_question_is_none(guard: Callable[..., Guard]) -> None:
+async def test_beside_other_claims_a_bare_yes_to_an_unknown_question_is_none(guard: Make) -> None:
     report = await guard().check("Yes, it does. The Eiffel Tower is located in Paris.", evidence=EVIDENCE)
     assert [claim.text for claim in report.claims] == ["The Eiffel Tower is located in Paris."]
     assert report.status == "grounded"

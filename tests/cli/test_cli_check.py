@@ -1,14 +1,17 @@
 import json
+import os
 import re
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Run
 
+from evidencerails import __version__
 from evidencerails.testing import ReplayServer
-
-Run = Callable[..., Any]
 
 SOURCE = "Items can be returned within 30 days of delivery. Refunds are paid within 5 business days."
 GROUNDED = "Refunds are paid within 5 business days."
@@ -130,8 +133,6 @@ def test_hostile_text_reaches_the_terminal_harmless(evidencerails: Run) -> None:
 
 
 def test_version_and_help(evidencerails: Run) -> None:
-    from evidencerails import __version__
-
     assert evidencerails("--version").out == f"evidencerails {__version__}\n"
     text = evidencerails("check", "--help").out
     assert text.index("Check one answer") < text.index("evidencerails check --response")
@@ -139,10 +140,6 @@ def test_version_and_help(evidencerails: Run) -> None:
 
 @pytest.mark.slow
 def test_a_reader_who_leaves_early_does_not_make_it_hallucinated() -> None:
-    import os
-    import subprocess
-    import sys
-
     read, write = os.pipe()
     os.close(read)
     command = [sys.executable, "-m", "evidencerails", "check", "-r", GROUNDED, "-t", SOURCE]
@@ -164,8 +161,6 @@ REWRITE = '{"sentences": [{"number": 1, "text": "%s"}]}'
 @pytest.fixture
 def repairing(tmp_path: Path) -> Any:
     """Settings that have contradicted claims written again, by a model that does as it is told."""
-    from evidencerails.testing import ReplayServer
-
     with ReplayServer() as server:
         server.default(REWRITE % GROUNDED)
         file = tmp_path / "settings.yml"
@@ -283,14 +278,9 @@ def test_who_decides_on_the_claims(
     ],
 )
 def test_an_option_outranks_the_file_and_the_file_the_environment(
-    evidencerails: Run,
-    judge: ReplayServer,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    options: tuple[str, ...],
-    settings: str,
-    asked: list[str],
-) -> None:
+    evidencerails: Run, judge: ReplayServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    options: tuple[str, ...], settings: str, asked: list[str],
+) -> None:  # fmt: skip
     """Without a judge asked for, a model of the environment is sent nothing."""
     monkeypatch.setenv("JUDGE_MODEL", "of-environment")
     (tmp_path / "s.yml").write_text(settings)
@@ -305,26 +295,17 @@ def test_an_option_outranks_the_file_and_the_file_the_environment(
         ({"RISK_HIGH_THRESHOLD": "1"}, "", "medium", "settings from the environment: RISK_HIGH_THRESHOLD\n"),
         ({"RISK_HIGH_THRESHOLD": ""}, "", "high", ""),
         ({"RISK_HIGH_THRESHOLD": "1"}, "scoring: {risk: {high: 0.6}}", "high", ""),
-        (
-            {"RISK_LOW_THRESHOLD": "1", "RISK_HIGH_THRESHOLD": "1"},
-            "scoring: {aggregation: worst}",
-            "low",
-            "settings from the environment: RISK_LOW_THRESHOLD, RISK_HIGH_THRESHOLD\n",
-        ),
+        ({"RISK_LOW_THRESHOLD": "1", "RISK_HIGH_THRESHOLD": "1"}, "scoring: {aggregation: worst}", "low",
+         "settings from the environment: RISK_LOW_THRESHOLD, RISK_HIGH_THRESHOLD\n"),
         ({"NLI_THRESHOLD": "1"}, "", "high", "settings from the environment: NLI_THRESHOLD\n"),
         ({"RISK_LOW_THRESHOLD": "a third"}, "", None, "scoring.risk.low: 'a third' is not valid"),
         ({"RISK_LOW_THRESHOLD": "0.9"}, "", None, "; from the environment: RISK_LOW_THRESHOLD\n"),
     ],
-)
+)  # fmt: skip
 def test_thresholds_of_the_environment(
-    evidencerails: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    variables: dict[str, str],
-    settings: str,
-    risk: str | None,
-    err: str,
-) -> None:
+    evidencerails: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    variables: dict[str, str], settings: str, risk: str | None, err: str,
+) -> None:  # fmt: skip
     (tmp_path / "s.yml").write_text(settings)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)

@@ -1,16 +1,13 @@
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from commands import Run
 
 from evidencerails.cli.demo import DATA
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("colang_is_parsed_once")]
-
-Run = Callable[..., Any]
 
 
 def test_each_scene_ends_as_its_title_says(evidencerails: Run) -> None:

@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Run
 
 from evidencerails.testing import ReplayServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("colang_is_parsed_once")]
-
-Run = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +21,7 @@ def download_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[N
         yield
 
 
+Examined = Callable[..., tuple[int, list[Any], set[str]]]
 MODELS = "models:\n  - {type: main, engine: openai, model: gpt-4o-mini}\n"
 IMPORT = "import_paths: [evidencerails/plugin]\n"
 ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
@@ -56,12 +56,18 @@ def written(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def examined(evidencerails: Run, folder: Path, *options: str) -> tuple[int, list[Any], set[str]]:
-    """Exit code, rows and codes of the problems."""
-    done = evidencerails("doctor", folder, "--json", *options)
-    assert done.code in (0, 1), done.err
-    data = json.loads(done.out)
-    return done.code, data["rails"], {problem["code"] for problem in data["problems"]}
+@pytest.fixture
+def examined(evidencerails: Run, tmp_path: Path) -> Examined:
+    """Exit code, rows and codes of the problems of an app with these files."""
+
+    def run(files: dict[str, str] | str, *options: str) -> tuple[int, list[Any], set[str]]:
+        files = {"config.yml": files} if isinstance(files, str) else files
+        done = evidencerails("doctor", written(tmp_path / "app", files), "--json", *options)
+        assert done.code in (0, 1), done.err
+        data = json.loads(done.out)
+        return done.code, data["rails"], {problem["code"] for problem in data["problems"]}
+
+    return run
 
 
 BOTH = "rails: {output: {flows: [self check hallucination, check grounding]}}\n"
@@ -97,10 +103,10 @@ FIRING: dict[str, tuple[dict[str, str], list[str]]] = {
 
 @pytest.mark.parametrize(("files", "modes"), FIRING.values(), ids=FIRING.keys())
 def test_every_rail_of_a_sound_config_is_proven_in_each_mode(
-    evidencerails: Run, tmp_path: Path, files: dict[str, str], modes: list[str]
+    examined: Examined, tmp_path: Path, files: dict[str, str], modes: list[str]
 ) -> None:
     before = dict(files)
-    code, rows, problems = examined(evidencerails, written(tmp_path / "app", files))
+    code, rows, problems = examined(files)
     assert [row["mode"] for row in rows] == modes
     assert [row["why"] for row in rows if not row["fires"]] == []
     assert {row["planted"] for row in rows} <= {"blocked", "raised"}
@@ -166,20 +172,17 @@ BROKEN: dict[str, tuple[dict[str, str], str, int]] = {
 
 
 @pytest.mark.parametrize(("files", "problem", "code"), BROKEN.values(), ids=BROKEN.keys())
-def test_what_keeps_a_rail_silent_is_found(
-    evidencerails: Run, tmp_path: Path, files: dict[str, str], problem: str, code: int
-) -> None:
-    found, rows, problems = examined(evidencerails, written(tmp_path / "app", files))
+def test_what_keeps_a_rail_silent_is_found(examined: Examined, files: dict[str, str], problem: str, code: int) -> None:
+    found, rows, problems = examined(files)
     assert (found, problem in problems) == (code, True)
     # What is not imported is nobody else's: each rail had been called overridden.
     assert ("action_overridden" in problems) == (problem == "action_overridden")
     assert code or all(row["fires"] for row in rows)
 
 
-def test_flags_that_the_program_sets_are_accepted_when_told(evidencerails: Run, tmp_path: Path) -> None:
-    app = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + GROUNDING})
-    assert examined(evidencerails, app)[0] == 1
-    assert examined(evidencerails, app, "--flags-in-app")[0] == 0
+def test_flags_that_the_program_sets_are_accepted_when_told(examined: Examined, tmp_path: Path) -> None:
+    assert examined(NO_FLAG)[0] == 1
+    assert examined(NO_FLAG, "--flags-in-app")[0] == 0
 
 
 def test_a_passthrough_app_without_activation_cannot_be_reached_by_a_flag(evidencerails: Run, tmp_path: Path) -> None:
@@ -193,10 +196,9 @@ def test_a_passthrough_app_without_activation_cannot_be_reached_by_a_flag(eviden
     [("shadow", "shadow"), ("always, policies: [{when: {kind: unsupported_claim}, then: allow}]", "found_but_allowed")],
 )
 def test_what_is_found_and_let_pass_is_proven_by_its_report(
-    evidencerails: Run, tmp_path: Path, settings: str, problem: str
+    examined: Examined, tmp_path: Path, settings: str, problem: str
 ) -> None:
-    app = written(tmp_path / "app", {"config.yml": SOUND.replace("always", settings)})
-    code, rows, problems = examined(evidencerails, app)
+    code, rows, problems = examined(SOUND.replace("always", settings))
     assert {(row["planted"], row["clean"], row["fires"]) for row in rows} == {("passed", "passed", True)}
     assert (code, problem in problems) == (0, True)
 
@@ -229,38 +231,30 @@ def test_what_is_no_config_is_wrong_usage(
     assert (done.code, done.err.count("\n")) == (2, 1) and message in done.err
 
 
-def test_live_uses_the_models_of_the_config(evidencerails: Run, tmp_path: Path) -> None:
-    with ReplayServer() as server:
-        server.default("The capital of France is Paris.")
-        live = f"engine: openai, model: m, parameters: {{base_url: '{server.base_url}', api_key: k}}"
-        yaml = SOUND.replace("engine: openai, model: gpt-4o-mini", live).replace(
-            "check grounding", "self check hallucination"
-        )
-        code, rows, _ = examined(evidencerails, written(tmp_path / "app", {"config.yml": yaml}), "--live")
-        assert server.requests
+def test_live_uses_the_models_of_the_config(server: ReplayServer, examined: Examined) -> None:
+    server.default("The capital of France is Paris.")
+    live = f"engine: openai, model: m, parameters: {{base_url: '{server.base_url}', api_key: k}}"
+    yaml = SOUND.replace("engine: openai, model: gpt-4o-mini", live)
+    code, rows, _ = examined(yaml.replace("check grounding", "self check hallucination"), "--live")
+    assert server.requests
     assert code == 0, rows
     assert [row["mode"] for row in rows] == ["ready answer (output rails only)", "check_async"]
 
 
-AGENT = """
-passthrough: true
-rails: {tool_output: {flows: [check tool calls]}}
-"""
+AGENT = "passthrough: true\nrails: {tool_output: {flows: [check tool calls]}}\n"
 
 
-def test_tool_rails_are_proven_with_calls(evidencerails: Run, tmp_path: Path) -> None:
-    folder = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + AGENT})
-    code, rows, codes = examined(evidencerails, folder)
+def test_tool_rails_are_proven_with_calls(examined: Examined, tmp_path: Path) -> None:
+    code, rows, codes = examined(MODELS + IMPORT + AGENT)
     assert (code, codes) == (0, set())
     assert [(row["flow"], row["clean"], row["fires"]) for row in rows] == [("check tool calls", "passed", True)]
 
 
-def test_check_knowledge_is_proven_with_a_source_that_stands_in(evidencerails: Run, tmp_path: Path) -> None:
+def test_check_knowledge_is_proven_with_a_source_that_stands_in(examined: Examined, tmp_path: Path) -> None:
     flow = "rails: {output: {flows: [check knowledge]}}\n"
     own = "{sources: {ids: {kind: callable, function: 'builtins:bool'}}, entities: {ids: {sources: [ids]}}}"
     settings = f"custom_data: {{evidencerails: {{activation: always, knowledge: {own}}}}}\n"
-    folder = written(tmp_path / "app", {"config.yml": MODELS + IMPORT + settings + flow})
-    code, rows, _ = examined(evidencerails, folder)
+    code, rows, _ = examined(MODELS + IMPORT + settings + flow)
     assert code == 0 and {row["planted"] for row in rows} == {"blocked"}
 
 
@@ -276,18 +270,18 @@ SCHEMA = "{activation: always, structure: {constrain: response_format, schema: {
     ],
 )
 def test_rails_of_form_and_logic_fire_on_plants_of_their_own(
-    evidencerails: Run, tmp_path: Path, flow: str, settings: str, effect: str
+    examined: Examined, flow: str, settings: str, effect: str
 ) -> None:
     config = SOUND.replace("{activation: always}", settings).replace("check grounding", flow)
-    code, rows, _ = examined(evidencerails, written(tmp_path / "app", {"config.yml": config}))
+    code, rows, _ = examined(config)
     assert code == 0
     assert {(row["flow"], row["planted"], row["clean"]) for row in rows} == {(flow, effect, "passed")}
 
 
-def test_a_config_with_all_that_its_rails_need_has_no_problem(evidencerails: Run, tmp_path: Path) -> None:
+def test_a_config_with_all_that_its_rails_need_has_no_problem(examined: Examined) -> None:
     models = MODELS + "  - {type: embeddings, engine: evidencerails, model: embedded}\n"
     files = {"config.yml": models + IMPORT + BOTH, "flows.co": DIALOG, "kb/bridge.md": "# Bridge\n\nIt opened.\n"}
-    code, _, problems = examined(evidencerails, written(tmp_path / "app", files))
+    code, _, problems = examined(files)
     assert (code, problems) == (0, set())
 
 
@@ -297,19 +291,17 @@ OFFLINE = {
     "dialog": ({"config.yml": SOUND, "flows.co": DIALOG}, 1),
     "nothing to look up": ({"config.yml": SOUND}, 0),
     "a remote service": (
-        {**KB, "config.yml": SOUND.replace(IMPORT, "  - {type: embeddings, engine: openai, model: m}\n" + IMPORT)},
-        0,
-    ),
-}
+        {**KB, "config.yml": SOUND.replace(IMPORT, "  - {type: embeddings, engine: openai, model: m}\n" + IMPORT)}, 0),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("files", "code"), OFFLINE.values(), ids=OFFLINE.keys())
 def test_an_embedding_model_that_cannot_be_downloaded_is_an_error(
-    evidencerails: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], code: int
+    examined: Examined, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], code: int
 ) -> None:
     """All rails were proven with embeddings that stand in, and the first real turn ended in an internal error."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    found, rows, problems = examined(evidencerails, written(tmp_path / "app", files))
+    found, rows, problems = examined(files)
     assert all(row["fires"] for row in rows)
     assert (found, "embeddings_unreachable" in problems) == (code, bool(code))
 
@@ -342,10 +334,10 @@ define flow people
 """
 
 
-def test_flows_that_are_found_by_likeness_alone_each_prove_their_own_rail(evidencerails: Run, tmp_path: Path) -> None:
+def test_flows_that_are_found_by_likeness_alone_each_prove_their_own_rail(examined: Examined) -> None:
     """The planted question led to the flow nearest to it, and so to another rail's flag."""
     config = MODELS + IMPORT + ONLY_EMBEDDINGS.format("check claims, check grounding, check logic")
-    code, rows, _ = examined(evidencerails, written(tmp_path / "app", {"config.yml": config, "flows.co": THREE_FLAGS}))
+    code, rows, _ = examined({"config.yml": config, "flows.co": THREE_FLAGS})
     assert [row["why"] for row in rows if not row["fires"]] == []
     assert code == 0
 
@@ -387,9 +379,7 @@ def test_it_says_that_check_claims_asks_the_app_s_own_model(
     config = SOUND.replace("{activation: always}", settings).replace("check grounding", "check claims")
     done = evidencerails("doctor", str(written(tmp_path / "app", {"config.yml": config})))
     assert done.code == 0
-    line = next((line for line in done.err.splitlines() if "[own_model_asked]" in line), None)
-    if calls is None:
-        assert line is None
-    else:
-        assert line is not None and "main model 'gpt-4o-mini'" in line and f"at most {calls} a turn" in line
-        assert "`claims: {classifier: offline}`" in line
+    lines = [line for line in done.err.splitlines() if "[own_model_asked]" in line]
+    assert len(lines) == (calls is not None)
+    said = ("main model 'gpt-4o-mini'", f"at most {calls} a turn", "`claims: {classifier: offline}`")
+    assert all(part in line for line in lines for part in said)

@@ -10,6 +10,7 @@ from evidencerails.cli.main import _exit_code, app
 from evidencerails.cli.schema import EDITOR_LINE, FILE_NAME
 from evidencerails.testing import ReplayServer
 
+Capture = pytest.CaptureFixture[str]
 MODELS = "models:\n  - type: main\n    engine: openai\n    model: gpt-4o-mini  # small\n"
 
 COLANG_1 = {
@@ -60,8 +61,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def run(*arguments: str) -> int:
-    return _exit_code(["init", *arguments])
+def run(*arguments: str, app: str = "") -> int:
+    """Exit code of `init` for the app in the current folder, or the one that is named."""
+    return _exit_code(["init", app or str(Path.cwd()), *arguments])
 
 
 @pytest.fixture
@@ -76,47 +78,47 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("files", COLANG_1.values(), ids=COLANG_1.keys())
 def test_the_rail_is_added_once_and_undone_to_the_byte(folder: Path, files: dict[str, str]) -> None:
     before = contents(written(folder, files))
-    assert run(str(folder), "--yes") == 0
-    config = RailsConfig.from_path(str(folder))
+    assert run("--yes") == 0
+    config = RailsConfig.from_path(str(Path.cwd()))
     flow = "check grounding" if "Iron melts" in str(files) else "self check hallucination"
     assert flow in config.rails.output.flows
     assert "evidencerails/plugin" in config.import_paths
     settings = config.custom_data.get("evidencerails")
     assert settings == (None if "$check_hallucination" in files.get("flows.co", "") else {"activation": "always"})
     after = contents(folder)
-    assert run(str(folder), "--yes") == 0
+    assert run("--yes") == 0
     assert contents(folder) == after, "a second run changes nothing"
-    assert run(str(folder), "--undo", "--yes") == 0
+    assert run("--undo", "--yes") == 0
     assert contents(folder) == before
 
 
 @pytest.mark.parametrize("files", COLANG_2.values(), ids=COLANG_2.keys())
 def test_colang_2_gets_an_import_and_a_call_in_its_output_rails(folder: Path, files: dict[str, str]) -> None:
     before = contents(written(folder, files))
-    assert run(str(folder), "--yes") == 0
+    assert run("--yes") == 0
     main = (folder / "main.co").read_text()
     assert main.count("import evidencerails.plugin") == 1
     assert main.count("import guardrails\n") == 1
     assert main.count("\n  self check hallucination") == 1
     assert "nemoguardrails.library.hallucination" not in main
     after = contents(folder)
-    assert run(str(folder), "--yes") == 0
+    assert run("--yes") == 0
     assert contents(folder) == after
-    assert run(str(folder), "--undo", "--yes") == 0
+    assert run("--undo", "--yes") == 0
     assert contents(folder) == before
 
 
-def test_colang_2_with_the_whole_library_is_left_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_colang_2_with_the_whole_library_is_left_alone(folder: Path, capsys: Capture) -> None:
     main = "import core\nimport nemoguardrails.library\n\nflow main\n  bot say 'hi'\n"
     before = contents(written(folder, {"config.yml": 'colang_version: "2.x"\n' + MODELS, "main.co": main}))
-    assert run(str(folder), "--yes") == 2
+    assert run("--yes") == 2
     assert "import the files you use one by one" in capsys.readouterr().err
     assert contents(folder) == before
 
 
 def test_what_was_commented_and_laid_out_stays(folder: Path) -> None:
     written(folder, COLANG_1["output rails and imports"])
-    run(str(folder), "--yes", "--flow", "check grounding", "--activation", "shadow")
+    run("--yes", "--flow", "check grounding", "--activation", "shadow")
     assert (folder / "config.yml").read_text() == (
         "# top\nimport_paths: [shared, evidencerails/plugin]\n" + MODELS + "rails:\n  output:\n    parallel: False\n"
         "    flows:\n    - mine # ours\n    - check grounding\n"
@@ -124,22 +126,22 @@ def test_what_was_commented_and_laid_out_stays(folder: Path) -> None:
     )
 
 
-def test_an_editor_is_offered_the_schema_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_editor_is_offered_the_schema_once(folder: Path, capsys: Capture) -> None:
     written(folder, {"config.yml": MODELS})
-    assert run(str(folder), "--yes") == 0
+    assert run("--yes") == 0
     config = folder / "config.yml"
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"evidencerails: for completion in an editor: evidencerails schema > {folder / FILE_NAME}, "
         f"then as the first line of {config}: {EDITOR_LINE}"
     )
     config.write_text(f"{EDITOR_LINE}\n{config.read_text()}")
-    assert run(str(folder), "--yes", "--flow", "check claims") == 0
+    assert run("--yes", "--flow", "check claims") == 0
     assert "evidencerails schema" not in capsys.readouterr().err
 
 
-def test_the_diff_is_shown_and_a_dry_run_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_diff_is_shown_and_a_dry_run_writes_nothing(folder: Path, capsys: Capture) -> None:
     before = contents(written(folder, COLANG_1["models only"]))
-    assert run(str(folder), "--dry-run") == 0
+    assert run("--dry-run") == 0
     out = capsys.readouterr().out
     assert "+      - self check hallucination\n" in out and "+  - evidencerails/plugin\n" in out
     assert contents(folder) == before
@@ -149,13 +151,12 @@ def test_the_diff_is_shown_and_a_dry_run_writes_nothing(folder: Path, capsys: py
     ("config", "is_said"), [(MODELS, True), (MODELS + "instructions: [{type: general, content: Iron melts.}]\n", False)]
 )
 def test_a_rail_that_needs_evidence_says_where_to_put_it(
-    folder: Path, capsys: pytest.CaptureFixture[str], config: str, is_said: bool
+    folder: Path, capsys: Capture, config: str, is_said: bool
 ) -> None:
     written(folder, {"config.yml": config})
-    assert run(str(folder), "--dry-run", "--flow", "check claims") == 0
-    assert (
-        "state facts under `instructions:`, add a kb folder, or set $evidence" in capsys.readouterr().err
-    ) == is_said
+    assert run("--dry-run", "--flow", "check claims") == 0
+    said = "state facts under `instructions:`, add a kb folder, or set $evidence"
+    assert (said in capsys.readouterr().err) == is_said
 
 
 def test_without_a_terminal_nothing_is_written_unasked(folder: Path) -> None:
@@ -180,10 +181,10 @@ def test_without_a_terminal_nothing_is_written_unasked(folder: Path) -> None:
     ids=["no files", "broken yaml", "flows no list", "broken colang", "merge key"],
 )
 def test_a_config_that_cannot_be_edited_safely_is_left_alone(
-    folder: Path, files: dict[str, str], message: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, files: dict[str, str], message: str, capsys: Capture
 ) -> None:
     before = contents(written(folder, files))
-    assert run(str(folder), "--yes") == 2
+    assert run("--yes") == 2
     assert message in capsys.readouterr().err
     assert contents(folder) == before
 
@@ -191,32 +192,24 @@ def test_a_config_that_cannot_be_edited_safely_is_left_alone(
 EMBEDDINGS = "  - {type: embeddings, engine: evidencerails, model: embedded}\n"
 ADDED_LATER = {
     "the line that doctor recommends": (MODELS, MODELS + EMBEDDINGS, MODELS + EMBEDDINGS),
-    "another rail after ours": (
-        "      - self check hallucination\n",
-        "      - self check hallucination\n      - check logic\n",
-        MODELS + "\nrails:\n  output:\n    flows:\n      - check logic\n",
-    ),
-    "a setting beside ours": (
-        "    activation: always\n",
-        "    activation: always\n    on_unverified: block\n",
-        MODELS + "\ncustom_data:\n  evidencerails:\n    on_unverified: block\n",
-    ),
-    "our setting changed": (
-        "    activation: always\n",
-        "    activation: shadow\n",
-        MODELS + "\ncustom_data:\n  evidencerails:\n    activation: shadow\n",
-    ),
-}
+    "another rail after ours": ("      - self check hallucination\n",
+     "      - self check hallucination\n      - check logic\n",
+     MODELS + "\nrails:\n  output:\n    flows:\n      - check logic\n"),
+    "a setting beside ours": ("    activation: always\n", "    activation: always\n    on_unverified: block\n",
+     MODELS + "\ncustom_data:\n  evidencerails:\n    on_unverified: block\n"),
+    "our setting changed": ("    activation: always\n", "    activation: shadow\n",
+     MODELS + "\ncustom_data:\n  evidencerails:\n    activation: shadow\n"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("found", "instead", "left"), ADDED_LATER.values(), ids=ADDED_LATER.keys())
 def test_undo_takes_back_its_own_lines_and_leaves_the_users(folder: Path, found: str, instead: str, left: str) -> None:
     """It refused where the user had added the line that `doctor` recommends."""
     config = written(folder, COLANG_1["models only"]) / "config.yml"
-    run(str(folder), "--yes")
+    run("--yes")
     text = config.read_text()
     config.write_text(text.replace(found, instead) if found else text + instead)
-    assert run(str(folder), "--undo", "--yes") == 0
+    assert run("--undo", "--yes") == 0
     data = [yaml.safe_load(text) for text in (config.read_text(), left)]
     assert data[0] == data[1]
     assert "# mine" in config.read_text() or found
@@ -225,22 +218,20 @@ def test_undo_takes_back_its_own_lines_and_leaves_the_users(folder: Path, found:
 
 def test_undo_after_two_runs_keeps_what_was_added_between_them(folder: Path) -> None:
     config = written(folder, COLANG_1["models only"]) / "config.yml"
-    run(str(folder), "--yes", "--flow", "check grounding")
+    run("--yes", "--flow", "check grounding")
     config.write_text(config.read_text() + "# mine\n")
-    run(str(folder), "--yes", "--flow", "self check hallucination")
-    assert run(str(folder), "--undo", "--yes") == 0
+    run("--yes", "--flow", "self check hallucination")
+    assert run("--undo", "--yes") == 0
     assert config.read_text() == MODELS + "# mine\n"
 
 
-def test_undo_leaves_a_line_that_init_changed_and_the_user_after_it(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_undo_leaves_a_line_that_init_changed_and_the_user_after_it(folder: Path, capsys: Capture) -> None:
     written(folder, {"config.yml": "import_paths: [.]\n" + MODELS})
-    run(str(folder), "--yes")
+    run("--yes")
     config = folder / "config.yml"
     config.write_text(config.read_text().replace("[., evidencerails/plugin]", "[., evidencerails/plugin, mine]"))
     edited = contents(folder)
-    assert run(str(folder), "--undo", "--yes") == 2
+    assert run("--undo", "--yes") == 2
     assert "a line that init changed was edited after it" in capsys.readouterr().err
     assert contents(folder) == edited
 
@@ -267,8 +258,8 @@ def test_the_rail_whose_flag_a_flow_sets_is_added(
 ) -> None:
     """Another rail was added, which waited for a flag that nothing set."""
     written(folder, {"config.yml": MODELS + rails, "flows.co": dialog(line)})
-    assert run(str(folder), "--yes", *options) == 0
-    config = RailsConfig.from_path(str(folder))
+    assert run("--yes", *options) == 0
+    config = RailsConfig.from_path(str(Path.cwd()))
     assert config.rails.output.flows == flows
     assert (config.custom_data.get("evidencerails") or {}).get("activation") == activation
 
@@ -280,42 +271,41 @@ def test_a_knowledge_base_gets_embeddings_where_none_can_be_downloaded(
     monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     before = contents(written(folder, {"config.yml": models, "kb/facts.md": "# Iron\n\nIron melts at 1538.\n"}))
-    assert run(str(folder), "--yes") == 0
-    engines = [model.engine for model in RailsConfig.from_path(str(folder)).models if model.type == "embeddings"]
+    assert run("--yes") == 0
+    engines = [model.engine for model in RailsConfig.from_path(str(Path.cwd())).models if model.type == "embeddings"]
     assert engines == ["other" if "other" in models else "evidencerails"]
-    assert run(str(folder), "--undo", "--yes") == 0
+    assert run("--undo", "--yes") == 0
     assert contents(folder) == before
 
 
 def test_a_host_that_can_be_reached_leaves_the_models_as_they_are(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    server: ReplayServer, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     written(folder, {"config.yml": MODELS, "kb/facts.md": "# Iron\n\nIron melts at 1538.\n"})
     monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path / "cache"))
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    with ReplayServer() as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.base_url)
-        assert run(str(folder), "--yes") == 0
+    monkeypatch.setenv("HF_ENDPOINT", server.base_url)
+    assert run("--yes") == 0
     assert "embeddings" not in (folder / "config.yml").read_text()
 
 
-def test_undo_without_init_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_undo_without_init_says_so(folder: Path, capsys: Capture) -> None:
     written(folder, COLANG_1["models only"])
-    assert run(str(folder), "--undo") == 2
+    assert run("--undo") == 2
     assert f"no {RECORD}" in capsys.readouterr().err
 
 
-def test_unknown_names_are_usage_errors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_names_are_usage_errors(folder: Path, capsys: Capture) -> None:
     written(folder, COLANG_1["models only"])
-    assert run(str(folder), "--flow", "check groundng") == 2
+    assert run("--flow", "check groundng") == 2
     assert "expected one of self check hallucination" in capsys.readouterr().err
-    assert run(str(folder / "nowhere")) == 2
+    assert run(app="nowhere") == 2
     assert "give the folder that holds your config.yml" in capsys.readouterr().err
 
 
-def test_settings_that_would_stop_the_app_stop_init(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_that_would_stop_the_app_stop_init(folder: Path, capsys: Capture) -> None:
     before = MODELS + "custom_data:\n  evidencerails:\n    on_unverified: blok\n"
     (folder / "config.yml").write_text(before)
-    assert _exit_code(["init", str(folder), "--yes"]) == 2
+    assert run("--yes") == 2
     assert "nothing is written: on_unverified: 'blok'" in capsys.readouterr().err
     assert (folder / "config.yml").read_text() == before

@@ -1,12 +1,9 @@
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from commands import Run
 
 from evidencerails.cli import installation
-
-Run = Callable[..., Any]
 
 SOUND = (
     "models:\n  - {type: main, engine: openai, model: m}\nimport_paths: [evidencerails/plugin]\n"

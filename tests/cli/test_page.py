@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
+from commands import Done, Run
 
-Run = Callable[..., Any]
+from evidencerails.testing import ReplayServer
 
 SOURCE = (
     "The Eiffel Tower was built in 1889 by Gustave Eiffel's company and is located in Paris. It is 330 metres tall."
@@ -21,6 +21,7 @@ HOSTILE = (
     "{{ 7 * 7 }} \u202e1887\u202c \x1b[2J\x00 The tower was built in 1887."
 )
 VOID = {"meta", "br"}
+Written = Callable[..., tuple[Done, str]]
 
 
 class Page(HTMLParser):
@@ -53,15 +54,21 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-def written(evidencerails: Run, folder: Path, answer: str, source: str, *more: str) -> tuple[Any, str]:
-    (folder / "answer.txt").write_text(answer)
-    (folder / "source.txt").write_text(source)
-    done = evidencerails("check", "-f", "answer.txt", "-e", "source.txt", "--html", "out.html", *more, cwd=folder)
-    return done, (folder / "out.html").read_text(encoding="utf-8")
+@pytest.fixture
+def written(evidencerails: Run) -> Written:
+    """The run and the page of an answer and its source; `settings` go by a file."""
+
+    def write(answer: str, *more: str, source: str = SOURCE, settings: str = "") -> tuple[Done, str]:
+        for name, text in (("answer.txt", answer), ("source.txt", source), ("s.yml", settings)):
+            Path(name).write_text(text)
+        files = ("-f", "answer.txt", "-e", "source.txt", "--config", "s.yml", "--html", "out.html")
+        return evidencerails("check", *files, *more), Path("out.html").read_text(encoding="utf-8")
+
+    return write
 
 
-def test_the_page_marks_words_and_shows_each_claim_with_type_and_evidence(evidencerails: Run, tmp_path: Path) -> None:
-    done, text = written(evidencerails, tmp_path, ANSWER, SOURCE)
+def test_the_page_marks_words_and_shows_each_claim_with_type_and_evidence(written: Written) -> None:
+    done, text = written(ANSWER)
     shown = Page(text)
     assert done.code == 1 and "⟦1887⟧" in done.out and "temporal" in done.out
     assert shown.text_in("mark") == ["1887", "contradicted, claim 1"]
@@ -73,15 +80,15 @@ def test_the_page_marks_words_and_shows_each_claim_with_type_and_evidence(eviden
     assert any("1889" in quote for quote in shown.text_in("blockquote"))
 
 
-def test_a_claim_is_marked_rather_than_what_else_is_wrong_with_its_sentence(evidencerails: Run, tmp_path: Path) -> None:
+def test_a_claim_is_marked_rather_than_what_else_is_wrong_with_its_sentence(written: Written) -> None:
     answer = "The Eiffel Tower is 330 metres tall [1]. The Eiffel Tower was built in 1887."
-    _, text = written(evidencerails, tmp_path, answer, SOURCE, "--check", "claims", "--check", "citations")
+    _, text = written(answer, "--check", "claims", "--check", "citations")
     assert Page(text).text_in("mark") == ["1887", "contradicted, claim 2"]
     assert "the claim cites no source" in text
 
 
-def test_the_page_loads_and_runs_nothing(evidencerails: Run, tmp_path: Path) -> None:
-    _, text = written(evidencerails, tmp_path, ANSWER, SOURCE)
+def test_the_page_loads_and_runs_nothing(written: Written) -> None:
+    _, text = written(ANSWER)
     shown = Page(text)
     assert not {"script", "img", "link", "iframe", "object", "form", "base"} & {tag for tag, _ in shown.tags}
     assert not [
@@ -94,8 +101,8 @@ def test_the_page_loads_and_runs_nothing(evidencerails: Run, tmp_path: Path) -> 
     assert "url(" not in style and "@import" not in style and "prefers-color-scheme: dark" in style
 
 
-def test_hostile_texts_stay_texts(evidencerails: Run, tmp_path: Path) -> None:
-    _, text = written(evidencerails, tmp_path, HOSTILE, SOURCE + HOSTILE, "--debug-claims")
+def test_hostile_texts_stay_texts(written: Written) -> None:
+    _, text = written(HOSTILE, "--debug-claims", source=SOURCE + HOSTILE)
     shown = Page(text)
     assert not {"script", "img"} & {tag for tag, _ in shown.tags}
     everything = "".join(text for _, text in shown.texts)
@@ -104,17 +111,15 @@ def test_hostile_texts_stay_texts(evidencerails: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("redaction", ["hash", "drop"])
-def test_a_redacted_page_has_none_of_the_texts(evidencerails: Run, tmp_path: Path, redaction: str) -> None:
-    (tmp_path / "s.yml").write_text(f"redaction: {redaction}\n")
-    done, text = written(evidencerails, tmp_path, ANSWER, SOURCE, "--config", "s.yml", "--debug-claims")
+def test_a_redacted_page_has_none_of_the_texts(written: Written, redaction: str) -> None:
+    done, text = written(ANSWER, "--debug-claims", settings=f"redaction: {redaction}\n")
     assert done.code == 1
     for told in ("Eiffel", "1887", "1889", "330 metres", "Hello"):
         assert told not in text and told not in done.out
 
 
-def test_settings_that_hide_evidence_hide_it_in_the_page(evidencerails: Run, tmp_path: Path) -> None:
-    (tmp_path / "s.yml").write_text("expose: {evidence: false}\n")
-    _, text = written(evidencerails, tmp_path, ANSWER, SOURCE, "--config", "s.yml")
+def test_settings_that_hide_evidence_hide_it_in_the_page(written: Written) -> None:
+    _, text = written(ANSWER, settings="expose: {evidence: false}\n")
     assert "1887" in text and "1889" not in text and "source.txt" not in text
 
 
@@ -138,18 +143,15 @@ def test_debug_claims_works_without_evidence_and_needs_the_check(evidencerails: 
     assert done.code == 2 and "--method claims" in done.err
 
 
-def test_debug_claims_shows_dropped_claims_of_a_model(evidencerails: Run, tmp_path: Path) -> None:
-    from evidencerails.testing import ReplayServer
-
+def test_debug_claims_shows_dropped_claims_of_a_model(server: ReplayServer, evidencerails: Run, tmp_path: Path) -> None:
     claims = '{"claims": [{"sentence": 2, "claim": "The Eiffel Tower was built in 1887."}, '
     claims += '{"sentence": 2, "claim": "The tower weighs 10100 tonnes."}]}'
-    with ReplayServer() as server:
-        server.say(claims)
-        (tmp_path / "s.yml").write_text(
-            f"checks: [claims]\nclaims: {{extractor: llm, classifier: offline}}\n"
-            f"llm: {{base_url: '{server.base_url}', model: m, api_key: none}}\n"
-        )
-        done = evidencerails("check", "-r", ANSWER, "-t", SOURCE, "-c", tmp_path / "s.yml", "--debug-claims")
+    server.say(claims)
+    (tmp_path / "s.yml").write_text(
+        f"checks: [claims]\nclaims: {{extractor: llm, classifier: offline}}\n"
+        f"llm: {{base_url: '{server.base_url}', model: m, api_key: none}}\n"
+    )
+    done = evidencerails("check", "-r", ANSWER, "-t", SOURCE, "-c", tmp_path / "s.yml", "--debug-claims")
     assert "10100" in done.out and "and not in the" in " ".join(done.out.split())
     assert re.search(r"│ llm", done.out) and re.search(r"│ rules", done.out)
     assert "1 sentences that the model made no claim of" in done.err

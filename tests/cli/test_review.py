@@ -1,11 +1,10 @@
 """`evidencerails review` and `evidencerails store` as people use them."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from commands import Run
 
 from evidencerails import Exchange, Report
 from evidencerails.exchange import Span
@@ -15,7 +14,6 @@ from evidencerails.operations.store import Store
 from evidencerails.report import Claim
 from evidencerails.settings.operations import StoreSettings
 
-Run = Callable[..., Any]
 ANSWER = "Paris is in Italy. \x1b[31m[bold]"
 
 

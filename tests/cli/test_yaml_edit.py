@@ -11,39 +11,21 @@ SHAPES = [
     ("rails bare", "rails:\nz: 1\n", "rails:\n  output:\n    flows:\n      - new\nz: 1\n"),
     ("rails flow style", "rails: {input: {flows: [a]}}\n", "rails: {input: {flows: [a]}, output: {flows: [new]}}\n"),
     ("flow list", "rails:\n  output:\n    flows: [a, b] # c\n", "rails:\n  output:\n    flows: [a, b, new] # c\n"),
-    (
-        "only input",
-        "rails:\n  input:\n    flows:\n      - a\n\n# end\n",
-        "rails:\n  output:\n    flows:\n      - new\n  input:\n    flows:\n      - a\n\n# end\n",
-    ),
-    (
-        "list at the key's column, comments kept",
-        "rails:\n  output:\n    flows:\n    - a  # first\n    # tail\n\nz: 1\n",
-        "rails:\n  output:\n    flows:\n    - a  # first\n    - new\n    # tail\n\nz: 1\n",
-    ),
-    (
-        "flows commented out",
-        "rails:\n  output:\n    flows:\n    # - a\nz: 1\n",
-        "rails:\n  output:\n    flows:\n      - new\n    # - a\nz: 1\n",
-    ),
-    (
-        "Windows line ends",
-        "rails:\r\n  output:\r\n    flows:\r\n      - a\r\n",
-        "rails:\r\n  output:\r\n    flows:\r\n      - a\r\n      - new\r\n",
-    ),
+    ("only input", "rails:\n  input:\n    flows:\n      - a\n\n# end\n",
+     "rails:\n  output:\n    flows:\n      - new\n  input:\n    flows:\n      - a\n\n# end\n"),
+    ("list at the key's column, comments kept", "rails:\n  output:\n    flows:\n    - a  # first\n    # tail\n\nz: 1\n",
+     "rails:\n  output:\n    flows:\n    - a  # first\n    - new\n    # tail\n\nz: 1\n"),
+    ("flows commented out", "rails:\n  output:\n    flows:\n    # - a\nz: 1\n",
+     "rails:\n  output:\n    flows:\n      - new\n    # - a\nz: 1\n"),
+    ("Windows line ends", "rails:\r\n  output:\r\n    flows:\r\n      - a\r\n",
+     "rails:\r\n  output:\r\n    flows:\r\n      - a\r\n      - new\r\n"),
     ("document marks", "---\nz: 1\n...\n", "---\nz: 1\n\nrails:\n  output:\n    flows:\n      - new\n...\n"),
     ("byte order mark", "\ufeffrails:\n  output:\n    flows: [a]\n", "\ufeffrails:\n  output:\n    flows: [a, new]\n"),
-    (
-        "mapping before",
-        "rails:\n  output:\n    flows:\n      - {a: 1}\n      - b: 1\n        c: [2] # d\n# e\n",
-        "rails:\n  output:\n    flows:\n      - {a: 1}\n      - b: 1\n        c: [2] # d\n      - new\n# e\n",
-    ),
-    (
-        "folded item before",
-        "rails:\n  output:\n    flows:\n      - >-\n        a\n      - b\n",
-        "rails:\n  output:\n    flows:\n      - >-\n        a\n      - b\n      - new\n",
-    ),
-]
+    ("mapping before", "rails:\n  output:\n    flows:\n      - {a: 1}\n      - b: 1\n        c: [2] # d\n# e\n",
+     "rails:\n  output:\n    flows:\n      - {a: 1}\n      - b: 1\n        c: [2] # d\n      - new\n# e\n"),
+    ("folded item before", "rails:\n  output:\n    flows:\n      - >-\n        a\n      - b\n",
+     "rails:\n  output:\n    flows:\n      - >-\n        a\n      - b\n      - new\n"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("before", "after"), [shape[1:] for shape in SHAPES], ids=[shape[0] for shape in SHAPES])

@@ -222,7 +222,6 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     url = f"sqlite:///{tmp_path_factory.mktemp('store') / 'traffic.db'}"
     guard = Guard({"store": {"url": url}, "checks": ["grounding"]})
     guard.check_sync(CLAIM, evidence=SOURCE, prompt="When did it open?")
-    assert guard.store is not None
     guard.store.flush()
     written = io.StringIO()
     export(queries.each(guard.store.engine), written, "jsonl")

@@ -93,7 +93,9 @@ def test_a_method_that_could_verify_nothing_exits_3_and_says_why(evidencerails: 
     assert metrics["f1"]["conservative"]["value"] == 0.0
 
 
-def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(evidencerails: Run, tmp_path: Path) -> None:
+def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(
+    server: ReplayServer, evidencerails: Run, tmp_path: Path
+) -> None:
     """Nonsense rows are unverified: they leave the first column and count as wrong in the second."""
 
     def judge(request: ReplayRequest) -> str:
@@ -104,12 +106,11 @@ def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(evidencerails: Ru
         quote = re.findall(r"The \w+ [\w ]+ in \d+\.", request.last_user_text)[0]
         return json.dumps({"verdicts": [{"claim": 1, "reason": "r", "quote": quote, "level": level}]})
 
-    with ReplayServer() as server:
-        server.default(judge)
-        settings = tmp_path / "settings.yml"
-        llm = {"model": "replay", "base_url": server.base_url, "api_key": "none", "cache": {"backend": "off"}}
-        settings.write_text(json.dumps({"llm": llm}))
-        found = evaluated(evidencerails, tmp_path, year_rows(24), "-m", "judge", "-c", str(settings))
+    server.default(judge)
+    settings = tmp_path / "settings.yml"
+    llm = {"model": "replay", "base_url": server.base_url, "api_key": "none", "cache": {"backend": "off"}}
+    settings.write_text(json.dumps({"llm": llm}))
+    found = evaluated(evidencerails, tmp_path, year_rows(24), "-m", "judge", "-c", str(settings))
     metrics = found["methods"]["judge"]
     assert 6 <= metrics["unverified"]["value"] <= 10
     assert metrics["auroc"]["value"] == 1.0

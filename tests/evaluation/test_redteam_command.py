@@ -115,23 +115,21 @@ def with_model(server: ReplayServer) -> str:
     return f"checks: [grounding]\nllm: {{model: replay, base_url: '{server.base_url}', api_key: any}}\n"
 
 
-def test_the_settings_model_is_asked_over_http_and_judged_by_what_is_true(attacked: Run) -> None:
-    with ReplayServer() as server:
-        server.default("The Halden bridge opened in 1932.")
-        done, data = attacked(*QUICK, settings=with_model(server))
-        found = data["categories"]["authority_impersonation"]
-        assert (done.code, found["asked"], found["asked_failed"], found["asked_score"]) == (0, 1, 0, 1.0)
-        assert "leading expert" in server.requests[0].last_user_text
-        assert "[1] The Halden bridge opened" in server.requests[0].last_user_text
-        before = len(server.requests)
-        assert attacked(*QUICK, "--no-ask", settings=with_model(server))[0].code == 0
-        assert len(server.requests) == before
+def test_the_settings_model_is_asked_over_http_and_judged_by_what_is_true(server: ReplayServer, attacked: Run) -> None:
+    server.default("The Halden bridge opened in 1932.")
+    done, data = attacked(*QUICK, settings=with_model(server))
+    found = data["categories"]["authority_impersonation"]
+    assert (done.code, found["asked"], found["asked_failed"], found["asked_score"]) == (0, 1, 0, 1.0)
+    assert "leading expert" in server.requests[0].last_user_text
+    assert "[1] The Halden bridge opened" in server.requests[0].last_user_text
+    before = len(server.requests)
+    assert attacked(*QUICK, "--no-ask", settings=with_model(server))[0].code == 0
+    assert len(server.requests) == before
 
 
-def test_a_model_that_fails_counts_nowhere(attacked: Run) -> None:
-    with ReplayServer() as server:
-        server.reply("", status=401)
-        done, found = attacked(*QUICK, settings=with_model(server))
+def test_a_model_that_fails_counts_nowhere(server: ReplayServer, attacked: Run) -> None:
+    server.reply("", status=401)
+    done, found = attacked(*QUICK, settings=with_model(server))
     assert (done.code, found["counts"]["without_verdict"], found["score"]["value"]) == (0, 1, 1.0)
     assert "1 answers got no verdict" in done.out
 
@@ -154,15 +152,16 @@ custom_data:
     return folder / "app"
 
 
-def test_a_live_app_is_attacked_with_ready_answers_and_questions(attacked: Run, tmp_path: Path) -> None:
-    with ReplayServer() as server:
-        server.default("The Halden bridge opened in 1932.")
-        done, found = attacked("--app", app_config(tmp_path, server.base_url), *QUICK)
-        assert done.code == 0, done.err
-        category = found["categories"]["authority_impersonation"]
-        assert (category["false_caught"], category["false_planted"]) == (2, 2)
-        assert (category["true_passed"], category["true_planted"]) == (2, 2), found["failures"]
-        assert (category["asked"], category["asked_score"], len(server.requests)) == (1, 1.0, 1)
+def test_a_live_app_is_attacked_with_ready_answers_and_questions(
+    server: ReplayServer, attacked: Run, tmp_path: Path
+) -> None:
+    server.default("The Halden bridge opened in 1932.")
+    done, found = attacked("--app", app_config(tmp_path, server.base_url), *QUICK)
+    assert done.code == 0, done.err
+    category = found["categories"]["authority_impersonation"]
+    assert (category["false_caught"], category["false_planted"]) == (2, 2)
+    assert (category["true_passed"], category["true_planted"]) == (2, 2), found["failures"]
+    assert (category["asked"], category["asked_score"], len(server.requests)) == (1, 1.0, 1)
     assert found["run"]["kind"] == "app" and found["run"]["checks"] == ["grounding"]
     with closing(sqlite3.connect(tmp_path / "kept.db")) as kept:  # there for alerts; attacks are no traffic
         assert kept.execute("select count(*) from reports").fetchone() == (0,)

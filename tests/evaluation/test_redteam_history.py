@@ -50,7 +50,6 @@ async def test_a_fall_is_told_with_the_categories_and_stays_an_alarm_until_the_s
     history = tmp_path / "h.jsonl"
     assert (await ran(history)).fall is None
     fallen = (await ran(history, misses_tricks)).fall
-    assert fallen is not None
     assert (fallen.baseline, fallen.score, fallen.degraded) == (1.0, 0.75, ("unicode_tricks",))
     assert (fallen.worse, fallen.better, fallen.p) == (2, 0, 0.5)
     assert "fallen from 1.000 to 0.750; degraded: unicode_tricks" in fallen.described()

@@ -21,7 +21,9 @@ from evidencerails.testing import ReplayRequest, ReplayServer
 pytestmark = pytest.mark.slow
 
 
-async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(tmp_path: Path) -> None:
+async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(
+    server: ReplayServer, tmp_path: Path
+) -> None:
     arrivals: list[float] = []
 
     def judge(_: ReplayRequest) -> str:
@@ -42,12 +44,11 @@ async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(tmp
         nonlocal done
         done += 1
 
-    with ReplayServer() as server:
-        server.reply(judge, times=100, delay_s=0.5)
-        llm = {"model": "replay", "base_url": server.base_url, "api_key": "none", "cache": {"backend": "off"}}
-        guard = Guard(for_evaluation(Guard({"llm": llm}).config))
-        with RunFile(tmp_path / "r.jsonl", header_of("d", "f", None, 0, guard.config), fresh=True) as into:
-            await run(guard, ["judge"], rows(), into, concurrency=3, on_outcome=note)
+    server.reply(judge, times=100, delay_s=0.5)
+    llm = {"model": "replay", "base_url": server.base_url, "api_key": "none", "cache": {"backend": "off"}}
+    guard = Guard(for_evaluation(Guard({"llm": llm}).config))
+    with RunFile(tmp_path / "r.jsonl", header_of("d", "f", None, 0, guard.config), fresh=True) as into:
+        await run(guard, ["judge"], rows(), into, concurrency=3, on_outcome=note)
     assert (taken, done) == (12, 12)
     together = max(sum(one <= other < one + 0.5 for other in arrivals) for one in arrivals)
     assert 2 <= together <= 3  # an answer takes half a second

@@ -10,56 +10,37 @@ from evidencerails.errors import SettingsError
 from evidencerails.settings.knowledge import EntitySettings
 
 FOUND = {
-    "papers": [
-        ("As Chen et al. (2019) show, ", ["Chen 2019"]),
-        ("It holds (Okafor & Brandt, 2020; van der Meer, 2018).", ["Okafor 2020", "Meer 2018"]),
-        ("Brown, J. K. (2001). On things.", ["Brown 2001"]),
-        ("See 10.1145/3571730, and arXiv:2303.08896v2.", ["10.1145/3571730", "2303.08896"]),
-        ('The paper "On the limits of sleep" says so.', ["On the limits of sleep"]),
-        ("Lin's 2021 paper started it.", ["Lin 2021"]),
-        ("It was shown (Nakamura 2018), and (see Ito 2019; Sato 2020).", ["Nakamura 2018", "Ito 2019", "Sato 2020"]),
-        ("Nakamura et al. 2018 show it, as do (Ito et al. 2019).", ["Nakamura 2018", "Ito 2019"]),
-        ("It holds [Nakamura 2018], [Ito, 2019] and (Sato 2020: 14).", ["Nakamura 2018", "Ito 2019", "Sato 2020"]),
-        (
-            "(Şahin 2018; Østergaard, Å. 2019), as Đorđević (2020) says.",
-            ["Şahin 2018", "Østergaard 2019", "Đorđević 2020"],
-        ),
-        ("See [3] of May, 2020 (the UNESCO 2018), [sic] Lund, 2020.", []),
-        ("In Berlin 2018 was hot (that of May 2018, too). Smith and Jones 2020 was a film.", []),
-        ("In May (2020) we met. The Act (1998) and World Cup (2014).", []),
-        ("Apple, 2020 revenue rose. Chapter 3 (2001).", []),
-    ],
-    "ids": [
-        ("Order #10234 of usr_4f9a, ticket INC0012345.", ["10234", "usr_4f9a", "INC0012345"]),
-        ("CVE-2021-44228 hits ORD-77812.", ["CVE-2021-44228", "ORD-77812"]),
-        ("Id 123e4567-e89b-12d3-a456-426614174000.", ["123e4567-e89b-12d3-a456-426614174000"]),
-        ("In case 3 of 2021, COVID-19, order 2nd, part 12, ISO-9001.", []),
-    ],
-}
+    "papers": [("As Chen et al. (2019) show, ", ["Chen 2019"]),
+     ("It holds (Okafor & Brandt, 2020; van der Meer, 2018).", ["Okafor 2020", "Meer 2018"]),
+     ("Brown, J. K. (2001). On things.", ["Brown 2001"]), ("See 10.1145/3571730, and arXiv:2303.08896v2.",
+     ["10.1145/3571730", "2303.08896"]), ('The paper "On the limits of sleep" says so.', ["On the limits of sleep"]),
+     ("Lin's 2021 paper started it.", ["Lin 2021"]), ("It was shown (Nakamura 2018), and (see Ito 2019; Sato 2020).",
+     ["Nakamura 2018", "Ito 2019", "Sato 2020"]), ("Nakamura et al. 2018 show it, as do (Ito et al. 2019).",
+     ["Nakamura 2018", "Ito 2019"]), ("It holds [Nakamura 2018], [Ito, 2019] and (Sato 2020: 14).", ["Nakamura 2018",
+     "Ito 2019", "Sato 2020"]), ("(Şahin 2018; Østergaard, Å. 2019), as Đorđević (2020) says.", ["Şahin 2018",
+     "Østergaard 2019", "Đorđević 2020"]), ("See [3] of May, 2020 (the UNESCO 2018), [sic] Lund, 2020.", []),
+     ("In Berlin 2018 was hot (that of May 2018, too). Smith and Jones 2020 was a film.", []),
+     ("In May (2020) we met. The Act (1998) and World Cup (2014).", []), ("Apple, 2020 revenue rose. Chapter 3 (2001).",
+     [])],
+    "ids": [("Order #10234 of usr_4f9a, ticket INC0012345.", ["10234", "usr_4f9a", "INC0012345"]),
+     ("CVE-2021-44228 hits ORD-77812.", ["CVE-2021-44228", "ORD-77812"]), ("Id 123e4567-e89b-12d3-a456-426614174000.",
+     ["123e4567-e89b-12d3-a456-426614174000"]), ("In case 3 of 2021, COVID-19, order 2nd, part 12, ISO-9001.", [])],
+}  # fmt: skip
 EXAMPLES = {
-    "statutes": [
-        ("Under 18 U.S.C. § 1030(a)(2) it is a crime.", ["18 U.S.C. § 1030(a)(2)"]),
-        ("See Section 12 of the Data Protection Act 2018.", ["Section 12 of the Data Protection Act 2018"]),
-        ("Article 6 GDPR and § 823 BGB apply.", ["Article 6 GDPR", "§ 823 BGB"]),
-        ("The Clean Harbours Act of 1977 says so.", ["Clean Harbours Act of 1977"]),
-        ("Directive 95/46/EC and Public Law 104-191.", ["Directive 95/46/EC", "Public Law 104-191"]),
-        ("Roe v. Wade, 410 U.S. 113 (1973) was overruled.", ["Roe v. Wade, 410 U.S. 113 (1973)"]),
-        ("Section 3 of this report and Article 5 below.", []),
-        ("Act now. In 2018 we had to act.", []),
-    ],
-    "drugs": [
-        ("Atorvastatin and pembrolizumab help.", ["Atorvastatin", "pembrolizumab"]),
-        ("Take 500 mg of zolmitrexan, or Corvadine 20 mg.", ["zolmitrexan", "Corvadine"]),
-        ("The drug Fooprazole is new.", ["Fooprazole"]),
-        ("A serving contains 200 mg sodium and 5 mg of iron.", []),
-        ("The daily dose 40 mg is the maximum of 40 mg.", []),
-    ],
-    "tickers": [
-        ("$AAPL rose; Microsoft (NASDAQ: MSFT) too.", ["AAPL", "MSFT"]),
-        ("NYSE: BRK.B and ticker symbol ZZZQ.", ["BRK.B", "ZZZQ"]),
-        ("It costs $5 or US$20, and USA stock rose.", []),
-    ],
-}
+    "statutes": [("Under 18 U.S.C. § 1030(a)(2) it is a crime.", ["18 U.S.C. § 1030(a)(2)"]),
+     ("See Section 12 of the Data Protection Act 2018.", ["Section 12 of the Data Protection Act 2018"]),
+     ("Article 6 GDPR and § 823 BGB apply.", ["Article 6 GDPR", "§ 823 BGB"]),
+     ("The Clean Harbours Act of 1977 says so.", ["Clean Harbours Act of 1977"]),
+     ("Directive 95/46/EC and Public Law 104-191.", ["Directive 95/46/EC", "Public Law 104-191"]),
+     ("Roe v. Wade, 410 U.S. 113 (1973) was overruled.", ["Roe v. Wade, 410 U.S. 113 (1973)"]),
+     ("Section 3 of this report and Article 5 below.", []), ("Act now. In 2018 we had to act.", [])],
+    "drugs": [("Atorvastatin and pembrolizumab help.", ["Atorvastatin", "pembrolizumab"]),
+     ("Take 500 mg of zolmitrexan, or Corvadine 20 mg.", ["zolmitrexan", "Corvadine"]), ("The drug Fooprazole is new.",
+     ["Fooprazole"]), ("A serving contains 200 mg sodium and 5 mg of iron.", []),
+     ("The daily dose 40 mg is the maximum of 40 mg.", [])],
+    "tickers": [("$AAPL rose; Microsoft (NASDAQ: MSFT) too.", ["AAPL", "MSFT"]), ("NYSE: BRK.B and ticker symbol ZZZQ.",
+     ["BRK.B", "ZZZQ"]), ("It costs $5 or US$20, and USA stock rose.", [])],
+}  # fmt: skip
 """What the extractors of `examples/entity_extractors.py` find."""
 CASES = [(kind, text, names) for kind, rows in FOUND.items() for text, names in rows]
 

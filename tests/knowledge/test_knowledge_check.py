@@ -42,50 +42,51 @@ def test_what_a_complete_source_lacks_is_a_fabrication(papers: dict[str, Any]) -
     assert report.metrics["entities_refuted"] == 1.0
 
 
-def test_what_the_source_has_is_grounded(papers: dict[str, Any]) -> None:
-    report = checked(papers, KNOWN)
-    assert (report.status, report.reason, report.hallucination_score) == ("grounded", "all entities found", 0.0)
-    assert report.metrics["existing_entity_rate"] == 1.0
-
-
-def test_without_entities_there_is_nothing_to_look_up(papers: dict[str, Any]) -> None:
-    assert (checked(papers, "Naps help.").status, checked(papers, "Naps help.").reason) == ("grounded", "no_entities")
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        (KNOWN, "all entities found"),
+        ("Naps help.", "no_entities"),
+        # what is not stated as a fact is left alone
+        ("I could not find a paper by Chen et al. (2021).", ""),
+        ("There is no such paper as Chen et al. (2021).", ""),
+        ("Did Chen et al. (2021) show that?", ""),
+        ("Suppose Chen et al. (2021) were right.", ""),
+        ("<think>Chen et al. (2021) maybe?</think>Naps help.", ""),
+    ],
+)
+def test_what_is_grounded(papers: dict[str, Any], response: str, reason: str) -> None:
+    report = checked(papers, response)
+    assert report.status == "grounded" and report.reason.startswith(reason)
+    if response == KNOWN:
+        assert (report.hallucination_score, report.metrics["existing_entity_rate"]) == (0.0, 1.0)
 
 
 def test_without_sources_nothing_is_clean() -> None:
-    report = Guard({"checks": ["knowledge"]}).check_sync(KNOWN)
+    report = checked({}, KNOWN)
     assert report.status == "unverified" and report.reason.startswith("no_sources")
 
 
 @pytest.mark.parametrize(
-    "response",
+    ("more", "response", "evidence", "skipped"),
     [
-        "I could not find a paper by Chen et al. (2021).",
-        "There is no such paper as Chen et al. (2021).",
-        "Did Chen et al. (2021) show that?",
-        "Suppose Chen et al. (2021) were right.",
-        "<think>Chen et al. (2021) maybe?</think>Naps help.",
+        ({}, MADE_UP, "A study of Chen and others, 2021, is about naps.", {"settled_by_evidence": 1}),
+        ({}, MADE_UP.replace(" et al.", ""), MADE_UP.replace(" et al.", ""), {"settled_by_evidence": 1}),
+        ({"min_severity": "critical"}, MADE_UP, None, {"below_min_severity": 1}),
+        ({}, MADE_UP, "The museum opens at nine.", {}),
     ],
 )
-def test_what_is_not_stated_as_a_fact_is_left_alone(papers: dict[str, Any], response: str) -> None:
-    assert checked(papers, response).status == "grounded"
+def test_what_the_evidence_settles_or_is_not_severe_is_not_looked_up(
+    papers: dict[str, Any], more: dict[str, Any], response: str, evidence: str | None, skipped: dict[str, int]
+) -> None:
+    report = checked({**papers, **more}, response, evidence=evidence)
+    assert report.status == ("grounded" if skipped else "hallucinated")
+    assert report.checks["knowledge"].details.get("not_looked_up", {}) == skipped
 
 
-def test_what_the_evidence_settles_is_not_looked_up(papers: dict[str, Any]) -> None:
-    named = checked(papers, MADE_UP, evidence="A study of Chen and others, 2021, is about naps.")
-    assert named.status == "grounded" and named.checks["knowledge"].details["not_looked_up"] == {
-        "settled_by_evidence": 1
-    }
-    entailed = checked(papers, "Chen (2021) showed that naps help.", evidence="Chen (2021) showed that naps help.")
-    assert entailed.status == "grounded"
-    other = checked(papers, MADE_UP, evidence="The museum opens at nine.")
-    assert other.status == "hallucinated"
-
-
-def test_what_is_not_severe_enough_is_not_looked_up(papers: dict[str, Any]) -> None:
-    report = checked({**papers, "min_severity": "critical"}, MADE_UP)
-    assert report.status == "grounded"
-    assert report.checks["knowledge"].details["not_looked_up"] == {"below_min_severity": 1}
+def test_policies_decide_on_the_kind(papers: dict[str, Any]) -> None:
+    policies = [{"when": {"kind": "factual_fabrication"}, "then": "annotate"}]
+    assert checked(papers, MADE_UP, policies=policies).decision == "annotate"
 
 
 def test_each_entity_is_one_finding_however_often_it_is_named(papers: dict[str, Any]) -> None:
@@ -138,11 +139,6 @@ def test_five_hundred_entities_are_enough(papers: dict[str, Any]) -> None:
     sources = {"all": {"kind": "callable", "function": lambda _: True}}
     report = checked({"sources": sources, "entities": entities, "budget_s": 60.0}, response)
     assert (report.status, report.reason[:17]) == ("unverified", "too_many_entities")
-
-
-def test_policies_decide_on_the_kind(papers: dict[str, Any]) -> None:
-    policies = [{"when": {"kind": "factual_fabrication"}, "then": "annotate"}]
-    assert checked(papers, MADE_UP, policies=policies).decision == "annotate"
 
 
 def test_drugs_of_an_extractor_of_your_own_are_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,10 @@ def found(source: KnowledgeSource, lookup: Lookup) -> bool | None:
     return None if answer is None else answer.is_found
 
 
+def near(source: KnowledgeSource, lookup: Lookup) -> tuple[str, ...]:
+    return asyncio.run(source.near(lookup))
+
+
 # ---- the same users and papers, in every kind that holds a table
 
 
@@ -116,13 +120,6 @@ def test_metacharacters_of_sql_are_data(tables: dict[str, dict[str, Any]], text:
     assert found(users, value("usr_1001")) is True
 
 
-def test_near_misses_are_shown(tables: dict[str, dict[str, Any]]) -> None:
-    users = source_of(**tables["users"])
-    near = asyncio.run(users.near(value("usr_1009")))
-    assert set(near[:2]) == {"usr_1001", "usr_1002"}
-    assert asyncio.run(users.near(value("something else"))) == ()
-
-
 def test_a_paper_is_found_by_author_and_year(tables: dict[str, dict[str, Any]]) -> None:
     papers = source_of(**tables["papers"], fields={"author": "authors", "year": "year", "title": "title"})
     known = [paper("Manakul", 2023), paper("Gales", 2023), paper("Muller-Ludenscheidt", 2011)]
@@ -131,16 +128,16 @@ def test_a_paper_is_found_by_author_and_year(tables: dict[str, dict[str, Any]]) 
     assert found(papers, Lookup.of("selfcheckgpt", parts={"title": "selfcheckgpt"}, is_folded=True)) is True
 
 
-def test_a_misspelt_author_is_a_near_miss(tables: dict[str, dict[str, Any]]) -> None:
+def test_near_misses_are_shown(tables: dict[str, dict[str, Any]]) -> None:
+    users = source_of(**tables["users"])
+    assert set(near(users, value("usr_1009"))[:2]) == {"usr_1001", "usr_1002"}
+    assert near(users, value("something else")) == ()
     papers = source_of(**tables["papers"], fields={"author": "authors", "year": "year"})
-    (near,) = asyncio.run(papers.near(paper("Mueller-Ludenscheid", 2011)))
-    assert "Müller-Lüdenscheidt, K." in near
-    assert asyncio.run(papers.near(paper("Okonkwo", 2011))) == ()
-
-
-def test_a_table_without_the_columns_cannot_tell(tables: dict[str, dict[str, Any]]) -> None:
+    (misspelt,) = near(papers, paper("Mueller-Ludenscheid", 2011))
+    assert "Müller-Lüdenscheidt, K." in misspelt
+    assert near(papers, paper("Okonkwo", 2011)) == ()
     titles = source_of(**{**tables["papers"], "field": "title"})
-    assert found(titles, paper("Manakul", 2023)) is None
+    assert found(titles, paper("Manakul", 2023)) is None  # a table without the columns cannot tell
 
 
 # ---- what only one kind has
@@ -228,21 +225,19 @@ def test_a_list_that_cannot_be_read_is_a_settings_error(tmp_path: Path, name: st
 # ---- functions
 
 
-def test_functions_say_yes_no_or_a_record() -> None:
-    answers = {1: True, 2: False, 3: {"name": "Ada"}, 4: None, 5: "Ada"}
-    source = source_of(kind="callable", function=answers.get)
-    expected = [Answer(True), Answer(False), Answer(True, "name: Ada"), Answer(False), Answer(True, "Ada")]
-    assert [ask(source, value(n)) for n in answers] == expected
-
-
-async def _known_async(value: Any) -> bool:
+async def _asked_later(given: Any) -> Any:
     await asyncio.sleep(0)
-    return value == "a1"
+    return SAID[given]
 
 
-def test_a_coroutine_function_is_awaited() -> None:
-    source = source_of(kind="callable", function=_known_async)
-    assert [found(source, value(v)) for v in ("a1", "b2")] == [True, False]
+SAID = {1: True, 2: False, 3: {"name": "Ada"}, 4: None, 5: "Ada"}
+ANSWERS = [Answer(True), Answer(False), Answer(True, "name: Ada"), Answer(False), Answer(True, "Ada")]
+
+
+@pytest.mark.parametrize("function", [SAID.get, _asked_later])
+def test_functions_say_yes_no_or_a_record(function: Any) -> None:
+    source = source_of(kind="callable", function=function)
+    assert [ask(source, value(n)) for n in SAID] == ANSWERS
 
 
 @pytest.mark.parametrize("wrong", [0, "", {}, object()])
@@ -291,27 +286,21 @@ def http(url: str, **settings: Any) -> KnowledgeSource:
 
 
 def test_an_endpoint_answers_by_what_it_gives() -> None:
-    answers = {
-        "/u?q=a1": (200, '{"hits": [{"id": "a1"}]}'),
-        "/u?q=b2": (200, '{"hits": []}'),
-        "/u?q=c3": (200, '{"hits": [{"id": "c33"}]}'),
-        "/u?q=d4": (500, "{}"),
-        "/u?q=e5": (404, ""),
-        "/u?q=f6": (200, "not json"),
-        "/u?q=g7": (200, "[" * 200_000),
-        "/u?q=h8": (200, '{"other": 1}'),
-        "/u?q=i9": (302, "/u?q=a1"),
-        "/u?q=j0": (204, ""),
-        "/u?q=big": (200, '"' + "x" * 2_000_000 + '"'),
-    }
-    with endpoint(answers) as (url, _):
+    hits = {name: (200, json.dumps({"hits": ids})) for name, ids in (("a1", [{"id": "a1"}]), ("b2", []))}
+    no_answers = {
+        "status": (500, "{}"), "missing": (404, ""), "text": (200, "not json"), "deep": (200, "[" * 200_000),
+        "other": (200, '{"other": 1}'), "moved": (302, "/u?q=a1"), "empty": (204, ""),
+        "big": (200, '"' + "x" * 2_000_000 + '"'),
+    }  # fmt: skip
+    answers = {**hits, "c3": (200, '{"hits": [{"id": "c33"}]}'), **no_answers}
+    with endpoint({f"/u?q={name}": answer for name, answer in answers.items()}) as (url, _):
         source = http(url + "/u?q={value}", results="hits", field="id")
         assert [found(source, value(v)) for v in ("a1", "b2", "c3")] == [True, False, False]
         assert ask(source, value("c3")) == Answer(False, near=("c33",))
-        for no_answer in ("d4", "e5", "f6", "g7", "h8", "i9", "j0", "big"):
+        for no_answer in no_answers:
             with pytest.raises(KnowledgeError, match=r"bad_status|bad_answer"):
                 ask(source, value(no_answer))
-        assert found(http(url + "/u?q={value}", results="hits", missing_status=[404]), value("e5")) is False
+        assert found(http(url + "/u?q={value}", results="hits", missing_status=[404]), value("missing")) is False
 
 
 def test_the_values_of_matches_may_lie_deeper_and_the_program_says_who_it_is() -> None:
@@ -395,18 +384,13 @@ def test_a_knowledge_base_verifies_what_it_names_and_refutes_nothing() -> None:
 # ---- comparing
 
 
+SAME = [("Müller", "Mueller"), ("Müller", "Muller"), ("Schröder, K.", "schroeder k"), ("Sørensen", "Soerensen"),
+        ("Weiß", "Weiss")]  # fmt: skip
+OTHERS = [("Bauer", "Baur"), ("Joe", "Jo"), ("Müller", "Möller")]
+
+
 @pytest.mark.parametrize(
-    ("one", "other", "are_same"),
-    [
-        ("Müller", "Mueller", True),
-        ("Müller", "Muller", True),
-        ("Schröder, K.", "schroeder k", True),
-        ("Sørensen", "Soerensen", True),
-        ("Weiß", "Weiss", True),
-        ("Bauer", "Baur", False),
-        ("Joe", "Jo", False),
-        ("Müller", "Möller", False),
-    ],
+    ("one", "other", "are_same"), [*((*pair, True) for pair in SAME), *((*pair, False) for pair in OTHERS)]
 )
 def test_a_name_is_the_same_in_each_of_its_spellings(one: str, other: str, are_same: bool) -> None:
     assert (folded(one) == folded(other)) is are_same

@@ -1,18 +1,9 @@
 """One stand-in provider for each test; every client talks to it over real HTTP."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-
-from evidencerails.testing import ReplayServer
-
-
-@pytest.fixture
-def server() -> Iterator[ReplayServer]:
-    """A running server with an empty script."""
-    with ReplayServer() as running:
-        yield running
 
 
 @pytest.fixture(scope="session")

@@ -25,9 +25,7 @@ def anthropic(server: ReplayServer, **options: object) -> ChatAnthropic:
 
 
 def client_of(server: ReplayServer, **options: object) -> LlmClient:
-    client = as_client(anthropic(server, **options))
-    assert client is not None
-    return client
+    return as_client(anthropic(server, **options))
 
 
 async def test_a_completion_with_its_usage(server: ReplayServer) -> None:
@@ -83,36 +81,29 @@ async def test_samples_of_a_guard(server: ReplayServer, sample: str, status: str
     assert (report.llm.calls, report.llm.round_trips) == (2, 1)
 
 
-async def test_judge_of_claims(server: ReplayServer) -> None:
-    verdict = {
-        "claim": 1,
-        "facts": "completed in 1889",
-        "quote": "The Eiffel Tower was completed in 1889.",
-        "comparison": "the same",
-        "label": "supported",
-        "error_types": [],
-    }
-    server.default("Here it is:\n```json\n" + json.dumps({"verdicts": [verdict]}) + "\n```")
-    guard = Guard({"checks": ["claims"], "claims": {"classifier": "llm"}}, judge=anthropic(server))
-    report = await guard.check(ANSWER, evidence=EVIDENCE)
+VERDICT = {
+    "claim": 1, "facts": "completed in 1889", "quote": "The Eiffel Tower was completed in 1889.",
+    "comparison": "the same", "label": "supported", "error_types": [],
+}  # fmt: skip
+GIVEN = json.dumps({"verdicts": [VERDICT]})
+
+
+@pytest.fixture
+def judging(server: ReplayServer) -> Guard:
+    """A guard whose judge of claims is the model."""
+    return Guard({"checks": ["claims"], "claims": {"classifier": "llm"}}, judge=anthropic(server))
+
+
+async def test_judge_of_claims(server: ReplayServer, judging: Guard) -> None:
+    server.default(f"Here it is:\n```json\n{GIVEN}\n```")
+    report = await judging.check(ANSWER, evidence=EVIDENCE)
     assert (report.status, report.claims[0].method) == ("grounded", "llm:claude-test")
     assert report.llm.prompt_tokens > 0
 
 
-VERDICT = {
-    "claim": 1,
-    "facts": "completed in 1889",
-    "quote": "The Eiffel Tower was completed in 1889.",
-    "comparison": "the same",
-    "label": "supported",
-    "error_types": [],
-}
-
-
-async def test_a_schema_is_the_tool_that_has_to_be_called(server: ReplayServer) -> None:
+async def test_a_schema_is_the_tool_that_has_to_be_called(server: ReplayServer, judging: Guard) -> None:
     server.reply(tool_calls=[{"name": "reply", "arguments": {"verdicts": [VERDICT]}}], when=lambda _: True)
-    guard = Guard({"checks": ["claims"], "claims": {"classifier": "llm"}}, judge=anthropic(server))
-    report = await guard.check(ANSWER, evidence=EVIDENCE)
+    report = await judging.check(ANSWER, evidence=EVIDENCE)
     assert (report.status, report.llm.calls) == ("grounded", 1)
     body = server.requests[0].body
     assert body["tool_choice"] == {"type": "tool", "name": "reply"}
@@ -122,11 +113,10 @@ async def test_a_schema_is_the_tool_that_has_to_be_called(server: ReplayServer) 
     assert labels == ["supported", "partially_supported", "contradicted", "absent", "unevaluatable"]
 
 
-async def test_arguments_that_break_the_schema_are_repaired_once_and_then_unverified(server: ReplayServer) -> None:
+async def test_arguments_that_break_the_schema_are_repaired_once(server: ReplayServer, judging: Guard) -> None:
     broken = {"verdicts": [{**VERDICT, "label": "plausible"}]}
     server.reply(tool_calls=[{"name": "reply", "arguments": broken}], when=lambda _: True)
-    guard = Guard({"checks": ["claims"], "claims": {"classifier": "llm"}}, judge=anthropic(server))
-    report = await guard.check(ANSWER, evidence=EVIDENCE)
+    report = await judging.check(ANSWER, evidence=EVIDENCE)
     assert (report.status, len(server.requests)) == ("unverified", 2)
     assert "judge_failed" in report.reason
 
@@ -135,21 +125,21 @@ async def test_arguments_that_break_the_schema_are_repaired_once_and_then_unveri
     "message",
     ["Thinking may not be enabled when tool_choice forces tool use.", "tool_choice: type 'tool' is not supported"],
 )
-async def test_a_model_that_cannot_be_made_to_call_is_asked_without(server: ReplayServer, message: str) -> None:
+async def test_a_model_that_cannot_be_made_to_call_is_asked_without(
+    server: ReplayServer, judging: Guard, message: str
+) -> None:
     server.reply(status=400, message=message, when=lambda request: "tool_choice" in request.body)
-    server.default(json.dumps({"verdicts": [VERDICT]}))
-    guard = Guard({"checks": ["claims"], "claims": {"classifier": "llm"}}, judge=anthropic(server))
+    server.default(GIVEN)
     for answer in (ANSWER, "It was completed in 1889, the Eiffel Tower."):
-        assert (await guard.check(answer, evidence=EVIDENCE)).status == "grounded"
+        assert (await judging.check(answer, evidence=EVIDENCE)).status == "grounded"
     assert ["tool_choice" in request.body for request in server.requests] == [True, False, False]
     assert all("tools" in request.body for request in server.requests)
 
 
-async def test_a_model_without_tools_gets_the_form_from_the_prompt(server: ReplayServer) -> None:
+async def test_a_model_without_tools_gets_the_form_from_the_prompt(server: ReplayServer, judging: Guard) -> None:
     server.reply(status=400, message="tools: not supported by this model", when=lambda request: "tools" in request.body)
-    server.default(json.dumps({"verdicts": [VERDICT]}))
-    guard = Guard({"checks": ["claims"], "claims": {"classifier": "llm"}}, judge=anthropic(server))
-    assert (await guard.check(ANSWER, evidence=EVIDENCE)).status == "grounded"
+    server.default(GIVEN)
+    assert (await judging.check(ANSWER, evidence=EVIDENCE)).status == "grounded"
     assert [("tools" in r.body, "tool_choice" in r.body) for r in server.requests] == [(True, True), (False, False)]
 
 

@@ -16,9 +16,7 @@ PROMPT = (Message(role="system", content="Be brief."), Message(role="user", cont
 
 
 def client_of(model: object) -> LlmClient:
-    client = as_client(model)
-    assert client is not None
-    return client
+    return as_client(model)
 
 
 def openai_model(server: ReplayServer) -> ChatOpenAI:

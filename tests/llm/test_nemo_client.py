@@ -27,23 +27,16 @@ from evidencerails.testing import ReplayServer
 PROMPT = (Message(role="user", content="Where is the tower?"),)
 
 
-def make_rails(server: ReplayServer, *, engine: str = "openai", **parameters: Any) -> LLMRails:
+def main_model(engine: str, model: str, **parameters: Any) -> dict[str, Any]:
+    return {"models": [{"type": "main", "engine": engine, "model": model, "parameters": parameters}]}
+
+
+def make_rails(server: ReplayServer, **parameters: Any) -> LLMRails:
     """An app with one output rail that draws samples."""
-    config = RailsConfig.from_content(
-        colang_content="define subflow draw samples\n  $drawn = execute draw_samples\n",
-        config={
-            "models": [
-                {
-                    "type": "main",
-                    "engine": engine,
-                    "model": "replay",
-                    "parameters": {"base_url": server.base_url, "api_key": "key-1", **parameters},
-                }
-            ],
-            "rails": {"output": {"flows": ["draw samples"], "streaming": {"enabled": True, "stream_first": False}}},
-        },
-    )
-    return LLMRails(config)
+    main = main_model("openai", "replay", base_url=server.base_url, api_key="key-1", **parameters)
+    output = {"flows": ["draw samples"], "streaming": {"enabled": True, "stream_first": False}}
+    colang = "define subflow draw samples\n  $drawn = execute draw_samples\n"
+    return LLMRails(RailsConfig.from_content(colang, config={**main, "rails": {"output": output}}))
 
 
 def draw_in_turn(
@@ -104,25 +97,9 @@ async def test_the_calls_stand_in_explain_and_leave_the_turn_alone(server: Repla
 
 
 async def test_a_model_of_azure_is_asked_at_its_deployment_with_its_key(server: ReplayServer) -> None:
-    endpoint = server.base_url.removesuffix("/v1")
-    config = RailsConfig.from_content(
-        config={
-            "models": [
-                {
-                    "type": "main",
-                    "engine": "azure",
-                    "model": "gpt-4o",
-                    "parameters": {
-                        "azure_endpoint": endpoint,
-                        "azure_deployment": "mine",
-                        "api_version": "2024-02-15-preview",
-                        "api_key": "azure-key",
-                    },
-                }
-            ]
-        }
-    )
-    client = as_client(LLMRails(config).llm)
+    place = {"azure_endpoint": server.base_url.removesuffix("/v1"), "azure_deployment": "mine"}
+    config = main_model("azure", "gpt-4o", api_version="2024-02-15-preview", api_key="azure-key", **place)
+    client = as_client(LLMRails(RailsConfig.from_content(config=config)).llm)
     server.say(["a", "b"])
     reply = await client.complete(PROMPT, n=2)  # type: ignore[union-attr]
     assert [completion.text for completion in reply.completions] == ["a", "b"]
@@ -148,16 +125,7 @@ def test_an_http_client_of_the_users_own_is_used_and_left_open(server: ReplaySer
 
 
 async def test_a_reasoning_model_is_not_sent_a_temperature(server: ReplayServer) -> None:
-    config = {
-        "models": [
-            {
-                "type": "main",
-                "engine": "openai",
-                "model": "o3-mini",
-                "parameters": {"base_url": server.base_url, "api_key": "k", "max_tokens": 99},
-            }
-        ]
-    }
+    config = main_model("openai", "o3-mini", base_url=server.base_url, api_key="k", max_tokens=99)
     client = as_client(LLMRails(RailsConfig.from_content(config=config)).llm)
     server.say("a")
     await client.complete(PROMPT, temperature=1.0)  # type: ignore[union-attr]

@@ -19,9 +19,7 @@ PROMPT = (Message(role="system", content="Be brief."), Message(role="user", cont
 
 def make_client(server: ReplayServer, **fields: Any) -> LlmClient:
     endpoint = LlmEndpoint(**{"base_url": server.base_url, "model": "replay", **fields})
-    client = client_from_settings(endpoint)
-    assert client is not None
-    return client
+    return client_from_settings(endpoint)
 
 
 async def test_a_request_carries_what_was_asked_for_and_nothing_else(server: ReplayServer) -> None:
@@ -64,11 +62,8 @@ async def test_an_instruct_model_is_asked_by_the_legacy_route(server: ReplayServ
 
 async def test_tool_results_and_empty_messages_are_told_in_a_form_every_provider_takes(server: ReplayServer) -> None:
     server.say("a")
-    prompt = (
-        Message(role="user", content="Weather?"),
-        Message(role="assistant", content=""),
-        Message(role="tool", content="12 degrees"),
-    )
+    given = (("user", "Weather?"), ("assistant", ""), ("tool", "12 degrees"))
+    prompt = tuple(Message(role=role, content=content) for role, content in given)
     await make_client(server).complete(prompt)
     assert server.requests[0].messages == [
         {"role": "user", "content": "Weather?"},
@@ -80,9 +75,8 @@ async def test_logprobs_and_a_schema_go_both_ways(server: ReplayServer) -> None:
     server.reply("a b", logprobs=[("a", -0.25), (" b", 0.0)], times=1)
     schema = {"type": "object", "properties": {}}
     reply = await make_client(server).complete(PROMPT, json_schema=schema)
-    assert reply.completions[0].logprobs == (
-        TokenLogprob(token="a", logprob=-0.25),
-        TokenLogprob(token=" b", logprob=0),
+    assert reply.completions[0].logprobs == tuple(
+        TokenLogprob(token=t, logprob=p) for t, p in (("a", -0.25), (" b", 0))
     )
     sent = server.requests[0].body["response_format"]
     assert (sent["type"], sent["json_schema"]["schema"]) == ("json_schema", schema)
@@ -112,29 +106,23 @@ async def test_a_refused_max_tokens_is_sent_by_its_newer_name(server: ReplayServ
 
 
 @pytest.mark.parametrize(
-    "message",
+    ("message", "supports_n"),
     [
-        "Unsupported parameter: 'n' is not supported with this model.",
-        "'n' : number must be at most 1",
-        "Only n=1 is supported",
-        "n must be 1 when using greedy sampling, got 2.",
+        ("Unsupported parameter: 'n' is not supported with this model.", False),
+        ("'n' : number must be at most 1", False),
+        ("Only n=1 is supported", False),
+        ("n must be 1 when using greedy sampling, got 2.", False),
+        ("This model's maximum context length is 4096 tokens", True),
     ],
 )
-async def test_a_refused_n_turns_it_off(server: ReplayServer, message: str) -> None:
+async def test_a_refused_n_turns_it_off_and_another_bad_request_nothing(
+    server: ReplayServer, message: str, supports_n: bool
+) -> None:
     client = make_client(server)
     server.reply(status=400, message=message, times=1)
     with pytest.raises(LlmError):
         await client.complete(PROMPT, n=2)
-    assert client.supports_n is False
-
-
-async def test_another_bad_request_turns_nothing_off(server: ReplayServer) -> None:
-    client = make_client(server)
-    server.reply(status=400, message="This model's maximum context length is 4096 tokens", times=1)
-    with pytest.raises(LlmError):
-        await client.complete(PROMPT, n=2, temperature=1.0)
-    assert client.supports_n is True
-    assert len(server.requests) == 1
+    assert (client.supports_n, len(server.requests)) == (supports_n, 1)
 
 
 async def test_an_ignored_n_turns_it_off(server: ReplayServer) -> None:

@@ -23,77 +23,32 @@ from evidencerails.llm.session import LlmSession, client_from_settings
 from evidencerails.testing import ReplayServer
 
 CLEAR = [
-    ("yes", True),
-    ("no", False),
-    ("Yes.", True),
-    ("NO!", False),
-    ("  \n yes \n", True),
-    ("**No**", False),
-    ('"Yes"', True),
-    ("`no`", False),
-    ("- yes", True),
-    ("Answer: yes", True),
-    ("The answer is no.", False),
-    ("Final verdict: **No**", False),
-    ("Agreement: yes", True),
-    ("Yes, nothing contradicts.", True),
-    ("Yes, there is no contradiction.", True),
-    ("Yes - the same facts in other words", True),
-    ("Yes. The paragraph doesn't contradict the statement.", True),
-    ("No, the year differs.", False),
+    ("yes", True), ("no", False), ("Yes.", True), ("NO!", False), ("  \n yes \n", True), ("**No**", False),
+    ('"Yes"', True), ("`no`", False), ("- yes", True), ("Answer: yes", True), ("The answer is no.", False),
+    ("Final verdict: **No**", False), ("Agreement: yes", True), ("Yes, nothing contradicts.", True),
+    ("Yes, there is no contradiction.", True), ("Yes - the same facts in other words", True),
+    ("Yes. The paragraph doesn't contradict the statement.", True), ("No, the year differs.", False),
     ("No. The paragraph contradicts the statement about 1889.", False),
-    ("No: 300 m and 330 m are inconsistent", False),
-    ("No, so the answer is no.", False),
-    ("No, the two do not agree.", False),
-    ("Yes, both are consistent.", True),
+    ("No: 300 m and 330 m are inconsistent", False), ("No, so the answer is no.", False),
+    ("No, the two do not agree.", False), ("Yes, both are consistent.", True),
     ("The paragraph names another year than the statement.\n\nAnswer: no", False),
-    ("Both say 1889. Nothing differs.\nYes", True),
-    ("<think>Hm, no. Or yes? No idea.</think>\nYes", True),
-    ("<thinking>it is no</thinking>no", False),
-    ("I weigh yes and no.</think>No", False),
+    ("Both say 1889. Nothing differs.\nYes", True), ("<think>Hm, no. Or yes? No idea.</think>\nYes", True),
+    ("<thinking>it is no</thinking>no", False), ("I weigh yes and no.</think>No", False),
     ("<|channel|>analysis<|message|>maybe no<|end|><|start|>assistant<|channel|>final<|message|>yes<|return|>", True),
-    ('{"verdict": "yes"}', True),
-    ('```json\n{"verdict": "No"}\n```', False),
-    ('Here is my verdict:\n{"verdict": "no"}\nI hope this helps.', False),
-    ("```\nyes\n```", True),
-]
+    ('{"verdict": "yes"}', True), ('```json\n{"verdict": "No"}\n```', False),
+    ('Here is my verdict:\n{"verdict": "no"}\nI hope this helps.', False), ("```\nyes\n```", True),
+]  # fmt: skip
 
 UNCLEAR = [
-    "",
-    "   \n",
-    "known",
-    "notable",
-    "yesterday",
-    "Ja",
-    "nein",
-    "oui",
-    "contradiction",
-    "maybe",
-    "I cannot determine this.",
-    "Unsupported",
-    "yes and no",
-    "yes/no",
-    "Yes. No.",
-    "Yes\nNo",
-    "no\n\nFinal answer: yes",
-    "Answer: yes or no",
-    "No contradiction found.",
-    "No, nothing contradicts the statement.",
-    "No, there is no conflict.",
-    "Yes, the paragraph contradicts the statement.",
-    "Yes, there is a contradiction.",
-    "Yes, they do not agree.",
-    "Yes, the texts aren't consistent.",
-    "There is no doubt that the answer could be yes in some cases",
-    "<think>yes, clearly",
-    "<think>yes</think>",
-    '{"verdict": "perhaps"}',
-    '{"agrees": true}',
-    '{"verdict": "yes"',
-    '{"verdict": "yes"} or rather {"verdict": "no"}',
-    "1",
-    "否",
-]
+    "", "   \n", "known", "notable", "yesterday", "Ja", "nein", "oui", "contradiction", "maybe",
+    "I cannot determine this.", "Unsupported", "yes and no", "yes/no", "Yes. No.", "Yes\nNo",
+    "no\n\nFinal answer: yes", "Answer: yes or no", "No contradiction found.",
+    "No, nothing contradicts the statement.", "No, there is no conflict.",
+    "Yes, the paragraph contradicts the statement.", "Yes, there is a contradiction.", "Yes, they do not agree.",
+    "Yes, the texts aren't consistent.", "There is no doubt that the answer could be yes in some cases",
+    "<think>yes, clearly", "<think>yes</think>", '{"verdict": "perhaps"}', '{"agrees": true}', '{"verdict": "yes"',
+    '{"verdict": "yes"} or rather {"verdict": "no"}', "1", "否",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("reply", "agrees"), CLEAR)
@@ -185,19 +140,15 @@ def test_an_object_that_does_not_fit_is_refused_with_its_fields() -> None:
         parse_object('{"x": "far"}', Point)
 
 
-async def test_one_unreadable_reply_is_repaired(server: ReplayServer) -> None:
-    server.say("It depends.", "yes")
+@pytest.mark.parametrize("first", ["It depends.", ""])
+async def test_one_unreadable_reply_is_repaired(server: ReplayServer, first: str) -> None:
+    server.say(first, "yes")
     assert await ask(_session(server), _QUESTION, parse_agreement, repair=AGREEMENT_REPAIR) == Agreement(agrees=True)
-    assert server.requests[1].messages == [
-        {"role": "user", "content": "Does it agree?"},
-        {"role": "assistant", "content": "It depends."},
-        {"role": "user", "content": "Answer again with one word and nothing else: yes or no."},
+    assert [(message["role"], message["content"]) for message in server.requests[1].messages] == [
+        ("user", "Does it agree?"),
+        *([("assistant", first)] if first else []),
+        ("user", "Answer again with one word and nothing else: yes or no."),
     ]
-
-
-async def test_an_empty_reply_is_repaired_too(server: ReplayServer) -> None:
-    server.say("", "no")
-    assert await ask(_session(server), _QUESTION, parse_agreement, repair=AGREEMENT_REPAIR) == Agreement(agrees=False)
 
 
 async def test_after_one_repair_it_is_an_error(server: ReplayServer) -> None:
@@ -212,6 +163,4 @@ _QUESTION = (Message(role="user", content="Does it agree?"),)
 
 def _session(server: ReplayServer) -> LlmSession:
     settings = LlmSettings(base_url=server.base_url, model="replay")
-    session = LlmSession.of(client_from_settings(settings), settings)
-    assert session is not None
-    return session
+    return LlmSession.of(client_from_settings(settings), settings)

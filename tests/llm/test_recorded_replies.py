@@ -50,30 +50,29 @@ def key(messages: Any) -> str:
     return hashlib.sha256(json.dumps(messages, sort_keys=True).encode()).hexdigest()
 
 
-async def test_recorded_replies_are_read_at_once(rows: dict[str, list[dict[str, Any]]]) -> None:
+async def test_recorded_replies_are_read_at_once(server: ReplayServer, rows: dict[str, list[dict[str, Any]]]) -> None:
     rng = random.Random(3)
     assert all(len(own) >= LEAST for own in rows.values()), {task: len(own) for task, own in rows.items()}
     replies = {key(row["messages"]): row["reply"] for own in rows.values() for row in own}
     read = total = 0
-    with ReplayServer() as server:
-        server.default(lambda request: replies.get(key(request.body["messages"]), "never recorded"))
-        llm = {
-            "base_url": server.base_url,
-            "model": "recorded",
-            "api_key": "none",
-            "budget": {"calls": 1000, "tokens": 10**8},
-        }
-        session = Guard({"llm": llm}).context(Exchange.of(""))[0].llm
-        assert session is not None
-        for task, own in rows.items():
-            for row in rng.sample(own, min(A_KIND, len(own))):
-                total += 1
-                before = len(server.requests)
-                try:
-                    await ask(session, [Message(**one) for one in row["messages"]], PARSERS[task], repair="again")
-                except LlmReplyError:
-                    continue
-                read += len(server.requests) == before + 1
+    server.default(lambda request: replies.get(key(request.body["messages"]), "never recorded"))
+    llm = {
+        "base_url": server.base_url,
+        "model": "recorded",
+        "api_key": "none",
+        "budget": {"calls": 1000, "tokens": 10**8},
+    }
+    session = Guard({"llm": llm}).context(Exchange.of(""))[0].llm
+    assert session is not None
+    for task, own in rows.items():
+        for row in rng.sample(own, min(A_KIND, len(own))):
+            total += 1
+            before = len(server.requests)
+            try:
+                await ask(session, [Message(**one) for one in row["messages"]], PARSERS[task], repair="again")
+            except LlmReplyError:
+                continue
+            read += len(server.requests) == before + 1
     assert read / total >= 0.995, (read, total)
 
 

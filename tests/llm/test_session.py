@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -18,39 +19,35 @@ PROMPT = (Message(role="user", content="Where?"),)
 
 def make_session(server: ReplayServer, **fields: Any) -> LlmSession:
     settings = LlmSettings.model_validate({"base_url": server.base_url, "model": "replay", **fields})
-    session = LlmSession.of(client_from_settings(settings), settings)
-    assert session is not None
-    return session
+    return LlmSession.of(client_from_settings(settings), settings)
 
 
 def texts(reply: LlmReply) -> list[str]:
     return [completion.text for completion in reply.completions]
 
 
+BUSY = {"status": 429, "retry_after_s": 0.0}
+
+
 @pytest.mark.parametrize(
-    "fault",
-    [{"status": 429, "retry_after_s": 0.01}, {"status": 500}, {"cut": True}, {"text": "x", "broken_json": True}],
+    ("faults", "requests", "is_answered"),
+    [
+        *(([fault], 2, True) for fault in (BUSY, {"status": 500}, {"cut": True}, {"text": "x", "broken_json": True})),
+        ([BUSY, BUSY], 3, True),
+        ([BUSY, BUSY, BUSY], 3, False),  # more than `max_retries`
+        ([{"status": 401}], 1, False),  # a lasting one
+    ],
 )
-async def test_a_passing_fault_is_retried(server: ReplayServer, fault: dict[str, Any]) -> None:
-    server.reply(**fault)
+async def test_a_passing_fault_is_retried(
+    server: ReplayServer, faults: list[dict[str, Any]], requests: int, is_answered: bool
+) -> None:
+    for fault in faults:
+        server.reply(**fault)
     server.say("a")
-    session = make_session(server)
-    assert texts(await session.complete(PROMPT)) == ["a"]
-    assert (session.usage().calls, session.usage().round_trips) == (2, 2)
-
-
-async def test_a_lasting_fault_is_not_retried(server: ReplayServer) -> None:
-    server.reply(status=401, when=lambda request: True)
-    with pytest.raises(LlmError):
-        await make_session(server).complete(PROMPT)
-    assert len(server.requests) == 1
-
-
-async def test_retries_end(server: ReplayServer) -> None:
-    server.reply(status=429, retry_after_s=0.0, when=lambda request: True)
-    with pytest.raises(LlmError, match=r"scripted failure 429"):
-        await make_session(server, max_retries=2).complete(PROMPT)
-    assert len(server.requests) == 3
+    session = make_session(server, max_retries=2)
+    with nullcontext() if is_answered else pytest.raises(LlmError, match="scripted failure"):
+        assert texts(await session.complete(PROMPT)) == ["a"]
+    assert len(server.requests) == session.usage().calls == session.usage().round_trips == requests
 
 
 async def test_the_wait_the_provider_asks_for_is_kept(server: ReplayServer) -> None:
@@ -149,12 +146,36 @@ async def test_seconds_are_counted_from_the_first_call(server: ReplayServer) -> 
         await session.complete(PROMPT)
 
 
-async def test_several_completions_take_one_round_trip(server: ReplayServer) -> None:
-    server.say(["a", "b", "c"])
+@pytest.mark.parametrize(
+    ("said", "how", "found", "asked"),
+    [
+        ([["a", "b", "c"]], "auto", ["a", "b", "c"], [3]),  # several take one round trip
+        (["a", "b", "c"], "many", ["a", "b", "c"], [1, 1, 1]),
+        (["a", 401, "c"], "many", ["a", "c"], [1, 1, 1]),  # a part that failed leaves the rest
+        ([["a", None, "  "]], "one", ["a"], [3]),  # completions without text are left out
+    ],
+)
+async def test_several_completions(
+    server: ReplayServer, said: list[Any], how: Any, found: list[str], asked: list[int]
+) -> None:
+    for one in said:
+        server.reply(status=one) if isinstance(one, int) else server.say(one)
     session = make_session(server)
-    assert texts(await session.complete(PROMPT, n=3)) == ["a", "b", "c"]
+    assert sorted(texts(await session.complete(PROMPT, n=3, requests=how))) == found
+    assert [request.n for request in server.requests] == asked
     usage = session.usage()
-    assert (usage.calls, usage.round_trips, usage.saved_calls) == (1, 1, 2)
+    assert (usage.calls, usage.round_trips, usage.saved_calls) == (len(asked), 1, 3 - len(asked))
+
+
+async def test_what_an_ignored_n_left_out_is_asked_for_singly(server: ReplayServer) -> None:
+    server.ignores_n = True
+    server.say("a", "b", "c", "d")
+    assert texts(await make_session(server).complete(PROMPT, n=3, requests="one")) == ["a"]
+    session = make_session(server)
+    assert sorted(texts(await session.complete(PROMPT, n=3))) == ["b", "c", "d"]
+    server.say("e", "f")
+    await session.complete(PROMPT, n=2)
+    assert [request.n for request in server.requests[1:]] == [3, 1, 1, 1, 1]  # learned: no second try of `n`
 
 
 async def test_where_n_is_refused_single_requests_run_at_the_same_time(server: ReplayServer) -> None:
@@ -166,49 +187,12 @@ async def test_where_n_is_refused_single_requests_run_at_the_same_time(server: R
     assert _most_at_once(server) == 3
 
 
-async def test_what_an_ignored_n_left_out_is_asked_for_singly(server: ReplayServer) -> None:
-    server.ignores_n = True
-    server.say("a", "b", "c")
-    session = make_session(server)
-    assert sorted(texts(await session.complete(PROMPT, n=3))) == ["a", "b", "c"]
-    server.say("d", "e")
-    await session.complete(PROMPT, n=2)
-    assert [request.n for request in server.requests] == [3, 1, 1, 1, 1]  # learned: no second try of `n`
-
-
-async def test_one_request_only_brings_what_it_brings(server: ReplayServer) -> None:
-    server.ignores_n = True
-    server.say("a", "b")
-    assert texts(await make_session(server).complete(PROMPT, n=2, requests="one")) == ["a"]
-    assert len(server.requests) == 1
-
-
-async def test_single_requests_on_demand(server: ReplayServer) -> None:
-    server.say("a", "b")
-    session = make_session(server)
-    assert sorted(texts(await session.complete(PROMPT, n=2, requests="many"))) == ["a", "b"]
-    assert [request.n for request in server.requests] == [1, 1]
-    assert session.usage().round_trips == 1
-
-
 async def test_no_more_at_once_than_the_settings_allow(server: ReplayServer) -> None:
     server.reply("a", when="Where", delay_s=0.1)
     session = make_session(server, max_concurrency=2)
     await session.complete(PROMPT, n=5, requests="many")
     assert _most_at_once(server) == 2
     assert session.usage().round_trips == 3
-
-
-async def test_a_part_that_failed_leaves_the_rest(server: ReplayServer) -> None:
-    server.say("a")
-    server.reply(status=401)
-    server.say("b")
-    assert sorted(texts(await make_session(server).complete(PROMPT, n=3, requests="many"))) == ["a", "b"]
-
-
-async def test_completions_without_text_are_left_out(server: ReplayServer) -> None:
-    server.say(["a", None, "  "])
-    assert texts(await make_session(server).complete(PROMPT, n=3, requests="one")) == ["a"]
 
 
 async def test_no_text_at_all_is_an_error_that_tells_why(server: ReplayServer) -> None:

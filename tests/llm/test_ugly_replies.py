@@ -12,24 +12,18 @@ from evidencerails.errors import LlmReplyError
 Entry = dict[str, Any]
 REPLIES: dict[str, tuple[str, Entry, str]] = {
     "classify_claims_batch": ("verdicts", {"claim": 1, "label": "absent", "quote": "", "error_types": []}, "label"),
-    "classify_claim": (
-        "verdicts",
-        {"claim": 1, "label": "supported", "quote": "opened", "comparison": "agrees"},
-        "label",
-    ),
+    "classify_claim": ("verdicts", {"claim": 1, "label": "supported", "quote": "opened", "comparison": "agrees"},
+     "label"),
     "extract_claims": ("claims", {"sentence": 1, "claim": "It opened in {1889}."}, "claim"),
     "judge_claims": ("verdicts", {"claim": 1, "quote": "opened", "reason": "the year agrees", "level": 4}, "level"),
     "qa_claims": ("answers", {"claim": 1, "answer": "yes"}, "answer"),
     "verification_questions": ("questions", {"claim": 1, "question": "When did it open?"}, "question"),
     "verification_answers": ("answers", {"question": 1, "answer": "In 1889.", "quote": "in 1889"}, "answer"),
-    "grounded_generation": (
-        "claims",
-        {"statement": "It opened.", "claim_type": "factual", "source_refs": ["1"], "confidence": 0.9, "caveats": []},
-        "statement",
-    ),
+    "grounded_generation": ("claims", {"statement": "It opened.", "claim_type": "factual", "source_refs": ["1"],
+     "confidence": 0.9, "caveats": []}, "statement"),
     "rewrite_sentences": ("sentences", {"number": 1, "text": 'It "opened" in {1889}.'}, "text"),
     "audit_reasoning": ("steps", {"step": 2, "reason": "it follows", "valid": "yes"}, "valid"),
-}
+}  # fmt: skip
 """Key of the list, an entry of it, and the field without which that says nothing."""
 
 Shape = Callable[[str, Entry, str], str]
@@ -68,18 +62,15 @@ REFUSED: dict[str, Shape] = {
     "nothing for the list": lambda key, *_: json.dumps({key: None}),
     "another key": lambda key, entry, _: json.dumps({"result": {"of": [entry]}}),
     "entries that are numbers": lambda key, *_: json.dumps({key: [1, 2]}),
-    "its field is missing": lambda key, entry, field: json.dumps(
-        {key: [{name: value for name, value in entry.items() if name != field}]}
-    ),
+    "its field is missing": lambda key, entry, field: json.dumps({key: [{name: value for name,
+     value in entry.items() if name != field}]}),
     "its field is null": lambda key, entry, field: json.dumps({key: [{**entry, field: None}]}),
     "its field is a list": lambda key, entry, field: json.dumps({key: [{**entry, field: [["a", "b"]]}]}),
-    "two that differ": lambda key, entry, field: (
-        plain(key, entry) + json.dumps({key: [{**entry, field: 0 if field == "level" else "no"}]})
-    ),
-    "one key with two values": lambda key, entry, field: plain(key, entry).replace(
-        f'"{field}": ', f'"{field}": "else", "{field}": ', 1
-    ),
-}
+    "two that differ": lambda key, entry, field: (plain(key, entry) + json.dumps({key: [{**entry,
+     field: 0 if field == "level" else "no"}]})),
+    "one key with two values": lambda key, entry, field: plain(key, entry).replace(f'"{field}": ',
+     f'"{field}": "else", "{field}": ', 1),
+}  # fmt: skip
 
 
 def test_every_prompt_for_json_is_here() -> None:

@@ -1,7 +1,6 @@
 """The check `logic` as a whole: findings, status, what it could not do; and the audit of reasoning."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -100,19 +99,12 @@ def test_a_conclusion_against_its_premises_is_found_offline() -> None:
 
 def test_a_conclusion_that_follows_is_grounded_and_counted() -> None:
     report = check(SYLLOGISM + "Therefore, Maria passed the exam.")
-    assert report.status == "grounded"
-    assert report.metrics["logic_steps"] == 1 and report.metrics["logic_steps_shown"] == 1
-
-
-def test_a_conclusion_that_nothing_shows_is_listed_but_is_no_error() -> None:
+    assert (report.status, report.metrics["logic_steps"], report.metrics["logic_steps_shown"]) == ("grounded", 1, 1)
     report = check("The bus was late. It was cold outside. So we walked home.")
-    assert report.status == "grounded"
+    assert report.status == "grounded", "what nothing shows is listed but is no error"
     assert [row["stand"] for row in report.checks["logic"].details["audit"]] == ["not_shown"]
-
-
-def test_the_audit_can_be_turned_off() -> None:
     report = check(SYLLOGISM + "Therefore, Maria did not pass the exam.", audit="off")
-    assert report.status == "grounded" and report.metrics == {"logic_statements": 0.0}
+    assert (report.status, report.metrics) == ("grounded", {"logic_statements": 0.0})
 
 
 @pytest.mark.slow
@@ -122,12 +114,6 @@ def test_steps_beyond_the_limit_are_named() -> None:
 
 
 # ---- the judge
-
-
-@pytest.fixture
-def server() -> Iterator[ReplayServer]:
-    with ReplayServer() as server:
-        yield server
 
 
 def judged(server: ReplayServer, response: str, **more: Any) -> Report:
@@ -174,15 +160,10 @@ def test_the_judge_sees_question_context_and_steps_as_data(server: ReplayServer)
     assert "(conclusion)" in prompt
 
 
-def test_a_judge_that_fails_leaves_the_answer_unverified(server: ReplayServer) -> None:
+def test_without_an_answer_of_a_judge_it_is_unverified(server: ReplayServer) -> None:
     server.reply(status=500, times=None)
-    report = judged(server, CHAIN)
-    assert report.status == "unverified" and "judge_failed" in report.reason
-
-
-def test_without_a_model_the_audit_says_so() -> None:
-    report = check(CHAIN, audit="judge")
-    assert report.status == "unverified" and "no_model" in report.reason
+    for report, reason in ((judged(server, CHAIN), "judge_failed"), (check(CHAIN, audit="judge"), "no_model")):
+        assert report.status == "unverified" and reason in report.reason
 
 
 def test_no_judge_is_asked_about_an_answer_without_conclusions(server: ReplayServer) -> None:

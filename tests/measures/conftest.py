@@ -18,13 +18,6 @@ from evidencerails.testing import ReplayServer
 
 
 @pytest.fixture
-def server() -> Iterator[ReplayServer]:
-    """A running server with an empty script."""
-    with ReplayServer() as running:
-        yield running
-
-
-@pytest.fixture
 def make_context() -> Iterator[MakeContext]:
     """Makes a context: `rows` is what the NLI model knows, `server` answers for the LLM, the rest are settings."""
     services: list[NliService] = []

@@ -4,38 +4,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scripted_nli import Row, ScriptedNli
 
 from evidencerails.checks.base import CheckContext
 from evidencerails.exchange import Exchange, Span
 from evidencerails.report import Claim
 
 NEUTRAL = (0.1, 0.8, 0.1)
-Row = tuple[float, float, float]
 
 
-class TableNli:
+class TableNli(ScriptedNli):
     """An NLI model that knows some pairs by heart and calls the others neutral."""
 
     name = "table"
-    version = "1"
-    max_tokens = 512
 
     def __init__(self, rows: Mapping[tuple[str, str], Row], languages: tuple[str, ...] = ("*",)) -> None:
-        self._rows = dict(rows)
+        super().__init__(lambda *pair: rows.get(pair, NEUTRAL))
         self.languages = languages
-        self.asked: list[tuple[str, str]] = []
-
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> Any:
-        self.asked += pairs
-        return np.array([self._rows.get(pair, NEUTRAL) for pair in pairs], dtype=np.float32)
-
-    def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        places, start = [], 0
-        for word in text.split():
-            start = text.index(word, start)
-            places.append((start, start + len(word)))
-            start += len(word)
-        return places
 
 
 class TableEncoder:

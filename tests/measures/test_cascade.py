@@ -74,7 +74,6 @@ async def test_a_call_that_was_not_needed_is_saved_and_reported(
 ) -> None:
     context = make_context(ROWS, server)
     found = await cascade(context, SURE, WRONG)
-    assert context.llm is not None
     assert (context.llm.usage().saved_calls, server.requests) == (1, [])
     assert found[1].reason == "decided_locally"
 

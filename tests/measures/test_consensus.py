@@ -22,19 +22,15 @@ LONG = "It is 412 metres long."
 PROSE = {
     "the odd one out": ([f"{OPENED} {LONG}", f"The bridge opened in 1875. {LONG}", OPENED], f"{OPENED} {LONG}"),
     "in other words": ([OPENED, "In 1932 the bridge was opened.", "The bridge opened in 1875."], OPENED),
-    "a part of a sentence": (
-        [f"The bridge opened in 1932 and it was designed by Anna Roy. {LONG}", OPENED, f"{OPENED} {LONG}"],
-        f"{OPENED} {LONG}",
-    ),
-    "what the richest answer lacks": (
-        [f"{OPENED} {LONG} Trams cross it.", f"{OPENED} {LONG} Anna Roy designed it.", "Anna Roy designed it."],
-        f"{OPENED} {LONG} Anna Roy designed it.",
-    ),
+    "a part of a sentence": ([f"The bridge opened in 1932 and it was designed by Anna Roy. {LONG}", OPENED,
+     f"{OPENED} {LONG}"], f"{OPENED} {LONG}"),
+    "what the richest answer lacks": ([f"{OPENED} {LONG} Trams cross it.", f"{OPENED} {LONG} Anna Roy designed it.",
+     "Anna Roy designed it."], f"{OPENED} {LONG} Anna Roy designed it."),
     "repeated": ([f"{OPENED} {OPENED}", OPENED, f"{OPENED} {OPENED}"], OPENED),
     "a tie": ([OPENED, "The bridge opened in 1875."], None),
     "nothing in common": (["The tower is red.", "The pope lives in Rome.", "Cats are mammals."], None),
     "an answer without a claim is one of three": ([OPENED, "I do not know.", "Good question!"], None),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("answers", "text"), PROSE.values(), ids=PROSE)
@@ -63,25 +59,17 @@ async def test_short_answers_are_compared_as_answers_to_their_question(guard: Gu
 @pytest.mark.parametrize(
     ("answers", "text", "claims"),
     [
-        (
-            ['{"year": 1932, "at": {"city": "Lyon"}}', '{"year": 1875, "at": {"city": "lyon"}}', '{"year": 1932.0}'],
-            '{"year": 1932, "at": {"city": "Lyon"}}',
-            [("year: 1932", 2 / 3, "consistent"), ('at.city: "Lyon"', 2 / 3, "consistent")],
-        ),
-        (
-            ['{"a": 1, "b": [1, 2]}', '{"a": 2, "b": [1, 3]}', '{"a": 2, "b": [4, 2]}'],
-            '{"a": 2, "b": [1, 2]}',
-            [("a: 2", 2 / 3, "consistent"), ("b[0]: 1", 2 / 3, "consistent"), ("b[1]: 2", 2 / 3, "consistent")],
-        ),
+        (['{"year": 1932, "at": {"city": "Lyon"}}', '{"year": 1875, "at": {"city": "lyon"}}', '{"year": 1932.0}'],
+         '{"year": 1932, "at": {"city": "Lyon"}}', [("year: 1932", 2 / 3, "consistent"), ('at.city: "Lyon"', 2 / 3,
+         "consistent")]),
+        (['{"a": 1, "b": [1, 2]}', '{"a": 2, "b": [1, 3]}', '{"a": 2, "b": [4, 2]}'], '{"a": 2, "b": [1, 2]}', [("a: 2",
+         2 / 3, "consistent"), ("b[0]: 1", 2 / 3, "consistent"), ("b[1]: 2", 2 / 3, "consistent")]),
         (['{"a": 1}', '{"a": 1}', "I cannot say."], '{"a": 1}', [("a: 1", 2 / 3, "consistent")]),
-        (
-            ['```json\n{"a": "x"}\n```', '{"a": "y"}', '{"a": "z"}'],
-            '```json\n{"a": "x"}\n```',
-            [('a: "x"', 1 / 3, "inconsistent")],
-        ),
+        (['```json\n{"a": "x"}\n```', '{"a": "y"}', '{"a": "z"}'], '```json\n{"a": "x"}\n```', [('a: "x"', 1 / 3,
+         "inconsistent")]),
     ],
     ids=["a value", "no answer has it whole", "one is no JSON", "no majority"],
-)
+)  # fmt: skip
 async def test_json_by_field(guard: Guard, answers: list[str], text: str, claims: list[tuple[str, float, str]]) -> None:
     found = await guard.consensus(answers)
     assert found.text == text

@@ -148,18 +148,12 @@ async def test_text_cannot_leave_its_tags(judged: Judged, server: ReplayServer) 
 GOOD_ONE = '{"verdicts": [{"claim": 1, "reason": "r", "quote": "The tower was finished in 1889", "level": 4}]}'
 READ = [GOOD_ONE, f"Sure! {GOOD_ONE} I hope this helps.", f"```json\n{GOOD_ONE}\n```",
         f"<think>level 0? no</think>{GOOD_ONE}", GOOD_ONE.replace("4}", '"4"}')]  # fmt: skip
-REFUSED = [
-    GOOD_ONE[:-5],  # cut short
+REFUSED = [  # further shapes, of every prompt: tests/llm/test_ugly_replies.py
     '{"verdicts": []}',
-    "[]",
-    "",
-    "supported",
     "The claim is not supported.",
-    '{"verdict": "supported"}',
     *(GOOD_ONE.replace("4}", level + "}") for level in ('"supported"', "5", "-1", "3.5", "true", "null")),
     *(GOOD_ONE.replace('"claim": 1', f'"claim": {number}') for number in (2, 0)),  # no such claim
     GOOD_ONE.replace("]}", ', {"claim": 1, "quote": "It stands in Paris", "level": 0}]}'),  # two verdicts
-    f"{GOOD_ONE} {GOOD_ONE.replace('4}', '0}')}",  # two replies
 ]
 
 

@@ -43,9 +43,7 @@ def cache(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Reply
 
 def session_of(server: ReplayServer, model: str = "replay") -> LlmSession:
     settings = LlmSettings(base_url=server.base_url, model=model, max_retries=0)
-    session = LlmSession.of(client_from_settings(settings), settings)
-    assert session is not None
-    return session
+    return LlmSession.of(client_from_settings(settings), settings)
 
 
 async def asked(cache: ReplyCache | None, session: LlmSession, version: str = "1", **more: Any) -> int:

@@ -117,13 +117,10 @@ def test_composite_score_of_a_report() -> None:
         ({"faithfulness": 0.5, "attribution_precision": 0.0}, 0.75, 0.5),
         ({"pairwise_contradiction_rate": 0.4, "sample_disagreement": 0.9}, 0.4, 0.25),
         ({"sample_disagreement": 0.9}, 0.9, 0.25),
-        (
-            {"faithfulness": 0.9, "attribution_precision": 1.0, "groundedness": 0.8, "sample_disagreement": 0.5},
-            0.2,
-            1.0,
-        ),
+        ({"faithfulness": 0.9, "attribution_precision": 1.0, "groundedness": 0.8, "sample_disagreement": 0.5}, 0.2,
+         1.0),
     ],
-)
+)  # fmt: skip
 def test_composite_metrics(metrics: dict[str, float], score: float | None, measured: float | None) -> None:
     expected = {} if score is None else {"composite_score": score, "composite_measured": measured}
     assert composite_metrics(metrics, CompositeWeights()) == pytest.approx(expected)

@@ -27,35 +27,36 @@ def report(status: str = "grounded", **metrics: float) -> Report:
 # ---- after generation
 
 
-def test_confidence_worked_out_by_hand() -> None:
-    # .4 * 1 (groundedness) + .2 * .9 (1 - entropy) + .2 * .8 (1 - drift) + .2 * .5 (retrieval)
-    metrics = {"groundedness": 1.0, "measure_semantic_entropy": 0.1, "sample_disagreement": 0.2}
-    found = confidence_in(report(**metrics), AbstentionSettings(), 0.5)
-    assert found.confidence == pytest.approx(0.84)
-    assert (found.action, found.missing) == ("answer", ())
-
-
-def test_what_was_not_measured_is_left_out_and_named() -> None:
-    found = confidence_in(report(groundedness=0.5), AbstentionSettings(), None)
-    assert found.confidence == 0.5, "not .5 * .4 + 1 * .6, as if the rest were perfect"
-    assert found.missing == ("certainty", "self_consistency", "retrieval_quality")
+ALL = {"groundedness": 1.0, "measure_semantic_entropy": 0.1, "sample_disagreement": 0.2}
+UNMEASURED = ("certainty", "self_consistency", "retrieval_quality")
 
 
 @pytest.mark.parametrize(
-    ("groundedness", "action"),
-    [(1.0, "answer"), (0.75, "answer"), (0.74, "partial"), (0.4, "partial"), (0.39, "abstain")],
+    ("given", "retrieval", "confidence", "action", "missing"),
+    [
+        # .4 * 1 (groundedness) + .2 * .9 (1 - entropy) + .2 * .8 (1 - drift) + .2 * .5 (retrieval)
+        (report(**ALL), 0.5, 0.84, "answer", ()),
+        # what was not measured is left out: not .5 * .4 + 1 * .6, as if the rest were perfect
+        (report(groundedness=0.5), None, 0.5, "partial", UNMEASURED),
+        # two thresholds make three outcomes
+        (report(groundedness=0.75), None, 0.75, "answer", UNMEASURED),
+        (report(groundedness=0.74), None, 0.74, "partial", UNMEASURED),
+        (report(groundedness=0.4), None, 0.4, "partial", UNMEASURED),
+        (report(groundedness=0.39), None, 0.39, "abstain", UNMEASURED),
+        (report("unverified"), None, None, "abstain", ("groundedness", *UNMEASURED)),
+    ],
 )
-def test_two_thresholds_make_three_outcomes(groundedness: float, action: str) -> None:
-    assert confidence_in(report(groundedness=groundedness), AbstentionSettings(), None).action == action
+def test_confidence_and_what_follows_from_it(
+    given: Report, retrieval: float | None, confidence: float | None, action: str, missing: tuple[str, ...]
+) -> None:
+    found = confidence_in(given, AbstentionSettings(), retrieval)
+    assert found.confidence == (None if confidence is None else pytest.approx(confidence))
+    assert (found.action, found.missing) == (action, missing)
+    assert confidence is not None or found.reasons == ("not_measured",)
 
 
 def test_an_answer_without_claims_is_no_reason_to_abstain() -> None:
     assert confidence_in(report(), AbstentionSettings(), 0.0).action == "answer"
-
-
-def test_an_unverified_answer_without_any_part_abstains() -> None:
-    found = confidence_in(report("unverified"), AbstentionSettings(), None)
-    assert (found.action, found.confidence, found.reasons) == ("abstain", None, ("not_measured",))
 
 
 @pytest.mark.parametrize(
@@ -190,6 +191,9 @@ async def test_stale_is_what_all_relevant_passages_are(metadata: dict[str, Any],
     assert (await answerable(question, (old, new), NOW, max_age_days=365)).action == "answer"
 
 
+PLANS = ["The Basic plan includes 10 GB of storage.", "The Team plan includes 500 GB of storage."]
+VISITS = " ".join(f"In the year {year} the harbour of Denby was visited by many ships." for year in range(1700, 2000))
+LONG = f"{VISITS} The lighthouse keeper was called Tom Ashe."
 TOWERS = [
     "The Eiffel Tower was built for the World's Fair of 1889. Stephen Sauvestre designed it. It is 330 metres tall.",
     "The Halden tower was finished in 1911 and restored in 1987. Its bells were cast in Graz.",
@@ -217,6 +221,9 @@ TOWERS = [
         (["When did Halden win the cup?"], TOWERS, "no_answer_in_evidence"),
         (["How long is the Golden Gate Bridge?", "Who designed it?"], TOWERS, "no_relevant_evidence"),
         (["Who was Marie Curie?", "Where was she born?"], ["Ada Ohm was born in Kobe."], "no_relevant_evidence"),
+        (["Which plan has more storage, Basic or Team?"], PLANS, None),  # from two passages
+        (["What was the name of the lighthouse keeper?"], [LONG], None),  # at the end of long evidence
+        (["How old was the lighthouse keeper?"], [LONG], "no_answer_in_evidence"),
     ],
 )
 async def test_a_question_is_answered_where_the_evidence_says_it(
@@ -225,22 +232,6 @@ async def test_a_question_is_answered_where_the_evidence_says_it(
     # "Who designed it?" was refused as unlike any sentence; all that shared a name or a topic was answered.
     found = await Guard().answerability(said, evidence=evidence)
     assert (found.action, found.reasons) == (("abstain", (reason,)) if reason else ("answer", ()))
-
-
-async def test_an_answer_from_two_passages() -> None:
-    plans = ["The Basic plan includes 10 GB of storage.", "The Team plan includes 500 GB of storage."]
-    found = await Guard().answerability("Which plan has more storage, Basic or Team?", evidence=plans)
-    assert found.action == "answer"
-
-
-async def test_an_answer_at_the_end_of_long_evidence() -> None:
-    article = " ".join(
-        f"In the year {year} the harbour of Denby was visited by many ships." for year in range(1700, 2000)
-    )
-    long = [f"{article} The lighthouse keeper was called Tom Ashe."]
-    guard = Guard()
-    assert (await guard.answerability("What was the name of the lighthouse keeper?", evidence=long)).action == "answer"
-    assert (await guard.answerability("How old was the lighthouse keeper?", evidence=long)).action == "abstain"
 
 
 async def test_questions_are_read_by_a_model_that_knows_them_whatever_reads_the_claims() -> None:
@@ -252,9 +243,3 @@ async def test_a_question_in_another_language_is_compared_by_its_words() -> None
     question = "Wann wurde der Halden tower eigentlich fertiggestellt und wer hat ihn damals bezahlt?"
     found = await Guard().answerability(question, evidence=TOWERS)
     assert "answer_score" not in found.parts
-
-
-async def test_answerability_of_a_guard() -> None:
-    guard = Guard()
-    assert (await guard.answerability("When did it open?", evidence=EVIDENCE)).action == "answer"
-    assert (await guard.answerability("How do I bake bread?", evidence=EVIDENCE)).action == "abstain"

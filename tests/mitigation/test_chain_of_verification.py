@@ -1,16 +1,16 @@
 """Chain of verification over real HTTP: two calls, none of which sees the answer, and lies get nowhere."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from made import Make
 from mitigation_tools import EVIDENCE
 
 from evidencerails import Guard, Report
 from evidencerails.testing import ReplayServer
 
-MakeGuard = Callable[..., Guard]
 ASKS = "You write questions"
 ANSWERS = "You answer questions"
 WRONG = "The Halden bridge opened in 1911."
@@ -35,14 +35,14 @@ def script(server: ReplayServer, asked: str, answered: str) -> None:
 
 
 async def verify(
-    guard: MakeGuard, response: str = RESPONSE, *, evidence: str | list[str] | None = EVIDENCE, **settings: Any
+    guard: Make, response: str = RESPONSE, *, evidence: str | list[str] | None = EVIDENCE, **settings: Any
 ) -> Report:
     verification: Mapping[str, Any] = {"enabled": True, "min_severity": 0.4, **settings.pop("verification", {})}
     plan = guard(verification=verification, policies=[], **settings)
     return await plan.check(response, evidence=evidence)
 
 
-async def test_two_calls_and_neither_sees_more_than_it_should(server: ReplayServer, guard: MakeGuard) -> None:
+async def test_two_calls_and_neither_sees_more_than_it_should(server: ReplayServer, guard: Make) -> None:
     script(server, questions(OPEN_QUESTION), answers((OPENED, OPENED)))
     report = await verify(guard)
     assert report.llm.calls == 2
@@ -52,7 +52,7 @@ async def test_two_calls_and_neither_sees_more_than_it_should(server: ReplayServ
     assert "1911" not in answering, "the draft must not be seen by who answers"
 
 
-async def test_a_refuted_claim_keeps_its_finding_and_says_so(server: ReplayServer, guard: MakeGuard) -> None:
+async def test_a_refuted_claim_keeps_its_finding_and_says_so(server: ReplayServer, guard: Make) -> None:
     script(server, questions(OPEN_QUESTION), answers((OPENED, OPENED)))
     report = await verify(guard)
     (verified,) = report.verification
@@ -69,7 +69,7 @@ DESIGNED = "The designer of the bridge was Ove Lund."
     ("answer", "outcome", "decision"), [(DESIGNED, "upheld", "warn"), ("Nobody knows him.", "unanswered", "block")]
 )
 async def test_a_quarantined_claim_is_let_through_only_if_upheld(
-    server: ReplayServer, guard: MakeGuard, monkeypatch: pytest.MonkeyPatch, answer: str, outcome: str, decision: str
+    server: ReplayServer, guard: Make, monkeypatch: pytest.MonkeyPatch, answer: str, outcome: str, decision: str
 ) -> None:
     """A threshold so low that only copies pass flags the claim, and it is severe enough for the quarantine."""
     monkeypatch.setattr("evidencerails.mitigation.severity.LEVELS", (("critical", 0.8), ("high", 0.2), ("medium", 0.1)))
@@ -93,7 +93,7 @@ async def scores_of(claim: str, evidence: list[str]) -> list[float]:
     "evidence", [[EVIDENCE, WRONG], [WRONG, EVIDENCE], [EVIDENCE, "Tolls are paid in Oslo.", WRONG]]
 )
 async def test_no_claim_is_upheld_that_one_of_the_passages_contradicts(
-    server: ReplayServer, guard: MakeGuard, evidence: list[str]
+    server: ReplayServer, guard: Make, evidence: list[str]
 ) -> None:
     """The passages disagree; the answer rests on the one that the claim agrees with."""
     script(server, questions(OPEN_QUESTION), answers((WRONG, "The Halden bridge opened in 1911")))
@@ -104,7 +104,7 @@ async def test_no_claim_is_upheld_that_one_of_the_passages_contradicts(
 
 @pytest.mark.parametrize("evidence", [WRONG, [EVIDENCE, WRONG]])
 async def test_a_contradiction_of_the_same_evidence_is_never_upheld(
-    server: ReplayServer, guard: MakeGuard, evidence: str | list[str]
+    server: ReplayServer, guard: Make, evidence: str | list[str]
 ) -> None:
     """A judge reads a contradiction; the verifier's quote says the claim word by word."""
     quote = "The Halden bridge opened in 1911"
@@ -132,7 +132,7 @@ async def test_a_contradiction_of_the_same_evidence_is_never_upheld(
     ],
 )  # fmt: skip
 async def test_no_claim_is_upheld_that_the_quote_contradicts(
-    server: ReplayServer, guard: MakeGuard, claim: str, question: str, answer: str, quote: str, outcome: str
+    server: ReplayServer, guard: Make, claim: str, question: str, answer: str, quote: str, outcome: str
 ) -> None:
     """The question took the wrong word from the claim, and the quote fits question and answer together."""
     script(server, questions(question), answers((answer, quote)))
@@ -140,7 +140,7 @@ async def test_no_claim_is_upheld_that_the_quote_contradicts(
     assert [one.outcome for one in report.verification] == [outcome]
 
 
-async def test_a_refuted_claim_that_no_check_flagged_becomes_a_finding(server: ReplayServer, guard: MakeGuard) -> None:
+async def test_a_refuted_claim_that_no_check_flagged_becomes_a_finding(server: ReplayServer, guard: Make) -> None:
     """All claims are asked about; the independent answer contradicts one that the local check lets pass."""
     evidence = f"{EVIDENCE} Correction of the editor: the Halden bridge is 421 metres long, not 412."
     said = "The Halden bridge is 421 metres long."
@@ -174,7 +174,7 @@ OPEN = questions(OPEN_QUESTION)
     ],
 )
 async def test_what_cannot_be_trusted_changes_nothing(
-    server: ReplayServer, guard: MakeGuard, asked: str, answered: str, reason: str
+    server: ReplayServer, guard: Make, asked: str, answered: str, reason: str
 ) -> None:
     script(server, asked, answered)
     report = await verify(guard)
@@ -184,36 +184,34 @@ async def test_what_cannot_be_trusted_changes_nothing(
     assert report.decision == "block", "an unanswered question upholds nothing"
 
 
-async def test_only_claims_above_the_severity_are_asked_about(server: ReplayServer, guard: MakeGuard) -> None:
+async def test_only_claims_above_the_severity_are_asked_about(server: ReplayServer, guard: Make) -> None:
     report = await verify(guard, REPAIRED)
     assert (report.verification, server.requests) == ((), [])
     report = await verify(guard, verification={"min_severity": 1.0})
     assert (report.verification, server.requests) == ((), [])
 
 
-async def test_the_most_severe_come_first(
-    server: ReplayServer, guard: MakeGuard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_most_severe_come_first(server: ReplayServer, guard: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evidencerails.mitigation.chain_of_verification.MAX_CLAIMS", 1)
     script(server, questions(OPEN_QUESTION), answers((OPENED, OPENED)))
     report = await verify(guard, verification={"min_severity": 0.0})
     assert [one.claim for one in report.verification] == [WRONG]
 
 
-async def test_without_a_model_or_evidence_nothing_is_upheld(guard: MakeGuard) -> None:
+async def test_without_a_model_or_evidence_nothing_is_upheld(guard: Make) -> None:
     report = await verify(guard, model=False)
     assert [one.reason for one in report.verification] == ["no_model"]
     assert report.decision == "block"
 
 
-async def test_evidence_words_stay_inside_unless_exposed(server: ReplayServer, guard: MakeGuard) -> None:
+async def test_evidence_words_stay_inside_unless_exposed(server: ReplayServer, guard: Make) -> None:
     script(server, questions(OPEN_QUESTION), answers((OPENED, OPENED)))
     report = await verify(guard)
     assert "answer" not in report.plain(expose_evidence=False)["verification"][0]
     assert OPENED not in json.dumps(report.plain(redaction="drop"))
 
 
-async def test_a_broken_provider_is_an_unanswered_question(server: ReplayServer, guard: MakeGuard) -> None:
+async def test_a_broken_provider_is_an_unanswered_question(server: ReplayServer, guard: Make) -> None:
     server.reply(status=500, message="boom", when=ASKS)
     report = await verify(guard)
     assert report.verification[0].outcome == "unanswered"

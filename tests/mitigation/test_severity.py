@@ -1,11 +1,11 @@
 """Severity by hand, and what the levels lead to."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from made import Make
 from mitigation_tools import EVIDENCE, RESPONSE, finding
 
 from evidencerails import Guard, GuardConfig
@@ -13,8 +13,6 @@ from evidencerails.errors import SettingsError
 from evidencerails.mitigation.severity import LEVEL_PARTS, severity_of
 from evidencerails.policy import rule_for
 from evidencerails.report import FindingKind, Severity
-
-MakeGuard = Callable[..., Guard]
 
 
 def test_severity_worked_out_by_hand() -> None:
@@ -92,7 +90,7 @@ def test_bad_settings(settings: dict[str, Any], message: str) -> None:
     assert message in str(error.value)
 
 
-async def test_findings_of_a_real_check_carry_their_severity(guard: MakeGuard) -> None:
+async def test_findings_of_a_real_check_carry_their_severity(guard: Make) -> None:
     plain = Guard({"checks": ["grounding"]})
     high = await plain.check(RESPONSE, evidence=EVIDENCE, stakes="high")
     medium = await plain.check(RESPONSE, evidence=EVIDENCE)
@@ -115,7 +113,6 @@ async def test_low_ones_go_into_the_regression_set(tmp_path: Path) -> None:
 async def test_a_regression_set_that_cannot_be_written_costs_no_answer(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     settings = {"stakes": "low", "regression_set": str(tmp_path / "file" / "set.jsonl")}
-    report = await Guard({"checks": ["grounding"], "severity": settings}).check(
-        "The museum at the bridge sells 12 kinds of tea.", evidence=EVIDENCE
-    )
+    guard = Guard({"checks": ["grounding"], "severity": settings})
+    report = await guard.check("The museum at the bridge sells 12 kinds of tea.", evidence=EVIDENCE)
     assert report.status == "hallucinated"

@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
 from typing import Any
 
 from evidencerails.testing import ReplayRequest, ReplayServer
@@ -19,6 +19,9 @@ QUESTION = "When was the Harbour Bridge of Porto Lindo opened?"
 BLOCKED = "I don't know the answer to that."
 WARNING = "prone to hallucination"
 
+ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
+STREAMED = "streaming: {enabled: true, chunk_size: 8, context_size: 4, stream_first: false}"
+"""Added to `rails.output`; a flow list goes before it."""
 MODEL = """
 models:
   - type: main
@@ -117,3 +120,13 @@ async def checked(app: Any, context: dict[str, Any] | None = None, **turn: Any) 
     options = {"output_vars": ["hallucination_report"], **turn}
     response = await app.generate_async(messages=messages, options=options)
     return response.response[0]["content"], response.output_data["hallucination_report"]
+
+
+async def streamed(pieces: AsyncIterable[Any]) -> str:
+    """The text of a stream."""
+    return "".join([piece async for piece in pieces])
+
+
+def is_blocked(text: str) -> bool:
+    """Whether NeMo ended a stream for a rail."""
+    return '"code": "content_blocked"' in text

@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from nemo_apps import is_blocked, streamed
+
 FLAGS = {
     "check grounding": "check_grounding",
     "check claims": "check_claims",
     "self check hallucination": "check_hallucination",
 }
-ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
 
 
 class Seen(NamedTuple):
@@ -81,14 +82,14 @@ async def check(app: Any, turn: Turn) -> Seen:
 
 
 async def stream(app: Any, turn: Turn) -> Seen:
-    text = "".join([piece async for piece in app.stream_async(messages=turn.messages)])
-    return Seen(text, '"code": "content_blocked"' in text)
+    text = await streamed(app.stream_async(messages=turn.messages))
+    return Seen(text, is_blocked(text))
 
 
 async def our_stream(app: Any, turn: Turn) -> Seen:
     import evidencerails
 
-    text = "".join([piece async for piece in evidencerails.stream(app, messages=turn.messages)])
+    text = await streamed(evidencerails.stream(app, messages=turn.messages))
     return Seen(text, _is_refusal(text, turn.answer))
 
 
@@ -138,21 +139,12 @@ rails:
 MODES: dict[str, Mode] = {
     "general": Mode(generate),
     "parallel": Mode(generate, yaml="rails: {{output: {{parallel: true, flows: [{flow}, hallucination warning]}}}}\n"),
-    "passthrough": Mode(
-        generate_without_context,
-        yaml="passthrough: true\nrails: {{input: {{flows: {flag_flows}}}, output: {{flows: [{flow}]}}}}\n",
-        colang=FLAG_FLOW,
-        flags_by_context=False,
-    ),
+    "passthrough": Mode(generate_without_context,
+     yaml="passthrough: true\nrails: {{input: {{flows: {flag_flows}}}, output: {{flows: [{flow}]}}}}\n",
+     colang=FLAG_FLOW, flags_by_context=False),
     "dialog": Mode(generate, colang=DIALOG, flags_by_context=False, more_models=True),
-    "single call": Mode(
-        generate,
-        yaml=SINGLE_CALL,
-        colang=DIALOG,
-        flags_by_context=False,
-        more_models=True,
-        answers='user ask about the bridge\nbot tell about the bridge\n  "{}"',
-    ),
+    "single call": Mode(generate, yaml=SINGLE_CALL, colang=DIALOG, flags_by_context=False, more_models=True,
+     answers='user ask about the bridge\nbot tell about the bridge\n  "{}"'),
     "output rails only": Mode(output_only),
     "check_async": Mode(check),
     "rails exceptions": Mode(generate, yaml="enable_rails_exceptions: true\nrails: {{output: {{flows: [{flow}]}}}}\n"),
@@ -160,4 +152,4 @@ MODES: dict[str, Mode] = {
     "stream_async, stream_first": Mode(stream, yaml=_streaming(False, True)),
     "stream_async, parallel": Mode(stream, yaml=_streaming(True, False)),
     "evidencerails.stream": Mode(our_stream),
-}
+}  # fmt: skip

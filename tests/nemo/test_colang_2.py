@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from nemo_apps import (
+    ALWAYS,
     BLOCKED,
     CLEAN,
     EVIDENCE,
@@ -27,7 +28,6 @@ FLAGS = {
     "self check hallucination": "check_hallucination",
     "hallucination warning": "hallucination_warning",
 }
-ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
 _made = cache(make_app)
 
 

@@ -178,14 +178,10 @@ DEFAULT_OF_NEMO = (
 @pytest.mark.parametrize(
     ("text", "stated"),
     [
-        (
-            "You are a guide. Answer politely. The bridge was opened in 1962. Do not guess.",
-            "The bridge was opened in 1962.",
-        ),
-        (
-            "You help customers of Acme.\n\n- Refunds are paid within 5 days of your request.\n- Shipping is free.",
-            "Refunds are paid within 5 days of your request. Shipping is free.",
-        ),
+        ("You are a guide. Answer politely. The bridge was opened in 1962. Do not guess.",
+         "The bridge was opened in 1962."),
+        ("You help customers of Acme.\n\n- Refunds are paid within 5 days of your request.\n- Shipping is free.",
+         "Refunds are paid within 5 days of your request. Shipping is free."),
         ("If an item is damaged, Acme pays for its return.", "If an item is damaged, Acme pays for its return."),
         ("Help is available at all hours.", "Help is available at all hours."),
         ("You are a helpful assistant. Answer in one sentence.", ""),
@@ -193,7 +189,7 @@ DEFAULT_OF_NEMO = (
         ("Avoid jargon. Short answers are best. If the user is angry, apologise.", ""),
         (DEFAULT_OF_NEMO, ""),
     ],
-)
+)  # fmt: skip
 def test_facts_of_a_system_message_are_evidence_and_its_instructions_are_not(text: str, stated: str) -> None:
     assert statements(text) == stated
 

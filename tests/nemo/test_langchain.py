@@ -8,13 +8,12 @@ import httpx
 import pytest
 import pytest_asyncio
 from langchain_openai import ChatOpenAI
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, App, app_yaml, is_sampling, script
+from nemo_apps import ALWAYS, BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, App, app_yaml, is_sampling, script
 from nemo_modes import FLAGS
 
 from evidencerails.testing import ReplayServer
 
 RAIL = "rails: {{output: {{flows: [{flow}]}}}}\n"
-ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
 GROUNDING = ALWAYS + RAIL.format(flow="check grounding")
 
 

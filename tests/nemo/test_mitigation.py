@@ -4,7 +4,20 @@ import json
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, App, app_yaml_2, checked, colang_2, is_sampling, make_app, user
+from nemo_apps import (
+    BLOCKED,
+    CLEAN,
+    EVIDENCE,
+    PLANTED,
+    App,
+    app_yaml_2,
+    checked,
+    colang_2,
+    is_sampling,
+    make_app,
+    streamed,
+    user,
+)
 
 import evidencerails
 from evidencerails.testing import ReplayRequest, ReplayServer
@@ -83,8 +96,7 @@ async def test_two_parallel_repairs_do_not_fit_together(app: App, server: Replay
 async def test_streaming_carries_the_repair_through_evidencerails_stream(app: App, server: ReplayServer) -> None:
     script(server, PLANTED, CLEAN)
     rails = app(settings("regenerate"))
-    pieces = [piece async for piece in evidencerails.stream(rails, messages=user({"evidence": EVIDENCE}))]
-    assert "".join(pieces) == CLEAN
+    assert await streamed(evidencerails.stream(rails, messages=user({"evidence": EVIDENCE}))) == CLEAN
 
 
 async def test_abstaining_says_why_and_holds_no_word_of_the_answer(app: App, server: ReplayServer) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, WARNING, App, is_sampling
-from nemo_modes import ALWAYS, FLAGS, MODES, Mode, Seen, Turn
+from nemo_apps import ALWAYS, BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, QUESTION, WARNING, App, is_sampling
+from nemo_modes import FLAGS, MODES, Mode, Seen, Turn
 
 from evidencerails.testing import ReplayServer
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, App, checked, is_sampling, user
+from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, STREAMED, App, checked, is_sampling, user
 
 from evidencerails.exchange import Passage
 from evidencerails.testing import ReplayServer
@@ -85,12 +85,10 @@ FAULTS = {
     "non-text reply: a tool call": _faulty("no_samples: LlmReplyError", text=None, tool_calls=[{"name": "look_up"}]),
     "non-text reply: only a reasoning trace": _faulty("no_samples: LlmReplyError", text="", reasoning="Let me see."),
     "zero samples": _faulty("no_samples: LlmReplyError", text=lambda request: []),
-    "prose instead of a verdict": Case(
-        flow=SAMPLES, settings=JUDGE, reason="check_failed: LlmReplyError", judging="That is a matter of perspective."
-    ),
-    "both verdicts at once": Case(
-        flow=SAMPLES, settings=JUDGE, reason="check_failed: LlmReplyError", judging="yes and no"
-    ),
+    "prose instead of a verdict": Case(flow=SAMPLES, settings=JUDGE, reason="check_failed: LlmReplyError",
+     judging="That is a matter of perspective."),
+    "both verdicts at once": Case(flow=SAMPLES, settings=JUDGE, reason="check_failed: LlmReplyError",
+     judging="yes and no"),
     "missing prompt": Case(flow=SAMPLES, reason="no_prompt", question="", is_ready=True),
     "a crashing NLI backend": Case(settings=DEAD_BACKEND, reason="check_failed: NliError"),
     "no evidence": Case(context={}, reason="no_evidence"),
@@ -103,11 +101,10 @@ FAULTS = {
     "evidence: nothing in a list": _refused([None]),
     "evidence: an object": _refused(object()),
     "evidence: a mapping whose text is a number": _refused({"text": 5}),
-    "other languages: French": Case(
-        answer="Le pont du port a été inauguré en 1999 par le maire de la ville, Ana Ruiz.", reason="language"
-    ),
+    "other languages: French": Case(answer="Le pont du port a été inauguré en 1999 par le maire de la ville, Ana Ruiz.",
+     reason="language"),
     "other languages: Japanese": Case(answer="港橋は1999年に市長アナ・ルイスによって開通しました。", reason="language"),
-}
+}  # fmt: skip
 VERDICTS = {
     "evidence: a string": _given(EVIDENCE),
     "evidence: a list of strings": _given(["It rained.", EVIDENCE]),
@@ -197,12 +194,9 @@ async def test_what_can_be_checked_gets_its_verdict(app: App, server: ReplayServ
         assert case.answer[claim["span"]["start"] : claim["span"]["end"]] == claim["span"]["text"]
 
 
-STREAMING = "streaming: {enabled: true, chunk_size: 8, context_size: 4, stream_first: false}"
-
-
 def _streaming(app: App) -> Any:
     settings = SETTINGS.format(on_unverified="warn", timeout_s=20, more="", flow="check grounding")
-    return app(settings.replace("flows: [check grounding]", f"flows: [check grounding], {STREAMING}"))
+    return app(settings.replace("flows: [check grounding]", f"flows: [check grounding], {STREAMED}"))
 
 
 ASKED = user({"evidence": EVIDENCE})

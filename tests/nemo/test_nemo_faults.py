@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from nemo_apps import EVIDENCE, PLANTED, App, checked, make_app, script, user
+from nemo_apps import ALWAYS, EVIDENCE, PLANTED, App, checked, make_app, script, user
 
 from evidencerails.adapters.nemo import run_rail
 from evidencerails.testing import ReplayServer
@@ -12,7 +12,6 @@ CONSISTENCY = """
 custom_data: {evidencerails: {activation: always}}
 rails: {output: {flows: [self check hallucination]}}
 """
-GROUNDING = "custom_data: {evidencerails: {activation: always}}\n"
 
 
 async def test_app_without_a_model_is_unverified() -> None:
@@ -25,14 +24,14 @@ async def test_app_without_a_model_is_unverified() -> None:
 
 async def test_prompt_variable_of_a_wrong_type_is_no_prompt(app: App, server: ReplayServer) -> None:
     script(server, PLANTED)
-    _, report = await checked(app(GROUNDING), {"evidence": EVIDENCE, "_last_bot_prompt": 5})
+    _, report = await checked(app(ALWAYS), {"evidence": EVIDENCE, "_last_bot_prompt": 5})
     assert report["status"] == "hallucinated"
 
 
 @pytest.mark.parametrize(
     ("settings", "context", "status"),
     [
-        (GROUNDING, {}, "unverified"),
+        (ALWAYS, {}, "unverified"),
         ("", {"check_grounding": True}, "unverified"),
         ("", {}, "skipped"),
         ("custom_data: {evidencerails: {activation: shadow}}\n", {}, "skipped"),

@@ -4,7 +4,20 @@ import json
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EMBEDDINGS, EVIDENCE, PLANTED, WARNING, App, checked, is_sampling, script, user
+from nemo_apps import (
+    ALWAYS,
+    BLOCKED,
+    CLEAN,
+    EMBEDDINGS,
+    EVIDENCE,
+    PLANTED,
+    WARNING,
+    App,
+    checked,
+    is_sampling,
+    script,
+    user,
+)
 from nemoguardrails.actions.rail_outcome import RailDecision, RailOutcome
 
 from evidencerails.adapters.nemo_outcome import Verdict, not_run
@@ -167,7 +180,7 @@ async def test_log_names_the_verdict_and_no_text(
     app: App, server: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     script(server, PLANTED)
-    await _answer(app("custom_data: {evidencerails: {activation: always}}\n"))
+    await _answer(app(ALWAYS))
     (line,) = [record.getMessage() for record in caplog.records if record.name == "evidencerails"]
     assert line.startswith("evidencerails: check grounding: hallucinated, decision block (default), score ")
     assert "evidence from variable" in line
@@ -209,9 +222,8 @@ async def test_own_bot_messages_of_the_app_are_used(app: App, server: ReplayServ
       "Not verified."
     """
     script(server, PLANTED)
-    always = "custom_data: {evidencerails: {activation: always}}\n"
-    assert (await _answer(app(always, colang)))["content"] == "Blocked, sorry."
-    assert (await _answer(app(always, colang), {"no": "evidence"}))["content"] == f"{PLANTED}\n\nNot verified."
+    assert (await _answer(app(ALWAYS, colang)))["content"] == "Blocked, sorry."
+    assert (await _answer(app(ALWAYS, colang), {"no": "evidence"}))["content"] == f"{PLANTED}\n\nNot verified."
     rules = RULES.format(kind="unsupported_claim", then="warn")
     assert (await _answer(app(rules, colang)))["content"] == f"{PLANTED}\n\nTake care."
 

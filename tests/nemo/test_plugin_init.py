@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 import yaml
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, app_yaml, is_sampling, make_app, script, user
+from nemo_apps import ALWAYS, BLOCKED, CLEAN, EVIDENCE, PLANTED, app_yaml, is_sampling, make_app, script, streamed, user
 
 from evidencerails.adapters.nemo_install import import_path_problem
 from evidencerails.nli.service import NliService
 from evidencerails.settings.llm import NliSettings
 from evidencerails.settings.paths import plugin_folder
 from evidencerails.testing import ReplayServer
-
-ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
 
 
 def _fails_to_start(yaml: str, caplog: pytest.LogCaptureFixture) -> str:
@@ -28,19 +26,26 @@ def _fails_to_start(yaml: str, caplog: pytest.LogCaptureFixture) -> str:
     return cause
 
 
+PROMPT = 'prompts: [{task: self_check_hallucination, content: "%s"}]\n'
+SETTINGS = "custom_data: {evidencerails: %s}\n"
+
+
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("yaml", "words"),
     [
-        ("{activaton: always}", ["'activaton'", "did you mean 'activation'?"]),
-        ("{activation: sometimes}", ["activation", "'sometimes'", "shadow"]),
-        ("[1, 2]", ["custom_data.evidencerails must be a mapping", "list"]),
-        ("{policies: [{when: {kind: unsupported_clam}, then: warn}]}", ["unsupported_clam", "unsupported_claim"]),
+        (SETTINGS % "{activaton: always}", ["'activaton'", "did you mean 'activation'?"]),
+        (SETTINGS % "{activation: sometimes}", ["activation", "'sometimes'", "shadow"]),
+        (SETTINGS % "[1, 2]", ["custom_data.evidencerails must be a mapping", "list"]),
+        (SETTINGS % "{policies: [{when: {kind: unsupported_clam}, then: warn}]}", ["unsupported_clam", "ed_claim"]),
+        (PROMPT % "{{ statement }} and {{ paragraf }}", ["self_check_hallucination", "unknown variable 'paragraf'"]),
+        (PROMPT % "only {{ statement }}", ["self_check_hallucination", "'paragraph' does not occur"]),
+        (PROMPT % "{{ statement }} {% if paragraph %}", ["self_check_hallucination", "broken template"]),
     ],
 )
-def test_bad_settings_stop_the_app(
-    server: ReplayServer, caplog: pytest.LogCaptureFixture, settings: str, words: list[str]
+def test_bad_settings_and_prompts_stop_the_app(
+    server: ReplayServer, caplog: pytest.LogCaptureFixture, yaml: str, words: list[str]
 ) -> None:
-    cause = _fails_to_start(app_yaml(server.base_url, f"custom_data: {{evidencerails: {settings}}}\n"), caplog)
+    cause = _fails_to_start(app_yaml(server.base_url, yaml), caplog)
     assert all(word in cause for word in words), cause
 
 
@@ -68,22 +73,6 @@ def test_action_file_that_fails_to_import_stops_the_app(
     cause = _fails_to_start(yaml, caplog)
     assert "'self_check_hallucination' is that of" in cause
     assert "hallucination.py: ModuleNotFoundError: No module named 'no_such_module'" in cause
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("{{ statement }} and {{ paragraf }}", ["unknown variable 'paragraf'"]),
-        ("only {{ statement }}", ["'paragraph' does not occur"]),
-        ("{{ statement }} {% if paragraph %}", ["broken template"]),
-    ],
-)
-def test_bad_prompt_stops_the_app(
-    server: ReplayServer, caplog: pytest.LogCaptureFixture, content: str, words: list[str]
-) -> None:
-    prompts = f'prompts: [{{task: self_check_hallucination, content: "{content}"}}]\n'
-    cause = _fails_to_start(app_yaml(server.base_url, prompts), caplog)
-    assert all(word in cause for word in ["self_check_hallucination", *words]), cause
 
 
 def test_bad_prompt_names_its_file(server: ReplayServer, tmp_path: Path) -> None:
@@ -163,8 +152,7 @@ async def test_samples_are_drawn_once_a_streamed_turn(server: ReplayServer) -> N
     app = make_app(app_yaml(server.base_url, yaml))
     long_answer = f"{CLEAN} {CLEAN} {CLEAN} {CLEAN}"
     script(server, long_answer, samples=long_answer)
-    text = "".join([piece async for piece in app.stream_async(messages=user())])
-    assert text == long_answer
+    assert await streamed(app.stream_async(messages=user())) == long_answer
     assert sum(is_sampling(request) for request in server.requests) == 1
 
 

@@ -4,13 +4,12 @@ import textwrap
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, CLEAN, MODEL, PLANTED, QUESTION, App, is_sampling, make_app, script, user
+from nemo_apps import ALWAYS, BLOCKED, CLEAN, MODEL, PLANTED, QUESTION, App, is_sampling, make_app, script, user
 
 from evidencerails.adapters.nemo import run_rail
 from evidencerails.testing import ReplayServer
 
 RAIL = "rails: {output: {flows: [self check hallucination]}}\n"
-ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
 FIRST = "Tell me about bridges."
 HISTORY = [
     {"type": "UtteranceUserActionFinished", "final_transcript": FIRST},
@@ -49,16 +48,13 @@ async def test_the_messages_of_the_request(app: App, server: ReplayServer) -> No
 @pytest.mark.parametrize(
     ("context", "events", "expected"),
     [
-        (
-            {"_last_bot_prompt": "Answer the question: when?"},
-            [*HISTORY, {"type": "BotMessage", "uid": "1"}],
-            "Answer the question: when?",
-        ),
+        ({"_last_bot_prompt": "Answer the question: when?"}, [*HISTORY, {"type": "BotMessage", "uid": "1"}],
+         "Answer the question: when?"),
         ({}, [*HISTORY, {"type": "BotMessage", "uid": "2"}], f"{FIRST}\nThere are many.\n{QUESTION}"),
         ({"user_message": QUESTION}, [], QUESTION),
     ],
     ids=["_last_bot_prompt", "event history", "user message"],
-)
+)  # fmt: skip
 async def test_what_a_turn_without_a_request_offers(
     app: App, server: ReplayServer, context: dict[str, Any], events: list[Any], expected: str
 ) -> None:

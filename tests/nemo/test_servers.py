@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from nemo_apps import BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, app_yaml, script
+from nemo_apps import ALWAYS, BLOCKED, CLEAN, EVIDENCE, PLANTED, QUESTION, STREAMED, app_yaml, script
 from nemo_modes import FLAGS
 
 from evidencerails.testing import ReplayServer
@@ -19,19 +19,17 @@ from evidencerails.testing import ReplayServer
 pytestmark = pytest.mark.slow
 
 START_TIMEOUT_S = 120.0
-STREAMING = "streaming: {enabled: true, chunk_size: 8, context_size: 4, stream_first: false}"
-RAIL = "rails: {{output: {{flows: [{flow}], " + STREAMING.replace("{", "{{").replace("}", "}}") + "}}}}\n"
-ALWAYS = "custom_data: {evidencerails: {activation: always}}\n"
+RAIL = "rails: {output: {flows: [FLOW], " + STREAMED + "}}\n"
 LENIENT = """
 custom_data:
   evidencerails: {activation: always, policies: [{when: {kind: unsupported_claim}, then: allow}]}
 rails: {output: {flows: [check grounding]}}
 """
 CONFIGS = {
-    "strict": ALWAYS + RAIL.format(flow="check grounding"),
+    "strict": ALWAYS + RAIL.replace("FLOW", "check grounding"),
     "lenient": LENIENT,
-    **{f"always {flow}": ALWAYS + RAIL.format(flow=flow) for flow in FLAGS},
-    **{f"flag {flow}": RAIL.format(flow=flow) for flow in FLAGS},
+    **{f"always {flow}": ALWAYS + RAIL.replace("FLOW", flow) for flow in FLAGS},
+    **{f"flag {flow}": RAIL.replace("FLOW", flow) for flow in FLAGS},
 }
 
 

@@ -5,8 +5,9 @@ import logging
 from typing import Any
 
 import pytest
-from nemo_apps import BLOCKED, WARNING, App, app_yaml, make_app, script, user
+from nemo_apps import ALWAYS, BLOCKED, STREAMED, WARNING, App, app_yaml, is_blocked, make_app, script, streamed, user
 
+import evidencerails
 from evidencerails.testing import ReplayServer
 
 FITS = '{"city": "Porto Lindo", "bridges": 3}'
@@ -18,18 +19,13 @@ SCHEMA = {
     "additionalProperties": False,
 }
 STRUCTURE = f"custom_data: {{evidencerails: {{structure: {{schema: {json.dumps(SCHEMA)}}}}}}}\n"
-ALWAYS = f"custom_data: {{evidencerails: {{activation: always, structure: {{schema: {json.dumps(SCHEMA)}}}}}}}\n"
+CHECKED = STRUCTURE.replace("{structure:", "{activation: always, structure:")
 RIGHT = "Each of the 12 boxes holds 7 cups, and 12 * 7 = 84."
 WRONG = "Each of the 12 boxes holds 7 cups, and 12 * 7 = 85."
 BLOCK_LOGIC = (
     "custom_data: {evidencerails: {activation: always, policies: [{when: {kind: logic_error}, then: block}]}}\n"
 )
-STREAM = """
-rails:
-  output:
-    flows: [{flow}]
-    streaming: {{enabled: true, chunk_size: 8, context_size: 4, stream_first: false}}
-"""
+STREAM = "rails: {output: {flows: [FLOW], " + STREAMED + "}}\n"
 
 
 async def _said(rails: Any, context: dict[str, Any] | None = None) -> str:
@@ -42,7 +38,7 @@ async def _said(rails: Any, context: dict[str, Any] | None = None) -> str:
 
 @pytest.mark.parametrize("schema", [SCHEMA, json.dumps(SCHEMA)])
 async def test_the_schema_of_one_turn_comes_in_a_context_variable(app: App, server: ReplayServer, schema: Any) -> None:
-    rails = app("custom_data: {evidencerails: {activation: always}}\n", flows="check structure")
+    rails = app(ALWAYS, flows="check structure")
     for answer, seen in ((BREAKS, BLOCKED), (FITS, FITS)):
         script(server, answer)
         assert await _said(rails, {"response_schema": schema}) == seen
@@ -57,7 +53,7 @@ async def test_a_flag_without_any_schema_is_no_silent_pass(app: App, server: Rep
 
 async def test_a_schema_variable_of_another_shape_leaves_the_answer_unverified(app: App, server: ReplayServer) -> None:
     server.default(FITS)
-    rails = app("custom_data: {evidencerails: {activation: always}}\n", flows="check structure")
+    rails = app(ALWAYS, flows="check structure")
     for schema in ("no json", "[1]", 7):
         assert "could not be verified" in await _said(rails, {"response_schema": schema})
 
@@ -80,33 +76,27 @@ async def test_an_answer_without_any_json_is_blocked(app: App, server: ReplaySer
     assert await _said(app(STRUCTURE, flows="check structure"), {"check_structure": True}) == BLOCKED
 
 
-async def _stream(rails: Any) -> str:
-    return "".join([piece async for piece in rails.stream_async(messages=user())])
-
-
 async def test_a_stream_is_judged_at_its_end_and_whole(app: App, server: ReplayServer) -> None:
     """Nothing can be said of the first half of a JSON text, so its user has read all but the last chunk by then."""
-    rails = app(STREAM.format(flow="check structure") + ALWAYS)
+    rails = app(STREAM.replace("FLOW", "check structure") + CHECKED)
     rows = ", ".join(f'"bridge number {n} of the town"' for n in range(30))
-    for last, is_blocked in (("7", False), ('"seven"', True)):
+    for last, is_cut in (("7", False), ('"seven"', True)):
         script(server, f'{{"city": "Porto Lindo", "bridges": {last}}}')
-        assert ('"code": "content_blocked"' in await _stream(rails)) is is_blocked
+        assert is_blocked(await streamed(rails.stream_async(messages=user()))) is is_cut
     script(server, f'{{"city": [{rows}], "bridges": 7}}')
-    text = await _stream(rails)
-    assert "bridge number 5 of the town" in text and '"code": "content_blocked"' in text
+    text = await streamed(rails.stream_async(messages=user()))
+    assert "bridge number 5 of the town" in text and is_blocked(text)
 
 
 async def test_evidencerails_stream_shows_nothing_before_the_check(app: App, server: ReplayServer) -> None:
-    import evidencerails
-
     server.default(BREAKS)
-    rails = app(ALWAYS, flows="check structure")
-    assert "".join([piece async for piece in evidencerails.stream(rails, messages=user())]) == BLOCKED
+    rails = app(CHECKED, flows="check structure")
+    assert await streamed(evidencerails.stream(rails, messages=user())) == BLOCKED
 
 
 async def test_the_schema_is_sent_to_the_model_that_writes_the_answer(app: App, server: ReplayServer) -> None:
     server.default(FITS)
-    yaml = ALWAYS.replace("structure: {", "structure: {constrain: response_format, ")
+    yaml = CHECKED.replace("structure: {", "structure: {constrain: response_format, ")
     assert await _said(app(yaml, flows="check structure")) == FITS
     sent = server.requests[-1].body["response_format"]
     assert sent == {"type": "json_schema", "json_schema": {"name": "response", "strict": True, "schema": SCHEMA}}
@@ -117,7 +107,7 @@ async def test_the_schema_is_sent_to_the_model_that_writes_the_answer(app: App, 
 
 @pytest.mark.parametrize("activation", ["flag", "always"])
 async def test_a_wrong_sum_is_warned_of_and_a_right_one_passes(app: App, server: ReplayServer, activation: str) -> None:
-    yaml = "custom_data: {evidencerails: {activation: always}}\n" if activation == "always" else ""
+    yaml = ALWAYS if activation == "always" else ""
     rails = app(yaml, flows="check logic")
     context = {"check_logic": True} if activation == "flag" else None
     server.default(WRONG)
@@ -129,16 +119,16 @@ async def test_a_wrong_sum_is_warned_of_and_a_right_one_passes(app: App, server:
 
 async def test_answers_without_any_sum_are_left_alone(app: App, server: ReplayServer) -> None:
     server.default("Hello! How can I help you today?")
-    rails = app("custom_data: {evidencerails: {activation: always}}\n", flows="check logic")
+    rails = app(ALWAYS, flows="check logic")
     assert await _said(rails) == "Hello! How can I help you today?"
 
 
 async def test_orderings_across_the_sentences_of_a_stream_are_found_at_its_end(app: App, server: ReplayServer) -> None:
-    rails = app(STREAM.format(flow="check logic") + BLOCK_LOGIC)
+    rails = app(STREAM.replace("FLOW", "check logic") + BLOCK_LOGIC)
     text = "The Nile is longer than the Amazon. The Amazon is longer than the Rhine. {} is longer than {}."
-    for names, is_blocked in ((("The Rhine", "the Nile"), True), (("The Nile", "the Rhine"), False)):
+    for names, is_cut in ((("The Rhine", "the Nile"), True), (("The Nile", "the Rhine"), False)):
         script(server, text.format(*names))
-        assert ('"code": "content_blocked"' in await _stream(rails)) is is_blocked
+        assert is_blocked(await streamed(rails.stream_async(messages=user()))) is is_cut
 
 
 JUDGE = """

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nemo_apps import EVIDENCE, App, app_yaml_2, make_app
+from nemo_apps import ALWAYS, EVIDENCE, App, app_yaml_2, make_app
 
 from evidencerails.adapters.nemo_plugin import plugin_of
 from evidencerails.testing import ReplayServer
@@ -134,8 +134,7 @@ async def test_shadow_records_and_changes_nothing(
 
 async def test_the_result_of_a_tool_is_evidence_for_the_answer(app: App, server: ReplayServer) -> None:
     """No flow under `rails.tool_input`: NeMo ends the turn on any."""
-    yaml = "passthrough: true\nrails: {output: {flows: [check grounding]}}\n"
-    yaml += "custom_data: {evidencerails: {activation: always}}\n"
+    yaml = "passthrough: true\nrails: {output: {flows: [check grounding]}}\n" + ALWAYS
     call = {"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": "{}"}}
     history = [
         {"role": "user", "content": "When was the Harbour Bridge of Porto Lindo opened?"},

@@ -1,11 +1,14 @@
 """The embedded backend on a tiny real ONNX file, and on the shipped one where it exists."""
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from evidencerails.errors import ModelFileError, NliError
@@ -33,18 +36,15 @@ def test_is_an_nli_model(tiny_folder: Path) -> None:
     assert model.version.startswith("1+")
 
 
-def test_no_pairs_give_an_empty_array(tiny_folder: Path) -> None:
-    assert EmbeddedModel(tiny_folder).scores([]).shape == (0, 3)
-
-
 def test_empty_texts_are_scored(tiny_folder: Path) -> None:
-    np.testing.assert_allclose(EmbeddedModel(tiny_folder).scores([("", "")]), [[1 / 3, 1 / 3, 1 / 3]], rtol=2e-3)
+    model = EmbeddedModel(tiny_folder)
+    assert model.scores([]).shape == (0, 3)
+    np.testing.assert_allclose(model.scores([("", "")]), [[1 / 3, 1 / 3, 1 / 3]], rtol=2e-3)
 
 
 def test_label_order_of_the_file_is_followed(write_model: Callable[..., Path]) -> None:
     folder = write_model(labels=["contradiction", "neutral", "entailment"])
-    scores = EmbeddedModel(folder).scores([("paris", "yes")])
-    assert scores[0].argmax() == 2
+    assert EmbeddedModel(folder).scores([("paris", "yes")])[0].argmax() == 2
 
 
 def test_temperature_divides_the_logits(write_model: Callable[..., Path]) -> None:
@@ -120,52 +120,46 @@ def test_evidence_that_was_read_is_kept_and_gives_the_same_scores(tiny_folder: P
     np.testing.assert_array_equal(first[0], again[0])
 
 
+def signed(folder: Path, name: str, content: bytes) -> None:
+    """Put another file in a place, with the checksum that it has."""
+    (folder / name).write_bytes(content)
+    description = json.loads((folder / "model.json").read_text())
+    description["files"][name]["sha256"] = hashlib.sha256(content).hexdigest()
+    (folder / "model.json").write_text(json.dumps(description))
+
+
 def test_a_file_with_other_inputs_is_refused(tiny_folder: Path) -> None:
-    import hashlib
-
-    import onnx
-
     model = onnx.load(str(tiny_folder / "model.onnx"))
     model.graph.input[0].name = model.graph.node[2].input[0] = model.graph.node[8].input[1] = "states_of_words"
-    onnx.save(model, str(tiny_folder / "model.onnx"))
-    description = json.loads((tiny_folder / "model.json").read_text())
-    description["files"]["model.onnx"]["sha256"] = hashlib.sha256((tiny_folder / "model.onnx").read_bytes()).hexdigest()
-    (tiny_folder / "model.json").write_text(json.dumps(description))
+    signed(tiny_folder, "model.onnx", model.SerializeToString())
     with pytest.raises(ModelFileError, match="it is no packed reader"):
         EmbeddedModel(tiny_folder)
 
 
-def test_a_missing_folder_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match=r"missing: no file .*model\.json; install evidencerails again"):
-        EmbeddedModel(tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "words.npy", "places.npy"])
-def test_a_damaged_file_is_named(tiny_folder: Path, name: str) -> None:
-    path = tiny_folder / name
-    content = bytearray(path.read_bytes())
+def flipped(file: Path) -> None:
+    content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(ModelFileError, match=rf"{name} is damaged: sha256 is .*, expected .*; install evidencerails"):
-        EmbeddedModel(tiny_folder)
+    file.write_bytes(content)
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "words.npy", "places.npy"])
-def test_a_missing_file_is_named(tiny_folder: Path, name: str) -> None:
-    (tiny_folder / name).unlink()
-    with pytest.raises(ModelFileError, match=rf"{name} cannot be read"):
-        EmbeddedModel(tiny_folder)
+DAMAGED = r"{} is damaged: sha256 is .*, expected .*; install evidencerails"
+FILES = ("model.onnx", "tokenizer.json", "words.npy", "places.npy")
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
-def test_a_file_that_its_library_cannot_read_is_named(tiny_folder: Path, name: str) -> None:
-    import hashlib
-
-    (tiny_folder / name).write_bytes(b"not a model")
-    description = json.loads((tiny_folder / "model.json").read_text())
-    description["files"][name]["sha256"] = hashlib.sha256(b"not a model").hexdigest()
-    (tiny_folder / "model.json").write_text(json.dumps(description))
-    with pytest.raises(ModelFileError, match=rf"{name} cannot be (loaded|read) by"):
+@pytest.mark.parametrize(
+    ("name", "damage", "message"),
+    [
+        *((name, flipped, DAMAGED.format(name)) for name in FILES),
+        *((name, Path.unlink, f"{name} cannot be read") for name in FILES),
+        *((name, lambda file: signed(file.parent, file.name, b"not a model"), f"{name} cannot be (loaded|read) by")
+          for name in FILES[:2]),
+        ("model.json", lambda file: file.write_text("{"), r"model\.json cannot be read: JSONDecodeError"),
+        ("model.json", Path.unlink, r"missing: no file .*model\.json; install evidencerails again"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_used_is_named(tiny_folder: Path, name: str, damage: Any, message: str) -> None:
+    damage(tiny_folder / name)
+    with pytest.raises(ModelFileError, match=message):
         EmbeddedModel(tiny_folder)
 
 
@@ -186,12 +180,6 @@ def test_a_bad_description_is_refused(
         EmbeddedModel(write_model(**changes))
 
 
-def test_a_description_that_is_no_json_is_refused(tiny_folder: Path) -> None:
-    (tiny_folder / "model.json").write_text("{")
-    with pytest.raises(ModelFileError, match=r"model\.json cannot be read: JSONDecodeError"):
-        EmbeddedModel(tiny_folder)
-
-
 @pytest.mark.parametrize(
     ("content", "expected"), [("150000 100000\n", 1), ("max 100000\n", None), ("", None), ("400000 100000", 4)]
 )
@@ -208,13 +196,8 @@ shipped = pytest.mark.skipif(not (MODEL_FOLDER / "model.json").exists(), reason=
 @shipped
 def test_shipped_model_tells_the_three_relations_apart() -> None:
     premise = "The Eiffel Tower is in Paris. It was finished in 1889 and is 330 metres tall."
-    scores = EmbeddedModel().scores(
-        [
-            (premise, "The Eiffel Tower stands in Paris."),
-            (premise, "The Eiffel Tower is owned by a bank."),
-            (premise, "The Eiffel Tower is not in Paris."),
-        ]
-    )
+    said = ("stands in Paris", "is owned by a bank", "is not in Paris")
+    scores = EmbeddedModel().scores([(premise, f"The Eiffel Tower {one}.") for one in said])
     assert scores.argmax(axis=1).tolist() == [0, 1, 2]
 
 

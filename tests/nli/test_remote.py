@@ -1,14 +1,13 @@
 """The remote backend against a real HTTP server on loopback that speaks text-embeddings-inference's `/predict`."""
 
 import json
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
 import pytest
+from stub import Received, Stub, serving
 
 from evidencerails.config import NliSettings
 from evidencerails.errors import NliError, SettingsError
@@ -17,77 +16,52 @@ from evidencerails.nli.remote import RemoteModel
 from evidencerails.nli.service import NliService
 
 INFO = {
-    "model_id": "some/nli",
-    "model_sha": "abcdef0123",
-    "version": "1.7.0",
-    "max_input_length": 512,
+    "model_id": "some/nli", "model_sha": "abcdef0123", "version": "1.7.0", "max_input_length": 512,
     "max_client_batch_size": 4,
-}
+}  # fmt: skip
 
 
-class Server(ThreadingHTTPServer):
-    """Answers by the attribute `reply`: a status and a body, or a function of the request."""
+class Server:
+    """What text-embeddings-inference answers, unless `replies` holds something else."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.requests: list[tuple[str, Any, dict[str, str]]] = []
         self.info: tuple[int, Any] = (200, INFO)
         self.replies: list[tuple[int, Any]] = []
         self.delay_s = 0.0
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
-    def reply(self, path: str, body: Any) -> tuple[int, Any]:
-        if path == "/info":
-            return self.info
-        if self.replies:
-            return self.replies.pop(0)
-        return 200, [_entries(premise, hypothesis) for premise, hypothesis in body["inputs"]]
+    def __call__(self, request: Received) -> tuple[int, str]:
+        if request.path == "/info":
+            status, content = self.info
+        elif self.replies:
+            status, content = self.replies.pop(0)
+        else:
+            status, content = 200, [_entries(*pair) for pair in json.loads(request.body)["inputs"]]
+        time.sleep(self.delay_s if request.path != "/info" else 0)
+        return status, content if isinstance(content, str) else json.dumps(content)
+
+    def serve(self, stub: Stub) -> None:
+        self.url, self.requests = stub.url, stub.requests
+
+    @property
+    def asked(self) -> list[dict[str, Any]]:
+        """The bodies of the requests for scores."""
+        return [json.loads(request.body) for request in self.requests if request.path == "/predict"]
 
 
 def _entries(premise: str, hypothesis: str) -> list[dict[str, Any]]:
     """As the server does: sorted by score, with the model's own names."""
-    if hypothesis in premise:
-        return [
-            {"score": 0.8, "label": "ENTAILMENT"},
-            {"score": 0.15, "label": "NEUTRAL"},
-            {"score": 0.05, "label": "CONTRADICTION"},
-        ]
-    return [
-        {"score": 0.7, "label": "NEUTRAL"},
-        {"score": 0.2, "label": "CONTRADICTION"},
-        {"score": 0.1, "label": "ENTAILMENT"},
-    ]
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def _answer(self) -> None:
-        length = int(self.headers.get("Content-Length", 0))
-        body = json.loads(self.rfile.read(length)) if length else None
-        self.server.requests.append((self.path, body, dict(self.headers)))
-        status, content = self.server.reply(self.path, body)
-        time.sleep(self.server.delay_s if self.path != "/info" else 0)
-        payload = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(payload)))
-        self.end_headers()
-        self.wfile.write(payload)
-
-    do_GET = do_POST = _answer
-
-    def log_message(self, *args: Any) -> None: ...
+    is_in = hypothesis in premise
+    scores = {"ENTAILMENT": 0.8, "NEUTRAL": 0.15, "CONTRADICTION": 0.05}
+    scores = scores if is_in else {"NEUTRAL": 0.7, "CONTRADICTION": 0.2, "ENTAILMENT": 0.1}
+    return [{"score": score, "label": label} for label, score in scores.items()]
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    server = Server()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    answers = Server()
+    with serving(answers) as stub:
+        answers.serve(stub)
+        yield answers
 
 
 @pytest.fixture
@@ -100,13 +74,8 @@ def remote(server: Server) -> Iterator[RemoteModel]:
 def test_scores_are_put_in_the_order_of_labels(server: Server, remote: RemoteModel) -> None:
     scores = remote.scores([("Paris is big", "Paris"), ("Paris is big", "Rome")])
     np.testing.assert_allclose(scores, [[0.8, 0.15, 0.05], [0.1, 0.7, 0.2]], rtol=1e-6)
-    path, body, _ = server.requests[-1]
-    assert path == "/predict"
-    assert body == {
-        "inputs": [["Paris is big", "Paris"], ["Paris is big", "Rome"]],
-        "raw_scores": False,
-        "truncate": False,
-    }
+    inputs = [["Paris is big", "Paris"], ["Paris is big", "Rome"]]
+    assert server.asked == [{"inputs": inputs, "raw_scores": False, "truncate": False}]
 
 
 def test_the_server_says_what_it_is(remote: RemoteModel) -> None:
@@ -125,14 +94,13 @@ def test_a_server_without_info_is_used_by_its_url(server: Server) -> None:
 def test_batches_respect_the_servers_limit_and_keep_their_order(server: Server, remote: RemoteModel) -> None:
     pairs = [(f"premise {n}", f"{n}" if n % 2 else "other") for n in range(11)]
     assert remote.scores(pairs).argmax(axis=1).tolist() == [n % 2 == 0 for n in range(11)]
-    sizes = [len(body["inputs"]) for path, body, _ in server.requests if path == "/predict"]
-    assert sorted(sizes) == [3, 4, 4]
+    assert sorted(len(body["inputs"]) for body in server.asked) == [3, 4, 4]
 
 
 def test_a_long_pair_is_sent_in_parts(server: Server, remote: RemoteModel) -> None:
     premise = "filler " * 2000 + "Paris"
     assert remote.scores([(premise, "Paris")]).argmax() == 0
-    sent = [pair[0] for path, body, _ in server.requests if path == "/predict" for pair in body["inputs"]]
+    sent = [pair[0] for body in server.asked for pair in body["inputs"]]
     assert len(sent) > 5
     assert all(part in premise for part in sent) and max(map(len, sent)) < len(premise)
 
@@ -166,7 +134,7 @@ PAIR = _entries("a", "a")
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"<html>", "no JSON"),
+        ("<html>", "no JSON"),
         ({"error": "x"}, "answered no list of 1, as many as pairs"),
         ([], "answered no list of 1, as many as pairs"),
         ([PAIR, PAIR], "answered no list of 1, as many as pairs"),
@@ -196,10 +164,11 @@ def test_a_slow_server_is_a_retryable_error(server: Server) -> None:
     model.close()
 
 
-def test_a_server_that_is_not_there_is_a_retryable_error(server: Server) -> None:
-    server.server_close()
+def test_a_server_that_is_not_there_is_a_retryable_error() -> None:
+    with serving(Server()) as gone:
+        pass
     with pytest.raises(NliError, match="did not answer") as caught:
-        RemoteModel(server.url)
+        RemoteModel(gone.url)
     assert caught.value.retryable
 
 

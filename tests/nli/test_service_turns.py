@@ -3,18 +3,13 @@
 import asyncio
 import time
 
+from scripted_nli import ScriptedNli
+
 from evidencerails.nli.service import NliService
 
 PIECE_S = 0.004
 """Shorter than the 5 ms after which Python takes the interpreter lock from a thread."""
 PIECES = 60
-
-
-class NoModel:
-    """Never asked."""
-
-    name, version, max_tokens = "none", "1", 16
-    languages: tuple[str, ...] = ("en",)
 
 
 def work() -> None:
@@ -38,7 +33,7 @@ async def test_the_loop_runs_between_most_pieces_of_work() -> None:
         seen.append(turns)
         work()
 
-    service = NliService(NoModel())  # type: ignore[arg-type]
+    service = NliService(ScriptedNli(lambda *_: None))  # never asked
     ticking = asyncio.create_task(tick())
     try:
         await asyncio.gather(*(service.run(piece) for _ in range(PIECES)))

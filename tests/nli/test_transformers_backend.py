@@ -31,16 +31,10 @@ def _save_bert(folder: Path, id2label: dict[int, str]) -> Path:
     transformers.BertTokenizerFast(vocab_file=str(folder / "vocab.txt"), model_max_length=64).save_pretrained(folder)
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        vocab_size=len(WORDS),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=64,
-        id2label=id2label,
-        label2id={label: place for place, label in id2label.items()},
-        initializer_range=1.0,
-    )
+        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+        max_position_embeddings=64, initializer_range=1.0,
+        id2label=id2label, label2id={label: place for place, label in id2label.items()},
+    )  # fmt: skip
     transformers.BertForSequenceClassification(config).save_pretrained(folder)
     return folder
 
@@ -118,14 +112,7 @@ def test_long_pairs_are_read_in_parts(make_bert: Callable[..., Path]) -> None:
 def test_token_offsets_and_odd_text(make_bert: Callable[..., Path]) -> None:
     model = TransformersModel(str(make_bert("entailment", "neutral", "contradiction")))
     text = "Paris is in \ud800 France."
-    assert [text[start:end] for start, end in model.token_offsets(text)] == [
-        "Paris",
-        "is",
-        "in",
-        "\ud800",
-        "France",
-        ".",
-    ]
+    assert [text[start:end] for start, end in model.token_offsets(text)] == [*text.replace(".", " .").split(" ")]
     assert np.isfinite(model.scores([("\x00\ud800", "\u202e")])).all()
 
 

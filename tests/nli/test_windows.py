@@ -2,11 +2,11 @@
 
 import itertools
 import random
-import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scripted_nli import words
 
 from evidencerails.exchange import Passage
 from evidencerails.nli.embedded import EmbeddedModel
@@ -21,11 +21,6 @@ from evidencerails.nli.windows import (
     coverage,
     premise_room,
 )
-
-
-def words(text: str) -> list[tuple[int, int]]:
-    """A tokenizer for tests: words and marks."""
-    return [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
 
 
 def passages(*texts: str) -> list[Passage]:

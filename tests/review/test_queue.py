@@ -27,7 +27,6 @@ def submit(queue: ReviewQueue, answer: str = ANSWER, within_s: float = 60) -> It
 def test_a_package_holds_what_a_reviewer_needs(queue: ReviewQueue) -> None:
     item = submit(queue)
     package = queue.get(item.id).package
-    assert package is not None
     assert package.output == ANSWER and [claim.label for claim in package.flagged_claims] == ["contradicted"]
     assert [passage.text for passage in package.evidence] == ["Rhenium melts at 3186 degrees."]
     assert package.confidence == pytest.approx(0.1) and package.scores["hallucination_score"] == 0.9

@@ -49,7 +49,6 @@ class Service:
                 [sys.executable, "-m", "evidencerails", "serve", "--config", str(config), "--port", "0"],
                 cwd=folder, env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, stderr=errors, text=True,
             )  # fmt: skip
-        assert self.process.stdout is not None
         line = self.process.stdout.readline()
         found = re.search(r"http://\S+", line)
         assert found, f"{line}\n{self.log_text}"

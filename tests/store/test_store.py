@@ -29,7 +29,6 @@ def test_a_report_comes_out_as_it_went_in(store: Store) -> None:
     report_id = store.put(given, exchange(flow="check claims", agent="writer", model="m-1"))
     assert store.flush(10)
     kept = queries.report(store.engine, str(report_id))
-    assert kept is not None
     assert Report.model_validate(kept.body["report"]).claims == given.claims
     assert (kept.body["response"], kept.body["question"]) == (ANSWER, "Melting point?")
     row = kept.summary

@@ -20,18 +20,13 @@ SCHEMA = {
 PLAIN = {key: value for key, value in SCHEMA.items() if key != "$schema"}
 
 
+AS_SENT = {"name": "response", "strict": True, "schema": PLAIN}
+
+
 @pytest.mark.parametrize(
     ("provider", "fields"),
     [
-        (
-            "response_format",
-            {
-                "response_format": {
-                    "type": "json_schema",
-                    "json_schema": {"name": "response", "strict": True, "schema": PLAIN},
-                }
-            },
-        ),
+        ("response_format", {"response_format": {"type": "json_schema", "json_schema": AS_SENT}}),
         ("structured_outputs", {"structured_outputs": {"json": PLAIN}}),
         ("guided_json", {"guided_json": PLAIN}),
         ("nvext", {"nvext": {"guided_json": PLAIN}}),
@@ -74,37 +69,31 @@ custom_data: {json.dumps({"evidencerails": settings})}
     return LLMRails(RailsConfig.from_content(yaml_content=yaml))
 
 
-async def test_a_provider_that_refuses_the_parameter_is_asked_without_it() -> None:
-    with ReplayServer() as server:
-        server.refuse("response_format")
-        server.default('{"a": 1}')
-        rails = app(server)
-        for _ in range(2):
-            message = await rails.generate_async(messages=[{"role": "user", "content": "Give me an a."}])
-            assert message["content"] == '{"a": 1}'
-        sent = ["response_format" in request.body for request in server.requests]
+async def test_a_provider_that_refuses_the_parameter_is_asked_without_it(server: ReplayServer) -> None:
+    server.refuse("response_format")
+    server.default('{"a": 1}')
+    rails = app(server)
+    for _ in range(2):
+        message = await rails.generate_async(messages=[{"role": "user", "content": "Give me an a."}])
+        assert message["content"] == '{"a": 1}'
+    sent = ["response_format" in request.body for request in server.requests]
     assert sent == [True, False, False]
 
 
-async def test_samples_and_judges_are_asked_without_the_schema() -> None:
-    with ReplayServer() as server:
-        server.default('{"a": 1}')
-        await app(server, "check structure, self check hallucination").generate_async(
-            messages=[{"role": "user", "content": "An a."}]
-        )
-        sent = ["response_format" in request.body for request in server.requests]
+async def test_samples_and_judges_are_asked_without_the_schema(server: ReplayServer) -> None:
+    server.default('{"a": 1}')
+    rails = app(server, "check structure, self check hallucination")
+    await rails.generate_async(messages=[{"role": "user", "content": "An a."}])
+    sent = ["response_format" in request.body for request in server.requests]
     assert sent[0] is True and len(sent) > 1 and not any(sent[1:])
 
 
 def test_constraining_without_a_schema_is_an_error_at_the_start() -> None:
-    with pytest.raises(RuntimeError) as caught:
-        LLMRails(
-            RailsConfig.from_content(
-                yaml_content="""
+    yaml = """
 models: [{type: main, engine: openai, model: gpt-4o-mini, parameters: {api_key: none}}]
 import_paths: [evidencerails/plugin]
 custom_data: {evidencerails: {structure: {constrain: response_format}}}
 """
-            )
-        )
+    with pytest.raises(RuntimeError) as caught:
+        LLMRails(RailsConfig.from_content(yaml_content=yaml))
     assert "no structure.schema" in str(caught.value.__cause__ or caught.value)

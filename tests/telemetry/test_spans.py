@@ -89,15 +89,14 @@ def test_spans_can_be_turned_off_and_bounded(spans: InMemorySpanExporter, monkey
     assert ours(check)["claims_without_span"] == 1
 
 
-def test_llm_calls_are_client_spans_below_their_check(spans: InMemorySpanExporter) -> None:
-    with ReplayServer() as server:
-        server.default("Rhenium melts at 1200 degrees Celsius.")
-        settings = {
-            "checks": ["consistency"],
-            "llm": {"base_url": server.base_url, "model": "gpt-4o-mini", "api_key": "none"},
-            "consistency": {"samples": 2, "sampling": "parallel"},
-        }
-        Guard(settings).check_sync(BAD, prompt="Where does rhenium melt?")
+def test_llm_calls_are_client_spans_below_their_check(server: ReplayServer, spans: InMemorySpanExporter) -> None:
+    server.default("Rhenium melts at 1200 degrees Celsius.")
+    settings = {
+        "checks": ["consistency"],
+        "llm": {"base_url": server.base_url, "model": "gpt-4o-mini", "api_key": "none"},
+        "consistency": {"samples": 2, "sampling": "parallel"},
+    }
+    Guard(settings).check_sync(BAD, prompt="Where does rhenium melt?")
     calls = named(spans, "chat gpt-4o-mini")
     (check,) = named(spans, "evidencerails.check consistency")
     assert len(calls) == 2 and all(is_child(call, check) for call in calls)
@@ -140,7 +139,6 @@ def test_the_service_exports_spans_and_logs_the_trace(collector: Stub, tmp_path:
             stdout=subprocess.PIPE, stderr=log, text=True,
             env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_SERVICE_NAME": "rails-1"},
         )  # fmt: skip
-        assert process.stdout is not None
         url = process.stdout.readline().split()[-1]
         trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
         headers = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01", "x-request-id": "turn-1"}

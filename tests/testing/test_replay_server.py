@@ -5,7 +5,7 @@ import json
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,12 +14,6 @@ import openai
 import pytest
 
 from evidencerails.testing import UNSCRIPTED_STATUS, ReplayRequest, ReplayServer
-
-
-@pytest.fixture
-def server() -> Iterator[ReplayServer]:
-    with ReplayServer() as running:
-        yield running
 
 
 @pytest.fixture
@@ -40,44 +34,46 @@ def texts(answer: Any) -> list[str | None]:
     return [choice.message.content for choice in answer.choices]
 
 
+def streamed(client: openai.OpenAI, *arguments: str, **options: Any) -> str:
+    chunks = ask(client, *arguments, stream=True, **options)
+    return "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+
+
 # ---- the script
 
 
-def test_says_come_once_and_in_order(server: ReplayServer, client: openai.OpenAI) -> None:
-    server.say("a", "b")
-    assert [texts(ask(client)), texts(ask(client))] == [["a"], ["b"]]
+CAPITAL, WHERE = "The capital?", "Where?"
+SCRIPTS: dict[str, tuple[Callable[[ReplayServer], Any], list[tuple[str, int]], list[list[str | None]]]] = {
+    "once and in order": (lambda s: s.say("a", "b"), [(WHERE, 1)] * 2, [["a"], ["b"]]),
+    "completions of n, then of later requests": (
+        lambda s: s.reply(["a", "b", "c"], when="Where"), [(WHERE, 2)] * 2, [["a", "b"], ["c", "a"]]),
+    "a rule before the queue": (
+        lambda s: (s.say("queued"), s.reply("matched", when="capital")),
+        [(CAPITAL, 1), (CAPITAL, 1), (WHERE, 1)], [["matched"], ["matched"], ["queued"]]),
+    "a rule that is a function": (
+        lambda s: (s.say("queued"), s.reply("matched", when=lambda request: request.last_user_text == CAPITAL)),
+        [(WHERE, 1), (CAPITAL, 1)], [["queued"], ["matched"]]),
+    "a rule for the first time": (
+        lambda s: (s.reply("first", when="Where", times=1), s.reply("then", when="Where")),
+        [(WHERE, 1)] * 3, [["first"], ["then"], ["then"]]),
+    "written by a function": (
+        lambda s: s.reply(lambda request: f"You said {request.last_user_text}", when="W"),
+        [(WHERE, 1)], [["You said Where?"]]),
+    "a default for the rest": (
+        lambda s: (s.reply("a", when="Where"), s.default("b")), [(CAPITAL, 1), (WHERE, 1)], [["b"], ["a"]]),
+    "n ignored": (lambda s: (setattr(s, "ignores_n", True), s.say("a")), [(WHERE, 3)], [["a"]]),
+    "null and empty content": (lambda s: (s.reply(None), s.reply("")), [(WHERE, 1)] * 2, [[None], [""]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "asked", "answers"), SCRIPTS.values(), ids=SCRIPTS)
+def test_a_script_is_played(server: ReplayServer, client: openai.OpenAI, script: Any, asked: Any, answers: Any) -> None:
+    script(server)
+    assert [texts(ask(client, text, n=n)) for text, n in asked] == answers
+    assert server.unmatched == []
+    server.reset()
     with pytest.raises(openai.APIStatusError):
         ask(client)
-
-
-def test_a_list_gives_the_completions_of_n_and_then_of_later_requests(
-    server: ReplayServer, client: openai.OpenAI
-) -> None:
-    server.reply(["a", "b", "c"], when="Where")
-    assert texts(ask(client, n=2)) == ["a", "b"]
-    assert texts(ask(client, n=2)) == ["c", "a"]
-
-
-@pytest.mark.parametrize("when", ["capital", lambda request: request.last_user_text.startswith("The capital")])
-def test_a_matching_rule_comes_before_the_queue_and_stays(
-    server: ReplayServer, client: openai.OpenAI, when: Any
-) -> None:
-    server.say("queued")
-    server.reply("matched", when=when)
-    for _ in range(2):
-        assert texts(ask(client, "The capital?")) == ["matched"]
-    assert texts(ask(client, "Where?")) == ["queued"]
-
-
-def test_times_bounds_a_rule(server: ReplayServer, client: openai.OpenAI) -> None:
-    server.reply("first", when="Where", times=1)
-    server.reply("then", when="Where")
-    assert texts(ask(client)) + texts(ask(client)) == ["first", "then"]
-
-
-def test_a_function_writes_the_answer(server: ReplayServer, client: openai.OpenAI) -> None:
-    server.reply(lambda request: f"You said {request.last_user_text}", when="Where")
-    assert texts(ask(client, "Where to?")) == ["You said Where to?"]
 
 
 def test_a_reply_without_anything_is_refused(server: ReplayServer) -> None:
@@ -96,15 +92,6 @@ def test_what_was_not_scripted_is_a_loud_error_and_never_an_answer(
     assert "Unheard of?" in caplog.text
 
 
-def test_a_default_answers_what_was_not_scripted(server: ReplayServer, client: openai.OpenAI) -> None:
-    server.default("something")
-    assert texts(ask(client)) == ["something"]
-    assert server.unmatched == []
-    server.reset()
-    with pytest.raises(openai.APIStatusError):
-        ask(client)
-
-
 # ---- the protocol
 
 
@@ -113,17 +100,11 @@ def test_an_answer_has_the_form_of_the_protocol(server: ReplayServer) -> None:
     body = {"model": "m1", "messages": [{"role": "user", "content": "Where is it?"}]}
     answer = httpx.post(f"{server.base_url}/chat/completions", json=body).json()
     assert (answer.pop("id")[:7], answer.pop("created") > 0) == ("replay-", True)
+    message = {"role": "assistant", "content": "In Paris."}
     assert answer == {
         "object": "chat.completion",
         "model": "m1",
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": "In Paris."},
-                "finish_reason": "stop",
-                "logprobs": None,
-            }
-        ],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
         "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
     }
 
@@ -140,22 +121,15 @@ def test_a_stream_brings_the_whole_text_and_then_the_usage(server: ReplayServer,
 
 def test_a_stream_of_several_completions_keeps_them_apart(server: ReplayServer, client: openai.OpenAI) -> None:
     server.say(["a b", "c d"])
-    got = {0: "", 1: ""}
-    for chunk in ask(client, n=2, stream=True):
-        for choice in chunk.choices:
-            got[choice.index] += choice.delta.content or ""
-    assert got == {0: "a b", 1: "c d"}
+    choices = [choice for chunk in ask(client, n=2, stream=True) for choice in chunk.choices]
+    assert ["".join(c.delta.content or "" for c in choices if c.index == index) for index in (0, 1)] == ["a b", "c d"]
 
 
 def test_logprobs_come_whole_and_streamed(server: ReplayServer, client: openai.OpenAI) -> None:
     server.reply("In Paris", logprobs=[("In", -0.1), (" Paris", -0.7)], times=2)
     whole = ask(client, logprobs=True).choices[0].logprobs.content
-    streamed = [
-        token
-        for chunk in ask(client, logprobs=True, stream=True)
-        for token in (chunk.choices[0].logprobs.content if chunk.choices[0].logprobs else ())
-    ]
-    for tokens in (whole, streamed):
+    parts = [chunk.choices[0].logprobs for chunk in ask(client, logprobs=True, stream=True)]
+    for tokens in (whole, [token for part in parts if part for token in part.content]):
         assert [(token.token, token.logprob) for token in tokens] == [("In", -0.1), (" Paris", -0.7)]
 
 
@@ -175,25 +149,26 @@ def test_the_legacy_route_and_the_list_of_models(client: openai.OpenAI, server: 
     assert [choice.text for choice in answer.choices] == ["a", "b"]
     assert server.requests[0].last_user_text == "Where?"
     server.say("c d")
-    streamed = client.completions.create(model="m", prompt="Where?", stream=True)
-    assert "".join(chunk.choices[0].text for chunk in streamed) == "c d"
+    chunks = client.completions.create(model="m", prompt="Where?", stream=True)
+    assert "".join(chunk.choices[0].text for chunk in chunks) == "c d"
     assert [model.id for model in client.models.list()] == ["replay"]
 
 
-def test_null_and_empty_content_and_reasoning(server: ReplayServer, client: openai.OpenAI) -> None:
-    server.reply(None)
-    server.reply("")
-    server.reply("a", reasoning="because")
-    assert texts(ask(client)) == [None]
-    assert texts(ask(client)) == [""]
-    assert ask(client).choices[0].message.reasoning_content == "because"
+def test_reasoning_comes_beside_the_answer_and_text_in_parts_is_read(
+    server: ReplayServer, client: openai.OpenAI
+) -> None:
+    server.reply("a", when="second", reasoning="because")
+    parts: Any = [{"type": "text", "text": "first"}, {"type": "text", "text": "second"}]
+    answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": parts}])
+    assert answer.choices[0].message.reasoning_content == "because"
+    assert server.requests[0].last_user_text == "first\nsecond"
 
 
 def test_odd_characters_arrive_as_they_are(server: ReplayServer, client: openai.OpenAI) -> None:
     text = 'nul \x00 bidi \u202e emoji 🗼 quote " 日本'
     server.say(text, text)
     assert texts(ask(client, text)) == [text]
-    assert "".join(c.choices[0].delta.content or "" for c in ask(client, text, stream=True)) == text
+    assert streamed(client, text) == text
     assert server.requests[0].last_user_text == text
 
 
@@ -214,13 +189,9 @@ def test_a_body_that_is_no_object_is_a_bad_request(server: ReplayServer) -> None
 
 @pytest.mark.parametrize(
     ("status", "error"),
-    [
-        (400, openai.BadRequestError),
-        (401, openai.AuthenticationError),
-        (429, openai.RateLimitError),
-        (500, openai.InternalServerError),
-    ],
-)
+    [(400, openai.BadRequestError), (401, openai.AuthenticationError), (429, openai.RateLimitError),
+     (500, openai.InternalServerError)],
+)  # fmt: skip
 def test_a_status_is_an_error(server: ReplayServer, client: openai.OpenAI, status: int, error: type[Exception]) -> None:
     server.reply(status=status, message="no such luck", retry_after_s=7)
     with pytest.raises(error, match="no such luck") as caught:
@@ -273,12 +244,6 @@ def test_a_parameter_is_refused(server: ReplayServer, client: openai.OpenAI) -> 
     assert texts(ask(client, n=1)) == ["a"]
 
 
-def test_n_is_ignored(server: ReplayServer, client: openai.OpenAI) -> None:
-    server.ignores_n = True
-    server.say("a")
-    assert texts(ask(client, n=3)) == ["a"]
-
-
 # ---- records
 
 
@@ -291,13 +256,6 @@ def test_requests_are_recorded(server: ReplayServer, client: openai.OpenAI) -> N
     assert request.messages == [{"role": "user", "content": "Where?"}]
     assert (request.body["temperature"], request.headers["x-team"]) == (0.5, "blue")
     assert request.finished_at is not None and request.finished_at >= request.received_at
-
-
-def test_text_in_parts_is_read(server: ReplayServer, client: openai.OpenAI) -> None:
-    server.reply("a", when="second")
-    parts: Any = [{"type": "text", "text": "first"}, {"type": "text", "text": "second"}]
-    client.chat.completions.create(model="m", messages=[{"role": "user", "content": parts}])
-    assert server.requests[0].last_user_text == "first\nsecond"
 
 
 def test_many_clients_at_once_each_get_one_answer(server: ReplayServer) -> None:

@@ -12,31 +12,20 @@ Paris: capital of France.
 nadal beat federer in madrid last night
 the taj mahal in agra was built by shah jahan
 A man plays guitar on a stage.
+The sign says "Betreten des Rasens verboten", which means that you must keep off it.
 Mercedes-Benz und BMW are German car makers.
 The Livonian Master, like the grandmaster of the Teutonic Order, was elected.
 You can return the product within 30 days if it has not been opened.""".splitlines()
 
 UNKNOWN = [
-    "",
-    " \n",
-    "No.",
-    "Berlin",
-    "Bonjour",
-    "1999",
-    "$4.2bn; 12%",
-    "La La Land",
-    "Jean-François André Clervoy",
-    "Volkswagen AG, Wolfsburg, Germany",
-    "Jack Paar was a German.",
-    "Avant-garde fusion rock.",
-    "```python\nfuer_alle = [x for x in die_liste]\n```",
-    "https://de.wikipedia.org/wiki/Liste_der_Hauptstaedte",
-    "\x00\u202e",
-    "\ud800",
-    "a" * 100_000,
-]
+    "", " \n", "No.", "Berlin", "Bonjour", "1999", "$4.2bn; 12%", "La La Land", "Jean-François André Clervoy",
+    "Volkswagen AG, Wolfsburg, Germany", "Jack Paar was a German.", "Avant-garde fusion rock.",
+    "```python\nfuer_alle = [x for x in die_liste]\n```", "https://de.wikipedia.org/wiki/Liste_der_Hauptstaedte",
+    "\x00\u202e", "\ud800", "a" * 100_000,
+]  # fmt: skip
 
 OTHERS = [
+    ("de", 'Der Film heißt im Original "The Lives of Others" und wurde in Berlin gedreht, wo er auch spielt.'),
     ("de", "Die Katze sitzt auf der Matte."),
     ("de", "Rückgaben sind innerhalb von 30 Tagen möglich."),
     ("fr", "La tour Eiffel est à Paris."),
@@ -63,30 +52,12 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("text", ENGLISH)
-def test_english_is_english(text: str) -> None:
-    assert detect_language(text) == "en"
+ROWS = [*(("en", text) for text in ENGLISH), *((None, text) for text in UNKNOWN), *OTHERS]
 
 
-@pytest.mark.parametrize("text", UNKNOWN)
-def test_names_numbers_code_and_short_texts_are_in_no_language(text: str) -> None:
-    assert detect_language(text) is None
-
-
-@pytest.mark.parametrize(("language", "text"), OTHERS)
-def test_other_languages_are_named(language: str, text: str) -> None:
+@pytest.mark.parametrize(("language", "text"), ROWS)
+def test_a_language_is_named_only_where_it_is_sure(language: str | None, text: str) -> None:
     assert detect_language(text) == language
-
-
-def test_an_english_answer_that_quotes_another_language_is_english() -> None:
-    assert (
-        detect_language('The sign says "Betreten des Rasens verboten", which means that you must keep off it.') == "en"
-    )
-
-
-def test_a_foreign_answer_that_quotes_english_is_not_english() -> None:
-    text = 'Der Film heißt im Original "The Lives of Others" und wurde in Berlin gedreht, wo er auch spielt.'
-    assert detect_language(text) == "de"
 
 
 def test_plain_english_loads_no_language_model() -> None:

@@ -17,20 +17,16 @@ def texts(text: str) -> list[str]:
 
 
 BORDERS = {
-    "abbreviations and decimals": (
-        "Dr. Smith of St. Louis paid $3.5 million. He left at 5 p.m. The U.S. team won.",
-        ["Dr. Smith of St. Louis paid $3.5 million.", "He left at 5 p.m.", "The U.S. team won."],
-    ),
+    "abbreviations and decimals": ("Dr. Smith of St. Louis paid $3.5 million. He left at 5 p.m. The U.S. team won.",
+     ["Dr. Smith of St. Louis paid $3.5 million.", "He left at 5 p.m.", "The U.S. team won."]),
     "initials": ("J. K. Rowling wrote it. W. Bush came.", ["J. K. Rowling wrote it.", "W. Bush came."]),
     "small letter is no initial": ("Let it be x. Second one.", ["Let it be x.", "Second one."]),
     "e.g.": ("Fruit, e.g. Apples, is good. Eat it.", ["Fruit, e.g. Apples, is good.", "Eat it."]),
     "company at the end": ("He founded Apple Inc. The firm grew.", ["He founded Apple Inc.", "The firm grew."]),
     "company midway": ("The Inc. Magazine list came out.", ["The Inc. Magazine list came out."]),
     "year at the end": ("It opened in 1990. 3 people came.", ["It opened in 1990.", "3 people came."]),
-    "tokenised": (
-        "the club ' s 22 - year - old . he joined mr . smith in u . s . soil .",
-        ["the club ' s 22 - year - old .", "he joined mr . smith in u . s . soil ."],
-    ),
+    "tokenised": ("the club ' s 22 - year - old . he joined mr . smith in u . s . soil .",
+     ["the club ' s 22 - year - old .", "he joined mr . smith in u . s . soil ."]),
     "tokenised decimal": ("it cost 3 . 5 million . it sold .", ["it cost 3 . 5 million .", "it sold ."]),
     "lower case": ("chelsea made an offer. it won.", ["chelsea made an offer.", "it won."]),
     "cased text, small letter": ("Yahoo! is big. It sold.", ["Yahoo! is big.", "It sold."]),
@@ -38,28 +34,22 @@ BORDERS = {
     "quotes and brackets": ('"I know." She left (really.) Then?', ['"I know."', "She left (really.)", "Then?"]),
     "ellipsis midway": ("Wait... what is it? Go.", ["Wait... what is it?", "Go."]),
     "bullets and numbers": ("- One is x.\n* two\n1. three\n2) four", ["One is x.", "two", "three", "four"]),
-    "heading and table": (
-        "# Title\nText.\n| a | b |\n|---|---|\n| c | 5 |",
-        ["# Title", "Text.", "| a | b |", "| c | 5 |"],
-    ),
+    "heading and table": ("# Title\nText.\n| a | b |\n|---|---|\n| c | 5 |", ["# Title", "Text.", "| a | b |",
+     "| c | 5 |"]),
     "quoted block": ("> One.\n> Two.", ["One.", "Two."]),
-    "glued": (
-        "It opened in 1920.The tower is tall!It is red.",
-        ["It opened in 1920.", "The tower is tall!", "It is red."],
-    ),
+    "glued": ("It opened in 1920.The tower is tall!It is red.", ["It opened in 1920.", "The tower is tall!",
+     "It is red."]),
     "dots within names": ("Dr.He met Node.Js at v2.Beta there.", ["Dr.He met Node.Js at v2.Beta there."]),
     "code, a line each": ("Run:\n```py\nx = 1. y\nz\n```\nDone.", ["Run:", "x = 1. y", "z", "Done."]),
-    "wrapped line": (
-        "This line is wrapped after some sixty characters or so and\ngoes on here. End.",
-        ["This line is wrapped after some sixty characters or so and\ngoes on here.", "End."],
-    ),
+    "wrapped line": ("This line is wrapped after some sixty characters or so and\ngoes on here. End.",
+     ["This line is wrapped after some sixty characters or so and\ngoes on here.", "End."]),
     "lines without stops": ("Short line\nAnother line", ["Short line", "Another line"]),
     "no stop at all": ("Lyon", ["Lyon"]),
     "bidi after the stop": ("A is here.\u202e Next one.", ["A is here.\u202e", "Next one."]),
     "NUL": ("A\x00B is here. C.", ["A\x00B is here.", "C."]),
     "nothing": (" \n\t ", []),
     "rules only": ("---\n***\n| - |", []),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text, expected", BORDERS.values(), ids=BORDERS)

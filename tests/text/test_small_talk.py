@@ -54,7 +54,6 @@ def test_an_opener_changes_no_verdict() -> None:
     guard = Guard({"checks": ["grounding"]})
     evidence = ["The museum is closed on Mondays. Entry costs 9 euros."]
     plain = guard.check_sync("Entry costs 9 euros.", evidence=evidence)
-    friendly = guard.check_sync(
-        "Happy to help with that one! Entry costs 9 euros. Enjoy your visit!", evidence=evidence
-    )
+    said = "Happy to help with that one! Entry costs 9 euros. Enjoy your visit!"
+    friendly = guard.check_sync(said, evidence=evidence)
     assert (plain.status, plain.hallucination_score) == (friendly.status, friendly.hallucination_score)

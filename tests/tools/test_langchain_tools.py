@@ -33,14 +33,11 @@ def chain(server: ReplayServer, **options: Any) -> Any:
         ({"name": "delete_user", "arguments": "{broken"}, False),
     ],
 )
-async def test_only_a_sound_call_goes_on(call: dict[str, Any], goes_on: bool) -> None:
-    with ReplayServer() as server:
-        server.reply(tool_calls=[call], when="Delete")
-        message = await chain(server).ainvoke("Delete Ada.")
-        assert bool(message.tool_calls) is goes_on
-        assert message.response_metadata["hallucination_report"]["status"] == (
-            "grounded" if goes_on else "hallucinated"
-        )
-        if not goes_on:
-            with pytest.raises(ResponseBlockedError):
-                await chain(server, on="raise").ainvoke("Delete Ada.")
+async def test_only_a_sound_call_goes_on(server: ReplayServer, call: dict[str, Any], goes_on: bool) -> None:
+    server.reply(tool_calls=[call], when="Delete")
+    message = await chain(server).ainvoke("Delete Ada.")
+    assert bool(message.tool_calls) is goes_on
+    assert message.response_metadata["hallucination_report"]["status"] == ("grounded" if goes_on else "hallucinated")
+    if not goes_on:
+        with pytest.raises(ResponseBlockedError):
+            await chain(server, on="raise").ainvoke("Delete Ada.")

@@ -31,22 +31,20 @@ class delete_account(BaseModel):
     account: int
 
 
+OF_OPENAI = ChatCompletionMessageFunctionToolCall.model_validate(OPENAI)
+ANTHROPIC = {"type": "tool_use", "name": "delete_user", "input": ARGUMENTS, "id": "c1"}
 SHAPES: dict[str, Any] = {
     "plain": [{"name": "delete_user", "arguments": ARGUMENTS, "id": "c1"}],
     "plain, JSON": [{"name": "delete_user", "arguments": json.dumps(ARGUMENTS), "id": "c1"}],
     "OpenAI": [OPENAI],
     "OpenAI, parsed": [{**OPENAI, "function": {"name": "delete_user", "arguments": ARGUMENTS}}],
-    "OpenAI object": [ChatCompletionMessageFunctionToolCall.model_validate(OPENAI)],
-    "OpenAI message": ChatCompletionMessage(
-        role="assistant", tool_calls=[ChatCompletionMessageFunctionToolCall.model_validate(OPENAI)]
-    ),
+    "OpenAI object": [OF_OPENAI],
+    "OpenAI message": ChatCompletionMessage(role="assistant", tool_calls=[OF_OPENAI]),
     "message dict": {"role": "assistant", "content": None, "tool_calls": [OPENAI]},
     "LangChain": [{"name": "delete_user", "args": ARGUMENTS, "id": "c1", "type": "tool_call"}],
     "LangChain message": AIMessage(content="", tool_calls=[{"name": "delete_user", "args": ARGUMENTS, "id": "c1"}]),
-    "Anthropic": [{"type": "tool_use", "name": "delete_user", "input": ARGUMENTS, "id": "c1"}],
-    "LangChain message with blocks": AIMessage(
-        content=[{"type": "tool_use", "name": "delete_user", "input": ARGUMENTS, "id": "c1"}]
-    ),
+    "Anthropic": [ANTHROPIC],
+    "LangChain message with blocks": AIMessage(content=[ANTHROPIC]),
     "ours": [CALL],
     "one": CALL,
 }
@@ -58,11 +56,8 @@ def test_every_shape_is_the_same_call(shape: Any) -> None:
 
 
 def test_a_function_call_of_older_models_is_one() -> None:
-    legacy = {"name": "delete_user", "arguments": json.dumps(ARGUMENTS)}
-    for message in (
-        AIMessage("", additional_kwargs={"function_call": legacy}),
-        {"tool_calls": [], "function_call": legacy},
-    ):
+    legacy = {"function_call": {"name": "delete_user", "arguments": json.dumps(ARGUMENTS)}}
+    for message in (AIMessage("", additional_kwargs=legacy), {"tool_calls": [], **legacy}):
         assert [(call.name, call.arguments) for call in as_tool_calls(message)] == [("delete_user", ARGUMENTS)]
 
 
@@ -108,12 +103,8 @@ def test_what_is_no_tool_call_is_wrong_usage(wrong: Any) -> None:
 
 def test_tools_of_every_shape_have_name_and_schema() -> None:
     openai = {"type": "function", "function": {"name": "delete_user", "description": "", "parameters": SCHEMA}}
-    shapes: list[Any] = [
-        {"name": "delete_user", "parameters": SCHEMA},
-        openai,
-        {"name": "delete_user", "input_schema": SCHEMA},
-        {"name": "delete_user", "inputSchema": SCHEMA},
-    ]
+    plain = [{"name": "delete_user", key: SCHEMA} for key in ("parameters", "input_schema", "inputSchema")]
+    shapes: list[Any] = [openai, *plain]
     assert as_tools(shapes) == ({"name": "delete_user", "parameters": SCHEMA},) * 4
     read = as_tools([delete_user, delete_account])
     assert [t["name"] for t in read] == ["delete_user", "delete_account"]

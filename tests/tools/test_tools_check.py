@@ -14,25 +14,21 @@ from evidencerails.testing import ReplayServer
 from evidencerails.tool_calls import with_arguments
 
 USERS = ("usr_1001", "usr_1002", "7")
+PROPERTIES = {
+    "user_id": {"type": "string"},
+    "reason": {"type": "string", "enum": ["spam", "request"]},
+    "user_ids": {"type": "array", "items": {"type": "string"}},
+    "filter": {"type": "object"},
+}
+MAIL = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 TOOLS = [
-    {
-        "name": "delete_user",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "user_id": {"type": "string"},
-                "reason": {"type": "string", "enum": ["spam", "request"]},
-                "user_ids": {"type": "array", "items": {"type": "string"}},
-                "filter": {"type": "object"},
-            },
-        },
-    },
-    {
-        "name": "send_mail",
-        "parameters": {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]},
-    },
+    {"name": "delete_user", "parameters": {"type": "object", "properties": PROPERTIES}},
+    {"name": "send_mail", "parameters": MAIL},
     {"name": "ping"},
 ]
+EVIDENCE = ["The Halden bridge opened in 1932."]
+NOTE = [{"name": "note"}]
+WRONG_NOTE = [{"name": "note", "arguments": {"body": "The Halden bridge opened in 1911."}}]
 
 
 @pytest.fixture
@@ -55,6 +51,13 @@ def call(name: str = "delete_user", **arguments: Any) -> dict[str, Any]:
 
 def violations(report: Report) -> list[str | None]:
     return [finding.violation for finding in report.findings]
+
+
+def nested(value: Any) -> Any:
+    """Five thousand objects deep."""
+    for _ in range(5_000):
+        value = {"a": value}
+    return value
 
 
 def test_a_valid_call_is_grounded(settings: dict[str, Any]) -> None:
@@ -109,10 +112,7 @@ def test_a_schema_that_allows_more_is_taken_at_its_word() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "expected"),
     [
-        *(
-            ("delete_user", broken, ["invalid_arguments"])
-            for broken in ("{broken", "[]", "[" * 100_000, '{"user_id": ')
-        ),
+        *(("delete_user", bad, ["invalid_arguments"]) for bad in ("{broken", "[]", "[" * 100_000, '{"user_id": ')),
         ("delete_user", '{"user_id": "usr_1001"}', []),
         ("send_mail", {}, ["invalid_arguments"]),
     ],
@@ -152,21 +152,20 @@ def test_a_resolver_finds_its_values(
 
 def test_the_most_specific_resolver_counts(settings: dict[str, Any]) -> None:
     resolvers = {"user_id": {"source": "users"}, "delete_user.user_id": {"function": lambda _: True}}
-    assert checked({**settings, "resolvers": resolvers}, [call(user_id="anything")]).status == "grounded"
+    assert violations(checked({**settings, "resolvers": resolvers}, [call(user_id="anything")])) == []
 
 
-def test_a_value_may_be_in_one_of_several_sources(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_a_value_may_be_in_one_of_several_sources_those_of_knowledge_too(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
     (tmp_path / "old.csv").write_text("id\nusr_0001\n", encoding="utf-8")
-    sources = {**settings["sources"], "old": {"kind": "csv", "path": str(tmp_path / "old.csv")}}
-    tools = {"sources": sources, "resolvers": {"user_id": {"sources": ["users", "old"]}}}
-    assert checked(tools, [call(user_id="usr_0001"), call(user_id="usr_1001")]).status == "grounded"
-    assert checked(tools, [call(user_id="usr_0002")]).status == "hallucinated"
-
-
-def test_sources_of_knowledge_serve_tools_too(settings: dict[str, Any]) -> None:
-    knowledge = {"sources": settings["sources"]}
-    report = checked({"resolvers": settings["resolvers"]}, [call(user_id="usr_9")], knowledge=knowledge)
-    assert violations(report) == ["unknown_value"]
+    knowledge = {"sources": {**settings["sources"], "old": {"kind": "csv", "path": str(tmp_path / "old.csv")}}}
+    resolvers = {"resolvers": {"user_id": {"sources": ["users", "old"]}}}
+    calls = [call(user_id=user) for user in ("usr_0001", "usr_1001", "usr_0002")]
+    for report in (checked({**knowledge, **resolvers}, calls), checked(resolvers, calls, knowledge=knowledge)):
+        assert [finding.reason.split(" does")[0] for finding in report.findings] == [
+            "/2/arguments/user_id: 'user_id' 'usr_0002'"
+        ]
 
 
 def fails(_: Any) -> bool:
@@ -189,11 +188,10 @@ def test_hostile_values_do_not_exist(settings: dict[str, Any], text: str) -> Non
     assert violations(checked(settings, [call(user_id=text)])) == ["unknown_value"]
 
 
-def test_a_lookup_over_http_is_verified_refuted_or_unverified() -> None:
-    with ReplayServer() as server:  # it has no such path: an error status is no answer
-        url = f"{server.base_url}/users/{{value}}"
-        sources = {"users": {"kind": "http", "url": url, "allow_private": True}}
-        report = checked({"resolvers": {"user_id": {"source": "users"}}, "sources": sources}, [call(user_id="u1")])
+def test_a_lookup_over_http_is_verified_refuted_or_unverified(server: ReplayServer) -> None:
+    url = f"{server.base_url}/users/{{value}}"
+    sources = {"users": {"kind": "http", "url": url, "allow_private": True}}
+    report = checked({"resolvers": {"user_id": {"source": "users"}}, "sources": sources}, [call(user_id="u1")])
     assert report.status == "unverified" and "bad_status" in report.reason
 
 
@@ -219,16 +217,15 @@ def test_a_schema_that_cannot_be_used_leaves_the_call_unverified(schema: Any, ex
 
 
 def test_deep_nesting_does_no_harm(settings: dict[str, Any]) -> None:
-    value: Any = {"user_id": "usr_1001"}
-    for _ in range(5_000):
-        value = {"a": value}
-    report = checked(settings, [call(filter=value)])
+    report = checked(settings, [call(filter=nested({"user_id": "usr_1001"}))])
     assert report.status == "unverified" and "too_deep" in report.reason
     schema: Any = {"type": "string"}
     for _ in range(5_000):
         schema = {"properties": {"a": schema}}
     report = checked({}, [call("f", a=1)], known=[{"name": "f", "parameters": schema}])
     assert report.status == "unverified" and "bad_schema" in report.reason
+    note = [call("note", filter=nested(EVIDENCE[0]))]
+    assert Guard().check_sync(tool_calls=note, tools=NOTE, evidence=EVIDENCE).status != "grounded"
 
 
 @pytest.mark.parametrize(
@@ -247,10 +244,15 @@ def test_ten_thousand_calls_are_counted_and_listed_in_part(
 # ---- what is not known
 
 
-def test_without_tools_names_cannot_be_verified_but_values_can(settings: dict[str, Any]) -> None:
-    report = checked(settings, [call(user_id="usr_1001")], known=None)
-    assert report.status == "unverified" and report.reason.startswith("no_tools")
-    assert violations(checked(settings, [call(user_id="usr_9")], known=None)) == ["unknown_value"]
+@pytest.mark.parametrize(
+    ("user_id", "status", "violation"), [("usr_1001", "unverified", []), ("usr_9", "hallucinated", ["unknown_value"])]
+)
+def test_without_tools_names_cannot_be_verified_but_values_can(
+    settings: dict[str, Any], user_id: str, status: str, violation: list[str]
+) -> None:
+    report = checked(settings, [call(user_id=user_id)], known=None)
+    assert (report.status, violations(report)) == (status, violation)
+    assert report.reason.startswith("no_tools") or violation
 
 
 def test_tools_of_the_settings_stand_in(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -260,18 +262,11 @@ def test_tools_of_the_settings_stand_in(settings: dict[str, Any], tmp_path: Path
     assert violations(checked(tools, [call("rm")], known=None)) == ["unknown_tool"]
 
 
-def test_without_calls_there_is_nothing_to_do(settings: dict[str, Any]) -> None:
-    report = Guard({"checks": ["tools", "grounding"], "tools": settings}).check_sync("Hello.", tools=TOOLS)
-    assert report.checks["tools"].status == "skipped" and report.status == "grounded"
-
-
-def test_a_turn_without_calls_may_be_given_as_it_is(settings: dict[str, Any]) -> None:
-    # An agent passes on what its model returned; most turns call nothing, and hold no text of their own either.
-    report = Guard({"checks": ["tools"], "tools": settings}).check_sync(tool_calls=[], tools=TOOLS)
-    assert (report.status, report.checks["tools"].reason) == ("grounded", "no_tool_calls")
-
-
-def test_neither_a_response_nor_calls_is_wrong_usage() -> None:
+@pytest.mark.parametrize("given", [{"response": "Hello."}, {"tool_calls": []}])
+def test_without_calls_there_is_nothing_to_do(settings: dict[str, Any], given: dict[str, Any]) -> None:
+    """An agent passes on what its model returned; most turns call nothing, some hold no text of their own either."""
+    report = Guard({"checks": ["tools"], "tools": settings}).check_sync(tools=TOOLS, **given)
+    assert (report.status, report.checks["tools"].status) == ("grounded", "skipped")
     with pytest.raises(InputError, match="response is missing"):
         Guard({"checks": ["tools"]}).check_sync(tools=TOOLS)
 
@@ -281,10 +276,7 @@ def test_neither_a_response_nor_calls_is_wrong_usage() -> None:
     [
         ({"resolvers": {"user_id": {"source": "users"}}}, "neither in tools.sources nor in knowledge.sources"),
         ({"resolvers": {"user_id": {}}}, "give one of 'source', 'sources' and 'function'"),
-        (
-            {"resolvers": {"user_id": {"sorce": "x"}}},
-            "unknown key 'tools.resolvers.user_id.sorce'; did you mean 'source'",
-        ),
+        ({"resolvers": {"user_id": {"sorce": "x"}}}, "'tools.resolvers.user_id.sorce'; did you mean 'source'"),
         ({"definitions": "nowhere.json"}, "there is no file"),
         ({"resolvers": {"user_id": {"function": "no_such_module:f"}}}, "cannot import"),
         ({"max_calls": 0}, "tools.max_calls"),
@@ -302,21 +294,9 @@ def test_policies_decide_on_the_violation(settings: dict[str, Any]) -> None:
     assert checked(settings, [call(user_id="usr_9")], policies=policies).decision == "block"
 
 
-EVIDENCE = ["The Halden bridge opened in 1932."]
-NOTE = [{"name": "note"}]
-WRONG_NOTE = [{"name": "note", "arguments": {"body": "The Halden bridge opened in 1911."}}]
-
-
-STATED_BESIDE = [
-    "",
-    "The Halden bridge opened in 1932.",
-    '{"opened": 1932}',
-    ' [{"opened": 1932}]\n',
-    '```json\n{"opened": 1932}\n```',
-]
-
-
-@pytest.mark.parametrize("text", STATED_BESIDE)
+@pytest.mark.parametrize(
+    "text", ["", *EVIDENCE, '{"opened": 1932}', ' [{"opened": 1932}]\n', '```json\n{"opened": 1932}\n```']
+)
 def test_what_arguments_state_is_a_claim(text: str) -> None:
     report = Guard().check_sync(text, tool_calls=WRONG_NOTE, tools=NOTE, evidence=EVIDENCE)
     assert (report.status, report.claims[-1].label) == ("hallucinated", "contradicted")
@@ -325,14 +305,14 @@ def test_what_arguments_state_is_a_claim(text: str) -> None:
     assert all(checked[c.span.start : c.span.end] == c.span.text for c in report.claims)
 
 
-STATED = [
-    ({"body": "The Halden bridge opened in 1911."}, "unverified"),  # a sentence needs evidence
-    ({"city": "Oslo", "nights": 3}, "grounded"),  # mere parameters, which fit
-    ({"query": "The Halden bridge opened in 1911."}, "grounded"),
-]
-
-
-@pytest.mark.parametrize("arguments, status", STATED)
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        ({"body": "The Halden bridge opened in 1911."}, "unverified"),  # a sentence needs evidence
+        ({"city": "Oslo", "nights": 3}, "grounded"),  # mere parameters, which fit
+        ({"query": "The Halden bridge opened in 1911."}, "grounded"),
+    ],
+)
 def test_arguments_without_evidence(arguments: dict[str, Any], status: str) -> None:
     report = Guard().check_sync(tool_calls=[call("note", **arguments)], tools=NOTE)
     assert report.status == status, report.reason
@@ -344,20 +324,11 @@ def test_a_choice_of_the_schema_and_the_users_words_state_nothing() -> None:
     assert with_arguments(Exchange.of("", evidence=EVIDENCE, **asked)).response == ""
 
 
-def test_arguments_nested_too_deep_are_not_clean() -> None:
-    value: Any = "The Halden bridge opened in 1932."
-    for _ in range(5_000):
-        value = {"a": value}
-    report = Guard().check_sync(tool_calls=[call("note", filter=value)], tools=NOTE, evidence=EVIDENCE)
-    assert report.status != "grounded"
-
-
-def test_arguments_are_not_written_again() -> None:
-    with ReplayServer() as server:
-        settings = {
-            "llm": {"model": "m", "base_url": server.base_url, "api_key": "k"},
-            "policies": [{"when": {"label": "contradicted"}, "then": "regenerate"}],
-        }
-        report = Guard(settings).check_sync("Noted.", tool_calls=WRONG_NOTE, tools=NOTE, evidence=EVIDENCE)
-        assert (report.decision, report.answer, report.repair) == ("block", None, None)
-        assert report.decided_by.endswith("calls are not written again: block")
+def test_arguments_are_not_written_again(server: ReplayServer) -> None:
+    settings = {
+        "llm": {"model": "m", "base_url": server.base_url, "api_key": "k"},
+        "policies": [{"when": {"label": "contradicted"}, "then": "regenerate"}],
+    }
+    report = Guard(settings).check_sync("Noted.", tool_calls=WRONG_NOTE, tools=NOTE, evidence=EVIDENCE)
+    assert (report.decision, report.answer, report.repair) == ("block", None, None)
+    assert report.decided_by.endswith("calls are not written again: block")

@@ -36,8 +36,8 @@ def reader() -> PackedReader:
     return PackedReader(layers=2).eval()
 
 
-def _logits(reader: PackedReader, evidence: list[int], claims: list[list[int]]) -> np.ndarray:
-    batch = collate([packed(evidence, claims, [0] * len(claims))])
+def _logits(reader: PackedReader, *readings: tuple[list[int], list[list[int]]]) -> np.ndarray:
+    batch = collate([packed(evidence, claims, [0] * len(claims)) for evidence, claims in readings])
     arrays = (batch.ids, batch.segments, batch.positions, batch.rows, batch.columns)
     with torch.no_grad():
         return reader(*(torch.from_numpy(array) for array in arrays)).numpy()
@@ -45,19 +45,14 @@ def _logits(reader: PackedReader, evidence: list[int], claims: list[list[int]]) 
 
 def test_a_claims_logits_do_not_depend_on_the_claims_beside_it(reader: PackedReader) -> None:
     evidence, claims = list(range(100, 160)), [[200, 201], [300, 301, 302, 303], [400]]
-    together = _logits(reader, evidence, claims)
-    alone = np.concatenate([_logits(reader, evidence, [claim]) for claim in claims])
-    np.testing.assert_allclose(together, alone, atol=1e-5)
-    np.testing.assert_allclose(_logits(reader, evidence, claims[::-1])[::-1], alone, atol=1e-5)
+    alone = np.concatenate([_logits(reader, (evidence, [claim])) for claim in claims])
+    np.testing.assert_allclose(_logits(reader, (evidence, claims)), alone, atol=1e-5)
+    np.testing.assert_allclose(_logits(reader, (evidence, claims[::-1]))[::-1], alone, atol=1e-5)
 
 
 def test_padding_changes_nothing(reader: PackedReader) -> None:
-    short, long = packed([100, 101, 102], [[200, 201]], [0]), packed(list(range(100, 150)), [[300]], [0])
-    batch = collate([short, long])
-    arrays = (batch.ids, batch.segments, batch.positions, batch.rows, batch.columns)
-    with torch.no_grad():
-        logits = reader(*(torch.from_numpy(array) for array in arrays)).numpy()
-    np.testing.assert_allclose(logits[:1], _logits(reader, [100, 101, 102], [[200, 201]]), atol=1e-5)
+    short, long = ([100, 101, 102], [[200, 201]]), (list(range(100, 150)), [[300]])
+    np.testing.assert_allclose(_logits(reader, short, long)[:1], _logits(reader, short), atol=1e-5)
 
 
 @pytest.mark.skipif(not (which("c++") and which("ninja")), reason="kernels are compiled by c++ and ninja")
@@ -162,16 +157,13 @@ def test_a_copy_with_another_value_is_among_the_statements() -> None:
 
 
 def test_a_strangers_passage_takes_its_own_sentences_out_of_the_neutral_ones() -> None:
-    row = {
-        "style": "x",
-        "passages": ["The Alpha opened in May of that year."],
-        "statements": [["e", "", "h", [0], "A."]],
-    }
-    other = {
-        "style": "x",
-        "passages": ["The Beta closed in June of that year."],
-        "statements": [["e", "", "h", [0], "B."]],
-    }
+    row, other = (
+        {"style": "x", "passages": [passage], "statements": [["e", "", "h", [0], claim]]}
+        for passage, claim in (
+            ("The Alpha opened in May of that year.", "A."),
+            ("The Beta closed in June of that year.", "B."),
+        )
+    )
     for seed in range(30):
         for reading in written([row, other], random.Random(seed)):
             for text, label in reading.statements:

@@ -3,40 +3,34 @@
 import random
 
 import pytest
+from scripted_nli import words
 
 from evidencerails.exchange import Passage
 from evidencerails.nli.windows import EvidenceIndex, EvidenceWindow, Window, heading_of
-
-
-def offsets(text: str) -> list[tuple[int, int]]:
-    """A token for each word, close enough."""
-    found, at = [], 0
-    for word in text.split():
-        at = text.index(word, at)
-        found.append((at, at + len(word)))
-        at += len(word)
-    return found
 
 
 def passages(*texts: str) -> list[Passage]:
     return [Passage(id=str(number), text=text) for number, text in enumerate(texts, 1)]
 
 
+def index_of(*texts: str) -> EvidenceIndex:
+    return EvidenceIndex(passages(*texts), words, 400)
+
+
 def filler(topic: str, sentences: int) -> str:
-    return " ".join(
-        f"The {topic} report number {n} describes the ordinary weather of that week." for n in range(sentences)
-    )
+    sentence = f"The {topic} report number {{}} describes the ordinary weather of that week."
+    return " ".join(map(sentence.format, range(sentences)))
 
 
 def test_each_short_passage_is_a_window_of_its_own() -> None:
-    index = EvidenceIndex(passages("The Alpha has two years.", "The Beta has five years."), offsets, 400)
+    index = index_of("The Alpha has two years.", "The Beta has five years.")
     selection = index.select(["The Alpha has two years.", "It rains."])
     assert [window.text for window in selection.windows] == ["The Alpha has two years.", "The Beta has five years."]
     assert selection.places == ((0, 1), (0, 1))
 
 
 def test_what_a_claim_is_read_in_does_not_depend_on_other_claims() -> None:
-    index = EvidenceIndex(passages(*(filler(topic, 60) for topic in ("bridge", "harbour", "tower"))), offsets, 400)
+    index = index_of(*(filler(topic, 60) for topic in ("bridge", "harbour", "tower")))
     claims = ["The bridge report number 7 describes the weather.", "The tower report number 41."]
     together = index.select(claims)
     for number, claim in enumerate(claims):
@@ -47,28 +41,25 @@ def test_what_a_claim_is_read_in_does_not_depend_on_other_claims() -> None:
 
 
 def test_parts_that_share_most_with_a_claim_are_joined_once() -> None:
-    index = EvidenceIndex(passages("The Alpha costs 5 euros.", "The Beta costs 7 euros.", "It rains."), offsets, 400)
+    index = index_of("The Alpha costs 5 euros.", "The Beta costs 7 euros.", "It rains.")
     joined = index.joined("The Beta costs 2 euros more than the Alpha.")
-    assert joined is not None
     assert "Alpha costs 5" in joined.text and "Beta costs 7" in joined.text
-    assert EvidenceIndex(passages("The Alpha costs 5 euros."), offsets, 400).joined("x") is None
+    assert index_of("The Alpha costs 5 euros.").joined("x") is None
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_order_of_passages_changes_no_window(seed: int) -> None:
     texts = [filler(topic, 30) for topic in ("bridge", "harbour", "tower", "school")]
     claims = ["The bridge report number 7 describes the weather.", "The school report number 3."]
-    expected = EvidenceIndex(passages(*texts), offsets, 400).select(claims)
+    expected = index_of(*texts).select(claims)
     random.Random(seed).shuffle(texts)
-    found = EvidenceIndex(passages(*texts), offsets, 400).select(claims)
+    found = index_of(*texts).select(claims)
     assert [w.text for w in found.windows] == [w.text for w in expected.windows]
     assert found.places == expected.places
 
 
 def test_a_passage_given_twice_is_read_once() -> None:
-    selection = EvidenceIndex(passages("The Alpha has two years.", "The Alpha has two years."), offsets, 400).select(
-        ["x"]
-    )
+    selection = index_of("The Alpha has two years.", "The Alpha has two years.").select(["x"])
     assert selection.windows[0].text == "The Alpha has two years."
     assert selection.windows[0].parts[0].passage.id == "1"
 
@@ -77,20 +68,20 @@ def test_a_passage_given_twice_is_read_once() -> None:
 def test_the_sentence_that_decides_is_found_anywhere_in_long_evidence(place: int) -> None:
     lines = [f"Paragraph {n} is about the ordinary weather of that week." for n in range(100)]
     lines[place] = "The Halden bridge was opened in 1962 by the mayor."
-    selection = EvidenceIndex(passages(" ".join(lines)), offsets, 400).select(["The Halden bridge was opened in 1962."])
+    selection = index_of(" ".join(lines)).select(["The Halden bridge was opened in 1962."])
     read = " ".join(selection.windows[n].text for n in selection.places[0])
     assert "Halden bridge was opened in 1962" in read
     assert len(read) < 4_000
 
 
 def test_windows_are_shared_between_claims() -> None:
-    index = EvidenceIndex(passages(filler("bridge", 200)), offsets, 400)
+    index = index_of(filler("bridge", 200))
     claims = [f"The bridge report number {n} describes the weather." for n in (3, 4, 5)]
     assert len(index.select(claims).windows) <= 8
 
 
 def test_no_evidence_has_no_window() -> None:
-    selection = EvidenceIndex(passages("", "  \n"), offsets, 400).select(["x", "y"])
+    selection = index_of("", "  \n").select(["x", "y"])
     assert selection.windows == () and selection.places == ((), ())
 
 

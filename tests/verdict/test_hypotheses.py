@@ -22,19 +22,15 @@ PROMPTS = {
     "Q and A": (f"{BRIDGE}\nQ: Who opened it?\nA: Ana Ruiz\nQ: {ASKED}\nA:", ASKED),
     "evidence, then a bare question": (f"{BRIDGE} {BRIDGE}\n\n{ASKED}", ASKED),
     "a question between evidence": (f"{BRIDGE}\n{ASKED}\n{BRIDGE}", ASKED),
-    "an abbreviation in the question": (
-        f"{BRIDGE}\nWhen did Dr. Ruiz open the bridge?",
-        "When did Dr. Ruiz open the bridge?",
-    ),
-    "a request after evidence": (
-        f"{BRIDGE}\nName the year in which it was opened.",
-        "Name the year in which it was opened.",
-    ),
+    "an abbreviation in the question": (f"{BRIDGE}\nWhen did Dr. Ruiz open the bridge?",
+     "When did Dr. Ruiz open the bridge?"),
+    "a request after evidence": (f"{BRIDGE}\nName the year in which it was opened.",
+     "Name the year in which it was opened."),
     "evidence without a question": (f"{BRIDGE}", ""),
     "nothing": ("", ""),
     "a mark with nothing behind it": (f"{BRIDGE} {ASKED}\nQuestion:\n", ASKED),
     "a question as long as a page": ("What about " + "internationalisation and " * 20 + "that?", ""),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("prompt, question", PROMPTS.values(), ids=PROMPTS)
@@ -51,34 +47,23 @@ def test_a_stuffed_prompt_does_not_drown_a_short_answer(answer: str, status: str
 
 
 QUOTES = {
-    "number": (
-        "The tower of Halden is 330 metres tall.",
-        "The tower of Halden is a tall landmark of the old Halden harbour. It is a tall tower of 300 metres.",
-        "It is a tall tower of 300 metres.",
-    ),
-    "year": (
-        "The Halden bridge was opened in 1999 by the mayor.",
-        "The mayor of Halden spoke of the bridge and opened a school. The bridge was opened in 1962.",
-        "The bridge was opened in 1962.",
-    ),
-    "no value to compare": (
-        "The Halden bridge was opened by the mayor.",
-        "The mayor opened the Halden bridge. It cost 300 crowns.",
-        "The mayor opened the Halden bridge.",
-    ),
-    "a value of something else": (
-        "The Halden bridge was opened in 1999 by mayor Ruiz.",
-        "Mayor Ruiz opened the Halden bridge. Bread cost 300 crowns.",
-        "Mayor Ruiz opened the Halden bridge.",
-    ),
-}
+    "number": ("The tower of Halden is 330 metres tall.",
+     "The tower of Halden is a tall landmark of the old Halden harbour. It is a tall tower of 300 metres.",
+     "It is a tall tower of 300 metres."),
+    "year": ("The Halden bridge was opened in 1999 by the mayor.",
+     "The mayor of Halden spoke of the bridge and opened a school. The bridge was opened in 1962.",
+     "The bridge was opened in 1962."),
+    "no value to compare": ("The Halden bridge was opened by the mayor.",
+     "The mayor opened the Halden bridge. It cost 300 crowns.", "The mayor opened the Halden bridge."),
+    "a value of something else": ("The Halden bridge was opened in 1999 by mayor Ruiz.",
+     "Mayor Ruiz opened the Halden bridge. Bread cost 300 crowns.", "Mayor Ruiz opened the Halden bridge."),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("claim, evidence, quoted", QUOTES.values(), ids=QUOTES)
 def test_the_quote_holds_the_value_that_was_compared(claim: str, evidence: str, quoted: str) -> None:
     passage = Passage(id="1", text=evidence)
     found = EvidenceWindow((Window(passage, 0, len(evidence)),)).decisive_sentence(claim)
-    assert found is not None
     assert found[1].text == quoted
     assert evidence[found[1].start : found[1].end] == quoted
 
@@ -109,15 +94,11 @@ def test_a_choice_that_the_question_offers_is_read_with_it() -> None:
         ("It is 480 metres long, and who built it?", "It is 480 metres long"),
         ("The fee costs 5 euros, shall I book it?", "The fee costs 5 euros"),
         # What may say more than a question is read with the rest.
-        (
-            "It opened in 1962, has 40 rooms and costs 5 euros, would you like to go?",
-            "It opened in 1962, has 40 rooms and costs 5 euros",
-        ),
+        ("It opened in 1962, has 40 rooms and costs 5 euros, would you like to go?",
+         "It opened in 1962, has 40 rooms and costs 5 euros"),
         ("It opened in 1962, has 40 rooms and costs 5 euros?", "It opened in 1962, has 40 rooms and costs 5 euros?"),
-        (
-            "It opened in 1962, did you know that the mayor died in 1990?",
-            "It opened in 1962, did you know that the mayor died in 1990?",
-        ),
+        ("It opened in 1962, did you know that the mayor died in 1990?",
+         "It opened in 1962, did you know that the mayor died in 1990?"),
         ("It was opened by Ana Ruiz, who died in 1990?", "It was opened by Ana Ruiz, who died in 1990?"),
         # What stands before "but" is a claim as well, or the rest is no sentence: nothing is cut.
         ("It is closed, but I know that the mayor opened it.", "It is closed, but I know that the mayor opened it."),
@@ -125,7 +106,7 @@ def test_a_choice_that_the_question_offers_is_read_with_it() -> None:
         ("I think about bridges now and then.", "I think about bridges now and then."),
         ("Ana thinks the bridge was opened in 1962.", "Ana thinks the bridge was opened in 1962."),
     ],
-)
+)  # fmt: skip
 def test_what_a_speaker_knows_is_read_without_the_speaker(said: str, read: str) -> None:
     assert hypotheses([Span.of(said, 0, len(said))], "") == [Hypothesis(read, read)]
 

@@ -1,15 +1,12 @@
 """What the reading promises whatever the weights are: a scripted model stands for the reader, all else is real."""
 
-from collections.abc import Callable, Sequence
-
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scripted_nli import ScriptedNli
 
 from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage
-from evidencerails.nli.base import Pair
 from evidencerails.nli.service import NliService
 from evidencerails.nli.windows import EvidenceWindow, Window
 from evidencerails.report import NliScores
@@ -17,24 +14,7 @@ from evidencerails.verdict.model import CLAIM_FEATURES, VerdictModel, logit, sig
 from evidencerails.verdict.reading import ClaimEvidence, ScoredWindow, _of_one, judged_reading, read_claims
 
 
-class Scripted:
-    """An NLI backend that scores by a rule of the test and counts what it was asked."""
-
-    name, version, max_tokens, languages = "scripted", "1", 512, ("en",)
-
-    def __init__(self, rule: Callable[[str, str], tuple[float, float, float]]) -> None:
-        self._rule = rule
-        self.asked: list[Pair] = []
-
-    def scores(self, pairs: Sequence[Pair]) -> np.ndarray:
-        self.asked += pairs
-        return np.asarray([self._rule(*pair) for pair in pairs], np.float32)
-
-    def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        return [(at, at + 1) for at in range(0, len(text), 5)]
-
-
-async def read(model: Scripted, claims: list[str], *texts: str) -> list[ClaimEvidence]:
+async def read(model: ScriptedNli, claims: list[str], *texts: str) -> list[ClaimEvidence]:
     passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts, 1)]
     service = NliService(model)
     try:
@@ -48,7 +28,7 @@ def label(evidence: ClaimEvidence) -> str:
 
 
 async def test_each_passage_is_read_once_for_each_claim() -> None:
-    model = Scripted(lambda premise, claim: (0.9, 0.1, 0.0))
+    model = ScriptedNli(lambda premise, claim: (0.9, 0.1, 0.0))
     await read(
         model, ["The Alpha has two years.", "The Beta has five."], "The Alpha has two years.", "The Beta has five."
     )
@@ -69,7 +49,7 @@ async def test_each_passage_is_read_once_for_each_claim() -> None:
     ],
 )
 async def test_words_that_tie_a_sentence_to_the_one_before_are_not_read(said: str, asked: str) -> None:
-    model = Scripted(lambda premise, claim: (0.9, 0.1, 0.0))
+    model = ScriptedNli(lambda premise, claim: (0.9, 0.1, 0.0))
     (found,) = await read(model, [said], "It opened in 1889.")
     assert [claim for _, claim in model.asked] == [asked]
     assert found.hypothesis == said
@@ -80,7 +60,7 @@ async def test_what_a_passage_about_another_subject_supports_counts_half() -> No
         return (0.9, 0.1, 0.0) if "10 mg" in premise else (0.2, 0.3, 0.5)
 
     texts = ("Patient one was given 5 mg of the drug at night.", "The control group had 10 mg.")
-    (found,) = await read(Scripted(rule), ["Patient one was given 10 mg of the drug at night."], *texts)
+    (found,) = await read(ScriptedNli(rule), ["Patient one was given 10 mg of the drug at night."], *texts)
     assert found.entailment == pytest.approx(0.45)
     assert found.contradiction == pytest.approx(0.5)
 
@@ -92,7 +72,7 @@ def test_a_contradiction_above_the_support_is_never_supported(first: float, seco
 
     total = max(1.0, first + second)
     row = (first / total, max(0.0, 1 - (first + second) / total), second / total)
-    (found,) = asyncio.run(read(Scripted(lambda premise, claim: row), ["The bridge opened in 1962."], "The bridge."))
+    (found,) = asyncio.run(read(ScriptedNli(lambda premise, claim: row), ["The bridge opened in 1962."], "The bridge."))
     if found.contradiction > found.entailment:
         assert label(found) != "supported"
 
@@ -126,20 +106,19 @@ async def test_a_claim_that_needs_two_parts_is_read_beside_both() -> None:
 
     filler = "The weather of that week was ordinary in every way. " * 60
     texts = (filler + "The Alpha weighs 3 kg. " + filler, filler + "The Beta weighs 5 kg. " + filler)
-    (found,) = await read(Scripted(rule), ["The Beta weighs 2 kg more than the Alpha, which weighs 3 kg."], *texts)
+    (found,) = await read(ScriptedNli(rule), ["The Beta weighs 2 kg more than the Alpha, which weighs 3 kg."], *texts)
     assert found.support is not None and len(found.support.window.parts) > 1
     assert found.support.nli.entailment == pytest.approx(0.9)
 
 
 async def test_no_evidence_supports_nothing() -> None:
-    (found,) = await read(Scripted(lambda premise, claim: (1.0, 0.0, 0.0)), ["The bridge opened."], "  ")
+    (found,) = await read(ScriptedNli(lambda premise, claim: (1.0, 0.0, 0.0)), ["The bridge opened."], "  ")
     assert found.support is None and label(found) == "absent"
 
 
 async def test_quotes_are_verbatim() -> None:
     text = "Intro here. Refunds are paid within 5 days. The end."
-    (found,) = await read(Scripted(lambda premise, claim: (0.9, 0.1, 0.0)), ["Refunds take 5 days."], text)
-    assert found.support is not None
+    (found,) = await read(ScriptedNli(lambda premise, claim: (0.9, 0.1, 0.0)), ["Refunds take 5 days."], text)
     quote = found.support.quote(found.hypothesis, 0.9)
     assert (
         quote is not None
