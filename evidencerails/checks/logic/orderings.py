@@ -46,11 +46,6 @@ _THAN = re.compile(
     rf"|(?P<more>more|less)\s+(?P<adjective>[a-z]{{3,20}}(?:ly)?))\s+than\s+(?=(?P<object>{_OBJECT}))",
     re.IGNORECASE,
 )
-_SEQUENCE = re.compile(
-    r"(?P<copula>is|are|was|were|came|comes|happened|happens|occurred|occurs|arrived|finished|took place|goes|was born|"
-    rf"was built|was founded)\s+(?P<word>before|after)\s+(?=(?P<object>{_OBJECT}))",
-    re.IGNORECASE,
-)
 _MOST = re.compile(
     rf"(?P<copula>is|was|must be)\s+(?:therefore\s+|thus\s+|then\s+|also\s+)?the\s+(?P<word>{'|'.join(_SUPERLATIVES)})"
     r"\s*(?:of\s+(?:all|the\s+(?:three|four|five|two|group)|them(?:\s+all)?|these)|overall|among\s+them)?\s*(?=[.,;!\n]|$)",
@@ -124,27 +119,22 @@ def _path(graph: dict[str, list[Comparison]], start: str, goal: str) -> list[Com
 
 
 def _comparisons(text: str) -> Iterator[Comparison]:
-    for pattern in (_THAN, _SEQUENCE):
-        for match in islice(pattern.finditer(text), MAX_COMPARISONS):
-            subject, start = _subject(text, match.start())
-            other, length = _object(match["object"])
-            end = match.start("object") + length
-            is_plain = subject and other and subject != other and not match.groupdict().get("negation")
-            if is_plain and is_asserted(text, start, end):
-                scale, sign = _direction(match)
-                greater, lesser = (subject, other) if sign > 0 else (other, subject)
-                qualifier = _QUALIFIER.match(text, end)
-                place = (*_context(text, start, match["copula"] or ""), qualifier[1].lower() if qualifier else "")
-                yield Comparison(greater, lesser, (scale, *place), start, end)
+    for match in islice(_THAN.finditer(text), MAX_COMPARISONS):
+        subject, start = _subject(text, match.start())
+        other, length = _object(match["object"])
+        end = match.start("object") + length
+        if subject and other and subject != other and not match["negation"] and is_asserted(text, start, end):
+            scale, sign = _direction(match)
+            greater, lesser = (subject, other) if sign > 0 else (other, subject)
+            qualifier = _QUALIFIER.match(text, end)
+            place = (*_context(text, start, match["copula"] or ""), qualifier[1].lower() if qualifier else "")
+            yield Comparison(greater, lesser, (scale, *place), start, end)
 
 
 def _direction(match: re.Match[str]) -> tuple[str, int]:
     """The scale of a comparison, and whether its subject is above (1) or below (-1) the other."""
-    word = (match["word"] or "").lower()
-    if match.re is _SEQUENCE:
-        return f"sequence:{match['copula'].lower()}", 1 if word == "after" else -1
-    if word:
-        return _DIRECTIONS[word]
+    if match["word"]:
+        return _DIRECTIONS[match["word"].lower()]
     adjective = match["adjective"].lower()
     scale = "price" if adjective in ("expensive", "costly") else adjective
     return scale, 1 if match["more"].lower() == "more" else -1
