@@ -79,11 +79,7 @@ def comparable(samples: Sequence[Sample], languages: Sequence[str] | None) -> tu
 async def nli_votes(
     exchange: Exchange, sentences: Sequence[Span], samples: Sequence[Sample], context: CheckContext
 ) -> Votes:
-    """SelfCheckGPT-NLI (arXiv 2303.08896): each sentence against each sample.
-
-    Raises:
-        NliError: the NLI backend failed.
-    """
+    """SelfCheckGPT-NLI (arXiv 2303.08896): each sentence against each sample."""
     question = await context.nli.run(question_of, exchange.user_input)
     texts = await context.nli.run(hypotheses, sentences, exchange.user_input)
     columns = await asyncio.gather(
@@ -241,11 +237,7 @@ def _provider_errors(replies: Sequence[bool | BaseException]) -> list[LlmError]:
 async def pairwise_contradiction_rate(
     votes: Votes, exchange: Exchange, samples: Sequence[Sample], context: CheckContext
 ) -> float:
-    """Share of the pairs among the answer and its samples in which one contradicts the other (four types, type 2).
-
-    Raises:
-        NliError: the NLI backend failed.
-    """
+    """Share of the pairs among the answer and its samples in which one contradicts the other (four types, type 2)."""
     contradicting = sum(
         any(row[n].contradiction >= CONTRADICTS_FROM for row in votes.rows) for n in range(len(samples))
     )

@@ -28,7 +28,7 @@ class CheckContext(MeasureContext):
 
 
 class Check(Protocol):
-    """One detector. An exception from `run` becomes an unverified result that carries the error."""
+    """One detector. An exception from `run`, such as `NliError`, becomes an unverified result with the error."""
 
     name: str
     version: str

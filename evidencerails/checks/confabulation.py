@@ -19,13 +19,12 @@ from evidencerails.report import CheckResult, Finding
 MIN_CONFIDENCE = 0.5
 """Mean probability of its tokens from which the model was sure of a claim, where log probabilities are known."""
 _HEDGES = re.compile(
-    r"\b(?:may|might|could|perhaps|possibly|probably|presumably|likely|unlikely|apparently|seemingly|reportedly|"
+    r"\b(?:(?-i:may)|might|could|perhaps|possibly|probably|presumably|likely|unlikely|apparently|seemingly|reportedly|"
     r"allegedly|supposedly|maybe|roughly speaking|it seems|it appears|seems? to|appears? to|"
     r"i (?:think|believe|guess|assume|suspect)|"
     r"as far as i know|not (?:sure|certain|entirely clear)|unsure|uncertain|unclear|if i (?:recall|remember))\b",
     re.IGNORECASE,
 )
-_MAY_AS_MONTH = re.compile(r"\bMay\b(?=\s+\d)|(?<=\bin )May\b|(?<=\d )May\b|(?<=\bof )May\b")
 
 
 def with_confabulations(results: Sequence[CheckResult], exchange: Exchange) -> list[CheckResult]:
@@ -44,7 +43,7 @@ def with_confabulations(results: Sequence[CheckResult], exchange: Exchange) -> l
 
 def is_confident(span: Span, exchange: Exchange, offsets: Sequence[int] = ()) -> bool:
     """True if the words do not hedge, and the model gave them at least `MIN_CONFIDENCE` where that is known."""
-    if _HEDGES.search(_MAY_AS_MONTH.sub("", span.text)):
+    if _HEDGES.search(span.text):
         return False
     confidence = confidence_in(span, exchange, offsets)
     return confidence is None or confidence >= MIN_CONFIDENCE

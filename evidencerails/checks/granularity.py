@@ -60,11 +60,7 @@ async def with_levels(results: Sequence[CheckResult], exchange: Exchange, contex
     """The results; one that read the evidence carries the levels of the settings, as metrics and details.
 
     Metrics `entailment_<level>` hold the share of parts that are entailed. Nothing is added without evidence,
-    claims, or a language that the model reads; chunks of a stream are left out.
-
-    Raises:
-        NliError: the NLI backend failed.
-    """
+    claims, or a language that the model reads; chunks of a stream are left out."""
     levels = context.config.granularity.levels
     bearer = next((n for name in READERS for n, result in enumerate(results) if result.name == name), None)
     if not levels or bearer is None or exchange.is_chunk or not exchange.evidence:

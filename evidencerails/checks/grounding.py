@@ -59,11 +59,7 @@ class GroundingCheck:
     version = "1"
 
     async def run(self, exchange: Exchange, context: CheckContext) -> CheckResult:
-        """Check each sentence of the response that makes a claim.
-
-        Raises:
-            NliError: the NLI backend failed.
-        """
+        """Check each sentence of the response that makes a claim."""
         return await context.nli.follow(self._steps(exchange, context))
 
     def _steps(self, exchange: Exchange, context: CheckContext) -> Steps[CheckResult]:

@@ -39,11 +39,7 @@ class CitationsCheck:
     version = "1"
 
     async def run(self, exchange: Exchange, context: CheckContext) -> CheckResult:
-        """Check the citations of the response.
-
-        Raises:
-            NliError: the NLI backend failed.
-        """
+        """Check the citations of the response."""
         settings = context.config.citations
         sources = Sources(exchange.evidence)
         answer = await context.nli.run(read_answer, exchange.response, sources, settings, context.splitter)

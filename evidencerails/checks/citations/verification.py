@@ -76,11 +76,7 @@ class SourceReader:
         self._sources, self._context, self._user_input = sources, context, user_input
 
     async def verify(self, questions: Sequence[Question], *, is_strict: bool) -> list[Verification]:
-        """What the sources say about each statement, in order.
-
-        Raises:
-            NliError: the NLI backend failed.
-        """
+        """What the sources say about each statement, in order."""
         groups: dict[tuple[int, ...], list[Question]] = {}
         for question in questions:
             groups.setdefault(question.places, []).append(question)

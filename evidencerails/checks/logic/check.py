@@ -53,11 +53,7 @@ class LogicCheck:
     version = "1"
 
     async def run(self, exchange: Exchange, context: CheckContext) -> CheckResult:
-        """Compute and audit the response.
-
-        Raises:
-            NliError: the NLI backend failed.
-        """
+        """Compute and audit the response."""
         settings, response = context.config.logic, exchange.response
         statements = await context.nli.run(computed_statements, response, settings)
         steps = await context.nli.run(steps_of, response[:MAX_CHARACTERS]) if settings.audit != "off" else []

@@ -125,11 +125,7 @@ MAX_PREMISE_WORDS = 160
 
 
 async def audit_with_nli(steps: Sequence[Step], context: CheckContext) -> Audit:
-    """Each conclusion against the steps before it, by the NLI model.
-
-    Raises:
-        NliError: the backend failed.
-    """
+    """Each conclusion against the steps before it, by the NLI model."""
     places = [place for place, step in enumerate(steps) if step.is_conclusion]
     audited = [place for place in places if not _computes(steps, place)]
     rows = await context.nli.scores([(_premise(steps, place), steps[place].text) for place in audited])
