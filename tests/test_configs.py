@@ -23,35 +23,23 @@ TICKET = '{"subject": "Parcel is late", "priority": "high", "order": "ABC-1234",
 SUM = "Each box holds 7 cups, so 12 boxes hold 12 * 7 = {} cups."
 REFUSED = "I don't know the answer to that."
 PRONE = "prone to hallucination"
+GROUNDING, CLAIMS, STRUCTURE = (f"{name}RailException" for name in ("Grounding", "Claims", "Structure"))
 
 BY_EVIDENCE = {
-    ("grounded_rag", CLEAN): CLEAN,
-    ("grounded_rag", WRONG): REFUSED,
-    ("grounded_rag", BEYOND): PRONE,
-    ("strict", CLEAN): CLEAN,
-    ("strict", WRONG): "GroundingRailException",
-    ("strict", BEYOND): "GroundingRailException",
-    ("warn_only", CLEAN): CLEAN,
-    ("warn_only", WRONG): PRONE,
-    ("warn_only", BEYOND): PRONE,
-    ("shadow", WRONG): WRONG,
-    ("claims", CLEAN): CLEAN,
-    ("claims", WRONG): "ClaimsRailException",
-    ("claims", BEYOND): PRONE,
-    ("regulated", CITED): CITED,
-    ("regulated", MADE_UP): REFUSED,
-    ("regulated", CLEAN): REFUSED,
-    ("citations", CITED): CITED,
-    ("citations", MADE_UP): REFUSED,
-    ("citations", CLEAN): PRONE,
-    ("structured", TICKET): TICKET,
-    ("structured", TICKET.replace("high", "urgent")): "StructureRailException",
-    ("structured", f"Here you are: {TICKET}"): "StructureRailException",
-    ("structured", "I am sorry to hear that."): "StructureRailException",
+    **{("grounded_rag", answer): seen for answer, seen in ((CLEAN, CLEAN), (WRONG, REFUSED), (BEYOND, PRONE))},
+    **{("strict", answer): seen for answer, seen in ((CLEAN, CLEAN), (WRONG, GROUNDING), (BEYOND, GROUNDING))},
+    **{("warn_only", answer): seen for answer, seen in ((CLEAN, CLEAN), (WRONG, PRONE), (BEYOND, PRONE))},
+    **{("claims", answer): seen for answer, seen in ((CLEAN, CLEAN), (WRONG, CLAIMS), (BEYOND, PRONE))},
+    **{("regulated", answer): seen for answer, seen in ((CITED, CITED), (MADE_UP, REFUSED), (CLEAN, REFUSED))},
+    **{("citations", answer): seen for answer, seen in ((CITED, CITED), (MADE_UP, REFUSED), (CLEAN, PRONE))},
+    **{("structured", f"{before}{TICKET}"): seen for before, seen in (("", TICKET), ("Here you are: ", STRUCTURE))},
+    ("structured", TICKET.replace("high", "urgent")): STRUCTURE,
+    ("structured", "I am sorry to hear that."): STRUCTURE,
     ("logic", SUM.format(84)): SUM.format(84),
     ("logic", SUM.format(85)): REFUSED,
     ("logic", "Good morning!"): "Good morning!",
     ("logic", "All birds can fly. Tweety is a bird. Therefore, Tweety cannot fly."): PRONE,
+    ("shadow", WRONG): WRONG,
 }
 
 

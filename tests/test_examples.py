@@ -1,4 +1,4 @@
-"""Each example is run as a reader runs it, and prints what is written here."""
+"""Each example is run as a reader runs it, and prints what stands in `example_output`."""
 
 import os
 import re
@@ -12,129 +12,9 @@ import yaml
 pytestmark = pytest.mark.slow
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-PRONE = (
-    "The previous answer is prone to hallucination and may not be accurate. "
-    "Please double check the answer using additional sources."
-)
-
-OUTPUT = {
-    "regenerate_with_diff.py": """\
-repaired after 1 round(s), decision: regenerate
---- response
-+++ repaired
-@@ -1,3 +1,3 @@
- The Halden bridge was designed by Ove Lund.
--It opened in 1911.
--The Halden bridge is 950 metres long.
-+It opened in 1932.
-+The Halden bridge is 412 metres long.
-answer: The Halden bridge was designed by Ove Lund. It opened in 1932. The Halden bridge is 412 metres long.
-
-refused after 2 round(s), decision: block
-new_value: the correction has a number or name that nothing given has; its own words: 1899
-answer: None
-
-""",
-    "human_review.py": """\
-reviewer sees:  Adults take at most 14 tablets a day.
-                contradicted: Adults take at most 14 tablets a day.
-                instead: Adults take at most 4 tablets a day.
-decision:       allow, review edited by Dr. Ruiz
-user reads:     Adults take at most 4 tablets a day.
-""",
-    "agent_with_database.py": """\
-close_account({'customer_id': 'C-1001', 'notify': True})
-  goes out
-close_account({'customer_id': 'C-1010'})
-  held back: I have not done that: the call I was about to make did not pass its checks.
-  unknown_value: /0/arguments/customer_id: 'customer_id' 'C-1010' does not exist: no record in 'customers'
-close_account({'customer_id': 'C-1001', 'notify': 'yes'})
-  held back: I have not done that: the call I was about to make did not pass its checks.
-  invalid_arguments: /0/arguments/notify: 'yes' is not of type 'boolean'
-close_all_accounts({})
-  held back: I have not done that: the call I was about to make did not pass its checks.
-  unknown_tool: /0/name: there is no tool 'close_all_accounts'
-""",
-    "entity_extractors.py": """\
-drugs ['zolmitrexan']
-statutes ['Section 12 of the Data Protection Act 2018']
-tickers ['AAPL', 'BRK.B']
-""",
-    "add_to_app.py": "without the rail: It opened in 1875.\nwith the rail:    I don't know the answer to that.\n",
-    "rag_chat.py": f"""\
-user: How long is the Halden bridge?
-bot:  The Halden bridge is 412 metres long.
-
-user: When did it open?
-bot:  I don't know the answer to that.
-
-user: What does the museum cost?
-bot:  Tickets for the museum cost 6 euros. Children under 12 enter for free.
-
-{PRONE}
-
-""",
-    "custom_flow.py": """\
-bot: The Halden bridge is 412 metres long.
-     grounded: supported
-bot: I would have told you something my sources do not say. Let me look it up again.
-     hallucinated: contradicted
-""",
-    "cited_rag.py": """\
-user: How long is the Halden bridge?
-bot:  The Halden bridge is 412 metres long [1].
-      attribution precision 100%
-
-user: What does the museum cost?
-bot:  I don't know the answer to that.
-      nonexistent_source: '(Lindqvist, 2021)': 'Lindqvist, 2021' is none of the 3 sources
-      attribution precision 0%
-
-user: When was it closed?
-bot:  The bridge was closed for repairs from 1998 to 2001 [1]. [?1]
-
-[?1] citation violation
-      non_entailing: 'The bridge was closed for repairs from 1998 to 2001 [1].': cited passage 1: does not say so
-      attribution precision 0%
-
-""",
-    "structured_answer.py": """\
-user reads: {"order": "AB-1234", "status": "shipped", "total": 41.5}
-user reads: I don't know the answer to that.
-            not_allowed at /status: "lost" is not one of ["open", "shipped", "cancelled"]
-            out_of_range at /total: -3 is below the minimum 0
-user reads: I don't know the answer to that.
-            invalid_json the JSON that begins at character 0 ends before it is complete
-the model was asked for: json_schema
-""",
-    "sums_and_dates.py": """\
-hallucinated: Twelve seats at 7 euros each: 12 * 7 = 85 euros.
-  arithmetic: computed: 84, not 85
-grounded: The price fell from 200 to 150 euros, a drop of 25%.
-hallucinated: The price fell from 200 to 150 euros, a drop of 30%.
-  percentage: computed: 25, not 30
-grounded: 4 July 2026 is a Saturday, 40 days before 13 August 2026.
-hallucinated: 4 July 2026 is a Sunday.
-  weekday: computed: 4 July 2026 is a Saturday
-hallucinated: Anna is taller than Ben. Ben is taller than Cleo. Cleo is taller than Anna.
-  ordering: against what the answer says before (anna above ben, ben above cleo), on one scale: height
-""",
-    "wikidata_source.py": """\
-grounded: Lions (*Panthera leo*) live in prides.
-  Panthera leo: verified, found in 'wikidata'
-hallucinated: The ghost cat of the Pamirs (*Panthera nivalis*) was first described in 1903.
-  Panthera nivalis: refuted, no record in 'wikidata'
-unverified: House cats (*Felis catus*) sleep for 12 hours a day.
-  Felis catus: unverifiable, wikidata: bad_status: 429
-""",
-    "langchain_chain.py": """\
-How long is it?    The Halden bridge is 412 metres long.
-When did it open?  I don't know the answer to that.
-streamed:          The |Halden |bridge |is |412 |metres |long.
-report:            hallucinated contradicted halden.md
-raised:            the response is hallucinated (grounding, claims): block by default; see `report`
-""",
-}
+EXAMPLE_OUTPUT = Path(__file__).with_name("example_output")
+OUTPUT = {f"{file.stem}.py": file.read_text("utf-8") for file in sorted(EXAMPLE_OUTPUT.iterdir())}
+"""What each example prints."""
 
 
 SUPPORT_BOT = REPOSITORY / "examples" / "support_bot"

@@ -7,22 +7,12 @@ from pathlib import Path
 import pytest
 
 NEVER = [
-    ("", "cli", ("__main__.py", "cli")),
-    ("guard.py", "adapters", ()),
-    ("pipeline.py", "adapters", ()),
-    ("errors.py", "", ()),
-    ("trace.py", "operations", ()),
-    ("report_page.py", "report", ()),
-    ("exchange.py", "tool_calls", ()),
-    ("trace.py", "llm", ()),
-    ("llm", "checks", ()),
-    ("measures", "checks", ()),
-    ("measures", "guard", ()),
-    ("operations", "guard", ()),
-    ("operations", "adapters", ()),
-    ("settings", "checks", ()),
+    ("", "cli", ("__main__.py", "cli")), ("guard.py", "adapters", ()), ("pipeline.py", "adapters", ()),
+    ("errors.py", "", ()), ("trace.py", "operations", ()), ("report_page.py", "report", ()),
+    ("exchange.py", "tool_calls", ()), ("trace.py", "llm", ()), ("llm", "checks", ()), ("measures", "checks", ()),
+    ("measures", "guard", ()), ("operations", "guard", ()), ("operations", "adapters", ()), ("settings", "checks", ()),
     *((room, other, ()) for room in ("llm", "mitigation") for other in ("operations", "adapters", "guard", "service")),
-]
+]  # fmt: skip
 """(part of the package, what it never imports, exceptions); an empty name is the whole package."""
 LAZY = {("guard.py", "adapters.langchain_guard"): "as_runnable"}
 """Imports that may run up, and the one function that each stands in."""

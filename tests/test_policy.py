@@ -18,9 +18,7 @@ def finding(**fields: Any) -> Finding:
 
 
 DEFAULTS = [
-    ({"label": "contradicted"}, "block"),
-    ({"label": "absent"}, "warn"),
-    ({"label": "partially_supported"}, "warn"),
+    ({"label": "contradicted"}, "block"), ({"label": "absent"}, "warn"), ({"label": "partially_supported"}, "warn"),
     ({"kind": "inconsistent_samples", "label": None}, "block"),
     ({"kind": "factual_fabrication", "label": None}, "block"),
     ({"kind": "tool_call_hallucination", "label": None}, "block"),
@@ -28,9 +26,8 @@ DEFAULTS = [
     ({"kind": "citation_violation", "label": None, "violation": "nonexistent_source"}, "block"),
     ({"kind": "citation_violation", "label": None, "violation": "missing"}, "warn"),
     ({"kind": "intrinsic_contradiction", "label": None}, "warn"),
-    ({"kind": "prompt_output_divergence", "label": None}, "warn"),
-    ({"kind": "logic_error", "label": None}, "warn"),
-]
+    ({"kind": "prompt_output_divergence", "label": None}, "warn"), ({"kind": "logic_error", "label": None}, "warn"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("fields, decision", DEFAULTS)

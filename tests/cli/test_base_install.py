@@ -14,34 +14,15 @@ from evidencerails.cli.main import app
 from evidencerails.errors import EXTRA_OF_MODULE
 
 ARGUMENTS = {
-    "check": ["--response", "Hello."],
-    "init": ["nowhere"],
-    "doctor": ["nowhere"],
-    "demo": ["--banana"],  # what it does without extras is in test_demo.py and test_packaging.py
-    "serve": ["--port", "0"],
-    "batch": ["rows.jsonl", "out.jsonl"],
-    "monitor": [],
-    "report": [],
-    "eval": ["--dataset", "rows.jsonl"],
-    "calibrate": ["--run", "nowhere.jsonl"],
-    "redteam": ["--suite", "nowhere.yml"],
-    "alert": [],
-    "gate": [],
-    "bisect": ["rows.jsonl", "a.yml", "b.yml"],
-    "schema": [],
-    "change": ["new prompt"],
-    "review list": [],
-    "review show": ["abc"],
-    "review approve": ["abc"],
-    "review reject": ["abc"],
-    "review release": ["abc"],
-    "review edit": ["abc", "--text", "new"],
-    "store status": [],
-    "store export": [],
-    "store purge": [],
-    "store init": [],
-}
-"""Arguments of each command with which it does next to nothing."""
+    "check": ["--response", "Hello."], "init": ["nowhere"], "doctor": ["nowhere"], "demo": ["--banana"],
+    "serve": ["--port", "0"], "batch": ["rows.jsonl", "out.jsonl"], "monitor": [], "report": [],
+    "eval": ["--dataset", "rows.jsonl"], "calibrate": ["--run", "nowhere.jsonl"],
+    "redteam": ["--suite", "nowhere.yml"], "alert": [], "gate": [], "bisect": ["rows.jsonl", "a.yml", "b.yml"],
+    "schema": [], "change": ["new prompt"], "review list": [], "review show": ["abc"], "review approve": ["abc"],
+    "review reject": ["abc"], "review release": ["abc"], "review edit": ["abc", "--text", "new"], "store status": [],
+    "store export": [], "store purge": [], "store init": [],
+}  # fmt: skip
+"""Arguments with which a command does next to nothing; what `demo` does without extras is in test_demo.py."""
 STORE = {"monitor", "report", "alert", "gate", "change"}
 NEEDS = {name: "store" for name in ARGUMENTS if name in STORE or name.startswith(("review", "store"))}
 NEEDS |= {"serve": "service", "eval": "eval", "calibrate": "eval"}

@@ -3,13 +3,13 @@
 import copy
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from commands import Run
 
 from evidencerails import Guard
 from evidencerails.config import GuardConfig
@@ -19,7 +19,6 @@ from evidencerails.evaluation.outcomes import Outcome, RunFile, header_of
 from evidencerails.measures.calibrated import calibrated, ensemble_score, log_odds
 from evidencerails.settings.scoring import EnsembleCalibration, MethodCalibration
 
-Run = Callable[..., Any]
 CLAIM, SOURCE = "The bridge opened in 1950.", "The bridge opened in 1850."
 
 

@@ -2,11 +2,11 @@ import json
 import re
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Done, Run
 from evaluation_rows import write_rows, year_rows
 
 from evidencerails.evaluation.outcomes import outcomes_in, read_header
@@ -15,21 +15,26 @@ from evidencerails.testing import ReplayRequest, ReplayServer
 
 pytestmark = pytest.mark.slow
 
-Run = Callable[..., Any]
 CONTRACT = ("n", "unverified", "precision", "recall", "f1", "balanced_accuracy", "auroc", "auprc", "brier", "ece",
             "latency_ms_p50", "latency_ms_p95")  # fmt: skip
 
 
-def evaluated(evidencerails: Run, tmp_path: Path, rows: list[dict[str, Any]], *options: str) -> dict[str, Any]:
-    done = evidencerails(
-        "eval", "--dataset", write_rows(tmp_path / "rows.jsonl", rows), "--json", tmp_path / "m.json", *options
-    )
-    assert done.code == 0, done.err
-    return json.loads((tmp_path / "m.json").read_text())
+@pytest.fixture
+def evaluated(evidencerails: Run, tmp_path: Path) -> Run:
+    """What the command leaves for these rows: its metrics, and what it printed."""
+
+    def run(rows: list[dict[str, Any]], *options: Any, code: int = 0, broken: str = "") -> tuple[Any, Done]:
+        file = write_rows(tmp_path / "rows.jsonl", rows)
+        file.write_text(file.read_text() + broken)
+        done = evidencerails("eval", "--dataset", file, "--json", tmp_path / "m.json", *options)
+        assert done.code == code, done.err
+        return json.loads((tmp_path / "m.json").read_text()), done
+
+    return run
 
 
-def test_json_holds_every_metric_with_its_interval(evidencerails: Run, tmp_path: Path) -> None:
-    found = evaluated(evidencerails, tmp_path, year_rows(12), "--method", "grounding,nli")
+def test_json_holds_every_metric_with_its_interval(evaluated: Run) -> None:
+    found, _ = evaluated(year_rows(12), "--method", "grounding,nli")
     assert list(found["methods"]) == ["grounding", "nli"]
     for metrics in found["methods"].values():
         for name in CONTRACT:
@@ -42,22 +47,19 @@ def test_json_holds_every_metric_with_its_interval(evidencerails: Run, tmp_path:
     assert found["baselines"]["length"]["auroc"]["value"] == 0.5  # all answers are of one length, per pair
 
 
-def test_one_class_gives_null_and_a_reason(evidencerails: Run, tmp_path: Path) -> None:
-    rows = [row for row in year_rows(8) if not row["hallucinated"]]
-    metrics = evaluated(evidencerails, tmp_path, rows)["methods"]["grounding"]
+def test_one_class_gives_null_and_a_reason(evaluated: Run) -> None:
+    found, _ = evaluated([row for row in year_rows(8) if not row["hallucinated"]])
+    metrics = found["methods"]["grounding"]
     for name in ("auroc", "auprc", "balanced_accuracy", "recall", "f1"):
         assert metrics[name]["value"] is None and "undefined" in metrics[name]["reason"]
     assert metrics["brier"]["value"] is not None
 
 
-def test_bad_rows_are_told_and_counted_and_the_rest_is_evaluated(evidencerails: Run, tmp_path: Path) -> None:
-    file = write_rows(tmp_path / "rows.jsonl", [*year_rows(4), {"id": "x", "response": "No label."}, year_rows(1)[0]])
-    with file.open("a") as handle:
-        handle.write('{"id": "broken\n')
-    done = evidencerails("eval", "-d", file, "--json", tmp_path / "m.json")
-    assert done.code == 0
+def test_bad_rows_are_told_and_counted_and_the_rest_is_evaluated(evaluated: Run) -> None:
+    rows = [*year_rows(4), {"id": "x", "response": "No label."}, year_rows(1)[0]]
+    found, done = evaluated(rows, broken='{"id": "broken\n')
     assert "left out or changed: 1 malformed, 1 without label, 1 repeated" in done.err
-    run = json.loads((tmp_path / "m.json").read_text())["run"]
+    run = found["run"]
     assert run["rows"] == 4 and run["problem_examples"][-1].startswith("rows.jsonl:7: not JSON")
 
 
@@ -83,18 +85,16 @@ def test_a_data_set_without_a_usable_row_is_an_error(evidencerails: Run, tmp_pat
     assert done.code == 2 and "has no row to evaluate: 1 without label" in done.err
 
 
-def test_a_method_that_could_verify_nothing_exits_3_and_says_why(evidencerails: Run, tmp_path: Path) -> None:
-    file = write_rows(tmp_path / "rows.jsonl", year_rows(2))
-    done = evidencerails("eval", "-d", file, "-m", "ngram", "--json", tmp_path / "m.json")
-    assert done.code == 3
+def test_a_method_that_could_verify_nothing_exits_3_and_says_why(evaluated: Run) -> None:
+    found, done = evaluated(year_rows(2), "-m", "ngram", code=3)
     assert "ngram could verify no row: no_model" in done.err
-    metrics = json.loads((tmp_path / "m.json").read_text())["methods"]["ngram"]
+    metrics = found["methods"]["ngram"]
     assert metrics["unverified"]["value"] == 2 and metrics["f1"]["value"] is None
     assert metrics["f1"]["conservative"]["value"] == 0.0
 
 
 def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(
-    server: ReplayServer, evidencerails: Run, tmp_path: Path
+    server: ReplayServer, evaluated: Run, tmp_path: Path
 ) -> None:
     """Nonsense rows are unverified: they leave the first column and count as wrong in the second."""
 
@@ -110,7 +110,7 @@ def test_a_judge_that_answers_nonsense_for_a_third_of_the_rows(
     settings = tmp_path / "settings.yml"
     llm = {"model": "replay", "base_url": server.base_url, "api_key": "none", "cache": {"backend": "off"}}
     settings.write_text(json.dumps({"llm": llm}))
-    found = evaluated(evidencerails, tmp_path, year_rows(24), "-m", "judge", "-c", str(settings))
+    found, _ = evaluated(year_rows(24), "-m", "judge", "-c", settings)
     metrics = found["methods"]["judge"]
     assert 6 <= metrics["unverified"]["value"] <= 10
     assert metrics["auroc"]["value"] == 1.0
@@ -166,14 +166,12 @@ def test_nothing_is_stored_and_nobody_is_asked(evidencerails: Run, tmp_path: Pat
     assert not list(tmp_path.glob("kept.db*"))
 
 
-def test_two_runs_are_compared_with_significance(evidencerails: Run, tmp_path: Path) -> None:
+def test_two_runs_are_compared_with_significance(evidencerails: Run, evaluated: Run, tmp_path: Path) -> None:
     """The first run gets evidence that says what the answers say, but for the first rows, so that it finds little."""
-    rows = write_rows(tmp_path / "rows.jsonl", year_rows(20))
     blind = [row if number < 6 else {**row, "evidence": [row["response"]]} for number, row in enumerate(year_rows(20))]
     evidencerails("eval", "-d", write_rows(tmp_path / "blind.jsonl", blind), "--run", tmp_path / "blind.rows.jsonl")
-    done = evidencerails("eval", "-d", rows, "--json", tmp_path / "m.json", "--compare", tmp_path / "blind.rows.jsonl")
-    assert done.code == 0
-    (found,) = json.loads((tmp_path / "m.json").read_text())["comparisons"]
+    metrics, done = evaluated(year_rows(20), "--compare", tmp_path / "blind.rows.jsonl")
+    (found,) = metrics["comparisons"]
     assert found["rows"] == 20
     assert (found["only_first_right"], found["only_second_right"]) == (0, 7)
     assert found["p_mcnemar"] == pytest.approx(2 * 0.5**7)

@@ -1,18 +1,17 @@
 import json
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Run
 
 from evidencerails.evaluation.redteam.attacks import CATEGORIES, DIMENSIONS
 from evidencerails.testing import ReplayServer
 
 pytestmark = pytest.mark.slow
 
-Run = Callable[..., Any]
 TEXT = "The Halden bridge opened in 1932. The Halden bridge is 412 metres long. It was built in Ostfold."
 QUICK = ("--no-static", "-n", "1", "--category", "authority-impersonation")
 

@@ -134,21 +134,14 @@ async def test_an_ignored_n_turns_it_off(server: ReplayServer) -> None:
 
 
 FAULTS: list[tuple[dict[str, Any], type[LlmError], int | None, bool]] = [
-    ({"status": 400}, LlmError, 400, False),
-    ({"status": 401}, LlmError, 401, False),
-    ({"status": 403}, LlmError, 403, False),
-    ({"status": 404}, LlmError, 404, False),
-    ({"status": 408}, LlmTimeoutError, 408, True),
-    ({"status": 429}, LlmError, 429, True),
-    ({"status": 500}, LlmError, 500, True),
-    ({"status": 503}, LlmError, 503, True),
-    ({"status": 529}, LlmError, 529, True),
-    ({"cut": True}, LlmError, None, True),
-    ({"cut": "at_once"}, LlmError, None, True),
-    ({"text": "a", "broken_json": True}, LlmReplyError, None, True),
-    ({"text": "a", "delay_s": 5.0}, LlmTimeoutError, None, True),
-    ({"text": []}, LlmReplyError, None, True),
-]
+    ({"status": 400}, LlmError, 400, False), ({"status": 401}, LlmError, 401, False),
+    ({"status": 403}, LlmError, 403, False), ({"status": 404}, LlmError, 404, False),
+    ({"status": 408}, LlmTimeoutError, 408, True), ({"status": 429}, LlmError, 429, True),
+    ({"status": 500}, LlmError, 500, True), ({"status": 503}, LlmError, 503, True),
+    ({"status": 529}, LlmError, 529, True), ({"cut": True}, LlmError, None, True),
+    ({"cut": "at_once"}, LlmError, None, True), ({"text": "a", "broken_json": True}, LlmReplyError, None, True),
+    ({"text": "a", "delay_s": 5.0}, LlmTimeoutError, None, True), ({"text": []}, LlmReplyError, None, True),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fault", "kind", "status", "retryable"), FAULTS)

@@ -1,6 +1,7 @@
 """What makes a claim, with its near misses; reasoning, code and titles are left alone without hiding claims."""
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,167 +14,19 @@ from evidencerails.text.claimable import (
     without_reasoning,
 )
 
-NO_CLAIM = """
-Hello!
-Hi there, thanks for asking!
-Good morning, how are you?
-Isn't that great?
-That's awesome!
-Wow, that is really interesting.
-that ' s cool !
-I've never been there.
-I have never seen it, but that sounds fun.
-I'm not a big fan of soccer.
-If it opened in 1962, who opened it?
-Since it was opened in 1962, would you like to visit?
-Do you want the red one, or is the blue one better?
-Is it in Lyon, which is in France?
-I can help with that, what is your account number?
-That is an interesting question, what do you think?
-To help you, I need more details, could you share them?
-You mentioned a tower, which one do you mean?
-Isn't it nice, don't you think?
-Wow, I didn't know that, have you read the book?
-The sources contradict each other about this, so I cannot say which is right.
-These instructions contradict each other, so I cannot follow both.
-I cannot follow both instructions.
-The passages disagree.
-I hope this helps!
-I hope you find this useful.
-I hope this answers your question.
-Don't you want to know more?
-Isn't there anything else I can do?
-Thank you for your question.
-You're welcome!
-Great question!
-Sure!
-Okay.
-I apologize for the confusion.
-I'm sorry, I can't help with that.
-I'm sorry, but I can’t help with that.
-Sorry, I couldn't find anything about that.
-I'm afraid I can't do that.
-I don't know.
-I'm not sure.
-I do not know the answer to that question.
-I am unable to verify that.
-I cannot answer this because it is not mentioned in the context.
-I'm sorry, but I don't have enough information to answer.
-Unfortunately, I cannot determine that from the given text.
-Based on the provided context, I cannot determine the year.
-As an AI language model, I don't have personal opinions.
-I'm just an AI assistant.
-The context does not mention the mayor.
-The provided documents do not contain information about the salary.
-The text doesn't say when it was built.
-There is no information about that in the provided context.
-No information available.
-It is not specified.
-Not mentioned in the text.
-Unknown.
-What is the capital of France?
-Would you like more details?
-Could you please clarify your question?
-How can I help you today?
-Let me know if you have questions.
-Let me know if you need anything else!
-If you have any other questions, feel free to ask.
-Feel free to ask.
-I'm happy to help!
-I hope this helps!
-Please provide more context.
-# Overview
-**Summary:**
-Here is a summary of the article:
-Here are the key facts:
-To reset your Hub 6 to factory settings:
-To change your bank account before the next bill:
-In order to get a new transfer code:
-Sure, here is the answer:
----
-:)
-I don't know who drew it, who was there in 1920, or why.
-I can't tell you more than that.
-Have you heard the news?
-Shall I check the order, which is late?
-"""
-
-CLAIM = """
-Lyon.
-5
-US
-1889
-Yes
-Yes.
-No.
-Paris, France
-Answer: Lyon
-The tower is in Lyon.
-I'm sorry, but the tower is in Lyon.
-I'm sorry, the tower is in Lyon.
-I don't know who built it, but it was finished in 1889.
-I can't say when it was built because the tower was destroyed in 1944.
-The passage does not end at the castle; it leads to the river.
-The tower is in Lyon, isn't it?
-Did you know that the tower was built in 1901?
-Isn't the tower in Lyon?
-The sources disagree about the year of the opening, 1932 and 1935.
-The passages contradict the manual.
-The sources contradict each other about this, but the bridge opened in 1884.
-I hope it stays closed until the trial in March.
-Didn't Eiffel build the tower in 1901?
-To leave in the first 12 months costs half of the price:
-To leave you need 30 days' notice to the end of the month:
-To reset the Hub 6, hold its button for 15 seconds:
-Here are the three winners: Ann, Bob and Cy.
-The tower, built in 1999 in Berlin, has the following features:
-There is no bridge in Lyon.
-It was not built in 1889.
-No one died.
-She can't swim.
-He does not know the answer.
-He said he could not help them.
-We cannot survive without water, because the body needs 2 litres a day.
-Thanks to Gustave Eiffel, the tower was built.
-Of course the tower was built in 1889.
-Hello Kitty was created in 1974.
-Sorry is a song by Justin Bieber.
-Sure Thing won the race.
-Welcome to Paris was filmed in 1990.
-Good Morning America airs on ABC.
-The documents were written by Smith.
-The article was not published until 1990.
-The information was leaked by Snowden.
-The context of the war was the invasion of Poland.
-Unknown Pleasures is an album by Joy Division.
-I was born in 1990.
-The bridge was opened in 1950, would you like to know more?
-The bridge opened in 1950, would you like to know more?
-The fee costs 5 euros a day - shall I book it?
-It opened in 1950, did you know that the mayor died in 1990?
-I really don't know, I just know that it was opened in 1932.
-I don't know much about it other than it was opened in 1932.
-We can help with 5,000 euros.
-I've never seen that the fee was waived.
-I've never heard of a fee of 500 euros.
-I have never been charged by the bank.
-I can help you. The fee was waived in 2020, which plan do you have?
-Not until 1990 did he win.
-Let me know if you want more on the tower, which opened in 1920.
-Shall I tell you more about Lyon, which was founded in 43?
-I can't say anything about Anna, who was born in 1920.
-I cannot say more than that the tower opened in 1920.
-Who would have thought the tower opened in 1920?
-Isn't it amazing that the tower opened in 1920?
-"""
+NO_CLAIM, CLAIM = (
+    Path(__file__).with_name(name).read_text(encoding="utf-8").split("\n")[:-1]
+    for name in ("no_claim.txt", "claim.txt")
+)
+"""One sentence a line."""
 
 
-@pytest.mark.parametrize("sentence", NO_CLAIM.strip().split("\n"))
+@pytest.mark.parametrize("sentence", NO_CLAIM)
 def test_is_left_alone(sentence: str) -> None:
     assert not makes_claim(sentence)
 
 
-@pytest.mark.parametrize("sentence", CLAIM.strip().split("\n"))
+@pytest.mark.parametrize("sentence", CLAIM)
 def test_makes_a_claim(sentence: str) -> None:
     assert makes_claim(sentence)
 
