@@ -29,12 +29,11 @@ from evidencerails.config import GuardConfig
 from evidencerails.exchange import Exchange, Span
 from evidencerails.llm.prompts import PromptLibrary
 from evidencerails.measures.base import Measure, run_measure
-from evidencerails.measures.bertscore import BertScoreMeasure
-from evidencerails.measures.embedding import EmbeddingMeasure
 from evidencerails.measures.encoder import default_encoder
 from evidencerails.measures.ngram import NgramMeasure
 from evidencerails.measures.nli import NliMeasure
 from evidencerails.measures.self_consistency import SelfConsistencyMeasure
+from evidencerails.measures.vectors import BertScoreMeasure, EmbeddingMeasure
 from evidencerails.nli.service import NliService
 
 BASELINES = ("place in the answer", "length")

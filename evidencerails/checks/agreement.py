@@ -12,9 +12,9 @@ from evidencerails.errors import LlmError
 from evidencerails.exchange import Exchange, Passage, Sample, Span
 from evidencerails.llm.parsing import AGREEMENT_REPAIR, ask, parse_agreement
 from evidencerails.llm.session import LlmSession
-from evidencerails.measures.bertscore import sample_drifts
 from evidencerails.measures.encoder import default_encoder
 from evidencerails.measures.ngram import UnigramModel, words
+from evidencerails.measures.vectors import sample_drifts
 from evidencerails.nli.windows import stems_of
 from evidencerails.report import Quote
 from evidencerails.text.claimable import claim_sentences, clean, is_short_answer

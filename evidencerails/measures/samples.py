@@ -1,4 +1,4 @@
-"""What measures compare a response with: samples (those given, else drawn once a turn), by NLI or by vectors."""
+"""What measures compare a response with: samples (those given, else drawn once a turn), by NLI."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ from typing import Literal, NamedTuple
 
 from evidencerails.exchange import Exchange, Passage
 from evidencerails.measures.aggregate import risk_level
-from evidencerails.measures.base import (
-    ClaimScore,
-    MeasureContext,
-    MeasureResult,
-    Statement,
-    UnmeasuredError,
-    result_of,
-    run_measures,
-)
-from evidencerails.measures.encoder import TextEncoder, default_encoder
+from evidencerails.measures.base import MeasureContext, UnmeasuredError, run_measures
 from evidencerails.measures.logprobs import LogprobsMeasure
 from evidencerails.measures.nli import NliMeasure
 from evidencerails.report import RiskLevel
@@ -80,32 +71,6 @@ async def samples_for(exchange: Exchange, context: MeasureContext, languages: tu
 def sentences_of(text: str) -> list[str]:
     """The sentences of a sample; the whole text if it cannot be split."""
     return [span.text for span in split_sentences(text) if span.text.strip()] or [text]
-
-
-class EncoderMeasure:
-    """Base of the measures `bertscore` and `embedding`.
-
-    Args:
-        encoder: gives the vectors; the embedded one if None.
-    """
-
-    name: str
-    version = "1"
-
-    def __init__(self, encoder: TextEncoder | None = None) -> None:
-        self._encoder = encoder
-
-    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
-        encoder: TextEncoder = self._encoder or default_encoder()
-        samples = await samples_for(exchange, context, encoder.languages or ())
-        texts = [claim.text for claim in claims]
-        scores = await context.nli.run(self.scores, encoder, texts, samples) if texts else []
-        version = f"{encoder.name}@{encoder.version}"
-        return result_of(self, scores, version=version, details={"samples": len(samples)})
-
-    def scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
-        """One score for each claim. Blocks."""
-        raise NotImplementedError
 
 
 Stand = Literal["supports", "contradicts", "silent"]

@@ -51,10 +51,8 @@ def confidence_in(report: Report, settings: AbstentionSettings, quality: float |
     parts = confidence_parts(report.metrics, quality)
     measured = {name: value for name, value in parts.items() if value is not None}
     missing = tuple(name for name, value in parts.items() if value is None)
-    if not measured.keys() - {"retrieval_quality"}:
-        return _unmeasured(report, missing)
     confidence = weighted_mean(parts, WEIGHTS)
-    if confidence is None:
+    if confidence is None or measured.keys() == {"retrieval_quality"}:
         return _unmeasured(report, missing)
     reasons = tuple(f"low_{name}" for name, value in measured.items() if value < settings.answer_from)
     found = Abstention(action="answer", confidence=confidence, parts=measured, missing=missing)

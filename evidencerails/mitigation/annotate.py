@@ -30,7 +30,7 @@ def annotated(answer: str, findings: Sequence[Finding], format: AnnotationFormat
         return _as_html(answer, placed)
     if not placed:
         return answer
-    return _as_markdown(answer, placed) if format == "markdown" else _as_plain(answer, placed)
+    return _with_notes(answer, placed, is_markdown=format == "markdown")
 
 
 def paragraphs(text: str, notes: Sequence[str], format: AnnotationFormat) -> str:
@@ -47,22 +47,15 @@ def _numbered(findings: Sequence[Finding]) -> list[tuple[int, int, Finding]]:
     return [(number, place[0], places[place]) for number, place in enumerate(ordered, start=1)]
 
 
-def _as_plain(answer: str, findings: Sequence[Finding]) -> str:
+def _with_notes(answer: str, findings: Sequence[Finding], *, is_markdown: bool) -> str:
     numbered = _numbered(findings)
-    text = answer
-    for number, end, _ in reversed(numbered):
-        text = f"{text[:end]} [?{number}]{text[end:]}"
-    return "\n\n".join([text, "\n".join(f"[?{number}] {_note(f)}" for number, _, f in numbered)])
-
-
-def _as_markdown(answer: str, findings: Sequence[Finding]) -> str:
-    numbered = _numbered(findings)
-    code = [match.span() for match in _CODE.finditer(answer)]
+    mark, head = ("[^unsure-{}]", "[^unsure-{}]:") if is_markdown else (" [?{}]", "[?{}]")
+    code = [match.span() for match in _CODE.finditer(answer)] if is_markdown else []
     text = answer
     for number, end, _ in reversed(numbered):
         place = next((stop for start, stop in code if start < end < stop), end)
-        text = f"{text[:place]}[^unsure-{number}]{text[place:]}"
-    return "\n\n".join([text, "\n".join(f"[^unsure-{number}]: {_note(f)}" for number, _, f in numbered)])
+        text = text[:place] + mark.format(number) + text[place:]
+    return "\n\n".join([text, "\n".join(f"{head.format(number)} {_note(f)}" for number, _, f in numbered)])
 
 
 def _as_html(answer: str, findings: Sequence[Finding]) -> str:

@@ -14,27 +14,14 @@ def pass_gate(report: Report, settings: QualityGateSettings) -> tuple[Gate, list
     Without any of the scores that it limits it neither passes nor fails: an answer that could not be measured is
     unverified, and `on_unverified` decides.
     """
-    limits = {
-        "hallucination_score": settings.max_hallucination_score,
-        "composite_score": settings.max_composite_score,
-    }
-    set_limits = {name: limit for name, limit in limits.items() if limit is not None}
     known = {
-        "hallucination_score": report.hallucination_score,
-        "composite_score": report.metrics.get("composite_score"),
+        "hallucination_score": (report.hallucination_score, settings.max_hallucination_score),
+        "composite_score": (report.metrics.get("composite_score"), settings.max_composite_score),
     }
-    scores = {name: value for name, value in known.items() if name in set_limits and value is not None}
-    above = [name for name, value in scores.items() if value > set_limits[name]]
-    gate = Gate(
-        passed=None if not scores else not above,
-        scores=scores,
-        limits=set_limits,
-        missing=_missing(report, set_limits.keys() - scores.keys(), "composite_score" in set_limits),
-    )
+    limits = {name: limit for name, (_, limit) in known.items() if limit is not None}
+    scores = {name: score for name, (score, _) in known.items() if name in limits and score is not None}
+    above = [name for name, score in scores.items() if score > limits[name]]
+    parts, needed = composite_parts(report.metrics), COMPOSITE_PARTS if "composite_score" in limits else ()
+    missing = (*sorted(limits.keys() - scores.keys()), *(name for name in needed if parts.get(name) is None))
+    gate = Gate(passed=not above if scores else None, scores=scores, limits=limits, missing=missing)
     return gate, [Ruling(settings.then, f"quality_gate: {', '.join(above)}")] if above else []
-
-
-def _missing(report: Report, scores: set[str], names_parts: bool) -> tuple[str, ...]:
-    """Scores that there are none of, and the parts that the composite score lacks."""
-    parts = composite_parts(report.metrics) if names_parts else {}
-    return (*sorted(scores), *(name for name in COMPOSITE_PARTS if names_parts and parts.get(name) is None))

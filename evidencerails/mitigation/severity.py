@@ -122,15 +122,13 @@ def _regression_row(report: Report, exchange: Exchange, findings: Sequence[Findi
     """One case for a later test run: what was checked, and what was found."""
     return {
         "response": exchange.response,
-        "evidence": [{"id": p.id, "text": p.text, "source": p.source} for p in exchange.evidence],
-        "prompt": [{"role": m.role, "content": m.content} for m in exchange.prompt],
+        "evidence": [passage.model_dump(include={"id", "text", "source"}) for passage in exchange.evidence],
+        "prompt": [message.model_dump(include={"role", "content"}) for message in exchange.prompt],
         "status": report.status,
         "hallucination_score": report.hallucination_score,
         "findings": [
             {
-                "kind": f.kind,
-                "label": f.label,
-                "severity_score": f.severity_score,
+                **f.model_dump(include={"kind", "label", "severity_score"}),
                 "span": [f.span.start, f.span.end] if f.span else None,
             }
             for f in findings

@@ -11,13 +11,12 @@ from scoring_tools import MakeContext, Row, TableEncoder, TableNli, claims_of, e
 from evidencerails.errors import NliError
 from evidencerails.exchange import TokenLogprob
 from evidencerails.measures.base import MeasureResult, run_measure
-from evidencerails.measures.bertscore import UNRELATED_F1, BertScoreMeasure, bertscore_f1
-from evidencerails.measures.embedding import EmbeddingMeasure
 from evidencerails.measures.logprobs import LogprobsMeasure, PlacedToken, align
 from evidencerails.measures.ngram import NgramMeasure, UnigramModel, words
 from evidencerails.measures.nli import NliMeasure
 from evidencerails.measures.self_consistency import SelfConsistencyMeasure, Verdict, agreement, verdict_of
 from evidencerails.measures.semantic_entropy import SemanticEntropyMeasure, clusters_of, entropy, normalised_entropy
+from evidencerails.measures.vectors import UNRELATED_F1, BertScoreMeasure, EmbeddingMeasure, bertscore_f1
 from evidencerails.testing import ReplayServer
 
 YES, NEUTRAL, NO = (0.9, 0.08, 0.02), (0.1, 0.8, 0.1), (0.02, 0.08, 0.9)

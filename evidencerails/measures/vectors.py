@@ -1,13 +1,14 @@
-"""How well the samples say what a claim says, token by token (SelfCheckGPT, BERTScore)."""
+"""How near the samples come to what a claim says: token by token (SelfCheckGPT, BERTScore), or by sentence vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evidencerails.measures.base import ClaimScore, clipped
-from evidencerails.measures.encoder import TextEncoder
-from evidencerails.measures.samples import EncoderMeasure, sentences_of
+from evidencerails.exchange import Exchange
+from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, clipped, result_of
+from evidencerails.measures.encoder import TextEncoder, default_encoder
+from evidencerails.measures.samples import samples_for, sentences_of
 
 if TYPE_CHECKING:
     from evidencerails.measures.encoder import Vectors
@@ -30,6 +31,32 @@ def bertscore_f1(candidate: Vectors, reference: Vectors) -> float:
     similarity = candidate @ reference.T
     precision, recall = float(similarity.max(axis=1).mean()), float(similarity.max(axis=0).mean())
     return 0.0 if precision + recall <= 0 else 2 * precision * recall / (precision + recall)
+
+
+class EncoderMeasure:
+    """Base of the measures `bertscore` and `embedding`.
+
+    Args:
+        encoder: gives the vectors; the embedded one if None.
+    """
+
+    name: str
+    version = "1"
+
+    def __init__(self, encoder: TextEncoder | None = None) -> None:
+        self._encoder = encoder
+
+    async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
+        encoder: TextEncoder = self._encoder or default_encoder()
+        samples = await samples_for(exchange, context, encoder.languages or ())
+        texts = [claim.text for claim in claims]
+        scores = await context.nli.run(self.scores, encoder, texts, samples) if texts else []
+        version = f"{encoder.name}@{encoder.version}"
+        return result_of(self, scores, version=version, details={"samples": len(samples)})
+
+    def scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
+        """One score for each claim. Blocks."""
+        raise NotImplementedError
 
 
 class BertScoreMeasure(EncoderMeasure):
@@ -66,3 +93,23 @@ def _best_f1(encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]
 def _drift(f1: float, encoder: TextEncoder) -> float:
     floor = UNRELATED_F1.get(encoder.name, 0.0)
     return clipped(1.0 - (f1 - floor) / (1.0 - floor))
+
+
+class EmbeddingMeasure(EncoderMeasure):
+    """1 - mean over samples of the highest cosine between the claim and a sentence of the sample.
+
+    ChainCheck and uqlm compare whole answers in this way; sentences let one wrong one stand out. A cosine below 0
+    counts as 0. Weak where one word decides: "in 1887" and "in 1889" are near neighbours.
+    """
+
+    name = "embedding"
+
+    def scores(self, encoder: TextEncoder, claims: Sequence[str], samples: Sequence[str]) -> list[ClaimScore]:
+        import numpy as np
+
+        per_sample = [sentences_of(sample) for sample in samples]
+        vectors = encoder.sentence_vectors([*claims, *(text for sentences in per_sample for text in sentences)])
+        similarity = vectors[: len(claims)] @ vectors[len(claims) :].T
+        starts = np.cumsum([0, *map(len, per_sample[:-1])])
+        cosines = np.maximum(0.0, np.maximum.reduceat(similarity, starts, axis=1)).mean(axis=1).tolist()
+        return [ClaimScore(score=clipped(1.0 - cosine), details={"cosine": cosine}) for cosine in cosines]
