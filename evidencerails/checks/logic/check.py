@@ -93,13 +93,12 @@ def computed_statements(response: str, settings: LogicSettings) -> list[Statemen
 
     Where two readings of one span disagree, the one by which it is right counts.
     """
-    found: list[Statement] = []
-    if settings.arithmetic:
-        found += _computed(masked(response[:MAX_CHARACTERS]))
-    if settings.dates or settings.orderings:
-        dated = masked(response[:MAX_CHARACTERS], keeps_dates=True)
-        found += dates_and_times(dated) if settings.dates else ()
-        found += contradictory_orderings(dated) if settings.orderings else ()
+    text = masked(response[:MAX_CHARACTERS])
+    found = [
+        *(_computed(text) if settings.arithmetic else ()),
+        *(dates_and_times(text) if settings.dates else ()),
+        *(contradictory_orderings(text) if settings.orderings else ()),
+    ]
     return _without_duplicates(found)
 
 

@@ -1,6 +1,6 @@
 """Dates and times: differences, weekdays, ages, the calendar; by `datetime`, exactly.
 
-In: a masked text with its dates kept. Out: a `Statement` for each fact about dates in it. The facts are the rows of the
+In: a masked text. Out: a `Statement` for each fact about dates in it. The facts are the rows of the
 table `FACTS`: a pattern of the skeleton, in which `D` is a date, `Y` a year, `W` a weekday and `T` a time of day, and a
 function that computes what is right where it matches.
 """
@@ -254,7 +254,7 @@ _DURATIONS = (_days_between, _day_after, _years_between, _time_between, _age)
 
 
 def dates_and_times(text: str) -> Iterator[Statement]:
-    """Every statement about dates of a masked text (masked with its dates kept)."""
+    """Every statement about dates of a masked text."""
     for start, end in sentences(text):
         if not _DATED.search(text, start, end):
             continue

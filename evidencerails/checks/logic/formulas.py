@@ -45,10 +45,6 @@ _NOT_BEHIND = re.compile(
     r"bigger|larger|smaller|points?|out|off|of|or|longer|shorter|faster|slower|away|late|early|before|after|over|under|too|ago|"
     r"old|r)\b"
 )
-_LEAD = re.compile(
-    r"(?:^|[=∼≡≈.,:;!?\n]|\b(?:so|that|then|since|because|and|thus|hence|therefore|but|we|get|gets|have|has|know|now|means|"
-    r"compute|calculate|total|first|next|finally|also|as|with|where|answer|here|result|this)) ?$"
-)
 
 
 def formulas(skeleton: Skeleton) -> Iterator[Statement]:
@@ -116,8 +112,6 @@ def _is_formula(skeleton: Skeleton, left: _Side, right: _Side) -> bool:
         return not is_word and bool(_OPERATION.search(right.text[1:]) or "√" in right.text or _is_share(left, right))
     if set(signs) - set("-/"):
         return True
-    if is_word and not _LEAD.search(skeleton.text[: left.start]):
-        return False
     is_spaced = len(re.findall(r" [-/] ", left.text)) == len(signs)
     units = {number.unit for number in skeleton.numbers(right.start, right.end)}
     return is_spaced or not (is_word or units & {"hour", "year", "day"})

@@ -47,36 +47,18 @@ _NEVER_READ = re.compile(
     re.VERBOSE,
 )
 """Addresses, tags, versions, numbers of issues."""
-_NOT_ARITHMETIC = re.compile(
-    r"""
-    (?<![\d-])\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?(?![\d-])
-    | (?<![\d/])\d{1,2}/\d{1,2}/\d{2,4}(?![\d/])
-    | (?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])(?:\s?[ap]\.?m\.?\b)?
-    | \+\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}(?!\s*[=≈\d])
-    | \(\d{3}\)\s?\d{3}[-.\s]\d{4}\b
-    | (?<![\d.,-])\d+(?:-\d+){2,}(?!\s*[=≈\d])
-    | (?<![\d.,-])\d{3}-\d{4}(?!\s*[=≈\d-])
-    """,
-    re.VERBOSE,
-)
-"""Dates, times of day, telephone numbers."""
 _FOOTNOTE = re.compile(r"\[\^?\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\]")
 
 
-def masked(text: str, *, keeps_dates: bool = False) -> str:
-    """The text with all that is not read hidden, as long as before; footnote marks become blanks.
-
-    `keeps_dates` leaves dates and times readable.
-    """
+def masked(text: str) -> str:
+    """The text with all that is not read hidden, as long as before; footnote marks become blanks."""
     shown = [HIDDEN] * len(text)
     for span in without_reasoning(text):
         shown[span.start : span.end] = span.text
     text = "".join(shown)
     for pattern in (_LONG_RUN, _FENCED):
         text = pattern.sub(_hidden, text)
-    text = _INLINE_CODE.sub(_hidden_unless_equation, text)
-    for pattern in (_NEVER_READ,) if keeps_dates else (_NEVER_READ, _NOT_ARITHMETIC):
-        text = pattern.sub(_hidden, text)
+    text = _NEVER_READ.sub(_hidden, _INLINE_CODE.sub(_hidden_unless_equation, text))
     return _FOOTNOTE.sub(lambda match: " " * len(match[0]), text)
 
 
