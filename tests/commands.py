@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from evidencerails.cli.main import _exit_code
+from evidencerails.cli.main import run as run_program
 
 
 class Done(NamedTuple):
@@ -24,6 +24,14 @@ class Done(NamedTuple):
 Run = Callable[..., Done]
 
 
+def exit_code(*arguments: str | Path) -> int:
+    """What the program leaves with, run inside this process by the entry point of the console script."""
+    with pytest.raises(SystemExit) as left:
+        run_program([str(argument) for argument in arguments])
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
 @pytest.fixture
 def evidencerails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs a command inside this process."""
@@ -33,8 +41,7 @@ def evidencerails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
         if cwd is not None:
             monkeypatch.chdir(cwd)
         capsys.readouterr()
-        code = _exit_code([str(argument) for argument in arguments])
-        return Done(code, *capsys.readouterr())
+        return Done(exit_code(*arguments), *capsys.readouterr())
 
     return run
 

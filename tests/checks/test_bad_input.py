@@ -60,12 +60,12 @@ async def test_bad_input(guard: Make, response: str, evidence: Any, status: str,
 @pytest.mark.slow
 async def test_100_kB_of_answer(guard: Make) -> None:
     response = " ".join(f"{CLEAN} The tower number {n} is nice." for n in range(2_000)) + " " + WRONG
-    started = time.perf_counter()
+    started = time.process_time()
     report = await guard({"checks": ["grounding"]}).check(response, evidence=[TOWER] * 3)
     assert report.status == "hallucinated" and len(response) > 90_000
     assert report.claims[-1].label == "contradicted"
     assert len(report.plain()["claims"]) < len(report.claims)
-    assert time.perf_counter() - started < 120  # 7 s on an idle machine; quadratic time would be many minutes
+    assert time.process_time() - started < 20  # CPU seconds, 1.2 in all; quadratic time would be many minutes
 
 
 async def test_100_kB_without_a_full_stop(guard: Make) -> None:

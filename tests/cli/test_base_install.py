@@ -49,12 +49,15 @@ RUN_ALL = """
 import contextlib, io, json, sys
 blocked, cases = json.load(open(sys.argv[1]))
 sys.modules.update(dict.fromkeys(blocked))
-from evidencerails.cli.main import _exit_code
+from evidencerails.cli.main import run
 done = {}
 for case in cases:
     err = io.StringIO()
-    with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
-        done[" ".join(case)] = [_exit_code(case), err.getvalue()]
+    try:
+        with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
+            run(case)
+    except SystemExit as left:
+        done[" ".join(case)] = [left.code, err.getvalue()]
 json.dump(done, open(sys.argv[1], "w"))
 """
 

@@ -5,10 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from evidencerails.cli.main import _exit_code
-
-Capture = pytest.CaptureFixture[str]
+from commands import Run
 
 FACT = "Rhenium melts at 3186 degrees Celsius. It was discovered in 1925."
 ASKED = {"role": "user", "content": "When was rhenium discovered?"}
@@ -31,11 +28,11 @@ SYSTEM = {"role": "system", "content": f"You are a chemist. Be brief. {FACT}"}
     ],
     ids=["wrong", "tool", "object", "last answer", "no evidence"],
 )
-def test_the_last_answer_is_checked(capsys: Capture, log: Any, code: int, source: str | None) -> None:
+def test_the_last_answer_is_checked(evidencerails: Run, log: Any, code: int, source: str | None) -> None:
     Path("log.json").write_text(json.dumps(log))
-    done = _exit_code(["check", "--chat", "log.json", "--check", "grounding", "--json"])
-    report = json.loads(capsys.readouterr().out)
-    assert done == code, report
+    done = evidencerails("check", "--chat", "log.json", "--check", "grounding", "--json")
+    report = json.loads(done.out)
+    assert done.code == code, report
     assert {quote["source"] for claim in report["claims"] for quote in claim["evidence"]} == ({source} - {None})
 
 
@@ -54,11 +51,12 @@ def note(year: int) -> dict[str, Any]:
         ({"content": None, "tool_calls": [note(1925)]}, 0),
     ],
 )
-def test_calls_of_the_last_message_are_checked(capsys: Capture, last: Any, code: int) -> None:
+def test_calls_of_the_last_message_are_checked(evidencerails: Run, last: Any, code: int) -> None:
     """An earlier answer, or the text beside the calls, was checked in their place."""
     log = {"messages": [SYSTEM, ASKED, RIGHT, ASKED, {"role": "assistant", **last}], "tools": [{"name": "note"}]}
     Path("log.json").write_text(json.dumps(log))
-    assert _exit_code(["check", "--chat", "log.json"]) == code, capsys.readouterr()
+    done = evidencerails("check", "--chat", "log.json")
+    assert done.code == code, done
 
 
 @pytest.mark.parametrize(
@@ -70,8 +68,7 @@ def test_calls_of_the_last_message_are_checked(capsys: Capture, last: Any, code:
         ('"Hello"', "holds a str; expected messages"),
     ],
 )
-def test_what_is_no_chat_log_is_named(capsys: Capture, text: str, message: str) -> None:
+def test_what_is_no_chat_log_is_named(evidencerails: Run, text: str, message: str) -> None:
     Path("log.json").write_text(text)
-    assert _exit_code(["check", "--chat", "log.json"]) == 2
-    err = capsys.readouterr().err
-    assert message in err and err.count("\n") == 1
+    done = evidencerails("check", "--chat", "log.json")
+    assert done.code == 2 and message in done.err and done.err.count("\n") == 1

@@ -2,11 +2,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from commands import exit_code
 from nemoguardrails import RailsConfig
 from typer.testing import CliRunner
 
 from evidencerails.cli.init import RECORD
-from evidencerails.cli.main import _exit_code, app
+from evidencerails.cli.main import app
 from evidencerails.cli.schema import EDITOR_LINE, FILE_NAME
 from evidencerails.testing import ReplayServer
 
@@ -63,7 +64,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def run(*arguments: str, app: str = "") -> int:
     """Exit code of `init` for the app in the current folder, or the one that is named."""
-    return _exit_code(["init", app or str(Path.cwd()), *arguments])
+    return exit_code("init", app or Path.cwd(), *arguments)
 
 
 @pytest.fixture

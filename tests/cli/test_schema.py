@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from commands import Run
 
-from evidencerails.cli.main import _exit_code
 from evidencerails.cli.schema import config_schema, settings_schema
 from evidencerails.settings.paths import data_folder
 
@@ -16,10 +16,10 @@ CONFIGS = Path(data_folder("configs"))
 FILES = sorted(CONFIGS.glob("*/config.yml"))
 
 
-def test_the_shipped_schema_is_the_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _exit_code(["schema"]) == 0
+def test_the_shipped_schema_is_the_programs(evidencerails: Run) -> None:
+    done = evidencerails("schema")
     shipped = (CONFIGS / "evidencerails.schema.json").read_text(encoding="utf-8")
-    assert json.loads(capsys.readouterr().out) == json.loads(shipped), "run: python docs/generate.py"
+    assert (done.code, json.loads(done.out)) == (0, json.loads(shipped)), "run: python docs/generate.py"
 
 
 @pytest.mark.parametrize("schema", [settings_schema(), config_schema()], ids=["settings", "config"])

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import exit_code
 from nemo_apps import CLEAN, EVIDENCE, MODEL, PLANTED, QUESTION, make_app, script
 
 from evidencerails.adapters.nemo_log import logged_turn
-from evidencerails.cli.main import _exit_code
 from evidencerails.errors import InputError
 from evidencerails.testing import ReplayServer
 
@@ -33,7 +33,7 @@ async def saved(server: ReplayServer, answer: str, more: str, messages: list[Any
 
 def checked(text: str) -> int:
     Path("turn.json").write_text(text)
-    return _exit_code(["check", "--chat", "turn.json", "--check", "grounding", "--json"])
+    return exit_code("check", "--chat", "turn.json", "--check", "grounding", "--json")
 
 
 @pytest.mark.parametrize(("answer", "code"), [(PLANTED, 1), (CLEAN, 0)])

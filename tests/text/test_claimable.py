@@ -112,9 +112,9 @@ def test_clean(raw: str, shown: str) -> None:
     <think></think>|I don't know. |dear a b |here is the summary |not known in """.split("|"),  # noqa: SIM905
 )
 def test_hostile_text_takes_linear_time(unit: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     claim_sentences(unit * (100_000 // len(unit)))
-    assert time.perf_counter() - started < 10.0  # backtracking would take hours
+    assert time.process_time() - started < 10.0  # backtracking would take hours
 
 
 def test_citation_marks_in_a_row_are_no_claim_however_many() -> None:
