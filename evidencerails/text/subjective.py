@@ -86,7 +86,7 @@ def subject_of(claim: str) -> Subject | None:
         return None  # "I love that Ann Holm left the board of Nordvik" reports an event
     kinds: tuple[tuple[re.Pattern[str], Subject], ...] = ((_WISH, "wish"), (_FEELING, "feeling"), (_GUESS, "guess"))
     found = next((kind for pattern, kind in kinds if pattern.fullmatch(bare)), None)
-    return None if found and _tells_of_an_event(bare) else found
+    return None if found and _EVENT.search(bare) else found
 
 
 _EVENT = re.compile(
@@ -94,8 +94,4 @@ _EVENT = re.compile(
     r"|\b(?:guess|bet|predict|expect|suspect|imagine|feel)\b(?: that)? (?!(?:you|it will|this will|so)\b)\w+ .*"
     r"\b(?:was|were|is|are|has|have|had|\w{3,}ed)\b"
 )
-
-
-def _tells_of_an_event(bare: str) -> bool:
-    """True for a fact behind the words: "I love that the bridge was closed", "I guess the mayor resigned"."""
-    return _EVENT.search(bare) is not None
+"""A fact behind the words: "I love that the bridge was closed", "I guess the mayor resigned"."""

@@ -216,19 +216,9 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
             return None
         return _with_unit(text, value, None, about, start, end)
     value, scale = float(match["digits"].replace(",", "")), (match["scale"] or "").lower()
-    if scale == "m" and not match["currency"] and _is_metres(text, match):
+    if scale == "m" and not match["currency"] and text[match.end() - 2].isspace():  # "3m people" are millions
         return Quantity("measure", value, "metre", about, start, end)
     return _with_unit(text, value * _SCALE.get(scale, 1.0), match["currency"], about, start, end)
-
-
-_MEASURED = re.compile(
-    r"\s(?:long|high|tall|wide|deep|thick|away|from|above|below|race|sprint|dash|pool|run|freestyle)\b"
-)
-
-
-def _is_metres(text: str, match: re.Match[str]) -> bool:
-    """True for "1,500 m" and "100m sprint"; "3m people" are millions."""
-    return text[match.end() - 2].isspace() or _MEASURED.match(text, match.end()) is not None
 
 
 def _ordinal(text: str, match: re.Match[str]) -> Quantity | None:

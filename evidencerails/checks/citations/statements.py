@@ -107,14 +107,11 @@ def _owners(text: str, sentences: Sequence[Span], marks: Sequence[Mark]) -> list
             owners[following].append(mark)
         elif before >= 0:
             end = sentences[before].end
-            is_bare = first_word(end) >= mark.start or _is_short_pointer(text, end, mark.start)
+            pointer = mark.start - end <= MAX_POINTER and is_pointer(text[end : mark.start])
+            is_bare = pointer or first_word(end) >= mark.start
             if is_bare and text.count("\n", end, mark.start) <= 2:
                 owners[before].append(mark)
     return owners
-
-
-def _is_short_pointer(text: str, start: int, end: int) -> bool:
-    return end - start <= MAX_POINTER and is_pointer(text[start:end])
 
 
 def _split(response: str, group: Sequence[ExtractedClaim], marks: Sequence[Mark]) -> list[Statement]:
