@@ -25,6 +25,8 @@ from __future__ import annotations
 import shlex
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +85,23 @@ class MissingExtraError(EvidencerailsError, ImportError):
         self.extra = extra
 
     @classmethod
-    def of(cls, error: ModuleNotFoundError, feature: str) -> MissingExtraError | None:
+    def of(cls, error: ImportError, feature: str) -> MissingExtraError | None:
         """The error for a module that an extra brings; None for any other, whose absence is a bug."""
         module = (error.name or "").partition(".")[0]
         extra = EXTRA_OF_MODULE.get(module)
         return cls(feature, module, extra) if extra else None
+
+
+@contextmanager
+def extra_for(feature: str) -> Iterator[None]:
+    """Around imports: a missing package that an extra brings is a `MissingExtraError` that names the feature."""
+    try:
+        yield
+    except ImportError as error:
+        missing = MissingExtraError.of(error, feature)
+        if missing is None:
+            raise
+        raise missing from None
 
 
 class ResponseBlockedError(EvidencerailsError):

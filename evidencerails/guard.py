@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.checks.base import Check, CheckContext, get_check
+from evidencerails.checks.base import CheckContext, get_check
 from evidencerails.checks.claims.examples import load_examples
 from evidencerails.checks.knowledge.sources import Sources
 from evidencerails.config import GuardConfig, NliSettings
@@ -38,7 +38,7 @@ from evidencerails.mitigation.respond import respond, without_repair_of_calls
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.service import ExchangeNli, NliService
 from evidencerails.operations.telemetry.emit import emit
-from evidencerails.pipeline import READS_ARGUMENTS, CheckOfInput, build_report, run_checks, with_text
+from evidencerails.pipeline import READS_ARGUMENTS, build_report, run_checks, with_text
 from evidencerails.policy import needs_action
 from evidencerails.report import Abstention, CheckResult, Decision, Report
 from evidencerails.text.sentences import Splitter
@@ -252,18 +252,21 @@ class Guard:
         """
         started = time.perf_counter()
         context, sessions = self.context(exchange, llm, sampler, allowance)
+        inputs: Mapping[str, str] = {}
         running = [self._checks.get(name) or get_check(name) for name in (self._checks if checks is None else checks)]
         if checks is None and (exchange.tool_calls or exchange.samples or exchange.response_schema is not None):
-            running += self._of_inputs(exchange)
+            inputs = self._unchecked_inputs(exchange)
+            running += map(get_check, inputs)
         shown = exchange
         if checks is None and exchange.tool_calls and not set(READS_ARGUMENTS).isdisjoint(self.config.checks):
             shown = await context.nli.run(with_arguments, exchange)
         arguments = shown.response[len(exchange.response) :]
+        run = partial(run_checks, running, context=context, arguments=arguments, inputs=inputs)
         with tracing(self.config.telemetry, emit) as trace:
             listeners = [one for one in (trace and trace.note_check, on_check) if one]
-            report = await run_checks(running, exchange, context, cap=cap, listeners=listeners, arguments=arguments)
+            report = await run(exchange, cap=cap, listeners=listeners)
             if mitigate and needs_action(report, context.config):
-                report = await self._acted_on(report, running, exchange, context, cap, arguments)
+                report = await self._acted_on(report, run, exchange, context, cap, arguments)
             total_ms = (time.perf_counter() - started) * 1000
             changes: dict[str, Any] = {"timings_ms": {**report.timings_ms, "total": total_ms}}
             if sessions:
@@ -280,14 +283,13 @@ class Guard:
     async def _acted_on(
         self,
         report: Report,
-        checks: Sequence[Check],
+        recheck: Callable[[Exchange], Awaitable[Report]],
         exchange: Exchange,
         context: CheckContext,
         cap: Decision | None,
         arguments: str,
     ) -> Report:
         """The report after its decision was carried out; what fails in that leaves the response withheld."""
-        recheck = partial(run_checks, checks, context=context, arguments=arguments)
         try:
             if arguments:
                 report = without_repair_of_calls(report, exchange)
@@ -321,15 +323,14 @@ class Guard:
         """The settings, or the stricter ones while the error budget is exhausted (`monitoring.budget`)."""
         return self.config if self._budget is None else self._budget.settings_in_force
 
-    def _of_inputs(self, exchange: Exchange) -> list[Check]:
-        """The checks of the inputs that none of the settings' checks looks at."""
+    def _unchecked_inputs(self, exchange: Exchange) -> dict[str, str]:
+        """The inputs that none of the settings' checks looks at, by the check that does."""
         given = {
-            "tools": ("tool_calls", bool(exchange.tool_calls)),
+            "tools": ("tool_calls", exchange.tool_calls),
             "structure": ("schema", exchange.response_schema is not None),
-            "consistency": ("samples", bool(exchange.samples)),
+            "consistency": ("samples", exchange.samples),
         }
-        missing = [(name, said) for name, (said, is_given) in given.items() if is_given]
-        return [CheckOfInput(get_check(name), said) for name, said in missing if name not in self._checks]
+        return {name: said for name, (said, is_given) in given.items() if is_given and name not in self._checks}
 
     def as_runnable(self, **options: Any) -> Runnable[Any, Any]:
         """This guard as a step of a LangChain chain, `chain | guard.as_runnable()`; options as of `GuardRunnable`."""

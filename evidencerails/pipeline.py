@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 
 from evidencerails import __version__
@@ -43,25 +44,6 @@ READS_ARGUMENTS = ("grounding", "claims")
 """Checks for which the arguments of tool calls are claims, as the fields of an answer in JSON are."""
 
 
-class CheckOfInput:
-    """A check that the settings do not name, run because its input is given; without a verdict, its reason names that
-    input."""
-
-    def __init__(self, check: Check, given: str) -> None:
-        self._check, self._given = check, given
-        self.name, self.version = check.name, check.version
-
-    async def run(self, exchange: Exchange, context: CheckContext) -> CheckResult:
-        """The result of the check itself."""
-        return await self._check.run(exchange, context)
-
-    def named(self, result: CheckResult) -> CheckResult:
-        """The result with the input in its reason, if nobody could look at that."""
-        if result.status != "unverified":
-            return result
-        return result.model_copy(update={"reason": f"unchecked_{self._given}: {result.reason}"})
-
-
 async def run_checks(
     checks: Sequence[Check],
     exchange: Exchange,
@@ -70,14 +52,19 @@ async def run_checks(
     cap: Decision | None = None,
     listeners: Sequence[Callable[[CheckResult], None]] = (),
     arguments: str = "",
+    inputs: Mapping[str, str] = MappingProxyType({}),
 ) -> Report:
     """The report of these checks, decided over but not acted on; unverified where they cannot be brought together.
 
     Args:
+        inputs: what was given, by the checks that run for that alone; without a verdict their reasons name it.
         arguments: what the arguments of tool calls state, as text that stands behind the response.
     """
     whole = with_text(exchange, arguments) if arguments else exchange
-    runs = (_run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, listeners) for c in checks)
+    runs = (
+        _run_check(c, whole if c.name in READS_ARGUMENTS else exchange, context, listeners, inputs.get(c.name, ""))
+        for c in checks
+    )
     config, verified, quality = context.config, tuple[VerifiedClaim, ...](), None
     try:
         found = deduplicate(await asyncio.gather(*runs))
@@ -109,7 +96,11 @@ def with_text(exchange: Exchange, more: str) -> Exchange:
 
 
 async def _run_check(
-    check: Check, exchange: Exchange, context: CheckContext, listeners: Sequence[Callable[[CheckResult], None]] = ()
+    check: Check,
+    exchange: Exchange,
+    context: CheckContext,
+    listeners: Sequence[Callable[[CheckResult], None]],
+    given: str,
 ) -> CheckResult:
     """Run one check; what goes wrong inside becomes an unverified result, never a score. `listeners` get the result."""
     current_check.set(check.name)
@@ -122,9 +113,8 @@ async def _run_check(
     except Exception as error:  # boundary to checks, models and providers: nothing of theirs may reach the app
         log.error("evidencerails: check %s failed: %s", check.name, traceback_summary(error))
         result = _failed(check, error)
-    if isinstance(check, CheckOfInput):
-        result = check.named(result)
-    result = result.model_copy(update={"duration_ms": (time.perf_counter() - started) * 1000})
+    reason = f"unchecked_{given}: {result.reason}" if given and result.status == "unverified" else result.reason
+    result = result.model_copy(update={"reason": reason, "duration_ms": (time.perf_counter() - started) * 1000})
     for notify in listeners:
         notify(result)
     return result

@@ -6,7 +6,7 @@ In a stream the result must be a bare `RailOutcome` and can only allow or block.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any, get_args
 
@@ -31,6 +31,7 @@ from evidencerails.adapters.nemo_turn import Turn, turn_key
 from evidencerails.adapters.wording import withheld_text
 from evidencerails.errors import InputError, reason_of, traceback_summary
 from evidencerails.exchange import Exchange, Labels, Message, Stakes, as_tool_calls, as_tools
+from evidencerails.llm.adapt import as_client
 from evidencerails.llm.base import LlmClient
 from evidencerails.llm.sampling import Sampler
 from evidencerails.llm.session import CallAllowance, LlmSession
@@ -44,7 +45,7 @@ STAKES_VARIABLE = "stakes"
 """Context variable with the stakes of the answer: low, medium or high."""
 INCOMPLETE = "incomplete_sentence"
 NO_SCHEMA = "no_schema"
-Check = Callable[..., Awaitable[Report]]
+Check = Callable[..., Coroutine[Any, Any, Report]]
 """A check that can run here or elsewhere; takes `sampling_rate`."""
 
 
@@ -188,7 +189,7 @@ def _prepared(rail: Rail, text: str, call: ActionCall, plugin: NemoPlugin) -> Ch
         return exchange.model_copy(update={"evidence": found.passages, "evidence_from": found.place})
 
     def models() -> dict[str, Any]:
-        client = plugin.client(call.llm)
+        client = as_client(call.llm)
         sampler = _sampler(plugin, key, client, prompt, parse) if rail.check == "consistency" else None
         calls = plugin.config.own_model_calls if rail.check == "claims" else 0
         allowance = plugin.allowances.get(key, lambda: CallAllowance(calls)) if calls else None

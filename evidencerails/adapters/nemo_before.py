@@ -17,6 +17,7 @@ from evidencerails.adapters.nemo_rails import INPUT_RAIL, is_set
 from evidencerails.adapters.wording import ABSTAIN_MESSAGE, UNVERIFIED_MESSAGE, bot_message
 from evidencerails.errors import traceback_summary
 from evidencerails.exchange import Message, Passage
+from evidencerails.llm.adapt import as_client
 from evidencerails.mitigation.abstain import ABSTAIN_LEAD
 from evidencerails.report import Abstention
 
@@ -58,7 +59,7 @@ async def grounded_answer(**given: Any) -> Any:
     call, plugin = ActionCall.injected(given)
     try:
         evidence = await _evidence_before(call, plugin)
-        answer = await plugin.guard.generate(call.user_message, evidence=evidence, llm=plugin.client(call.llm))
+        answer = await plugin.guard.generate(call.user_message, evidence=evidence, llm=as_client(call.llm))
     except Exception as error:  # boundary to evidence, knowledge base and model: none may break the turn
         log.error("evidencerails: no grounded answer: %s", traceback_summary(error))
         return ActionResult(return_value=bot_message(UNVERIFIED_MESSAGE, plugin.bot_messages), context_updates={})

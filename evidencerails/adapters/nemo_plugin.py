@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -15,8 +15,6 @@ from evidencerails.config import GuardConfig
 from evidencerails.errors import traceback_summary
 from evidencerails.exchange import Stakes
 from evidencerails.guard import Guard
-from evidencerails.llm.adapt import as_client
-from evidencerails.llm.base import LlmClient
 from evidencerails.llm.sampling import Sampler
 from evidencerails.llm.session import CallAllowance
 from evidencerails.report import Report
@@ -70,14 +68,9 @@ class NemoPlugin:
         """The app's main model, by the name in its settings; None if it has none there."""
         return next((model.model for model in self.app.config.models if model.type == "main"), None)
 
-    def client(self, llm: Any) -> LlmClient | None:
-        """Our client for one of the app's models; None if it has none. `InputError`: the model is of no kind that we
-        can ask."""
-        return as_client(llm)
-
     def check_in_shadow(
         self,
-        check: Callable[..., Awaitable[Report]],
+        check: Callable[..., Coroutine[Any, Any, Report]],
         record: Callable[[Report], None],
         *,
         stakes: Stakes | None = None,
@@ -127,15 +120,11 @@ class NemoPlugin:
                 )
 
 
-def _run_and_record(check: Callable[[], Awaitable[Report]], record: Callable[[Report], None]) -> None:
+def _run_and_record(check: Callable[[], Coroutine[Any, Any, Report]], record: Callable[[Report], None]) -> None:
     try:
-        record(asyncio.run(_awaited(check)))
+        record(asyncio.run(check()))
     except Exception as error:  # boundary: nothing waits for a shadow check, so its failure can only be logged
         log.error("evidencerails: shadow check failed: %s", traceback_summary(error))
-
-
-async def _awaited(check: Callable[[], Awaitable[Report]]) -> Report:
-    return await check()
 
 
 def attach(app: Any, plugin: NemoPlugin) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evidencerails.errors import EvidencerailsError, MissingExtraError
+from evidencerails.errors import EvidencerailsError, extra_for
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -55,11 +55,9 @@ class Estimate:
 
 def library(name: str) -> Any:
     """A module of scikit-learn or SciPy, such as `sklearn.metrics`. `MissingExtraError`: it is not installed."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        package = {"sklearn": "scikit-learn"}.get(name.split(".")[0], name.split(".")[0])
-        raise MissingExtraError("evaluation", package, "eval") from None
+    with extra_for("evaluation"):
+        module = importlib.import_module(name)
+    return module
 
 
 def checked(labels: ArrayLike, scores: ArrayLike, *, probabilities: bool = False) -> tuple[Bools, Floats]:

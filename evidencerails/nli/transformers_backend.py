@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.errors import MissingExtraError, ModelFileError, NliError
+from evidencerails.errors import ModelFileError, NliError, extra_for
 from evidencerails.nli.base import LABELS, Pair, label_columns
 from evidencerails.nli.long_pairs import scores_in_parts, text_parts
 from evidencerails.nli.windows import encodable
@@ -103,12 +103,9 @@ class TransformersModel:
 
 
 def _libraries() -> tuple[Any, Any]:
-    try:
+    with extra_for("NLI backend 'transformers'"):
         import torch
         import transformers
-    except ImportError as error:
-        missing = error.name if error.name in ("torch", "transformers") else "transformers"
-        raise MissingExtraError("NLI backend 'transformers'", missing, "transformers") from None
     return transformers, torch
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from evidencerails import __version__
-from evidencerails.errors import MissingExtraError
+from evidencerails.errors import extra_for
 from evidencerails.guard import Guard
 from evidencerails.operations.telemetry.logs import request_id
 
@@ -20,17 +20,16 @@ DESCRIPTION = "Checks answers of language models for hallucinations. Every repor
 
 def create_app(guard: Guard) -> FastAPI:
     """The service around a guard; its `service` settings hold. The guard is closed when the service stops."""
-    try:
+    with extra_for("the service"):
         from fastapi import FastAPI
         from starlette.middleware.sessions import SessionMiddleware
-    except ImportError:
-        raise MissingExtraError("the service", "fastapi", "service") from None
-    from evidencerails.operations.telemetry.prometheus import ServiceMetrics
-    from evidencerails.service import api, pages
-    from evidencerails.service.access import COOKIE, session_secret
-    from evidencerails.service.checking import Checker
-    from evidencerails.service.keys import KeyRing
-    from evidencerails.service.middleware import Envelope
+
+        from evidencerails.operations.telemetry.prometheus import ServiceMetrics
+        from evidencerails.service import api, pages
+        from evidencerails.service.access import COOKIE, session_secret
+        from evidencerails.service.checking import Checker
+        from evidencerails.service.keys import KeyRing
+        from evidencerails.service.middleware import Envelope
 
     settings = guard.config.service
     # No docs page: FastAPI's loads its scripts from elsewhere.

@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from evidencerails.errors import EvidencerailsError, traceback_summary
+from evidencerails.errors import EvidencerailsError
 from evidencerails.operations.batch.runner import plain
 from evidencerails.operations.telemetry.logs import request_id
 from evidencerails.service.bodies import BatchItem, refuse_half_characters
-from evidencerails.service.problems import Problem, busy, problem_body
+from evidencerails.service.problems import Problem, problem_body, problem_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -48,7 +48,8 @@ class Gate:
         """A place for one request, whatever number of checks it brings; 429 if all are taken."""
         if self.admitted >= self._max_admitted:
             left_s = self._mean_s * self.admitted / self._max_running
-            raise busy(left_s, "busy", f"{self.admitted} requests are under way")
+            wait = {"Retry-After": str(max(1, round(left_s + 0.5)))}
+            raise Problem(429, "busy", f"{self.admitted} requests are under way", headers=wait)
         self.admitted += 1
         try:
             yield
@@ -139,7 +140,7 @@ class Checker:
             on_check = lambda result: events.put_nowait(("check", _plain_check(result)))  # noqa: E731
             events.put_nowait(("report", await self._checked(exchange, on_check)))
         except Exception as error:  # the headers are sent: the failure must be an event, or it would be lost
-            problem = _problem_of(error, "stream")
+            problem = problem_of(error, "stream")
             events.put_nowait(("error", problem_body(problem.code, problem.message, request_id())))
         finally:
             events.put_nowait(None)
@@ -152,7 +153,7 @@ class Checker:
             refuse_half_characters(item)
             return {**identity, "report": await self._checked(BatchItem.of(item).exchange(self._settings.max_items))}
         except Exception as error:  # the reports of the other items must not be lost with it
-            problem = _problem_of(error, f"item {place} of a batch")
+            problem = problem_of(error, f"item {place} of a batch")
             return {**identity, "error": {"code": problem.code, "message": problem.message}}
 
     async def _checked(self, exchange: Exchange, on_check: Any = None) -> dict[str, Any]:
@@ -167,13 +168,6 @@ class Checker:
             raise Problem(504, "timeout", f"the check took longer than {timeout_s:g} seconds") from None
         self._metrics.record(report)
         return plain(self.guard.config, report)
-
-
-def _problem_of(error: Exception, what: str) -> Problem:
-    if isinstance(error, Problem):
-        return error
-    log.error("%s failed: %s", what, traceback_summary(error))
-    return Problem(500, "internal_error", "the service failed")
 
 
 def _plain_check(result: CheckResult) -> dict[str, Any]:

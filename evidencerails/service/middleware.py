@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 
-from evidencerails.errors import traceback_summary
 from evidencerails.operations.telemetry.logs import request_context
-from evidencerails.service.problems import Problem, problem_body
+from evidencerails.service.problems import Problem, problem_body, problem_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -78,7 +77,9 @@ class Envelope:
             try:
                 await self._answer(scope, headers, receive, answer)
             except (Exception, asyncio.CancelledError) as error:  # the last boundary: a caller gets an id, the log why
-                problem = _problem_of(error)
+                if isinstance(error, asyncio.CancelledError):  # the server stops, and has waited as long as it may
+                    error = Problem(503, "stopping", "the service stops before this request has ended; send it again")
+                problem = problem_of(error, "request")
                 if status == 0:  # the connection ends, since the body may still be on the way
                     body = problem_body(problem.code, problem.message, identity)
                     await JSONResponse(body, problem.status_code, {"connection": "close"})(scope, receive, answer)
@@ -122,16 +123,6 @@ def _complete(headers: MutableHeaders, identity: str, *, is_https: bool) -> None
         headers.setdefault(name, value)
     if is_https and "set-cookie" in headers:
         headers["set-cookie"] += "; secure"
-
-
-def _problem_of(error: BaseException) -> Problem:
-    """What a caller is sent: an id to name; the log has the place."""
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, asyncio.CancelledError):  # the server stops, and has waited as long as it may
-        return Problem(503, "stopping", "the service stops before this request has ended; send it again")
-    log.error("request failed: %s", traceback_summary(error))
-    return Problem(500, "internal_error", "the service failed; its log has the reason")
 
 
 async def _collected(receive: Receive, limit: int) -> bytes | None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import HTTPException
+
+from evidencerails.errors import traceback_summary
+
+log = logging.getLogger("evidencerails.service")
 
 
 class Problem(HTTPException):
@@ -20,9 +25,12 @@ def problem_body(code: str, message: str, request_id: str) -> dict[str, Any]:
     return {"error": {"code": code, "message": message, "request_id": request_id}}
 
 
-def busy(retry_after_s: float, code: str, message: str) -> Problem:
-    """429 with the seconds after which another try is worth it."""
-    return Problem(429, code, message, headers={"Retry-After": str(max(1, round(retry_after_s + 0.5)))})
+def problem_of(error: BaseException, what: str) -> Problem:
+    """What a caller is sent of a failure: nothing of one that is not ours, whose place the log has."""
+    if isinstance(error, Problem):
+        return error
+    log.error("%s failed: %s", what, traceback_summary(error))
+    return Problem(500, "internal_error", "the service failed; its log has the reason")
 
 
 def first_problem(errors: Sequence[Any]) -> str:

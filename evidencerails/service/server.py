@@ -8,7 +8,7 @@ import signal
 import socket
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.errors import MissingExtraError, SettingsError
+from evidencerails.errors import SettingsError, extra_for
 from evidencerails.operations.telemetry.emit import exporting
 from evidencerails.operations.telemetry.logs import log_to_stderr
 from evidencerails.service.keys import KeyRing
@@ -63,10 +63,8 @@ def serve(guard: Guard) -> None:
 
 
 def _server(guard: Guard) -> uvicorn.Server:
-    try:
+    with extra_for("the service"):
         import uvicorn
-    except ImportError:
-        raise MissingExtraError("the service", "uvicorn", "service") from None
     from evidencerails.service.app import create_app
 
     settings = guard.config.service

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evidencerails.errors import MissingExtraError
+from evidencerails.errors import extra_for
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -68,10 +68,8 @@ def svg(title: str, layers: Sequence[Layer], *, width: int, height: int) -> Mark
     """
     from markupsafe import Markup, escape
 
-    try:
+    with extra_for("a chart"):
         import vl_convert
-    except ModuleNotFoundError:
-        raise MissingExtraError("a chart", "vl-convert-python", "charts") from None
     colours = {layer.name: layer.colour for layer in layers}
     scale = {"domain": list(colours), "range": list(colours.values())}
     drawn = [

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
 
-from evidencerails.errors import InputError, MissingExtraError
+from evidencerails.errors import InputError, extra_for
 
 Format = Literal["jsonl", "csv", "parquet"]
 FORMATS: Mapping[str, Format] = {
@@ -154,11 +154,9 @@ def _cell(name: str, cell: str) -> Any:
 
 
 def _parquet_file(name: str) -> Any:
-    try:
+    with extra_for("reading Parquet"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError:
-        raise MissingExtraError("reading Parquet", "pyarrow", "parquet") from None
     if name == STDIN:
         raise InputError("Parquet cannot be read from standard input; give the path of a file")
     try:

@@ -8,7 +8,7 @@ import time
 from typing import NamedTuple
 
 from evidencerails.config import GuardConfig
-from evidencerails.errors import MissingExtraError, StoreError
+from evidencerails.errors import StoreError, extra_for
 from evidencerails.exchange import Exchange
 from evidencerails.operations.review.package import RELEASABLE, Item, package_of
 from evidencerails.operations.store.store import DAY_S, Store, new_id
@@ -32,11 +32,9 @@ class ReviewDesk:
         self.config, self.settings = config, config.escalation or EscalationSettings()
         self._owns_store = store is None
         self.store = store or Store(config.store or StoreSettings(), redaction=config.redaction)
-        try:
+        with extra_for("the review queue"):
             from evidencerails.operations.review.queue import ReviewQueue
             from evidencerails.operations.review.webhook import Notifier
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("the review queue", error.name or "sqlalchemy", "store") from None
 
         webhook = self.settings.webhook
         self.notifier = None if webhook is None else Notifier(webhook)

@@ -19,7 +19,7 @@ from sqlalchemy.exc import (
     StatementError,
 )
 
-from evidencerails.errors import MissingExtraError, StoreError
+from evidencerails.errors import StoreError, extra_for
 from evidencerails.operations.store.models import Base
 
 TABLES, ALERTS = 0, 1
@@ -79,7 +79,6 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def _connected(engine: Engine, *, writes: bool) -> Iterator[Connection]:
-
     try:
         with engine.connect().execution_options(evidencerails_writes=writes) as connection:
             yield connection
@@ -125,10 +124,9 @@ def _engine(url: URL, lock_timeout_s: float) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     options = {"options": f"-c lock_timeout={max(1, int(lock_timeout_s * 1000))}", "connect_timeout": 5}
-    try:
-        return create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=options)
-    except ImportError:
-        raise MissingExtraError("a PostgreSQL store", "psycopg", "postgresql") from None
+    with extra_for("a PostgreSQL store"):
+        engine = create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=options)
+    return engine
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

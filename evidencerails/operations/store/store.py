@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evidencerails.errors import MissingExtraError, StoreError
+from evidencerails.errors import StoreError, extra_for
 from evidencerails.exchange import Exchange
 from evidencerails.operations.store.records import Entry, Record, record_of
 from evidencerails.report import Redaction, Report
@@ -181,14 +181,11 @@ class Store:
         redaction: Redaction = "off",
         now: Callable[[], float] = time.time,
     ) -> None:
-        try:
+        with extra_for("the store"):
             from evidencerails.operations.store.engine import sqlite_file
-
-            self.settings = settings or StoreSettings()
-            self._address = self.settings.address
-            self.file = sqlite_file(self._address)
-        except ModuleNotFoundError:
-            raise MissingExtraError("the store", "sqlalchemy", "store") from None
+        self.settings = settings or StoreSettings()
+        self._address = self.settings.address
+        self.file = sqlite_file(self._address)
         self.redaction: Redaction = self.settings.redaction or redaction
         self.now = now
         self._engine: Engine | None = None

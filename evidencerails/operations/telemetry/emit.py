@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from evidencerails import __version__
-from evidencerails.errors import MissingExtraError, traceback_summary
+from evidencerails.errors import extra_for, traceback_summary
 from evidencerails.report import CheckResult, Claim, Report, reason_code, text_hash
 from evidencerails.settings.environment import variable
 from evidencerails.trace import LlmCallRecord, Trace
@@ -163,14 +163,12 @@ def exporting() -> Iterator[None]:
     if not any(map(variable, ENDPOINTS)):
         yield
         return
-    try:
+    with extra_for("exporting telemetry"):
         from opentelemetry import trace
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError:
-        raise MissingExtraError("exporting telemetry", "opentelemetry-exporter-otlp", "telemetry") from None
     name = variable("OTEL_SERVICE_NAME") or "evidencerails"
     tracers = TracerProvider(resource=Resource.create({"service.name": name}))
     tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evidencerails.errors import MissingExtraError
+from evidencerails.errors import extra_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,10 +19,8 @@ class ServiceMetrics:
     """The metrics of one service, in a registry of its own."""
 
     def __init__(self) -> None:
-        try:
+        with extra_for("the service's /metrics"):
             from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
-        except ImportError:
-            raise MissingExtraError("the service's /metrics", "prometheus-client", "service") from None
         made = self.registry = CollectorRegistry()
         ProcessCollector(registry=made)
         self.requests = Counter("evidencerails_requests", "Requests", ["method", "route", "status"], registry=made)
