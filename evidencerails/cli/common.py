@@ -101,7 +101,9 @@ def refuse_no_folder(folder: Path) -> None:
 def one_of(what: str, value: str | None, allowed: Sequence[str]) -> None:
     """Refuse a word that is not among those allowed (a `CliError`)."""
     if value is not None and value not in allowed:
-        raise CliError(f"unknown {what} {value!r}; expected one of {', '.join(allowed)}")
+        from evidencerails.settings.problems import nearest
+
+        raise CliError(f"unknown {what} {value!r}{nearest(value, allowed)}; expected one of {', '.join(allowed)}")
 
 
 def names_in(given: Sequence[str]) -> list[str]:

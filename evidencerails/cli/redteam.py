@@ -20,6 +20,7 @@ from evidencerails.cli.common import (
     console,
     folder_of,
     names_in,
+    one_of,
     plain_table,
     refuse_no_folder,
     refuse_unwritable,
@@ -50,7 +51,6 @@ from evidencerails.evaluation.redteam.session import Plan, Run, run
 from evidencerails.evaluation.redteam.targets import WITHOUT_SETTINGS, AppTarget, EngineTarget, Target
 from evidencerails.evaluation.redteam.wording import coverage_line
 from evidencerails.guard import Guard
-from evidencerails.settings.problems import nearest
 from evidencerails.text.visible import visible
 
 EXIT_BELOW = 1
@@ -119,8 +119,7 @@ def redteam(
 def _categories(given: Sequence[str]) -> Sequence[Category]:
     names = [name.replace("-", "_") for name in names_in(given)]
     for name in names:
-        if name not in CATEGORIES:
-            raise CliError(f"unknown category {name!r}{nearest(name, CATEGORIES)}; available: {', '.join(CATEGORIES)}")
+        one_of("category", name, CATEGORIES)
     return tuple(name for name in CATEGORIES if name in names) if names else CATEGORIES
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
@@ -206,6 +206,17 @@ def parse_items(reply: str, key: str, model: type[M], *, number: str = "", count
     if len(set(numbers)) < len(numbers) or not all(1 <= one <= count for one in numbers):
         raise LlmReplyError(f"expected each number from 1 to {count} at most once, got {numbers}")
     return found
+
+
+def list_schema(name: str, fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """JSON schema of a reply, for providers that keep to one: an object with one list of objects of these fields."""
+    item = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": {name: {"type": "array", "items": item}},
+        "required": [name],
+        "additionalProperties": False,
+    }
 
 
 def items_of(value: Any, key: str, model: type[M], *, as_text: str | None = None) -> list[M]:

@@ -69,7 +69,10 @@ class PromptLibrary:
         prompts = {prompt.task: prompt for prompt in (_shipped() if folder is None else _all_in(folder))}
         for task, given in (overrides or {}).items():
             if task in prompts:  # a user's prompts for NeMo's own tasks are none of ours
-                prompts[task] = _overridden(prompts[task], given)
+                shipped = prompts[task]
+                prompts[task] = _checked(
+                    task, _fields(given), "the user's prompt", shipped.variables, shipped.max_length
+                )
             elif meant := meant_task(task, prompts):
                 raise PromptError(f"there is no task {task!r}; did you mean {meant!r}? There are: {', '.join(prompts)}")
         return cls(prompts)
@@ -150,30 +153,8 @@ def _read(file: Path) -> list[TaskPrompt]:
 def _from_entry(entry: Any, origin: str) -> TaskPrompt:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("task"), str):
         raise PromptError(f"{origin}: every entry of 'prompts:' needs a 'task', got {entry!r:.80}")
-    names = entry.get("variables")  # ours: NeMo drops keys it does not know
-    templates = _templates(entry, entry["task"], origin)
-    known = _used(templates, entry["task"], origin) if names is None else frozenset(names)
-    prompt = TaskPrompt(
-        task=entry["task"],
-        templates=templates,
-        variables=known,
-        max_length=entry.get("max_length"),
-        origin=origin,
-    )
-    return _checked(prompt)
-
-
-def _overridden(shipped: TaskPrompt, given: Any) -> TaskPrompt:
-    origin = "the user's prompt"
-    fields = _fields(given)
-    prompt = TaskPrompt(
-        task=shipped.task,
-        templates=_templates(fields, shipped.task, origin),
-        variables=shipped.variables,
-        max_length=fields.get("max_length") or shipped.max_length,
-        origin=origin,
-    )
-    return _checked(prompt)
+    # `variables` is ours: NeMo drops keys it does not know.
+    return _checked(entry["task"], entry, origin, entry.get("variables"))
 
 
 def _fields(given: Any) -> Mapping[str, Any]:
@@ -206,14 +187,20 @@ def _plain(message: Any) -> Any:
     return {"role": getattr(message, "type", None), "content": getattr(message, "content", None)}
 
 
-def _checked(prompt: TaskPrompt) -> TaskPrompt:
-    used = _used(prompt.templates, prompt.task, prompt.origin)
-    where = f"{prompt.origin}, task {prompt.task!r}"
-    for name in sorted(used - prompt.variables):
-        raise PromptError(f"{where}: unknown variable {name!r}; it has: {', '.join(sorted(prompt.variables))}")
-    for name in sorted(prompt.variables - used):
+def _checked(
+    task: str, fields: Mapping[str, Any], origin: str, variables: Iterable[str] | None, max_length: int | None = None
+) -> TaskPrompt:
+    """The prompt of these fields, which has to use all its variables and no others; those it uses if None are given."""
+    templates = _templates(fields, task, origin)
+    used = _used(templates, task, origin)
+    known = used if variables is None else frozenset(variables)
+    length, where = fields.get("max_length") or max_length, f"{origin}, task {task!r}"
+    prompt = TaskPrompt(task=task, templates=templates, variables=known, max_length=length, origin=origin)
+    for name in sorted(used - known):
+        raise PromptError(f"{where}: unknown variable {name!r}; it has: {', '.join(sorted(known))}")
+    for name in sorted(known - used):
         raise PromptError(f"{where}: the variable {name!r} does not occur; the model would judge without it")
-    _rendered(prompt, dict.fromkeys(prompt.variables, "text"))
+    _rendered(prompt, dict.fromkeys(known, "text"))
     _room_left(prompt, where)
     return prompt
 

@@ -30,17 +30,6 @@ NO_VERDICT = "no_verdict"
 """Reason of a claim that the judge left out."""
 
 
-def list_schema(name: str, fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """JSON schema of a reply, for providers that keep to one: an object with one list of objects of these fields."""
-    item = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
-    return {
-        "type": "object",
-        "properties": {name: {"type": "array", "items": item}},
-        "required": [name],
-        "additionalProperties": False,
-    }
-
-
 def judge_for(exchange: Exchange, context: MeasureContext) -> LlmSession:
     """The model to ask about the claims.
 

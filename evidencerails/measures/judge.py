@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import Field
 
 from evidencerails.exchange import Exchange, Passage
-from evidencerails.llm.parsing import parse_items
+from evidencerails.llm.parsing import list_schema, parse_items
 from evidencerails.measures.asking import (
     NO_VERDICT,
     SECOND_LOOK,
@@ -16,7 +16,6 @@ from evidencerails.measures.asking import (
     Replies,
     ask_about,
     judge_for,
-    list_schema,
 )
 from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of
 from evidencerails.measures.evidence import OBJECTIONS, proof_of

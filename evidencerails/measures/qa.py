@@ -8,8 +8,8 @@ from typing import Any, Literal
 from pydantic import field_validator
 
 from evidencerails.exchange import Exchange
-from evidencerails.llm.parsing import parse_items
-from evidencerails.measures.asking import NO_VERDICT, Answer, Question, ask_about, judge_for, list_schema
+from evidencerails.llm.parsing import list_schema, parse_items
+from evidencerails.measures.asking import NO_VERDICT, Answer, Question, ask_about, judge_for
 from evidencerails.measures.base import ClaimScore, MeasureContext, MeasureResult, Statement, result_of
 
 UNSURE = "judge_unsure"

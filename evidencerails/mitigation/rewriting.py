@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from evidencerails.errors import LlmReplyError, with_cause
 from evidencerails.exchange import Exchange, Passage
-from evidencerails.llm.parsing import ask, parse_items
+from evidencerails.llm.parsing import ask, list_schema, parse_items
 from evidencerails.measures.evidence import excerpts_for
 from evidencerails.mitigation.pieces import Piece
 from evidencerails.nli.base import ENTAILMENT
@@ -74,18 +74,13 @@ _REPAIR = (
 
 
 class _Rewritten(BaseModel):
-    model_config = ConfigDict(strict=True, json_schema_extra={"additionalProperties": False})
+    model_config = ConfigDict(strict=True)
 
     number: int
     text: str
 
 
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"sentences": {"type": "array", "items": _Rewritten.model_json_schema()}},
-    "required": ["sentences"],
-    "additionalProperties": False,
-}
+_SCHEMA = list_schema("sentences", {"number": {"type": "integer"}, "text": {"type": "string"}})
 
 
 class RewriteRefusedError(LlmReplyError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -59,7 +59,7 @@ def _choices(item: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(part.strip(" '") for part in expected.replace(" or ", ", ").split(",") if part.strip())
 
 
-def nearest(given: str, choices: tuple[str, ...] | list[str]) -> str:
+def nearest(given: str, choices: Sequence[str]) -> str:
     """A question for the choice that was probably meant; empty if none is near."""
     close = difflib.get_close_matches(given, choices, n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -19,8 +19,7 @@ from evidencerails.checks.claims.proof import NAMES_BACK
 from evidencerails.errors import EvidencerailsError, LlmReplyError, reason_of
 from evidencerails.exchange import Span
 from evidencerails.llm.cache import ask_cached
-from evidencerails.llm.parsing import items_of, parse_json
-from evidencerails.measures.asking import list_schema
+from evidencerails.llm.parsing import items_of, list_schema, parse_json
 from evidencerails.nli.windows import content_terms
 from evidencerails.text.claimable import claim_sentences, clean
 from evidencerails.text.claims import ExtractedClaim, sentence_claims

@@ -25,7 +25,7 @@ from evidencerails.checks.claims.proof import (
 from evidencerails.checks.error_types import error_types
 from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Passage, Span
-from evidencerails.llm.parsing import items_of, parse_json
+from evidencerails.llm.parsing import items_of, list_schema, parse_json
 from evidencerails.measures.asking import (
     BATCH_CLAIMS,
     NO_VERDICT,
@@ -34,7 +34,6 @@ from evidencerails.measures.asking import (
     Question,
     Replies,
     ask_about,
-    list_schema,
     planned_calls,
 )
 from evidencerails.measures.base import Statement

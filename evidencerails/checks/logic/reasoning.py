@@ -19,8 +19,7 @@ from pydantic import BaseModel, field_validator
 from evidencerails.checks.base import CheckContext
 from evidencerails.errors import LlmError, LlmReplyError, PromptError
 from evidencerails.exchange import Exchange, Span
-from evidencerails.llm.parsing import ask, items_of, parse_json
-from evidencerails.measures.asking import list_schema
+from evidencerails.llm.parsing import ask, items_of, list_schema, parse_json
 from evidencerails.nli.base import LABELS
 from evidencerails.text.claimable import clean, without_reasoning
 from evidencerails.text.sentences import split_sentences
