@@ -25,9 +25,9 @@ from judge_selection import Answers, rows_of_selection
 from tables import publish
 
 from evidencerails import Guard, Report
-from evidencerails.config import CascadeSettings
 from evidencerails.evaluation.metrics import balanced_accuracy, bootstrap_interval
 from evidencerails.measures.metrics import is_between
+from evidencerails.settings.scoring import CascadeSettings
 from evidencerails.testing import ReplayServer
 
 HERE = Path(__file__).parent

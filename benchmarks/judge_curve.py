@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evidencerails import Report
-from evidencerails.config import CascadeSettings
 from evidencerails.evaluation.metrics import balanced_accuracy, checked
 from evidencerails.measures.asking import planned_calls
 from evidencerails.measures.metrics import is_between
+from evidencerails.settings.scoring import CascadeSettings
 from evidencerails.text.vega import Layer, axis, level, svg
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "judge-curve.svg"

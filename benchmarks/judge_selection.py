@@ -15,8 +15,8 @@ import numpy as np
 from judge_curve import HIGHS, LOWS, UNSUPPORTED, Done, merged
 
 from evidencerails import Report
-from evidencerails.config import CascadeSettings
 from evidencerails.measures.metrics import is_between
+from evidencerails.settings.scoring import CascadeSettings
 
 BUDGETS = (1 / 3, 0.5, 2 / 3, 0.8)
 """Calls for one answer, second questions left out."""

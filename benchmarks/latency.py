@@ -106,8 +106,8 @@ async def turn_ms(app: Any) -> float:
 
 def bare_forward_ms(calls: Sequence[Sequence[Any]], repeats: int) -> float:
     """Median milliseconds of the model alone on the pairs of one turn."""
-    from evidencerails.config import NliSettings
     from evidencerails.nli.service import load_model
+    from evidencerails.settings.llm import NliSettings
 
     model = load_model(NliSettings())
     pairs = list(dict.fromkeys(pair for call in calls for pair in call))

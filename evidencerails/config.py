@@ -26,7 +26,7 @@ from evidencerails.settings.claims import (
     RootCauseSettings,
 )
 from evidencerails.settings.knowledge import KnowledgeSettings, ToolsSettings
-from evidencerails.settings.llm import BudgetSettings, CacheSettings, LlmEndpoint, LlmSettings, NliSettings
+from evidencerails.settings.llm import LlmSettings, NliSettings
 from evidencerails.settings.mitigation import (
     AbstentionSettings,
     AnnotationSettings,
@@ -43,44 +43,11 @@ from evidencerails.settings.operations import (
     StoreSettings,
     TelemetrySettings,
 )
-from evidencerails.settings.policies import CHECKS, Rule, When
+from evidencerails.settings.policies import CHECKS, Rule
 from evidencerails.settings.problems import nearest, problems
 from evidencerails.settings.reading import read_settings
-from evidencerails.settings.scoring import (
-    DEFAULT_MEASURE_WEIGHTS,
-    MEASURES,
-    SEVERITY_WEIGHTS,
-    CalibrationSettings,
-    CascadeSettings,
-    CompositeWeights,
-    MeasureName,
-    RiskSettings,
-    ScoringSettings,
-)
+from evidencerails.settings.scoring import MEASURES, CalibrationSettings, ScoringSettings
 from evidencerails.settings.structure import LogicSettings, StructureSettings
-
-__all__ = [
-    "CHECKS",
-    "DEFAULT_MEASURE_WEIGHTS",
-    "MEASURES",
-    "SEVERITY_WEIGHTS",
-    "BudgetSettings",
-    "CacheSettings",
-    "CascadeSettings",
-    "ClaimsSettings",
-    "CompositeWeights",
-    "ConsistencySettings",
-    "EvidenceSettings",
-    "GroundingSettings",
-    "GuardConfig",
-    "LlmEndpoint",
-    "LlmSettings",
-    "MeasureName",
-    "NliSettings",
-    "RiskSettings",
-    "ScoringSettings",
-    "When",
-]
 
 OnUnverified = Literal["allow", "warn", "escalate", "block", "raise"]
 Activation = Literal["per_response", "always", "shadow"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evidencerails.checks.base import CheckContext, get_check
 from evidencerails.checks.claims.examples import load_examples
 from evidencerails.checks.knowledge.sources import Sources
-from evidencerails.config import GuardConfig, NliSettings
+from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError, SettingsError, traceback_summary
 from evidencerails.exchange import (
     NO_RESPONSE,
@@ -41,6 +41,7 @@ from evidencerails.operations.telemetry.emit import emit
 from evidencerails.pipeline import READS_ARGUMENTS, build_report, run_checks, with_text
 from evidencerails.policy import needs_action
 from evidencerails.report import Abstention, CheckResult, Decision, Report
+from evidencerails.settings.llm import NliSettings
 from evidencerails.text.sentences import Splitter
 from evidencerails.tool_calls import with_arguments
 from evidencerails.trace import tracing

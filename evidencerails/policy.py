@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from evidencerails.config import GuardConfig, When
+from evidencerails.config import GuardConfig
 from evidencerails.report import DECISIONS, Decision, Finding, Report, Status
 from evidencerails.settings.mitigation import ProtocolSettings
+from evidencerails.settings.policies import When
 
 BLOCKED_BY_DEFAULT = frozenset(
     {"inconsistent_samples", "factual_fabrication", "tool_call_hallucination", "structure_violation"}

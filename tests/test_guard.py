@@ -10,11 +10,12 @@ import pytest
 from scripted_nli import ScriptedNli
 
 from evidencerails import Guard, Report
-from evidencerails.config import CHECKS, GuardConfig
+from evidencerails.config import GuardConfig
 from evidencerails.errors import InputError, SettingsError
 from evidencerails.exchange import Exchange
 from evidencerails.pipeline import overall_verdict
 from evidencerails.report import CheckResult
+from evidencerails.settings.policies import CHECKS
 from evidencerails.tool_calls import with_arguments
 
 TEXT = "The tower stands in Paris."

@@ -22,10 +22,10 @@ import numpy as np
 from rich.console import Console
 from sklearn.metrics import roc_auc_score
 
-from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage
 from evidencerails.nli.embedded import EmbeddedModel
 from evidencerails.nli.service import NliService
+from evidencerails.settings.claims import GroundingSettings
 from evidencerails.text.claimable import claim_sentences
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import hypotheses, read_claims

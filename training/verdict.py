@@ -25,10 +25,10 @@ import numpy as np
 from rich.console import Console
 from sklearn.linear_model import LogisticRegression
 
-from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage
 from evidencerails.nli.embedded import EmbeddedModel
 from evidencerails.nli.service import NliService
+from evidencerails.settings.claims import GroundingSettings
 from evidencerails.text.claimable import claim_sentences, clean
 from evidencerails.verdict.model import VerdictModel
 from evidencerails.verdict.reading import LIKELIER, ClaimEvidence, read_claims

@@ -36,9 +36,9 @@ from cases import SLOW  # noqa: E402
 from measuring import MODEL_S  # noqa: E402
 from tables import machine, publish  # noqa: E402
 
-from evidencerails.config import NliSettings  # noqa: E402
 from evidencerails.evaluation import metrics  # noqa: E402
 from evidencerails.nli.service import load_model  # noqa: E402
+from evidencerails.settings.llm import NliSettings  # noqa: E402
 from evidencerails.testing import ReplayRequest, ReplayServer  # noqa: E402
 
 ROWS = HERE.parent.parent / "tests" / "evaluation" / "rows.jsonl"

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from evidencerails import executor
 from evidencerails.adapters.nemo_calls import readable_messages
-from evidencerails.config import EvidenceSettings
 from evidencerails.errors import InputError
 from evidencerails.exchange import Exchange, Message, Passage, as_passages, content_text
 from evidencerails.report import PASS_EVIDENCE, Report
+from evidencerails.settings.claims import EvidenceSettings
 from evidencerails.settings.structure import StructureSettings
 from evidencerails.text.claimable import claim_sentences
 from evidencerails.text.sentences import split_sentences

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from evidencerails.adapters.nemo_calls import find_answer_call, messages_of_events, readable_messages
 from evidencerails.adapters.nemo_evidence import EvidenceSources, find_evidence
-from evidencerails.config import EvidenceSettings
 from evidencerails.errors import InputError
 from evidencerails.exchange import Passage, ToolCall, as_tool_calls
+from evidencerails.settings.claims import EvidenceSettings
 
 EXPECTED = (
     "the JSON of `await rails.generate_async(messages=..., options={'log': {'llm_calls': True, 'internal_events': "

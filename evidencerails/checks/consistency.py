@@ -17,13 +17,13 @@ from evidencerails.checks.agreement import (
     pairwise_contradiction_rate,
 )
 from evidencerails.checks.base import CheckContext
-from evidencerails.config import ConsistencySettings
 from evidencerails.errors import EvidencerailsError, LlmError, reason_of
 from evidencerails.exchange import Exchange, Sample, Span
 from evidencerails.measures.consensus import Consensus, consensus_of
 from evidencerails.measures.drift import DriftModel
 from evidencerails.measures.samples import WantedSamples, wanted_samples
 from evidencerails.report import CheckResult, Finding
+from evidencerails.settings.claims import ConsistencySettings
 from evidencerails.text.claimable import claim_sentences, clean
 from evidencerails.text.language import unknown_language
 from evidencerails.text.values import values_of

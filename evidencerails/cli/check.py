@@ -30,7 +30,7 @@ from evidencerails.cli.common import (
     write_text,
 )
 from evidencerails.cli.render import extraction_of, print_extraction, print_methods, print_report
-from evidencerails.config import CHECKS, GuardConfig, LlmEndpoint
+from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError
 from evidencerails.evaluation.methods import known
 from evidencerails.exchange import Exchange, as_tool_calls, content_text
@@ -39,6 +39,8 @@ from evidencerails.measures.registry import JUDGES
 from evidencerails.report import PASS_EVIDENCE, Report
 from evidencerails.report_page import page
 from evidencerails.settings.environment import CHECK_VARIABLES, JUDGE_MODEL, variable
+from evidencerails.settings.llm import LlmEndpoint
+from evidencerails.settings.policies import CHECKS
 from evidencerails.settings.reading import read_settings
 from evidencerails.tool_calls import with_arguments
 

@@ -20,12 +20,12 @@ import yaml
 from numpy.typing import NDArray
 
 from evidencerails import __version__
-from evidencerails.config import CHECKS
 from evidencerails.errors import InputError
 from evidencerails.evaluation import metrics
 from evidencerails.evaluation.metrics import Bools, Floats, intervals, of_ratio
 from evidencerails.evaluation.outcomes import Outcome, outcomes_of
 from evidencerails.measures.calibrated import CLIP, calibrated, ensemble_score
+from evidencerails.settings.policies import CHECKS
 from evidencerails.settings.scoring import EnsembleCalibration, MethodCalibration
 
 FOLDS = 5

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from evidencerails.adapters.nemo_watch import ACTS_ON_THE_WORLD
-from evidencerails.config import CHECKS, MEASURES, GuardConfig
+from evidencerails.config import GuardConfig
 from evidencerails.errors import SettingsError
 from evidencerails.evaluation.outcomes import Part, Verdict
 from evidencerails.evaluation.rows import Row
@@ -15,7 +15,9 @@ from evidencerails.guard import Guard
 from evidencerails.measures.base import MeasureResult, run_measures
 from evidencerails.measures.registry import get_measure
 from evidencerails.report import CheckResult, Report
+from evidencerails.settings.policies import CHECKS
 from evidencerails.settings.problems import nearest
+from evidencerails.settings.scoring import MEASURES
 from evidencerails.text.claims import extract_claims
 
 MEASURE_THRESHOLD = 0.5

@@ -18,11 +18,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evidencerails.config import CacheSettings
 from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Message
 from evidencerails.llm.parsing import ask
 from evidencerails.llm.session import LlmSession
+from evidencerails.settings.llm import CacheSettings
 
 log = logging.getLogger("evidencerails")
 

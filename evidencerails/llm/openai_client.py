@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
-from evidencerails.config import LlmEndpoint
 from evidencerails.errors import LlmError, LlmReplyError, SettingsError
 from evidencerails.exchange import Completion, LlmReply, Message, TokenLogprob
 from evidencerails.llm.base import AdaptiveClient, portable
 from evidencerails.settings.environment import variable
+from evidencerails.settings.llm import LlmEndpoint
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

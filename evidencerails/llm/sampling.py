@@ -10,12 +10,12 @@ import threading
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from evidencerails.config import ConsistencySettings
 from evidencerails.errors import LlmError, redact_external_text
 from evidencerails.exchange import Message, Sample
 from evidencerails.llm.parsing import without_reasoning
 from evidencerails.llm.session import LlmSession, Requests
 from evidencerails.report import LlmUsage
+from evidencerails.settings.claims import ConsistencySettings
 
 log = logging.getLogger("evidencerails")
 

@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-from evidencerails.config import BudgetSettings, LlmEndpoint, LlmSettings
 from evidencerails.errors import BudgetExceededError, LlmError, LlmReplyError, LlmTimeoutError
 from evidencerails.exchange import Completion, LlmReply, Message
 from evidencerails.llm.base import LlmClient, learn_no_n
 from evidencerails.llm.failures import may_refuse_n
 from evidencerails.report import LlmUsage
+from evidencerails.settings.llm import BudgetSettings, LlmEndpoint, LlmSettings
 from evidencerails.trace import llm_call
 
 CHARACTERS_PER_TOKEN = 4

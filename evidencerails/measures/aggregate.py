@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
-from evidencerails.config import CompositeWeights, RiskSettings, ScoringSettings
 from evidencerails.exchange import Value
 from evidencerails.measures.base import MeasureResult, clipped
 from evidencerails.report import RiskLevel
+from evidencerails.settings.scoring import CompositeWeights, RiskSettings, ScoringSettings
 
 Scores = Mapping[str, "float | None"]
 

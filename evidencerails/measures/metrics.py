@@ -7,7 +7,6 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from evidencerails.config import CascadeSettings
 from evidencerails.errors import traceback_summary
 from evidencerails.exchange import Exchange
 from evidencerails.measures.aggregate import ResponseAggregate, aggregate_response, claim_scores
@@ -23,6 +22,7 @@ from evidencerails.measures.base import (
 )
 from evidencerails.measures.registry import JUDGES, get_measures
 from evidencerails.report import CheckResult
+from evidencerails.settings.scoring import CascadeSettings
 from evidencerails.text.claims import extract_claims
 
 DECIDED_LOCALLY = "decided_locally"

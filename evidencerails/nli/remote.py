@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.config import NliSettings
 from evidencerails.errors import SAID, NliError, SettingsError, with_cause
 from evidencerails.nli.base import LABELS, Pair, label_columns
 from evidencerails.nli.long_pairs import scores_in_parts, text_parts
 from evidencerails.nli.windows import encodable
 from evidencerails.settings.environment import variable
+from evidencerails.settings.llm import NliSettings
 
 if TYPE_CHECKING:
     import httpx

@@ -15,11 +15,11 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from evidencerails import executor
-from evidencerails.config import NliSettings
 from evidencerails.errors import EvidencerailsError, NliError, traceback_summary, with_cause
 from evidencerails.exchange import Passage
 from evidencerails.nli.base import LABELS, NliModel, Pair
 from evidencerails.nli.windows import EvidenceIndex
+from evidencerails.settings.llm import NliSettings
 
 if TYPE_CHECKING:
     from evidencerails.nli.base import Scores

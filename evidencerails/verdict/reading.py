@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage, Span
 from evidencerails.nli.base import CONTRADICTION, ENTAILMENT, NEUTRAL
 from evidencerails.nli.service import ExchangeNli, Steps
 from evidencerails.nli.windows import Coverage, EvidenceWindow, stems_of
 from evidencerails.report import Label, NliScores, Quote
+from evidencerails.settings.claims import GroundingSettings
 from evidencerails.text.claimable import clean, is_bare_reply, is_short_answer, without_frame, without_question
 from evidencerails.text.same_values import in_units_of
 from evidencerails.text.sentences import split_sentences

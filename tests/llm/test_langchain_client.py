@@ -4,12 +4,12 @@ import pytest
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
 from langchain_openai import ChatOpenAI
 
-from evidencerails.config import LlmSettings
 from evidencerails.errors import InputError, LlmError
 from evidencerails.exchange import Message
 from evidencerails.llm.adapt import as_client
 from evidencerails.llm.base import LlmClient
 from evidencerails.llm.session import LlmSession
+from evidencerails.settings.llm import LlmSettings
 from evidencerails.testing import ReplayServer
 
 PROMPT = (Message(role="system", content="Be brief."), Message(role="user", content="Where?"))

@@ -14,7 +14,7 @@ from nemoguardrails.integrations.langchain.llm_adapter import LangChainLLMAdapte
 from nemoguardrails.llm.clients.openai_compatible import OpenAICompatibleClient
 from nemoguardrails.llm.models.openai_chat import OpenAIChatModel
 
-from evidencerails.config import ConsistencySettings, GuardConfig, LlmSettings
+from evidencerails.config import GuardConfig
 from evidencerails.errors import LlmError
 from evidencerails.exchange import Message
 from evidencerails.llm.adapt import as_client
@@ -22,6 +22,8 @@ from evidencerails.llm.piggyback import install
 from evidencerails.llm.sampling import Sampler
 from evidencerails.llm.session import LlmSession
 from evidencerails.report import LlmUsage
+from evidencerails.settings.claims import ConsistencySettings
+from evidencerails.settings.llm import LlmSettings
 from evidencerails.testing import ReplayServer
 
 PROMPT = (Message(role="user", content="Where is the tower?"),)

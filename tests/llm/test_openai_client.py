@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from evidencerails.config import LlmEndpoint
 from evidencerails.errors import LlmError, LlmReplyError, LlmTimeoutError, SettingsError
 from evidencerails.exchange import Message, TokenLogprob
 from evidencerails.llm.base import LlmClient
 from evidencerails.llm.session import client_from_settings
+from evidencerails.settings.llm import LlmEndpoint
 from evidencerails.testing import ReplayServer
 
 PROMPT = (Message(role="system", content="Be brief."), Message(role="user", content="Where?"))

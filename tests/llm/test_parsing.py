@@ -6,7 +6,6 @@ import time
 import pytest
 from pydantic import BaseModel
 
-from evidencerails.config import LlmSettings
 from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Message
 from evidencerails.llm.parsing import (
@@ -20,6 +19,7 @@ from evidencerails.llm.parsing import (
 )
 from evidencerails.llm.sampling import clean_sample
 from evidencerails.llm.session import LlmSession, client_from_settings
+from evidencerails.settings.llm import LlmSettings
 from evidencerails.testing import ReplayServer
 
 CLEAR = [

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from evidencerails.config import ConsistencySettings, LlmSettings
 from evidencerails.errors import LlmError
 from evidencerails.exchange import Message
 from evidencerails.llm.sampling import Sampler, clean_sample
 from evidencerails.llm.session import LlmSession, client_from_settings
+from evidencerails.settings.claims import ConsistencySettings
+from evidencerails.settings.llm import LlmSettings
 from evidencerails.testing import ReplayServer
 
 PROMPT = (Message(role="user", content="Where?"),)

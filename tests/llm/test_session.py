@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from evidencerails.config import LlmSettings
 from evidencerails.errors import BudgetExceededError, LlmError, LlmReplyError, LlmTimeoutError
 from evidencerails.exchange import LlmReply, Message
 from evidencerails.llm.session import LlmSession, client_from_settings
+from evidencerails.settings.llm import LlmSettings
 from evidencerails.testing import ReplayServer
 
 PROMPT = (Message(role="user", content="Where?"),)

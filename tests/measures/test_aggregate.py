@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from evidencerails.config import RiskSettings, ScoringSettings
 from evidencerails.measures.aggregate import (
     across_claims,
     aggregate_response,
@@ -15,6 +14,7 @@ from evidencerails.measures.aggregate import (
 )
 from evidencerails.measures.base import ClaimScore, MeasureResult
 from evidencerails.report import RiskLevel
+from evidencerails.settings.scoring import RiskSettings, ScoringSettings
 
 WORST, WEIGHTED = ScoringSettings(), ScoringSettings(aggregation="weighted")
 

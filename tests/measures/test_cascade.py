@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from scoring_tools import MakeContext, Row, claims_of, exchange_of
 
-from evidencerails.config import CascadeSettings
 from evidencerails.exchange import Exchange
 from evidencerails.measures.base import MeasureContext, MeasureResult
 from evidencerails.measures.metrics import is_between, run_cascade
 from evidencerails.measures.registry import get_measure
+from evidencerails.settings.scoring import CascadeSettings
 from evidencerails.testing import ReplayRequest, ReplayServer
 
 SURE, UNSURE, ABSENT, WRONG = "The sun is hot.", "The moon is cold.", "Mars has oceans.", "Ice is warm."

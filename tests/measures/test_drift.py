@@ -9,9 +9,9 @@ import pytest
 from evidencerails import Guard
 from evidencerails.checks.agreement import Vote
 from evidencerails.checks.consistency import score_of
-from evidencerails.config import ConsistencySettings
 from evidencerails.errors import ModelFileError
 from evidencerails.measures.drift import DriftModel
+from evidencerails.settings.claims import ConsistencySettings
 
 WAYS = get_args(ConsistencySettings.model_fields["agreement"].annotation)
 TOWER = "The Eiffel Tower was completed in 1889."

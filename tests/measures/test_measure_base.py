@@ -7,11 +7,11 @@ import pytest
 from pydantic import ValidationError
 from scoring_tools import MakeContext, claims_of, exchange_of
 
-from evidencerails.config import DEFAULT_MEASURE_WEIGHTS, MeasureName
 from evidencerails.errors import LlmTimeoutError, SettingsError, reason_of
 from evidencerails.measures.base import ClaimScore, MeasureResult, result_of, run_measures
 from evidencerails.measures.ngram import NgramMeasure
 from evidencerails.measures.registry import CLASSES, get_measure, get_measures
+from evidencerails.settings.scoring import DEFAULT_MEASURE_WEIGHTS, MeasureName
 
 
 class Failing:

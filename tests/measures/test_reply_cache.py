@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from evidencerails import Guard
-from evidencerails.config import CacheSettings, LlmSettings
 from evidencerails.errors import LlmError, LlmReplyError
 from evidencerails.exchange import Message
 from evidencerails.llm.cache import ReplyCache, ask_cached, cache_from_settings, cache_key
 from evidencerails.llm.session import LlmSession, client_from_settings
+from evidencerails.settings.llm import CacheSettings, LlmSettings
 from evidencerails.testing import ReplayServer
 
 DAY_S = 86_400.0

@@ -8,8 +8,9 @@ import pytest
 from scoring_tools import Row, TableNli
 
 from evidencerails import Guard, Report
-from evidencerails.config import CompositeWeights, GuardConfig
+from evidencerails.config import GuardConfig
 from evidencerails.measures.aggregate import composite_metrics
+from evidencerails.settings.scoring import CompositeWeights
 from evidencerails.testing import ReplayServer
 
 EVIDENCE = "The tower in Paris was finished in 1889 by Eiffel."

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from evidencerails import Guard
-from evidencerails.config import MEASURES
 from evidencerails.evaluation.single import measure
+from evidencerails.settings.scoring import MEASURES
 from evidencerails.testing import ReplayRequest, ReplayServer
 
 EVIDENCE = "The Halden bridge opened in 1932. It is 412 metres long."

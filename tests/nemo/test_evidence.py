@@ -14,9 +14,9 @@ from evidencerails.adapters.nemo_evidence import (
     marked_context,
     statements,
 )
-from evidencerails.config import EvidenceSettings
 from evidencerails.errors import InputError
 from evidencerails.exchange import Message, Passage
+from evidencerails.settings.claims import EvidenceSettings
 from evidencerails.testing import ReplayServer
 
 ALWAYS = """

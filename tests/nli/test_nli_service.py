@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scripted_nli import ScriptedNli
 
-from evidencerails.config import NliSettings
 from evidencerails.errors import ModelFileError, NliError
 from evidencerails.nli.base import Pair
 from evidencerails.nli.embedded import EmbeddedModel
 from evidencerails.nli.service import MAX_STEP_PAIRS, NliService
+from evidencerails.settings.llm import NliSettings
 
 
 class WordModel(ScriptedNli):

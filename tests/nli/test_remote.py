@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from stub import Received, Stub, serving
 
-from evidencerails.config import NliSettings
 from evidencerails.errors import NliError, SettingsError
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.remote import RemoteModel
 from evidencerails.nli.service import NliService
+from evidencerails.settings.llm import NliSettings
 
 INFO = {
     "model_id": "some/nli", "model_sha": "abcdef0123", "version": "1.7.0", "max_input_length": 512,

@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_nli import ScriptedNli
 
-from evidencerails.config import GroundingSettings
 from evidencerails.exchange import Passage
 from evidencerails.nli.service import NliService
 from evidencerails.nli.windows import EvidenceWindow, Window
 from evidencerails.report import NliScores
+from evidencerails.settings.claims import GroundingSettings
 from evidencerails.verdict.model import CLAIM_FEATURES, VerdictModel, logit, sigmoid
 from evidencerails.verdict.reading import ClaimEvidence, ScoredWindow, _of_one, judged_reading, read_claims
 

@@ -18,10 +18,10 @@ from evidencerails.checks.claims.plan import LABELS, UNSUPPORTED, ClassifiedClai
 from evidencerails.checks.claims.proof import MAX_COMPARED_CHARACTERS
 from evidencerails.checks.error_types import error_types
 from evidencerails.checks.grounding import SEVERITIES, claim_of, finding_of, readable_evidence
-from evidencerails.config import SEVERITY_WEIGHTS
 from evidencerails.exchange import Exchange
 from evidencerails.nli.service import Steps
 from evidencerails.report import PASS_EVIDENCE, CheckResult, CheckStatus, Claim, Label
+from evidencerails.settings.scoring import SEVERITY_WEIGHTS
 from evidencerails.text.claimable import bare_labels, clean
 from evidencerails.text.claims import ExtractedClaim, extract_claims
 from evidencerails.text.subjective import subject_of

@@ -51,8 +51,8 @@ from evidencerails.verdict.reading import hypotheses
 
 if TYPE_CHECKING:
     from evidencerails.checks.base import CheckContext
-    from evidencerails.config import ClaimsSettings
     from evidencerails.llm.session import LlmSession
+    from evidencerails.settings.claims import ClaimsSettings
 
 ERROR_TYPES: tuple[ErrorType, ...] = get_args(ErrorType)
 LOCAL_DOUBT = "local_doubt"
