@@ -190,14 +190,14 @@ def _has_temporal(moment: TemporalExpression, there: tuple[TemporalExpression, .
         return not dates or any(
             all(not a or not b or a == b for a, b in zip(moment.value.split("|"), date, strict=True)) for date in dates
         )
-    years = [int(re.sub(r"\D", "", other.value)) for other in there if other.part == "year" and "bc" not in other.value]
+    years = [int(other.value) for other in there if other.part == "year"]
     if moment.part == "decade":
         return any(year // 10 == int(moment.value) // 10 for year in years)
     if moment.part == "century":
         return any((year - 1) // 100 + 1 == int(moment.value) for year in years)
     if moment.part == "time":
         return moment.value.replace(":00", "") in {v.replace(":00", "") for v in same}
-    if moment.part in ("relative", "season", "pace"):
+    if moment.part == "season":
         return not same  # with nothing of its kind to compare it with, it is a way of speaking
     return False
 

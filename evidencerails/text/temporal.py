@@ -55,7 +55,6 @@ _YEAR = r"(?P<year>1\d{3}|20\d{2})"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _CENTURY_WORDS = (*ORDINALS, "twenty-first")
 _DOUBTFUL_MONTHS = frozenset("may march mar jan dec oct sep sept nov jun jul apr aug feb".split())  # noqa: SIM905
-_UNITS_OF_TIME = r"(?:second|minute|hour|day|night|week|weekend|month|quarter|season|year|decade|century)"
 _NOT_A_YEAR = re.compile(
     r"\s?(?:%|per ?cent|km|m\b|mm|cm|kg|mg|ft|feet|metres?|meters?|miles?|people|men|women|children|staff|"
     r"million|billion|(?!was\b|is\b|its\b|as\b|has\b|his\b|us\b|this\b|olympics\b|games\b|finals\b|championships\b|"
@@ -68,16 +67,9 @@ _DATES = re.compile(
     rf"|\b(?P<century>\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(reversed(_CENTURY_WORDS))})[ -]centur(?:y|ies)\b"
     rf"|\b(?P<hour>[0-2]?\d)(?:[:.](?P<minute>[0-5]\d))?\s?(?P<half>[ap]\.?m\b\.?|o['’]clock)"
     rf"|\b(?P<clock>[0-2]?\d:[0-5]\d)\b(?!:)"
-    rf"|\b(?P<noon>noon|midnight|midday)\b"
     rf"|\b(?P<weekday>(?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b"
-    rf"|\b(?P<era_year>\d{{1,4}})\s?(?P<era>b\.?c\.?e?\b\.?|a\.?d\b\.?|c\.?e\b)"
-    rf"|\b(?P<relative>yesterday|today|tomorrow|tonight|nowadays|(?:last|next|previous|following|"
-    rf"coming)\s{_UNITS_OF_TIME}"
-    rf"|(?:\d+|a|an|one|two|three|four|five|six|seven|eight|nine|ten)\s{_UNITS_OF_TIME}s?\s(?:ago|later|earlier|"
-    rf"from now))\b"
     rf"|\b(?P<season>(?:(?:this|last|next|early|late|in|in the|of|the|during|every)\s)(?:spring|summer|autumn|"
-    rf"winter))\b"
-    rf"|\b(?P<pace>hourly|daily|weekly|fortnightly|monthly|quarterly|yearly|annual(?:ly)?|every\s{_UNITS_OF_TIME})\b",
+    rf"winter))\b",
     re.IGNORECASE,
 )
 _CALENDAR = re.compile(
@@ -127,20 +119,14 @@ def _dated(match: re.Match[str]) -> Iterator[TemporalExpression]:
     elif "clock" in groups:
         hour_text, minute = groups["clock"].split(":")
         yield TemporalExpression("time", f"{int(hour_text)}:{minute}", start, end)
-    elif "noon" in groups:
-        yield TemporalExpression("time", "0:00" if groups["noon"] == "midnight" else "12:00", start, end)
     elif "century" in groups:
         word = groups["century"]
         number = _CENTURY_WORDS.index(word) + 1 if word in _CENTURY_WORDS else int(re.sub(r"\D", "", word))
         yield TemporalExpression("century", str(number), start, end)
-    elif "era" in groups:
-        yield TemporalExpression(
-            "year", groups["era_year"] + ("bc" if groups["era"].startswith("b") else ""), start, end
-        )
     elif "season" in groups:
         yield TemporalExpression("season", groups["season"].split()[-1], start, end)
     else:
-        yield TemporalExpression(kind, re.sub(r"ly$", "", groups[kind]) if kind == "pace" else groups[kind], start, end)
+        yield TemporalExpression(kind, groups[kind], start, end)
 
 
 def _is_month(text: str, match: re.Match[str]) -> bool:

@@ -212,9 +212,8 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
         return Quantity("count", value, "", about, start, end)
     if match["words"]:
         value = number_in_words(match["words"])
-        if value == 1.0 and not _counts(text, match):
-            return None
-        return _with_unit(text, value, None, about, start, end)
+        # "One" is a pronoun or an article as often as a number.
+        return None if value == 1.0 else _with_unit(text, value, None, about, start, end)
     value, scale = float(match["digits"].replace(",", "")), (match["scale"] or "").lower()
     if scale == "m" and not match["currency"] and text[match.end() - 2].isspace():  # "3m people" are millions
         return Quantity("measure", value, "metre", about, start, end)
@@ -225,18 +224,6 @@ def _ordinal(text: str, match: re.Match[str]) -> Quantity | None:
     word = match["ordinal"].lower()
     value = float(ORDINALS.index(word) + 1) if word in ORDINALS else float(re.sub(r"\D", "", word))
     return Quantity("ordinal", value, "", False, *match.span())
-
-
-_AFTER_PRONOUN = frozenset("of should can must is was another and or day that".split())  # noqa: SIM905
-
-
-def _counts(text: str, match: re.Match[str]) -> bool:
-    """False for "one" as a pronoun: "one of the", "this one", "one should"."""
-    after = re.match(r"\s([a-z]+)", text[match.end() : match.end() + 20])
-    before = re.search(r"(\w+)\s$", text[max(0, match.start() - 12) : match.start()])
-    if before and before[1].lower() in ("no", "this", "that", "any", "every", "which", "the", "each", "another", "new"):
-        return False
-    return after is not None and after[1] not in _AFTER_PRONOUN
 
 
 def number_in_words(words: str) -> float:
