@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from evidencerails.text.html import FOLDER, standalone_page, templates_of
@@ -75,7 +75,7 @@ def page(
         FOLDER / "report.html.j2",
         FOLDER / "report.css",
         report=report.plain(max_bytes=WHOLE, redaction=redaction, expose_evidence=expose_evidence),
-        pieces=pieces_of(report, answer) if redaction == "off" else [],
+        pieces=pieces_of(report.plain(max_bytes=WHOLE), answer) if redaction == "off" else [],
         redaction=redaction,
         evidence_hidden=not expose_evidence,
         extraction=extraction,
@@ -88,36 +88,35 @@ def notebook_view(report: Report) -> str:
 
     A report does not hold its answer: what stands between its claims is shown as an ellipsis.
     """
-    plain = all_visible(report.plain(max_bytes=WHOLE))
+    plain = report.plain(max_bytes=WHOLE)
     template = templates_of(FOLDER).get_template("notebook.html.j2")
-    return template.render(report=plain, pieces=pieces_of(report, words_of(report)))
+    return template.render(report=all_visible(plain), pieces=pieces_of(plain, words_of(plain)))
 
 
-def pieces_of(report: Report, answer: str) -> list[Piece]:
-    """The answer cut at its marked words, its texts made harmless."""
+def pieces_of(report: Mapping[str, Any], answer: str) -> list[Piece]:
+    """The answer cut at the words that a report's plain data marks, its texts made harmless. Where a report has none of
+    the evidence's words, whole claims are marked."""
     pieces, place = [], 0
-    for mark in marks(report, answer):
+    for mark in _joined_marks(report, answer):
         pieces.append(Piece(visible(answer[place : mark.start])))
         pieces.append(Piece(visible(answer[mark.start : mark.end]), mark.label, mark.claim))
         place = mark.end
     return [piece for piece in (*pieces, Piece(visible(answer[place:]))) if piece.text]
 
 
-def words_of(report: Report) -> str:
+def words_of(report: Mapping[str, Any]) -> str:
     """The answer as far as a report holds it, each word in its place; an ellipsis where words are missing."""
-    plain = report.plain(max_bytes=WHOLE)
-    spans = [item["span"] for item in (*plain["claims"], *plain["findings"]) if item["span"] is not None]
+    spans = [item["span"] for item in (*report["claims"], *report["findings"]) if item["span"] is not None]
     answer = ["\0"] * max((span["end"] for span in spans), default=0)
     for span in spans:
         answer[span["start"] : span["end"]] = span["text"]
     return re.sub("\0+", lambda gap: "…".center(len(gap[0])) if len(gap[0]) > 2 else " " * len(gap[0]), "".join(answer))
 
 
-def marks(report: Report, answer: str) -> list[Mark]:
+def _joined_marks(report: Mapping[str, Any], answer: str) -> list[Mark]:
     """The offending words of an answer in order, none in two marks; neighbours of one claim are joined."""
     out: list[Mark] = []
-    plain = report.plain(max_bytes=WHOLE)
-    for mark in sorted(_marks(plain["claims"], plain["findings"], answer)):
+    for mark in sorted(_marks(report["claims"], report["findings"], answer)):
         last = out[-1] if out else None
         if last and mark.start <= last.end + 1 and (mark.label, mark.claim) == (last.label, last.claim):
             out[-1] = last._replace(end=max(mark.end, last.end))
@@ -148,7 +147,7 @@ def _marks_in_claim(number: int, claim: dict[str, Any], answer: str) -> list[Mar
     if claim["label"] not in MARKED:
         return []
     spans = [(one["start"], one["end"]) for one in claim["spans"] or (claim["span"],)]
-    known = {word.casefold() for quote in claim["evidence"] for word in _WORD.findall(quote["span"]["text"])}
+    known = {word.casefold() for quote in claim["evidence"] for word in _WORD.findall(quote["span"].get("text", ""))}
     words = [word for span in spans for word in _WORD.finditer(answer, *span)]
     unknown = [word for word in words if word.group().casefold() not in known and _says_something(word.group())]
     if unknown and len(unknown) <= MOST_WORDS * len(words):

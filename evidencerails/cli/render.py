@@ -13,7 +13,7 @@ from rich.text import Text
 from evidencerails.cli.common import can_write, console, plain_table, say
 from evidencerails.measures.calibrated import OWN_SCORE
 from evidencerails.report import Quote, Redaction, Report, reason_code, text_hash
-from evidencerails.report_page import marks
+from evidencerails.report_page import WHOLE, Piece, pieces_of
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.visible import visible
 
@@ -38,9 +38,10 @@ def print_report(
         if report.hallucination_score is not None:
             line.append(f"  hallucination score {report.hallucination_score:.2f}", style="default")
         out.print(line.append(f"  decision {report.decision}", style="default"))
-    if redaction == "off" and (heading or marks(report, answer)) and report.status != "unverified":
+    pieces = pieces_of(report.plain(max_bytes=WHOLE), answer)
+    if redaction == "off" and (heading or any(one.label for one in pieces)) and report.status != "unverified":
         is_wide = can_write(out.file if out.file is not None else sys.stdout, "⟦⟧")  # type: ignore[arg-type]
-        out.print(marked_answer(report, answer, brackets=("⟦", "⟧") if is_wide else ("[[", "]]")))
+        out.print(marked_answer(pieces, brackets=("⟦", "⟧") if is_wide else ("[[", "]]")))
     if report.claims:
         rows = []
         for claim in report.claims:
@@ -65,15 +66,13 @@ def print_report(
     _print_outcome(report, redaction, out)
 
 
-def marked_answer(report: Report, answer: str, *, brackets: tuple[str, str] = ("⟦", "⟧")) -> Text:
+def marked_answer(pieces: Sequence[Piece], *, brackets: tuple[str, str] = ("⟦", "⟧")) -> Text:
     """The whole answer, its offending words in colour and in brackets: they survive a pipe and a plain terminal."""
-    out, place = Text(), 0
-    for mark in marks(report, answer):
-        out.append(visible(answer[place : mark.start]))
-        words = brackets[0] + visible(answer[mark.start : mark.end]) + brackets[1]
-        out.append(words, style=LABEL_STYLES.get(mark.label, "bold red"))
-        place = mark.end
-    return out.append(visible(answer[place:]))
+    out = Text()
+    for piece in pieces:
+        words = brackets[0] + piece.text + brackets[1] if piece.label else piece.text
+        out.append(words, style=LABEL_STYLES.get(piece.label, "bold red") if piece.label else "")
+    return out
 
 
 def print_methods(report: Report, to: Console) -> None:

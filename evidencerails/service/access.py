@@ -18,7 +18,7 @@ from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBea
 from starlette.formparsers import MultiPartException
 
 from evidencerails.errors import SettingsError
-from evidencerails.service.keys import PERMISSIONS, Permission
+from evidencerails.service.keys import PERMISSIONS, Permission, find_key
 from evidencerails.service.problems import Problem
 from evidencerails.service.views import render
 from evidencerails.settings.environment import variable
@@ -55,7 +55,7 @@ def _caller_of(request: Request, presented: str) -> Caller:
     """Who sends this request, by its key. Cookies count for nothing: no other site can make a browser call the API."""
     state, caller = request.app.state, LOCAL
     if state.keys:
-        key = state.keys.find(presented[:MAX_KEY_CHARACTERS]) if presented else None
+        key = find_key(state.keys, presented[:MAX_KEY_CHARACTERS]) if presented else None
         if key is None:
             code, message = "no_key", "send an API key: Authorization: Bearer KEY, or X-API-Key"
             if presented:
@@ -110,7 +110,7 @@ class Visitor:
     def __init__(self, request: Request, *permissions: Permission) -> None:
         state, self.request, self.session = request.app.state, request, request.session
         self.has_keys = bool(state.keys)
-        key = next((key for key in state.keys.keys if _mark(key) == self.session.get("key")), None)
+        key = next((key for key in state.keys if _mark(key) == self.session.get("key")), None)
         self.caller = Caller.of(key) if key is not None else None if self.has_keys else LOCAL
         self.name = key.name if key is not None else ""
         self.token = str(self.session.setdefault("token", secrets.token_hex(16)))

@@ -28,7 +28,7 @@ def create_app(guard: Guard) -> FastAPI:
         from evidencerails.service import api, pages
         from evidencerails.service.access import COOKIE, session_secret
         from evidencerails.service.checking import Checker
-        from evidencerails.service.keys import KeyRing
+        from evidencerails.service.keys import keys_of
         from evidencerails.service.middleware import Envelope
 
     settings = guard.config.service
@@ -39,7 +39,7 @@ def create_app(guard: Guard) -> FastAPI:
     )  # fmt: skip
     app.state.guard = guard
     app.state.metrics = ServiceMetrics()
-    app.state.keys = KeyRing.of(settings)
+    app.state.keys = keys_of(settings)
     app.state.checker = Checker(guard, app.state.metrics)
     app.state.is_stopping = False
     _watch(app)

@@ -38,29 +38,22 @@ def hash_of(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-class KeyRing:
-    def __init__(self, keys: Sequence[ApiKey]) -> None:
-        self.keys = tuple(keys)
+def keys_of(settings: ServiceSettings) -> tuple[ApiKey, ...]:
+    """The keys of the settings and of their file. `SettingsError`: the file cannot be read, or two keys are alike."""
+    keys = (*settings.keys, *(_read_keys(Path(settings.keys_file)) if settings.keys_file else ()))
+    for part in ("name", "sha256"):
+        values = [getattr(key, part) for key in keys]
+        duplicate = next((value for value in values if values.count(value) > 1), None)
+        if duplicate is not None:
+            raise SettingsError(f"two API keys have the {part} {duplicate!r}; each needs its own")
+    return keys
 
-    @classmethod
-    def of(cls, settings: ServiceSettings) -> KeyRing:
-        """The keys of the settings and of their file."""
-        keys = (*settings.keys, *(_read_keys(Path(settings.keys_file)) if settings.keys_file else ()))
-        for part in ("name", "sha256"):
-            values = [getattr(key, part) for key in keys]
-            duplicate = next((value for value in values if values.count(value) > 1), None)
-            if duplicate is not None:
-                raise SettingsError(f"two API keys have the {part} {duplicate!r}; each needs its own")
-        return cls(keys)
 
-    def __bool__(self) -> bool:
-        return bool(self.keys)
-
-    def find(self, presented: str) -> ApiKey | None:
-        """The key that was presented; None if there is no such one. Takes as long whichever key it is."""
-        given = hash_of(presented)
-        found = [key for key in self.keys if hmac.compare_digest(given, key.sha256)]
-        return found[0] if found else None
+def find_key(keys: Sequence[ApiKey], presented: str) -> ApiKey | None:
+    """The key that was presented; None if there is no such one. Takes as long whichever key it is."""
+    given = hash_of(presented)
+    found = [key for key in keys if hmac.compare_digest(given, key.sha256)]
+    return found[0] if found else None
 
 
 def _read_keys(file: Path) -> tuple[ApiKey, ...]:

@@ -16,11 +16,12 @@ from starlette.datastructures import UploadFile
 
 from evidencerails.errors import ReviewConflictError, ReviewError
 from evidencerails.exchange import Exchange
-from evidencerails.report_page import ABOUT
+from evidencerails.report_page import ABOUT, pieces_of
 from evidencerails.service import views
 from evidencerails.service.access import Visitor, log_in
 from evidencerails.service.api import read_store
 from evidencerails.service.checking import unless_gone
+from evidencerails.service.keys import find_key
 from evidencerails.service.problems import Problem
 
 log = logging.getLogger("evidencerails.service")
@@ -56,7 +57,7 @@ async def login(request: Request) -> Response:
     """Exchange a key for a session. No token: there is no session yet, and a forged login gains nothing."""
     visitor = Visitor(request)
     form = await request.form(max_files=0, max_fields=4)
-    key = request.app.state.keys.find(str(form.get("key", "")))
+    key = find_key(request.app.state.keys, str(form.get("key", "")))
     if key is None:
         return visitor.page("login.html", status=401, problem="This API key is not known.")
     log_in(request, key)
@@ -91,7 +92,7 @@ async def checked_page(request: Request) -> HTMLResponse:
     except Problem as problem:
         status = problem.status_code
         return visitor.page("check.html", status=status, given=given, problem=problem.message, **NO_REPORT)
-    shown = {"report": plain, "pieces": views.pieces(plain, given["response"]), "about": ABOUT}
+    shown = {"report": plain, "pieces": pieces_of(plain, given["response"]), "about": ABOUT}
     return visitor.page("check.html", given=given, problem="", **shown)
 
 
@@ -142,7 +143,7 @@ async def report_page(request: Request, report_id: str) -> HTMLResponse:
     return visitor.page(
         "report.html",
         report=plain,
-        pieces=views.pieces(plain, str(answer)) if is_whole else [],
+        pieces=pieces_of(plain, str(answer)) if is_whole else [],
         about=ABOUT,
         summary=kept.summary._asdict(),
         question=kept.body.get("question") or "",

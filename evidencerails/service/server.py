@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from evidencerails.errors import SettingsError, extra_for
 from evidencerails.operations.telemetry.emit import exporting
 from evidencerails.operations.telemetry.logs import log_to_stderr
-from evidencerails.service.keys import KeyRing
+from evidencerails.service.keys import keys_of
 
 if TYPE_CHECKING:
     import uvicorn
@@ -36,7 +36,7 @@ def is_loopback(host: str) -> bool:
 
 def require_keys(settings: ServiceSettings) -> None:
     """Refuse to serve other machines without API keys."""
-    if not is_loopback(settings.host) and not KeyRing.of(settings):
+    if not is_loopback(settings.host) and not keys_of(settings):
         raise SettingsError(
             f"service.host is {settings.host!r}, which other machines can reach, and there are no API keys; make one "
             "with `evidencerails serve --new-key NAME --role check` and put it under service.keys, or listen at "

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from evidencerails import __version__
-from evidencerails.report import Report
 from evidencerails.report_page import Piece, pieces_of
 from evidencerails.text.html import inline_style, templates_of
 from evidencerails.text.visible import all_visible
@@ -45,15 +43,6 @@ def standalone(name: str, **values: Any) -> str:
     return render(name, style=style, style_hash=digest, **values)
 
 
-def pieces(plain: Mapping[str, Any], answer: str) -> list[Piece]:
-    """The answer cut at the words that a kept report marks; whole if too much of the report was redacted."""
-    try:
-        report = Report.model_validate({key: value for key, value in plain.items() if key != "truncated"})
-    except ValidationError:
-        return [Piece(answer)]
-    return pieces_of(report, answer)
-
-
 def answer_of(package: Package) -> str:
     """The answer that a package's claims and findings are about; another text may go out in its place."""
     return str(package.context.get("response") or package.output)
@@ -61,8 +50,8 @@ def answer_of(package: Package) -> str:
 
 def review_pieces(package: Package) -> list[Piece]:
     """The answer of a package cut at its marked words; a claim's number is its place among the flagged ones."""
-    fields = {"status": package.status, "claims": package.flagged_claims, "findings": package.findings}
-    return pieces_of(Report.model_validate(fields), answer_of(package))
+    plain = package.model_dump(mode="json")
+    return pieces_of({"claims": plain["flagged_claims"], "findings": plain["findings"]}, answer_of(package))
 
 
 def moment(seconds: float | None) -> str:

@@ -6,6 +6,7 @@ from evidencerails.cli.common import console
 from evidencerails.cli.render import marked_answer, print_report
 from evidencerails.exchange import Span
 from evidencerails.report import Claim, Quote, Report
+from evidencerails.report_page import pieces_of
 from evidencerails.text.visible import visible
 
 ANSWER = "Iron melts at 900 degrees. Iron is a metal."
@@ -53,12 +54,12 @@ def test_hostile_characters_are_spelled_out_and_others_stay(hostile: str, shown:
     ],
 )
 def test_the_content_words_that_the_evidence_lacks_are_marked_in_place(answer: str, evidence: str, marked: str) -> None:
-    assert marked_answer(report_on(answer, evidence), answer).plain == marked
+    assert marked_answer(pieces_of(report_on(answer, evidence).plain(), answer)).plain == marked
 
 
 def test_a_claim_with_nothing_in_common_is_marked_whole() -> None:
     report = report_on(ANSWER, evidence="Whales sing.")
-    assert marked_answer(report, ANSWER).plain == "⟦Iron melts at 900 degrees.⟧ Iron is a metal."
+    assert marked_answer(pieces_of(report.plain(), ANSWER)).plain == "⟦Iron melts at 900 degrees.⟧ Iron is a metal."
 
 
 def test_a_report_on_hostile_text_prints_no_control_character() -> None:
