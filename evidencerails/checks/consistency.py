@@ -164,8 +164,7 @@ def score_of(row: Sequence[Vote], agreement: str, model: DriftModel) -> float:
 
 def _is_specific(sentence: Span) -> bool:
     values = values_of(clean(sentence.text))
-    numbers = any(quantity.kind != "vague" for quantity in values.quantities)
-    return numbers or bool(values.temporal) or any(not name.is_initial for name in values.names)
+    return bool(values.quantities or values.temporal) or any(not name.is_initial for name in values.names)
 
 
 async def _draw_and_compare(exchange: Exchange, sentences: list[Span], wanted: int, context: CheckContext) -> _Compared:

@@ -163,7 +163,7 @@ def _same_quantity(a: Quantity, b: Quantity, *, is_exact: bool = False) -> bool:
         return False
     if a.value == b.value or abs(a.value - b.value) <= 1e-9 * max(abs(a.value), abs(b.value)):
         return True
-    if is_exact or a.kind in ("score", "ordinal", "vague"):
+    if is_exact or a.kind in ("score", "ordinal"):
         return False
     if a.is_approximate or b.is_approximate:
         return abs(a.value - b.value) <= APPROXIMATELY * max(abs(a.value), abs(b.value))
@@ -174,7 +174,7 @@ def _kinds_agree(a: Quantity, b: Quantity) -> bool:
     """True if the two numbers may stand for the same thing; a bare number agrees with most."""
     if a.kind == b.kind:
         return a.kind not in ("money", "measure") or a.unit == b.unit
-    special = {"ordinal", "score", "vague", "percent"}
+    special = {"ordinal", "score", "percent"}
     if a.kind in special or b.kind in special:
         return False
     count = a if a.kind == "count" else b

@@ -18,7 +18,7 @@ from evidencerails.text.temporal import (
     temporal_expressions,
 )
 
-QuantityKind = Literal["count", "percent", "money", "measure", "ordinal", "score", "vague"]
+QuantityKind = Literal["count", "percent", "money", "measure", "ordinal", "score"]
 
 
 class Quantity(NamedTuple):
@@ -83,13 +83,10 @@ IN_WORDS = rf"(?:{_UNDER_1000}(?:[\s-](?:thousand|million|billion|trillion)(?:\s
 """One number in words: "seventy-two", "one hundred and five", "two million"."""
 _QUANTITY = re.compile(
     rf"(?P<score>(?<![\w.,$£€-])\d{{1,3}}\s?[-–]\s?\d{{1,3}}(?![\w-]|[.,]\d))"
-    rf"|\b(?P<vague>dozens|scores|hundreds|thousands|millions|billions)\s(?:of\b|more\b)"
-    rf"|\b(?P<ordinal>\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(ORDINALS)})\b(?!\s(?:of\sthe\s\w+\s(?:people|residents|"
-    rf"voters)))"
+    rf"|\b(?P<ordinal>\d{{1,3}}(?:st|nd|rd|th)|{'|'.join(ORDINALS)})\b"
     rf"|(?:(?P<currency>[$£€¥]|(?:US|A|C|HK|NZ)\$)\s?)?(?P<digits>(?<![\w.])(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?)"
     rf"(?:[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|dozen|lakh|crore|mn|bn|tn|[mkb](?=[\s.,;)]|$))\b)?"
-    rf"|\b(?P<words>(?:(?:half\s)?a\s)?(?:dozen|hundred|thousand|million|billion)\b|{IN_WORDS}\b(?:[\s-]dozen\b)?)"
-    rf"|\b(?P<times>twice|thrice)\b|\b(?P<pair>couple|pair)\sof\b",
+    rf"|\b(?P<words>(?:(?:half\s)?a\s)?(?:dozen|hundred|thousand|million|billion)\b|{IN_WORDS}\b(?:[\s-]dozen\b)?)",
     re.IGNORECASE,
 )
 _FRACTION = re.compile(
@@ -203,13 +200,8 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     if match["score"]:
         first, second = (float(part) for part in re.split(r"\s?[-–]\s?", match["score"]))
         return Quantity("score", first * 1000 + second, "", about, start, end)
-    if match["vague"]:
-        return Quantity("vague", float(len(match["vague"])), match["vague"].lower(), about, start, end)
     if match["ordinal"]:
         return _ordinal(text, match)
-    if match["times"] or match["pair"]:
-        value = 3.0 if (match["times"] or "").lower() == "thrice" else 2.0
-        return Quantity("count", value, "", about, start, end)
     if match["words"]:
         value = number_in_words(match["words"])
         # "One" is a pronoun or an article as often as a number.
