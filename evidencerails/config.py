@@ -118,12 +118,15 @@ class GuardConfig(Section):
 
     @field_validator("checks")
     @classmethod
-    def _something_is_checked(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _every_check_exists(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value:
             raise ValueError(
                 f"an empty list checks nothing; name at least one of {', '.join(CHECKS)}, or leave the key out for the "
                 "defaults (flows run their own checks whatever stands here)"
             )
+        for name in value:
+            if name not in CHECKS and ":" not in name:
+                raise ValueError(f"unknown check {name!r}{nearest(name, CHECKS)}; available: {', '.join(CHECKS)}")
         return tuple(dict.fromkeys(value))
 
     @field_validator("calibration")
@@ -151,18 +154,7 @@ class GuardConfig(Section):
             raise SettingsError(
                 f"settings must be a mapping, a path or a GuardConfig, got {type(settings).__name__}: {settings!r}"
             )
-        _refuse_unknown_checks(settings)
         try:
             return cls.model_validate(dict(settings))
         except ValidationError as error:
             raise SettingsError("; ".join(problems(error, cls))) from None
-
-
-def _refuse_unknown_checks(settings: Mapping[str, Any]) -> None:
-    """Name a check that does not exist with the nearest one that does."""
-    checks = settings.get("checks")
-    for name in checks if isinstance(checks, (list, tuple)) else ():
-        if name not in CHECKS and ":" not in str(name):
-            raise SettingsError(
-                f"unknown check {name!r} in 'checks'{nearest(str(name), CHECKS)}; available: {', '.join(CHECKS)}"
-            )

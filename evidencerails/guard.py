@@ -112,7 +112,7 @@ class Guard:
         if self.config.store is not None:
             from evidencerails.operations.store import Store
 
-            self.store = Store.from_config(self.config)
+            self.store = Store(self.config.store, redaction=self.config.redaction)
         if self.config.escalation is not None:
             from evidencerails.operations.review.desk import ReviewDesk
 

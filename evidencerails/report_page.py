@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from evidencerails.text.html import FOLDER, standalone_page, templates_of
+from evidencerails.text.html import FOLDER, inline_style, templates_of
 from evidencerails.text.values import bare_word, is_function_word
 from evidencerails.text.visible import all_visible, visible
 
@@ -71,9 +71,11 @@ def page(
         expose_evidence: without it no words of the evidence are in the page.
         extraction: what was extracted as a claim, to be shown too: `claims`, `dropped` and `notes`.
     """
-    return standalone_page(
-        FOLDER / "report.html.j2",
-        FOLDER / "report.css",
+    style, style_hash = inline_style(FOLDER / "report.css")
+    return _rendered(
+        "report.html.j2",
+        style=style,
+        style_hash=style_hash,
         report=report.plain(max_bytes=WHOLE, redaction=redaction, expose_evidence=expose_evidence),
         pieces=pieces_of(report.plain(max_bytes=WHOLE), answer) if redaction == "off" else [],
         redaction=redaction,
@@ -89,8 +91,11 @@ def notebook_view(report: Report) -> str:
     A report does not hold its answer: what stands between its claims is shown as an ellipsis.
     """
     plain = report.plain(max_bytes=WHOLE)
-    template = templates_of(FOLDER).get_template("notebook.html.j2")
-    return template.render(report=all_visible(plain), pieces=pieces_of(plain, words_of(plain)))
+    return _rendered("notebook.html.j2", report=plain, pieces=pieces_of(plain, words_of(plain)))
+
+
+def _rendered(template: str, **values: Any) -> str:
+    return templates_of(FOLDER).get_template(template).render(all_visible(values))
 
 
 def pieces_of(report: Mapping[str, Any], answer: str) -> list[Piece]:

@@ -18,7 +18,7 @@ from evidencerails.settings.claims import EvidenceSettings
 from evidencerails.settings.structure import StructureSettings
 from evidencerails.text.claimable import claim_sentences
 from evidencerails.text.sentences import split_sentences
-from evidencerails.verdict.reading import Hypothesis, hypotheses
+from evidencerails.verdict.reading import hypotheses
 
 _WORD = (
     r"(?:context|documents?|sources?|passages?|evidence|knowledge(?:[ \t]base)?|references?|background|facts|excerpts?)"
@@ -135,17 +135,13 @@ async def _knowledge_base(sources: EvidenceSources) -> tuple[Passage, ...]:
     what is nearest to each statement: of the few chunks for a question many lack what a right answer says."""
     if sources.search is None or not sources.user_message.strip():
         return ()
-    stated = await executor.run(_statements, sources)
+    stated = await executor.run(lambda: hypotheses(claim_sentences(sources.answer), sources.user_message))
     queries = [sources.user_message, *(one.text for one in stated[:MAX_STATEMENTS])]
     found, *nearest = await asyncio.gather(*map(sources.search, queries))
     if not isinstance(found, list):
         return as_passages(found)
     chunks = [*found, *(chunk for one in nearest if isinstance(one, list) for chunk in one[:1])]
     return as_passages([_under_its_title(chunk) for place, chunk in enumerate(chunks) if chunk not in chunks[:place]])
-
-
-def _statements(sources: EvidenceSources) -> list[Hypothesis]:
-    return hypotheses(claim_sentences(sources.answer), sources.user_message)
 
 
 def _under_its_title(chunk: Any) -> Any:

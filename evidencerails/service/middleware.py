@@ -70,7 +70,8 @@ class Envelope:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                _complete(MutableHeaders(scope=message), identity, is_https=_is_https(scope, headers))
+                is_https = "https" in (scope["scheme"], headers.get("x-forwarded-proto"))
+                _complete(MutableHeaders(scope=message), identity, is_https=is_https)
             await send(message)
 
         with request_context(identity, scope["headers"]):
@@ -111,10 +112,6 @@ class Envelope:
         level = logging.DEBUG if route in QUIET_ROUTES else logging.INFO
         caller = scope.get("state", {}).get("caller", "-")
         log.log(level, "%s %s %d %.0f ms key=%s", scope["method"], route, status, seconds * 1000, caller)
-
-
-def _is_https(scope: Scope, headers: Headers) -> bool:
-    return "https" in (scope["scheme"], headers.get("x-forwarded-proto"))
 
 
 def _complete(headers: MutableHeaders, identity: str, *, is_https: bool) -> None:

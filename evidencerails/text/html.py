@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from evidencerails.text.visible import all_visible
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -31,16 +29,6 @@ def templates_of(folder: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def standalone_page(template: Path, style: Path, **values: Any) -> str:
-    """A page with its style inside, which its content security policy allows by hash: no script, no request.
-
-    The values are data: escaped, with control and bidirectional characters spelled out; only `Markup` stays as it is.
-    """
-    css, digest = inline_style(style)
-    page = templates_of(template.parent).get_template(template.name)
-    return page.render(style=css, style_hash=digest, **all_visible(values))
 
 
 def inline_style(style: Path) -> tuple[Markup, str]:

@@ -76,7 +76,7 @@ def test_hostile_text_and_names_are_kept_and_harm_nothing(store: Store) -> None:
 @pytest.mark.parametrize("redaction", ["hash", "drop"])
 def test_redaction_keeps_no_word_of_answer_and_evidence(url: str, redaction: str, tmp_path: Path) -> None:
     config = GuardConfig.load({"redaction": "off", "store": {"url": url, "redaction": redaction}})
-    with Store.from_config(config) as store:  # type: ignore[union-attr]
+    with Store(config.store, redaction=config.redaction) as store:
         report_id = store.put(report(answer="Rhenium melts at 3186 degrees, they say."), exchange())
         store.flush(10)
         kept = queries.report(store.engine, str(report_id))

@@ -29,8 +29,6 @@ from evidencerails.settings.operations import StoreSettings
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from evidencerails.config import GuardConfig
-
 log = logging.getLogger("evidencerails")
 
 BATCH = 100
@@ -194,11 +192,6 @@ class Store:
         self._writer = Writer(self._write, queue_size=self.settings.queue_size)
         self._purged_at = time.monotonic()
         _OPEN.add(self)
-
-    @classmethod
-    def from_config(cls, config: GuardConfig) -> Store | None:
-        """The store that the settings of a guard name; None if they name none."""
-        return cls(config.store, redaction=config.redaction) if config.store is not None else None
 
     @property
     def engine(self) -> Engine:
