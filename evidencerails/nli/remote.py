@@ -135,7 +135,7 @@ class RemoteModel:
         answer = self._request("POST", "/predict", {"inputs": inputs, "raw_scores": False, "truncate": False})
         if not isinstance(answer, list) or len(answer) != len(pairs):
             raise NliError(
-                f"{self._url}/predict answered no list of {len(pairs)}, as many as pairs{SAID}{_shown(answer)}"
+                f"{self._url}/predict answered no list of {len(pairs)}, as many as pairs{SAID}{answer!r:.120}"
             )
         return np.array([self._row(entries) for entries in answer], dtype=np.float32)
 
@@ -146,7 +146,7 @@ class RemoteModel:
             values = [float(entry["score"]) for entry in entries]
         except (TypeError, KeyError, ValueError):
             raise NliError(
-                f"{self._url}/predict answered no list of {{'score', 'label'}} for a pair{SAID}{_shown(entries)}"
+                f"{self._url}/predict answered no list of {{'score', 'label'}} for a pair{SAID}{entries!r:.120}"
             ) from None
         row = [values[place] for place in label_columns(by_place, self.name)]
         if not all(0.0 <= value <= 1.0 for value in row) or abs(sum(row) - 1.0) > SUM_TOLERANCE:
@@ -179,7 +179,9 @@ class RemoteModel:
                 response = self._client().request(method, path, json=body)
             except httpx.TransportError as error:
                 if attempt == ATTEMPTS or isinstance(error, httpx.TimeoutException):
-                    raise NliError(f"{self._url}{path} did not answer: {_described(error)}", retryable=True) from error
+                    raise NliError(
+                        f"{self._url}{path} did not answer: {type(error).__name__}: {error}", retryable=True
+                    ) from error
             else:
                 if attempt == ATTEMPTS or response.status_code not in _BUSY_STATUS:
                     return self._parsed(response, path)
@@ -189,24 +191,15 @@ class RemoteModel:
     def _parsed(self, response: Any, path: str) -> Any:
         if response.status_code != 200:
             raise NliError(
-                f"{self._url}{path} answered status {response.status_code}{SAID}{_shown(response.text)}",
+                f"{self._url}{path} answered status {response.status_code}{SAID}{response.text!r:.120}",
                 retryable=response.status_code in _RETRYABLE_STATUS,
             )
         try:
             return response.json()
         except ValueError as error:
-            message = with_cause(f"{self._url}{path} answered no JSON", _shown(response.text))
+            message = with_cause(f"{self._url}{path} answered no JSON", f"{response.text!r:.120}")
             raise NliError(message, retryable=True) from error
 
 
 def _number(value: Any, default: int) -> int:
     return int(value) if isinstance(value, (int, float)) and value > 0 else default
-
-
-def _described(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
-def _shown(value: Any, limit: int = 120) -> str:
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
