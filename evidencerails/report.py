@@ -334,9 +334,9 @@ class Report(Value):
         return notebook_view(self)
 
     def plain(
-        self, *, max_bytes: int = MAX_PLAIN_BYTES, redaction: Redaction = "off", expose_evidence: bool = True
+        self, *, max_bytes: int | None = MAX_PLAIN_BYTES, redaction: Redaction = "off", expose_evidence: bool = True
     ) -> dict[str, Any]:
-        """The report as JSON-ready data of at most `max_bytes` bytes, for all that leaves the process.
+        """The report as JSON-ready data of at most `max_bytes` bytes (None: whole), for all that leaves the process.
 
         Claims and findings stand once, at the top; what did not fit is counted under `truncated`. `redaction` replaces
         every answer and evidence text by its hash, or leaves it out; without `expose_evidence` none of the evidence's
@@ -347,7 +347,7 @@ class Report(Value):
             check.pop("claims"), check.pop("findings")
         if redaction != "off" or not expose_evidence:
             _redact(data, redaction, expose_evidence)
-        return _fit(data, max_bytes)
+        return data if max_bytes is None else _fit(data, max_bytes)
 
 
 def text_hash(text: str) -> str:

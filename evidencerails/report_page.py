@@ -25,14 +25,12 @@ SHORTEST_MARKED = 4
 _WORD = re.compile(r"\w+(?:[.,'’:/-]\w+)*")
 
 
-WHOLE = 2**62
-"""Bytes: nothing of a report is left out."""
-
-
 class Report(Protocol):
     """What a page reads of a report: its plain data. `report.Report` is one."""
 
-    def plain(self, *, max_bytes: int = ..., redaction: Any = ..., expose_evidence: bool = ...) -> dict[str, Any]:
+    def plain(
+        self, *, max_bytes: int | None = ..., redaction: Any = ..., expose_evidence: bool = ...
+    ) -> dict[str, Any]:
         """JSON-ready data."""
         ...
 
@@ -76,8 +74,8 @@ def page(
         "report.html.j2",
         style=style,
         style_hash=style_hash,
-        report=report.plain(max_bytes=WHOLE, redaction=redaction, expose_evidence=expose_evidence),
-        pieces=pieces_of(report.plain(max_bytes=WHOLE), answer) if redaction == "off" else [],
+        report=report.plain(max_bytes=None, redaction=redaction, expose_evidence=expose_evidence),
+        pieces=pieces_of(report.plain(max_bytes=None), answer) if redaction == "off" else [],
         redaction=redaction,
         evidence_hidden=not expose_evidence,
         extraction=extraction,
@@ -90,7 +88,7 @@ def notebook_view(report: Report) -> str:
 
     A report does not hold its answer: what stands between its claims is shown as an ellipsis.
     """
-    plain = report.plain(max_bytes=WHOLE)
+    plain = report.plain(max_bytes=None)
     return _rendered("notebook.html.j2", report=plain, pieces=pieces_of(plain, words_of(plain)))
 
 

@@ -44,7 +44,6 @@ from evidencerails.settings.policies import CHECKS
 from evidencerails.settings.reading import read_settings
 from evidencerails.tool_calls import with_arguments
 
-ANY_SIZE = 2**62
 EPILOG = "From the environment, where --config does not set it: " + "; ".join(
     f"{name} ({key})" for name, key in CHECK_VARIABLES.items()
 )
@@ -118,7 +117,7 @@ def _show(report: Report, exchange: Exchange, settings: GuardConfig, **how: Any)
         hides = "evidence" in settings.expose.model_fields_set and not settings.expose.evidence
         write_text(html, page(report, answer, redaction=redaction, expose_evidence=not hides, extraction=extraction))
     if how["as_json"]:
-        data = report.plain(max_bytes=ANY_SIZE, redaction=redaction)
+        data = report.plain(max_bytes=None, redaction=redaction)
         print(json.dumps(data, indent=2))  # ASCII only: nothing in it can reach the terminal as a control sequence
     else:
         out = console()

@@ -13,7 +13,7 @@ from rich.text import Text
 from evidencerails.cli.common import can_write, console, plain_table, say
 from evidencerails.measures.calibrated import OWN_SCORE
 from evidencerails.report import Quote, Redaction, Report, reason_code, text_hash
-from evidencerails.report_page import WHOLE, Piece, pieces_of
+from evidencerails.report_page import Piece, pieces_of
 from evidencerails.text.sentences import split_sentences
 from evidencerails.text.visible import visible
 
@@ -38,7 +38,7 @@ def print_report(
         if report.hallucination_score is not None:
             line.append(f"  hallucination score {report.hallucination_score:.2f}", style="default")
         out.print(line.append(f"  decision {report.decision}", style="default"))
-    pieces = pieces_of(report.plain(max_bytes=WHOLE), answer)
+    pieces = pieces_of(report.plain(max_bytes=None), answer)
     if redaction == "off" and (heading or any(one.label for one in pieces)) and report.status != "unverified":
         is_wide = can_write(out.file if out.file is not None else sys.stdout, "⟦⟧")  # type: ignore[arg-type]
         out.print(marked_answer(pieces, brackets=("⟦", "⟧") if is_wide else ("[[", "]]")))

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evidencerails")
 
-ANY_SIZE = 2**62
 LABELS = ("flow", "agent", "model", "session")
 FIELDS = ("response", "evidence", "prompt", "samples", "tool_calls", "tools", "schema", "logprobs", "stakes", *LABELS)
 """Fields that are read; `id` is copied, others are left alone."""
@@ -87,7 +86,7 @@ async def checked(guard: RowChecker, row: Row, names: Mapping[str, str]) -> Resu
 def plain(config: GuardConfig, report: Report) -> dict[str, Any]:
     """The report as it is written: whoever runs the job has the evidence, so its words are in it unless hidden."""
     hides = "evidence" in config.expose.model_fields_set and not config.expose.evidence
-    return report.plain(max_bytes=ANY_SIZE, redaction=config.redaction, expose_evidence=not hides)
+    return report.plain(max_bytes=None, redaction=config.redaction, expose_evidence=not hides)
 
 
 def fingerprint_of(config: GuardConfig, names: Mapping[str, str], source: str) -> dict[str, Any]:
