@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from evidencerails.nli.base import ENTAILMENT, NEUTRAL, Pair
+from evidencerails.nli.base import ENTAILMENT, LABELS, NEUTRAL, Pair
 from evidencerails.nli.windows import DEFAULT_OVERLAP_TOKENS, TokenOffsets, premise_room
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ def scores_in_parts(
     """Scores of all pairs, shape (n, 3), where `score` reads only pairs that fit."""
     import numpy as np
 
+    if not pairs:
+        return np.zeros((0, len(LABELS)), dtype=np.float32)
     grids = [split(pair) for pair in pairs]
     rows = iter(score([part for grid in grids for line in grid for part in line]))
     return np.stack([combined([[next(rows) for _ in line] for line in grid]) for grid in grids])

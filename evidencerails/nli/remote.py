@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from evidencerails.errors import SAID, NliError, SettingsError, with_cause
-from evidencerails.nli.base import LABELS, Pair, label_columns
+from evidencerails.nli.base import Pair, label_columns
 from evidencerails.nli.long_pairs import scores_in_parts, text_parts
 from evidencerails.nli.windows import encodable
 from evidencerails.settings.environment import variable
@@ -100,10 +100,6 @@ class RemoteModel:
         Raises:
             NliError: no answer, an error status, or an answer of another shape; `retryable` if another try can help.
         """
-        import numpy as np
-
-        if not pairs:
-            return np.zeros((0, len(LABELS)), dtype=np.float32)
         return scores_in_parts(pairs, self._split, self._scores)
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:

@@ -55,10 +55,6 @@ class TransformersModel:
 
     def scores(self, pairs: Sequence[Pair]) -> Scores:
         """See `NliModel.scores`. A pair that does not fit is read in parts."""
-        import numpy as np
-
-        if not pairs:
-            return np.zeros((0, len(LABELS)), dtype=np.float32)
         return scores_in_parts(pairs, self._split, self._scores)
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
