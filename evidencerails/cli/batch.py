@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from evidencerails.cli.common import CONFIG, CliError, ProgressBar, one_of, say
+from evidencerails.cli.common import CONFIG, EXIT_INTERRUPTED, CliError, ProgressBar, one_of, say
 from evidencerails.config import GuardConfig
 from evidencerails.guard import Guard
 from evidencerails.operations.batch.output import Output
@@ -18,7 +18,6 @@ from evidencerails.operations.telemetry.emit import exporting
 from evidencerails.settings.problems import nearest
 
 EXIT_REJECTED = 3
-EXIT_INTERRUPTED = 130
 
 
 _FORMAT = "jsonl, csv or parquet. Default: by the name; standard input is jsonl."

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 EXIT_USAGE = 2
 EXIT_UNVERIFIED = 3
+EXIT_INTERRUPTED = 130
 EXIT_CANNOT_WRITE = 74
 """The disk is full, or failed: `EX_IOERR` of sysexits.h."""
 EXIT_BY_STATUS = {"grounded": 0, "hallucinated": 1, "unverified": EXIT_UNVERIFIED}

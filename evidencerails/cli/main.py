@@ -15,12 +15,11 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from evidencerails import __version__
-from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_USAGE, PLAIN, say
+from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_INTERRUPTED, EXIT_USAGE, PLAIN, say
 from evidencerails.errors import EvidencerailsError, MissingExtraError
 
 PROGRAM = "evidencerails"
 """Its name in usage lines, also as `python -m evidencerails`."""
-EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 """What a shell shows of a program that SIGPIPE ended: its reader went away (`evidencerails ... | head`)."""
 CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)

@@ -9,12 +9,10 @@ from typing import get_args
 
 import typer
 
-from evidencerails.cli.common import CONFIG, JSON, PLAIN, STORE, CliError, one_of, opened, say, settings_for
+from evidencerails.cli.common import CONFIG, JSON, PLAIN, SECONDS, STORE, CliError, one_of, opened, say, settings_for
 from evidencerails.report import Status
 
 app = typer.Typer(**PLAIN, no_args_is_help=True, help="The store of reports: status, export, retention.")
-
-DAY_S = 86_400.0
 
 
 @app.command("status")
@@ -49,7 +47,7 @@ def export(
     from evidencerails.operations.store.queries import export as write
 
     with opened(settings_for(config, store)) as kept:
-        since = None if since_days is None else kept.now() - since_days * DAY_S
+        since = None if since_days is None else kept.now() - since_days * SECONDS["d"]
         reports = queries.each(kept.engine, queries.Filter(status=status_, since=since))
         if to == "-":
             count = write(reports, sys.stdout, as_)  # type: ignore[arg-type]

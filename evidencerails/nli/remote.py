@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evidencerails.errors import SAID, NliError, SettingsError, with_cause
 from evidencerails.nli.base import Pair, label_columns
 from evidencerails.nli.long_pairs import scores_in_parts, text_parts
-from evidencerails.nli.windows import encodable
+from evidencerails.nli.windows import DEFAULT_MAX_TOKENS, encodable
 from evidencerails.settings.environment import variable
 from evidencerails.settings.llm import NliSettings
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from evidencerails.nli.base import Scores
 
-DEFAULT_MAX_TOKENS = 512
 DEFAULT_BATCH_SIZE = 32
 """The server's own default limit of pairs in a request."""
 CONCURRENT_REQUESTS = 4

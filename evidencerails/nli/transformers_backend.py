@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 from evidencerails.errors import ModelFileError, NliError, extra_for
 from evidencerails.nli.base import LABELS, Pair, label_columns
 from evidencerails.nli.long_pairs import scores_in_parts, text_parts
-from evidencerails.nli.windows import encodable
+from evidencerails.nli.windows import DEFAULT_MAX_TOKENS, encodable
 
 if TYPE_CHECKING:
     from evidencerails.nli.base import Scores
 
-DEFAULT_MAX_TOKENS = 512
 _OFFSET_POSITIONS = ("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "longformer")  # position ids begin at 2
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evidencerails.errors import StoreError
 from evidencerails.operations.monitoring.monitor import budget_now
+from evidencerails.report import DECISIONS
 from evidencerails.settings.base import Section
 from evidencerails.verdict.model import VerdictModel
 
@@ -23,7 +24,6 @@ log = logging.getLogger("evidencerails")
 S = TypeVar("S", bound=Section)
 POLL_S = 60.0
 """Between looks at the budget, off every turn."""
-UNVERIFIED_STRICTNESS = ("allow", "warn", "escalate", "block", "raise")
 
 
 def tightened(config: GuardConfig) -> GuardConfig:
@@ -48,7 +48,7 @@ def tightened(config: GuardConfig) -> GuardConfig:
         changed["abstention"] = {"enabled": True, "answer_from": max(config.abstention.answer_from, then.answer_from)}
     sections = {name: getattr(config, name).model_copy(update=values) for name, values in changed.items()}
     both = (config.on_unverified, then.on_unverified or config.on_unverified)
-    return config.model_copy(update={**sections, "on_unverified": max(both, key=UNVERIFIED_STRICTNESS.index)})
+    return config.model_copy(update={**sections, "on_unverified": max(both, key=DECISIONS.index)})
 
 
 def _each(stricter: Callable[[float, float], float], usual: S, then: S) -> S:

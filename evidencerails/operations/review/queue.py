@@ -26,6 +26,7 @@ from evidencerails.operations.review.package import (
 )
 from evidencerails.operations.store.engine import reading, writing
 from evidencerails.operations.store.models import ReviewEventRow, ReviewRow
+from evidencerails.operations.store.queries import MAX_PAGE
 from evidencerails.operations.store.records import as_json, plain_name
 from evidencerails.operations.store.store import new_id
 from evidencerails.report import ReviewTier
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from evidencerails.operations.store.store import Store
 
-MAX_PAGE = 1000
 ID_LENGTH = 32
 """Characters of a whole id (`store.new_id`)."""
 MAX_EDIT = 200_000
