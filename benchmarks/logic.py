@@ -5,8 +5,8 @@
 Right and wrong answers from `benchmarks/logic_generated.py` (half of its templates held out), and fifty answers written
 by hand, apart (`benchmarks/logic_cases.jsonl`). Offline, with the audit by the embedded NLI model. A wrong answer
 counts as found if there is a finding; a right one as a false alarm if there is any. With `--data`, every different text
-of the bench data that holds a digit or a "than" is computed too: nothing is planted there, so each alarm is printed
-for a person to read.
+of the bench data that holds a digit or a "than" is computed too, and the forms of every text that concludes are
+decided, without the NLI model: nothing is planted there, so each alarm is printed for a person to read.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from tables import publish
 
 from evidencerails import Guard
 from evidencerails.checks.logic.check import computed_statements
+from evidencerails.checks.logic.reasoning import steps_of
+from evidencerails.checks.logic.syllogisms import form_faults
 from evidencerails.settings.structure import LogicSettings
 
 HAND_WRITTEN = Path(__file__).with_name("logic_cases.jsonl")
@@ -57,17 +59,24 @@ def real_texts(folder: Path) -> list[str]:
 
 
 COMPUTABLE = re.compile(r"\d|\bthan\b")
+CONCLUDES = re.compile(r"\b(?:therefore|thus|hence|so|consequently|follows|conclu|means|implies)", re.IGNORECASE)
 
 
 def alarms_on(texts: Sequence[str]) -> dict[str, Any]:
-    """What the computing part says about texts in which nothing was planted."""
+    """What the computing part, and the forms, say about texts in which nothing was planted."""
     statements, alarms = 0, []
     computable = [text for text in texts if COMPUTABLE.search(text)]
     for text in computable:
         found = computed_statements(text, LogicSettings())
         statements += len(found)
         alarms += [f"{text[s.start : s.end]} | {s.reason}" for s in found if s.is_right is False]
-    return {"texts": len(computable), "statements": statements, "alarms": alarms}
+    conclude = [text for text in texts if CONCLUDES.search(text)]
+    for text in conclude:
+        steps = steps_of(text)
+        conclusions = [place for place, step in enumerate(steps) if step.is_conclusion]
+        faults = form_faults([step.text for step in steps], conclusions)
+        alarms += [f"{steps[place].text} | {fault}" for place, fault in faults.items()]
+    return {"texts": len(computable), "statements": statements, "concluding": len(conclude), "alarms": alarms}
 
 
 def rates(some: Sequence[Case], alarms: Sequence[bool]) -> dict[str, Any]:

@@ -20,10 +20,12 @@ from evidencerails.checks.logic.reasoning import (
     audit_with_judge,
     audit_with_nli,
     steps_of,
+    with_form_faults,
 )
 from evidencerails.checks.logic.skeleton import Convention, Skeleton
 from evidencerails.checks.logic.statements import Statement, is_asserted, masked, sentences
 from evidencerails.checks.logic.sums import sums_in_words
+from evidencerails.checks.logic.syllogisms import form_faults
 from evidencerails.exchange import Exchange, Span
 from evidencerails.report import CheckResult, Finding
 from evidencerails.settings.structure import LogicSettings
@@ -137,10 +139,14 @@ async def _audit(steps: Sequence[Step], exchange: Exchange, context: CheckContex
     if not any(step.is_conclusion for step in steps):
         return Audit()
     if context.config.logic.audit == "judge":
-        return await audit_with_judge(steps, exchange, context)
-    if reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
+        audit = await audit_with_judge(steps, exchange, context)
+    elif reason := await context.nli.run(unknown_language, exchange.response, context.nli.languages):
         return Audit(stopped_by=reason)
-    return await audit_with_nli(steps, context)
+    else:
+        audit = await audit_with_nli(steps, context)
+    conclusions = [place for place, step in enumerate(steps) if step.is_conclusion]
+    faults = await context.nli.run(form_faults, [step.text for step in steps], conclusions)
+    return with_form_faults(audit, steps, faults)
 
 
 def _findings(statements: Sequence[Statement], audit: Audit, response: str) -> list[Finding]:

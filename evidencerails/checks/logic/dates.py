@@ -211,6 +211,8 @@ FACTS = [
     *_fact(
         _days_between,
         rf"\b(?:from|between) {_ON}(?P<one>D){_TO}{_ON}(?P<two>D){_IS}",
+        rf"\b(?:from|between) {_ON}(?P<one>D){_TO}{_ON}(?P<two>D){_LASTS}",
+        rf"\b(?:from|between) {_ON}(?P<one>D){_TO}{_ON}(?P<two>D) ?\((?:∼ )?(?P<count>#)",
         rf"\bthere ∼ (?P<count>#) (?:between|from) {_ON}(?P<one>D){_TO}{_ON}(?P<two>D)",
     ),
     *_fact(
@@ -222,6 +224,7 @@ FACTS = [
         _weekday,
         r"(?P<date>D)\)?,? ?(?:∼|falls on|fell on) ?(?:on )?(?:an? |the )?(?P<weekday>W)(?! (?:before|after)\b)",
         r"(?P<weekday>W),? (?P<date>D)",
+        r"(?P<date>D) ?(?:\(|, an? )(?P<weekday>W)",
     ),
     *_fact(_missing_day, r"\b(?:on|until|by|from|since|dated) (?P<date>D)"),
     *_fact(
@@ -229,10 +232,13 @@ FACTS = [
         rf"{_BORN}{_GAP}{_AGED}{_GAP}\b(?:in|on|by) (?P<then>[DY])",
         rf"{_BORN}{_GAP}\b(?:died|passed away|retired|married|in|on|by|∼ [a-z]+ed) (?:(?:in|on) )?(?P<then>[DY])"
         rf"{_GAP}{_AGED}",
+        rf"\((?:born )?(?P<born>[DY]) ?- ?(?P<then>[DY])\){_GAP}\b(?:died|passed away){_GAP}"
+        r"(?:aged|at (?:the )?age (?:of)?) ?(?P<count>#)",
     ),
     *_fact(
         _years_between,
         rf"\b(?:from|between) (?P<one>Y){_TO}(?P<two>Y){_IS}",
+        rf"\b(?:from|between) (?P<one>Y){_TO}(?P<two>Y) ?\((?P<count>#)",
         rf"(?P<one>Y) ?(?:to|until|till|-) ?(?P<two>Y){_LASTS}",
         r"\b(?P<lasts>for|lasted|lasting|took) (?P<count>#),? ?\(?(?:[a-z]+ )?from (?P<one>Y) ?(?:to|until|till|-) ?"
         r"(?P<two>Y)(?= ?(?:[.;)]|$|, ?(?!and|from|then|again)))",
@@ -241,6 +247,7 @@ FACTS = [
     *_fact(
         _time_between,
         rf"\b(?:from|between) (?P<one>T){_TO}(?P<two>T){_IS}(?: and (?P<more>#))?",
+        rf"\b(?:from|between) (?P<one>T){_TO}(?P<two>T){_LASTS}(?: and (?P<more>#))?",
     ),
 ]
 _DATED = re.compile(rf"\b(?:{_MONTH.replace('?P<month>', '?:')})|\d{{4}}|\d:\d\d|\d\s?[ap]\.?m\b", re.IGNORECASE)

@@ -5,18 +5,19 @@ conclusion ("therefore", "so", "it follows that") or numbers its steps ("Step 2:
 
 Offline, the NLI model reads each conclusion against the steps before it. It is sure of contradictions only: that a
 conclusion is not entailed says little, since answers leave out what everybody knows. A judge model, where the settings
-ask for one, decides whether each conclusion follows.
+ask for one, decides whether each conclusion follows. Conclusions with a plain form are decided exactly: `syllogisms`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, field_validator
 
 from evidencerails.checks.base import CheckContext
+from evidencerails.checks.logic.syllogisms import Fault
 from evidencerails.errors import LlmError, LlmReplyError, PromptError
 from evidencerails.exchange import Exchange, Span
 from evidencerails.llm.parsing import ask, items_of, list_schema, parse_json
@@ -112,6 +113,23 @@ class Audit(NamedTuple):
     stopped_by: str = ""
     """Why it could not be audited to the end."""
     version: str = ""
+
+
+FORM_SCORE = 0.97
+"""Probability that a conclusion with a wrong form is meant as it was read; the decision on the form is exact."""
+_FORM_REASONS = {
+    "contradicted": "by their form, the steps before it say otherwise",
+    "invalid": "by its form, it does not follow from the steps before it",
+}
+
+
+def with_form_faults(audit: Audit, steps: Sequence[Step], faults: Mapping[int, Fault]) -> Audit:
+    """The audit, with what the forms of the steps show in the place of what a model said of them."""
+    shown = {
+        steps[place]: Verdict(steps[place], fault, _FORM_REASONS[fault], FORM_SCORE) for place, fault in faults.items()
+    }
+    kept = [verdict for verdict in audit.verdicts if verdict.step not in shown]
+    return audit._replace(verdicts=tuple(sorted([*kept, *shown.values()], key=lambda v: v.step.span.start)))
 
 
 # ---- offline

@@ -131,6 +131,7 @@ _TOKEN = re.compile(
         |(?<=\S)\*(?=[A-Za-z]))
     | (?P<coded>(?<![\w.])0[xbo][0-9a-f]+\b)
     | (?P<number>(?<![\w.])(?:{DIGITS}))
+    | (?P<dozen>\b(?P<half>half\s)?an?\sdozen\b|\bdozen\b)
     | (?P<words>\b{IN_WORDS}\b)
     | (?P<about>(?:(?P<sign>(?<![<>!])==?|\\(?:approx|simeq|sim)\b|[≈≃≅])|\b(?P<equals>{_EQUALS})\b
         |\b(?P<copula>{_COPULA})\b)
@@ -195,7 +196,7 @@ def _cells(text: str, place: int, stop: int, convention: Convention, special: Sp
             yield cell
             continue
         (start, place), kind, lower = match.span(), str(match.lastgroup), " ".join(match[0].lower().split())
-        if kind in ("number", "words"):
+        if kind in ("number", "words", "dozen"):
             cell = _number(text, match, kind, convention)
             place = cell.end
             yield cell
@@ -215,7 +216,11 @@ def _cells(text: str, place: int, stop: int, convention: Convention, special: Sp
 def _number(text: str, match: re.Match[str], kind: str, convention: Convention) -> Cell:
     """A number with what belongs to it: a magnitude, a unit, a percent sign."""
     start, end = match.span()
-    number = read_digits(match[0], convention) if kind == "number" else Number(Fraction(number_in_words(match[0])))
+    number: Number | None = Number(Fraction(12))
+    if kind == "dozen":
+        number = Number(Fraction(6 if match["half"] else 12), unit="dozen")
+    else:
+        number = read_digits(match[0], convention) if kind == "number" else Number(Fraction(number_in_words(match[0])))
     behind = _BEHIND.match(text, end)
     if number is None or (behind and behind["glued"] and behind["glued"] != "/"):
         return Cell("?", start, behind.end() if behind else end)
@@ -228,7 +233,7 @@ def _number(text: str, match: re.Match[str], kind: str, convention: Convention) 
         return Cell("%", start, behind.end(), number)
     if name := behind["scale"] or behind["short"]:
         scale = SCALES.get(name.lower()) or SCALE_SIGNS[name]
-        number = number.times(scale)._replace(scale=scale)
+        number = number.times(scale)._replace(scale=scale, unit="dozen" if scale == 12 else number.unit)
     else:
         name = re.sub(r"^degrees\s|\s", "", behind["unit"].lower())
         number = number._replace(unit=UNITS[name])

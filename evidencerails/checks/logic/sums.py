@@ -25,6 +25,7 @@ MULTIPLE_SHARE = Fraction(1, 10)
 """How far "doubled" may be off."""
 CONVERTED_SHARE, CONVERTED_DEGREES_SHARE = 0.12, 0.03
 """How far a converted measure may be off: "6 feet (2 metres)" and "400 °F (200 °C)" are usual."""
+ANGLES_OF_A_TRIANGLE = 180
 MAX_PRIME = 10**12
 
 
@@ -50,11 +51,18 @@ class Stated(NamedTuple):
 def _of_list(stated: Stated) -> Sequence[Fraction]:
     """Sum, product, mean and the like of a list."""
     results: Mapping[str, Callable[[Sequence[Fraction]], Fraction]] = {
-        **{"sum": sum, "total": sum, "product": math.prod},  # type: ignore[dict-item]
+        **{"sum": sum, "total": sum, "adding": sum, "product": math.prod, "multiplying": math.prod},  # type: ignore[dict-item]
         **{"average": mean, "mean": mean, "median": median, "largest": max, "highest": max},
         **{"smallest": min, "lowest": min},
     }
     return [Fraction(results[stated.name](stated.values))] if len(stated.numbers) < 100 else []
+
+
+def _of_pair(stated: Stated) -> Sequence[Fraction]:
+    one, two = stated.values
+    if stated.name == "dividing":
+        return [one / two] if two else []
+    return [abs(one - two), one - two] if stated.name == "difference" else [two - one]
 
 
 _FACTORS = {"half": Fraction(1, 2), "third": Fraction(1, 3), "quarter": Fraction(1, 4), "tenth": Fraction(1, 10)}
@@ -97,7 +105,9 @@ def _part(stated: Stated) -> Sequence[Fraction]:
     one, two = stated.values
     percent, whole = (one, two) if signs[0] == "%" else (two, one)
     part, name = whole * percent / 100, stated.name
-    return [whole - part] if name in ("off", "less than") else [whole + part] if name == "more than" else [part]
+    if name in ("off", "less than", "decreased", "reduced", "lowered"):
+        return [whole - part, *([whole - percent] if name == "reduced" else [])]
+    return [whole + part] if name in ("more than", "increased", "raised") else [part]
 
 
 def _total(stated: Stated) -> Sequence[Fraction]:
@@ -118,7 +128,14 @@ _ABOUT = re.compile(
 _OTHERS_TOO = re.compile(r"\b(?:among|of the|includ\w+|plus|besides|others?|another|with\w*|except|counting)\b|⊕")
 
 
-_TIMES = {"doubl": "2", "tripl": "3", "quadrupl": "4", "halv": "1/2"}
+def _angles(stated: Stated) -> Sequence[Fraction]:
+    """The third angle of a triangle."""
+    is_about_one = re.search(r"\bangles?\b.*\btriangle\b|\btriangle\b.*\bangles?\b", stated.match.string)
+    third = ANGLES_OF_A_TRIANGLE - sum(stated.values, Fraction(0))
+    return [third] if is_about_one and stated.result.unit == "degree" else []
+
+
+_TIMES = {"doubl": "2", "tripl": "3", "quadrupl": "4", "halv": "1/2", "twice": "2", "three ⊗": "3", "half": "1/2"}
 _OTHER_CLAUSE = re.compile(
     r"\b(?:while|and|but|as|whereas|when|with|after|before|because|although|which|who|nearly|almost|roughly|"
     r"approximately|about|around|(?:more|less) than|over|at least)\b"
@@ -127,16 +144,29 @@ _OTHER_CLAUSE = re.compile(
 
 def _multiple(stated: Stated) -> Sequence[Fraction]:
     """What "doubled" from one number leads to; anything near the stated one will do."""
-    (first,) = stated.numbers
+    (first,), groups = stated.numbers, stated.match.groupdict()
     before = stated.match.string[max(0, stated.match.start() - 16) : stated.match.start()]
-    is_other = _OTHER_CLAUSE.search(stated.match["gap"]) or _OTHER_CLAUSE.search(before)
+    is_other = _OTHER_CLAUSE.search(groups.get("gap") or "") or _OTHER_CLAUSE.search(before)
     if is_other or _ABOUT.search(stated.match[0]) or _are_years(first.value, stated.result.value) or not first.value:
         return []
     factor = Fraction(_TIMES[stated.name])
-    # "from 10 to 20 million" leaves its magnitude to the second.
-    firsts = [first.value, *([first.value * stated.result.scale] if first.scale == 1 < stated.result.scale else [])]
-    right = [factor * value for value in firsts]
+    right = [factor * value for value in _readings(first, stated.result)]
     return [stated.result.value if abs(stated.result.value / one - 1) <= MULTIPLE_SHARE else one for one in right]
+
+
+def _readings(first: Number, last: Number) -> list[Fraction]:
+    """Values that the first may have: "from 10 to 20 million" leaves its magnitude to the second."""
+    return [first.value, *([first.value * last.scale] if first.scale == 1 < last.scale else [])]
+
+
+def _difference(stated: Stated) -> Sequence[Fraction]:
+    """How far it is from one number to the other."""
+    first, last = stated.numbers
+    if _ABOUT.search(stated.match[0]) or len({n.unit for n in (first, last)}) > 1 or _are_years(*stated.values):
+        return []
+    if stated.result.unit not in (last.unit, "", "degree"):
+        return []
+    return [abs(last.value - value) for value in _readings(first, last)]
 
 
 # ---- the ways to state it
@@ -153,7 +183,13 @@ _MOVED = (
     r"fallen|dropped|drops|decreased|decreases|declined|declines|shrank|sank|plunged|changed|moved|improved|reduced|"
     r"(?:went|gone)(?: up| down)?|∼ (?:reduced|raised|cut))\b"
 )
+_NAMED_CHANGE = (
+    r"(?:increase|decrease|rise|drop|growth|decline|reduction|gain|jump|fall|change|difference|improvement|cut|higher|lower|"
+    r"more|less)"
+)
 _GAP = r"[^.;!?#%]{0,60}?"
+_VERB = r"\b(?P<name>doubl|tripl|quadrupl|halv)(?:ed|ing)\b"
+_ENDS = r"(?=[,.;:!?)\n]|$| (?!of\b|from\b|to\b|per\b|an?\b|each\b|every\b|on\b|over\b|since\b|compared\b|points?\b))"
 
 
 class Form(NamedTuple):
@@ -173,11 +209,19 @@ FORMS = [
         _of_list,
         r"\b(?P<name>sum|total|product|average|mean|median|largest|highest|smallest|lowest)(?: number)? (?:of|among) "
         rf"(?:the numbers )?{_LIST}_=_",
+        rf"\b(?P<name>adding|multiplying)(?: up)? (?:{_LIST}|# (?:by|to) #)_=_",
+    ),
+    *_form(
+        _of_pair,
+        r"\b(?P<name>difference) between #(?: [a-z]+)? and #(?: [a-z]+)?_=_",
+        r"\b(?P<name>dividing|subtracting|taking) # (?:away )?(?:by|from) #_=_",
     ),
     *_form(_of_one, rf"\b(?P<name>{'|'.join(_FACTORS)}|square of|cube of|square root of)(?: of)? #(?: [a-z]+)?_=_"),
     *_form(
         _part,
         r"% of #_=_",
+        r"% of #, or (?P<result>#)(?! ?%)",
+        r"# (?P<name>increased|raised|decreased|reduced|lowered) (?:by )?%_=_",
         r"% (?P<name>off|more than|less than|(?:discount|tip|tax|commission|fee|deposit) on) (?:of )?(?:an? |the )?"
         r"#(?: [a-z]+)?_=_",
         kind="percentage",
@@ -193,18 +237,34 @@ FORMS = [
         _change,
         rf"{_MOVED} (?:[a-z]+ )?from [#%]{_GAP} to [#%](?:{_GAP}Y)?{_GAP}(?:,|\(|-|∼|representing|marking|or|\ban?|"
         rf"by){_GAP}(?P<result>%)(?! (?:of|from|to)\b)",
+        rf"\bfrom [#%] to [#%] ?(?:,|\(|-|∼|≡|represents|means|marks)≈? ?(?:(?:an?|about|roughly|the|growth|increase|"
+        rf"decrease|rise|drop|of|by) )*(?P<result>%) ?{_NAMED_CHANGE}",
+        rf"(?:{_MOVED} (?:by )?)?(?P<result>%),? (?:{_NAMED_CHANGE} )?from [#%] to [#%]",
         kind="percentage",
     ),
     *_form(
         _total,
         rf"{_COUNTS},?[^.;!?#%]{{0,45}}?\b(?:a total of|totall?ing|making(?: up)?|altogether|in (?:all|total),?) "
         r"(?P<result>#)",
+        rf"{_COUNTS},? ?≡ ?(?P<result>#)",
         rf"{_COUNTS}[^.;!?#%]{{0,45}}?(?P<result>#)(?: [a-z]{{2,20}}){{0,3}} (?:in (?:all|total)|altogether)\b",
+        r"\b(?:a total of|in (?:all|total),?|altogether,?) (?P<result>#)(?: [a-z]{2,20}){0,4} ?[:(-] ?"
+        rf"{_COUNTS}(?= ?[.)]|$)",
     ),
+    *_form(_angles, r"#, #,? and (?P<result>#)"),
     *_form(
         _multiple,
-        r"\b(?P<name>doubl|tripl|quadrupl|halv)(?:ed|ing)\b(?P<gap>[^.;!?#%]{0,40}?),? ?\bfrom #"
-        rf"{_GAP} to (?P<result>#)",
+        rf"{_VERB}(?P<gap>[^.;!?#%]{{0,40}}?),? ?\bfrom #{_GAP} to (?P<result>#)",
+        rf"{_VERB}(?P<gap>[^.;!?#%]{{0,12}}?) to (?P<result>#) from #",
+        rf"\bfrom #{_GAP} to (?P<result>#)(?: [a-z]+){{0,2}}(?: Y)?,? (?:(?:so|which means) (?:that )?(?:it|they) "
+        rf"|having )?(?:has |have )?{_VERB}",
+        r"# [^.;!?#%]{0,40}?\band (?:[a-z]+ )?(?P<name>doubl|tripl|quadrupl|halv)ed to (?P<result>#)",
+        rf"\bfrom #{_GAP} to (?P<result>#)[^.;!?#%]{{0,12}}?\b(?P<name>twice|half|three ⊗) as (?:much|many|high)\b",
+    ),
+    *_form(
+        _difference,
+        rf"\bfrom #{_GAP} to #[^.;:!?#%]{{0,12}}\ban? (?:[a-z]+ )?{_NAMED_CHANGE} of (?P<result>#){_ENDS}",
+        rf"{_MOVED} by (?P<result>#)(?: [a-z]+)?,? from #{_GAP} to #",
     ),
 ]
 
@@ -247,13 +307,16 @@ _SAME = re.compile(
 
 
 def _conversions(skeleton: Skeleton) -> Iterator[Statement]:
-    """ "20 °C (68 °F)", "5 km, or 3 miles", "1 hour is 60 minutes"."""
+    """ "20 °C (68 °F)", "5 km, or 3 miles", "1 hour is 60 minutes", "two dozen eggs are 24"."""
     for match in re.finditer(rf"(?={_SAME.pattern})", skeleton.text):
         found = _SAME.match(skeleton.text, match.start())
         before = skeleton.text[: match.start()].rstrip(" ")[-1:]
         if found is None or before in (*"+-*/^⊕⊖⊗⊘√", "("):
             continue
         one, two = skeleton.numbers(*found.span())
+        if one.unit == "dozen" and two.unit in ("", "dozen") and one.value < 2 * two.value < 4 * one.value:
+            reason = f"computed: {formatted(one.value)}, not {formatted(two.value)}"
+            yield Statement("arithmetic", *found.span(), one.value == two.value, reason)
         is_closed = not found["open"] or found["close"]
         first, second = _in_base(one), _in_base(two)
         if one.unit != two.unit and first and second and first.dimension == second.dimension and is_closed:
