@@ -60,9 +60,10 @@ _SCRIPTS = (
     ("ka", re.compile(r"[\u10a0-\u10ff]")),
 )
 _NO_LANGUAGE = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|(?<!\S)\S+@\S+|(?<!\w)\w*[\d_]\w*|<[^<>\n]{1,200}>|[{}()\[\];=<>|\\]+",
+    r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|(?<!\S)\S+@\S+|(?<![A-Za-z\d_])[A-Za-z_]*[\d_][A-Za-z\d_]*|<[^<>\n]{1,200}>|[{}()\[\];=<>|\\]+",
     re.DOTALL,
 )
+"""Code, addresses, names with numbers in them: of Latin letters alone, as Chinese sets no space beside a number."""
 _LAST_LATIN = 0x24F
 _LATIN_EXTENDED = re.compile(r"[\u1e00-\u1eff]")  # Vietnamese
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")

@@ -19,8 +19,8 @@ COURTESY = re.compile(
     r"best regards|kind regards|sincerely|(?:i'm|i am|we're|we are) (?:so |very |really |truly )?(?:sorry|"
     r"afraid)(?: that)?|sorry|apologies|my apologies|(?:i|we) (?:sincerely )?apologi[sz]e|unfortunately|sadly|"
     r"regrettably|please|there|everyone|so much|very much|a lot|again|back|you|sir|madam|friend|today|about that|"
-    r"however|at this time|currently|honestly|to be honest|for (?:asking|your (?:question|message|patience|interest|"
-    r"understanding|help)|reaching out|contacting us|sharing|(?:the|any) (?:confusion|inconvenience|mistake|question)|"
+    r"however|at this time|currently|honestly|to be honest|for (?:asking|your \w+|reaching out|contacting us|sharing|"
+    r"(?:the|any) (?:confusion|inconvenience|mistake|question)|"
     r"that|this)|to (?:you|hear (?:about )?(?:that|this|your \w+))|(?:based on|according to|from) [^,]{1,80},|"
     r"as an? (?:ai|artificial|large|language|virtual|digital|chat)[\w -]{0,60},)(?!\w)[ ,!.]*"
 )
