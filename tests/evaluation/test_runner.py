@@ -4,7 +4,6 @@ import pty
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from evidencerails.evaluation.methods import for_evaluation
 from evidencerails.evaluation.outcomes import Outcome, RunFile, header_of
 from evidencerails.evaluation.rows import Row
 from evidencerails.evaluation.session import run
-from evidencerails.testing import ReplayRequest, ReplayServer
+from evidencerails.testing import ReplayServer
 
 pytestmark = pytest.mark.slow
 
@@ -24,12 +23,6 @@ pytestmark = pytest.mark.slow
 async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(
     server: ReplayServer, tmp_path: Path
 ) -> None:
-    arrivals: list[float] = []
-
-    def judge(_: ReplayRequest) -> str:
-        arrivals.append(time.monotonic())
-        return json.dumps({"verdicts": []})
-
     taken = done = ahead = 0
 
     def rows() -> Iterator[Row]:
@@ -44,14 +37,14 @@ async def test_rows_run_at_once_up_to_the_limit_and_no_more_of_them_are_held(
         nonlocal done
         done += 1
 
-    server.reply(judge, times=100, delay_s=0.5)
+    server.reply(json.dumps({"verdicts": []}), times=100, delay_s=0.5)
     llm = {"model": "replay", "base_url": server.base_url, "api_key": "none", "cache": {"backend": "off"}}
     guard = Guard(for_evaluation(Guard({"llm": llm}).config))
     with RunFile(tmp_path / "r.jsonl", header_of("d", "f", None, 0, guard.config), fresh=True) as into:
         await run(guard, ["judge"], rows(), into, concurrency=3, on_outcome=note)
     assert (taken, done) == (12, 12)
-    together = max(sum(one <= other < one + 0.5 for other in arrivals) for one in arrivals)
-    assert 2 <= together <= 3  # an answer takes half a second
+    spans = [(request.received_at, request.finished_at or 0.0) for request in server.requests]
+    assert 2 <= max(sum(start <= moment < end for start, end in spans) for moment, _ in spans) <= 3
     assert ahead <= 4  # three under way, and the next in hand
 
 

@@ -2,6 +2,7 @@
 
 import json
 
+import messages_protocol  # noqa: F401 - the server speaks it from here on
 import pytest
 from langchain_anthropic import ChatAnthropic
 from langchain_core.output_parsers import StrOutputParser
@@ -12,7 +13,6 @@ from evidencerails.exchange import Message
 from evidencerails.llm.adapt import as_client
 from evidencerails.llm.base import LlmClient
 from evidencerails.testing import ReplayServer
-from tests.llm import messages_protocol  # noqa: F401 - the server speaks it from here on
 
 PROMPT = (Message(role="system", content="Be brief."), Message(role="user", content="Where is the tower?"))
 EVIDENCE = "The Eiffel Tower was completed in 1889. It stands in Paris."

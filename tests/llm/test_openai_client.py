@@ -195,7 +195,7 @@ def test_one_client_serves_many_event_loops_and_leaves_no_connection_open(server
     server.default("a")
     for _ in range(3):
         assert asyncio.run(client.complete(PROMPT)).completions[0].text == "a"
-    until = time.monotonic() + 2.0
+    until = time.monotonic() + 20.0
     while server.open_connections and time.monotonic() < until:
         time.sleep(0.01)
     assert server.open_connections == 0

@@ -182,7 +182,10 @@ async def test_a_kept_reply_that_is_no_longer_readable_is_asked_for_again(server
 
 async def test_the_settings_choose_the_cache_and_each_guard_has_its_own(server: ReplayServer, tmp_path: Path) -> None:
     assert cache_from_settings(CacheSettings(backend="off")) is None
-    assert isinstance(cache_from_settings(CacheSettings(backend="disk", path=str(tmp_path / "r"))), ReplyCache)
+    for backend, is_kept in (("disk", True), ("memory", False)):
+        settings = CacheSettings(backend=backend, path=str(tmp_path / backend))
+        await cache_from_settings(settings).put("k", "text")
+        assert (await cache_from_settings(settings).get("k") == "text") is is_kept
     server.default('{"answers": [{"claim": 1, "answer": "yes"}]}')
     llm = {"base_url": server.base_url, "model": "replay", "api_key": "none"}
     for guard in (Guard({"checks": ["grounding"], "llm": llm, "scoring": {"measures": ["qa"]}}) for _ in range(2)):

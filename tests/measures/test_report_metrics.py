@@ -94,7 +94,7 @@ def test_claims_are_extracted_where_no_check_made_any() -> None:
     assert report.metrics["measure_nli"] == pytest.approx(0.95)
 
 
-def test_risk_borders_of_the_settings_hold_for_the_report() -> None:
+def test_risk_thresholds_of_the_settings_hold_for_the_report() -> None:
     high = check({})
     assert high.risk_level == "high"
     low = check({"scoring": {"risk": {"low": 1.0, "high": 1.0}}})

@@ -47,11 +47,11 @@ def test_confabulations_score_highest_and_tools_spread_a_claim() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "feeds_tools", "border"), [("low", False, 0.3), ("medium", True, 0.6), ("high", True, 0.8)]
+    ("level", "feeds_tools", "threshold"), [("low", False, 0.3), ("medium", True, 0.6), ("high", True, 0.8)]
 )
-def test_borders_belong_to_the_lower_level(level: Severity, feeds_tools: bool, border: float) -> None:
+def test_thresholds_belong_to_the_lower_level(level: Severity, feeds_tools: bool, threshold: float) -> None:
     confabulated = finding(severity=level, category="confabulatory")
-    assert severity_of(confabulated, "medium", feeds_tools=feeds_tools) == (border, level)
+    assert severity_of(confabulated, "medium", feeds_tools=feeds_tools) == (threshold, level)
 
 
 @pytest.mark.parametrize(

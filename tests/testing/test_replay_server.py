@@ -76,6 +76,13 @@ def test_a_script_is_played(server: ReplayServer, client: openai.OpenAI, script:
         ask(client)
 
 
+def test_what_is_said_is_said_once(server: ReplayServer, client: openai.OpenAI) -> None:
+    server.say("a")
+    assert texts(ask(client)) == ["a"]
+    with pytest.raises(openai.APIStatusError):
+        ask(client)
+
+
 def test_a_reply_without_anything_is_refused(server: ReplayServer) -> None:
     with pytest.raises(ValueError, match="needs a text, tool calls, or a fault"):
         server.reply(when="x")

@@ -16,7 +16,7 @@ def texts(text: str) -> list[str]:
     return [span.text for span in split_sentences(text)]
 
 
-BORDERS = {
+BOUNDARIES = {
     "abbreviations and decimals": ("Dr. Smith of St. Louis paid $3.5 million. He left at 5 p.m. The U.S. team won.",
      ["Dr. Smith of St. Louis paid $3.5 million.", "He left at 5 p.m.", "The U.S. team won."]),
     "initials": ("J. K. Rowling wrote it. W. Bush came.", ["J. K. Rowling wrote it.", "W. Bush came."]),
@@ -52,8 +52,8 @@ BORDERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text, expected", BORDERS.values(), ids=BORDERS)
-def test_borders(text: str, expected: list[str]) -> None:
+@pytest.mark.parametrize("text, expected", BOUNDARIES.values(), ids=BOUNDARIES)
+def test_boundaries(text: str, expected: list[str]) -> None:
     assert texts(text) == expected
 
 

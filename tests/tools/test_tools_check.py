@@ -266,7 +266,8 @@ def test_tools_of_the_settings_stand_in(settings: dict[str, Any], tmp_path: Path
 def test_without_calls_there_is_nothing_to_do(settings: dict[str, Any], given: dict[str, Any]) -> None:
     """An agent passes on what its model returned; most turns call nothing, some hold no text of their own either."""
     report = Guard({"checks": ["tools"], "tools": settings}).check_sync(tools=TOOLS, **given)
-    assert (report.status, report.checks["tools"].status) == ("grounded", "skipped")
+    tools = report.checks["tools"]
+    assert (report.status, tools.status, tools.reason) == ("grounded", "skipped", "no_tool_calls")
     with pytest.raises(InputError, match="response is missing"):
         Guard({"checks": ["tools"]}).check_sync(tools=TOOLS)
 
