@@ -97,8 +97,7 @@ def _rendered(template: str, **values: Any) -> str:
 
 
 def pieces_of(report: Mapping[str, Any], answer: str) -> list[Piece]:
-    """The answer cut at the words that a report's plain data marks, its texts made harmless. Where a report has none of
-    the evidence's words, whole claims are marked."""
+    """The answer cut at the words that a report's plain data marks, its texts made harmless."""
     pieces, place = [], 0
     for mark in _joined_marks(report, answer):
         pieces.append(Piece(visible(answer[place : mark.start])))
@@ -146,11 +145,15 @@ def _marks(claims: list[dict[str, Any]], findings: list[dict[str, Any]], answer:
 
 
 def _marks_in_claim(number: int, claim: dict[str, Any], answer: str) -> list[Mark]:
-    """The words of a claim that its evidence lacks; the whole claim if there are none, or mostly such words."""
+    """The words of a claim that its evidence lacks; the whole claim if there are none, or mostly such words, or if the
+    report hides what the evidence says."""
     if claim["label"] not in MARKED:
         return []
     spans = [(one["start"], one["end"]) for one in claim["spans"] or (claim["span"],)]
-    known = {word.casefold() for quote in claim["evidence"] for word in _WORD.findall(quote["span"].get("text", ""))}
+    quotes = [quote["span"] for quote in claim["evidence"]]
+    if any(len(quote.get("text", "")) != quote["end"] - quote["start"] for quote in quotes):  # left out, or a hash
+        return [Mark(*span, claim["label"], number) for span in spans]
+    known = {word.casefold() for quote in quotes for word in _WORD.findall(quote["text"])}
     words = [word for span in spans for word in _WORD.finditer(answer, *span)]
     unknown = [word for word in words if word.group().casefold() not in known and _says_something(word.group())]
     if unknown and len(unknown) <= MOST_WORDS * len(words):

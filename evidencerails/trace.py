@@ -1,7 +1,6 @@
 """What one guarded response cost and when, kept as plain records while it is checked and emitted as spans afterwards.
 
-Afterwards, since NeMo's OpenTelemetry adapter makes the spans of a turn once the turn is over: only then is there a
-parent for ours. Nothing here needs OpenTelemetry.
+Nothing here needs OpenTelemetry.
 """
 
 from __future__ import annotations

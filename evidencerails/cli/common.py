@@ -30,8 +30,7 @@ EXIT_CANNOT_WRITE = 74
 """The disk is full, or failed: `EX_IOERR` of sysexits.h."""
 EXIT_BY_STATUS = {"grounded": 0, "hallucinated": 1, "unverified": EXIT_UNVERIFIED}
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 7 * 86_400.0}
-PLAIN: Any = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
-"""How each part of the program is made."""
+TYPER_OPTIONS: Any = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 JSON = typer.Option(False, "--json", help="Print JSON.")
 JSON_FILE = typer.Option(None, "--json", metavar="FILE", help="Write everything as JSON.")
 CONFIG = typer.Option(

@@ -55,7 +55,7 @@ def doctor(
 
     evidencerails doctor ./config
 
-    Loads a copy of the config, replaces its models by a local stand-in, plants a hallucination and a clean
+    Loads a copy of the config, replaces its models with a local stand-in, plants a hallucination and a clean
     answer for each rail in each mode, and looks for what would keep a rail silent. Nothing of yours is changed.
 
     Exit code: 0 all fire, 1 one does not, 2 wrong usage.

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from evidencerails import __version__
-from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_INTERRUPTED, EXIT_USAGE, PLAIN, say
+from evidencerails.cli.common import EXIT_CANNOT_WRITE, EXIT_INTERRUPTED, EXIT_USAGE, TYPER_OPTIONS, say
 from evidencerails.errors import EvidencerailsError, MissingExtraError
 
 PROGRAM = "evidencerails"
@@ -57,7 +57,7 @@ class _Loaded(Mapping[str, Any]):
         home = importlib.import_module(f"evidencerails.cli.{module}")
         found = getattr(home, attribute)
         if not isinstance(found, typer.Typer):
-            function, found = found, typer.Typer(**PLAIN)
+            function, found = found, typer.Typer(**TYPER_OPTIONS)
             found.command(name, epilog=getattr(home, "EPILOG", None))(function)
         command = get_command(found)
         command.name = name
@@ -75,13 +75,20 @@ class _Program(TyperGroup):
         super().__init__(**attributes)
         self.commands = _Loaded()  # type: ignore[assignment]
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return self.commands[cmd_name] if cmd_name in COMMANDS else None  # `get` hides a KeyError of the import
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
 
 app = typer.Typer(
-    name=PROGRAM, cls=_Program, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]}, **PLAIN
+    name=PROGRAM,
+    cls=_Program,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    **TYPER_OPTIONS,
 )
 
 

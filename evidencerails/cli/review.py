@@ -17,8 +17,8 @@ from rich.table import Table
 from evidencerails.cli.common import (
     CONFIG,
     JSON,
-    PLAIN,
     STORE,
+    TYPER_OPTIONS,
     CliError,
     console,
     one_of,
@@ -43,7 +43,7 @@ EXIT_NOT_RELEASED = 1
 """Nobody has decided yet, or against it."""
 STATES = ("pending", "approved", "rejected", "edited", "expired", "unreleased", "all")
 
-app = typer.Typer(**PLAIN, no_args_is_help=True, help="Answers that wait for a person: list, look at, decide.")
+app = typer.Typer(**TYPER_OPTIONS, no_args_is_help=True, help="Answers that wait for a person: list, look at, decide.")
 
 ID = typer.Argument(metavar="ID", help="Of the review; its first characters are enough.")
 REVIEWER = typer.Option(None, "--reviewer", metavar="NAME", help="Who decides. Default: the name of the user.")

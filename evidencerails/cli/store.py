@@ -9,10 +9,21 @@ from typing import get_args
 
 import typer
 
-from evidencerails.cli.common import CONFIG, JSON, PLAIN, SECONDS, STORE, CliError, one_of, opened, say, settings_for
+from evidencerails.cli.common import (
+    CONFIG,
+    JSON,
+    SECONDS,
+    STORE,
+    TYPER_OPTIONS,
+    CliError,
+    one_of,
+    opened,
+    say,
+    settings_for,
+)
 from evidencerails.report import Status
 
-app = typer.Typer(**PLAIN, no_args_is_help=True, help="The store of reports: status, export, retention.")
+app = typer.Typer(**TYPER_OPTIONS, no_args_is_help=True, help="The store of reports: status, export, retention.")
 
 
 @app.command("status")

@@ -5,11 +5,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from commands import Run
 from typer.main import get_command
 
+from evidencerails.cli import main
 from evidencerails.cli.main import app
 from evidencerails.errors import EXTRA_OF_MODULE
 
@@ -129,3 +132,14 @@ def test_what_is_wrong_or_missing_is_named(done: dict[str, tuple[int, str]], lin
     code, err = done[" ".join(line)]
     assert message in err
     assert code == 3 or (code, err.count("\n")) == (2, 1)  # nothing is done, or printed, before it is refused
+
+
+def test_a_command_whose_module_fails_is_a_bug_and_not_unknown(
+    evidencerails: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str) -> None:
+        raise KeyError(name)
+
+    monkeypatch.setattr(main, "importlib", SimpleNamespace(import_module=fail))
+    done = evidencerails("redteam")
+    assert done.code == main.EXIT_CRASHED and "KeyError" in done.err and "No such command" not in done.err

@@ -1,4 +1,5 @@
 import io
+from typing import Any
 
 import pytest
 
@@ -60,6 +61,14 @@ def test_the_content_words_that_the_evidence_lacks_are_marked_in_place(answer: s
 def test_a_claim_with_nothing_in_common_is_marked_whole() -> None:
     report = report_on(ANSWER, evidence="Whales sing.")
     assert marked_answer(pieces_of(report.plain(), ANSWER)).plain == "⟦Iron melts at 900 degrees.⟧ Iron is a metal."
+
+
+@pytest.mark.parametrize("hidden", [{"expose_evidence": False}, {"redaction": "hash"}, {"redaction": "drop"}])
+def test_a_claim_is_marked_whole_where_the_words_of_its_evidence_are_hidden(hidden: dict[str, Any]) -> None:
+    answer = "The bridge was built by engineers from Mars."
+    report = report_on(answer, evidence="The bridge was built by engineers from Hull.")
+    assert marked_answer(pieces_of(report.plain(), answer)).plain.endswith("from ⟦Mars⟧.")
+    assert marked_answer(pieces_of(report.plain(**hidden), answer)).plain == f"⟦{answer}⟧"
 
 
 def test_a_report_on_hostile_text_prints_no_control_character() -> None:

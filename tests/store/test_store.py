@@ -14,7 +14,7 @@ from made import ANSWER, EVIDENCE, exchange, grounded, report
 
 from evidencerails import Guard, Report
 from evidencerails.config import GuardConfig
-from evidencerails.errors import SettingsError, StoreError
+from evidencerails.errors import MissingExtraError, SettingsError, StoreError
 from evidencerails.operations.store import Store, queries
 from evidencerails.operations.store.engine import open_engine, sqlite_file
 from evidencerails.operations.store.queries import Filter, export
@@ -161,6 +161,17 @@ def test_a_wrong_url_is_named_without_its_password(address: str, message: str) -
     with pytest.raises(StoreError, match=message) as caught:
         open_engine(address)
     assert "secret" not in str(caught.value)
+
+
+def test_a_driver_without_its_library_is_an_extra_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "psycopg.py").write_text('raise ImportError("no pq wrapper available.")\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "psycopg"]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(MissingExtraError, match=r'pip install "evidencerails\[postgresql\]"'):
+        open_engine("postgresql://u:secret@127.0.0.1:9/db")
 
 
 def test_settings_take_the_url_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

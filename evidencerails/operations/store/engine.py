@@ -19,7 +19,7 @@ from sqlalchemy.exc import (
     StatementError,
 )
 
-from evidencerails.errors import StoreError, extra_for
+from evidencerails.errors import MissingExtraError, StoreError
 from evidencerails.operations.store.models import Base
 
 TABLES, ALERTS = 0, 1
@@ -124,14 +124,14 @@ def _engine(url: URL, lock_timeout_s: float) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     options = {"options": f"-c lock_timeout={max(1, int(lock_timeout_s * 1000))}", "connect_timeout": 5}
-    with extra_for("a PostgreSQL store"):
-        engine = create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=options)
-    return engine
+    try:
+        return create_engine(url, hide_parameters=True, pool_pre_ping=True, connect_args=options)
+    except ImportError:  # psycopg is missing, or there without libpq: an error that names no module
+        raise MissingExtraError("a PostgreSQL store", "psycopg", "postgresql") from None
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     """Set what SQLite keeps for each connection, and leave the begin of transactions to us."""
-
     connection.isolation_level = None
     cursor = connection.cursor()
     with suppress(sqlite3.OperationalError):  # locked just now; the next process that finds it free sets it
@@ -148,7 +148,6 @@ def _begin_sqlite(connection: Connection) -> None:
 
 def _make_tables(engine: Engine) -> None:
     """Make the tables that are missing; of several services that start at once one does it and the others wait."""
-
     with reading(engine) as connection:
         if set(inspect(connection).get_table_names()) >= set(Base.metadata.tables):
             return

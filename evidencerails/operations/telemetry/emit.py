@@ -30,15 +30,15 @@ MAX_CLAIM_SPANS = 50
 CALL = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai"}
 
 
-def emit(trace: Trace, parent: Context | None = None) -> None:
-    """Spans below `parent` (the current span if None). Never raises: telemetry fails no answer."""
+def emit(trace: Trace) -> None:
+    """Spans below the current span. Never raises: telemetry fails no answer."""
     try:
-        _emit_spans(trace, parent)
+        _emit_spans(trace)
     except Exception as error:  # boundary to the SDK and its exporters
         log.warning("evidencerails: telemetry failed: %s", traceback_summary(error))
 
 
-def _emit_spans(trace: Trace, parent: Context | None) -> None:
+def _emit_spans(trace: Trace) -> None:
     from opentelemetry import trace as api
 
     assert trace.report is not None
@@ -48,17 +48,17 @@ def _emit_spans(trace: Trace, parent: Context | None) -> None:
         named = {f"{SCOPE}.{name}": value for name, value in _present(attributes).items()}
         return tracer.start_span(name, context=context, start_time=start_ns, attributes=named)
 
-    root = start("evidencerails.guard", parent, trace.start_ns, report_attributes(trace.report))
+    root = start("evidencerails.guard", None, trace.start_ns, report_attributes(trace.report))
     if trace.settings.content and trace.exchange is not None:
         root.set_attribute("evidencerails.response", trace.exchange.response)
-    contexts = {"": api.set_span_in_context(root, parent)}
+    contexts = {"": api.set_span_in_context(root)}
     checks = []
     for record in trace.checks:
         result = record.result
         span = start(f"evidencerails.check {result.name}", contexts[""], record.start_ns, _check_attributes(result))
         if result.reason.startswith("check_failed"):
             span.set_status(api.StatusCode.ERROR, reason_code(result.reason))
-        context = contexts[result.name] = api.set_span_in_context(span, parent)
+        context = contexts[result.name] = api.set_span_in_context(span)
         # The span of a claim lasts as long as its check: the claims of a check are scored in shared batches.
         for place, claim in enumerate(result.claims[:MAX_CLAIM_SPANS], start=1):
             attributes = _claim_attributes(place, claim, trace.settings.content)
