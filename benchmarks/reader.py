@@ -1,9 +1,9 @@
-"""What reading evidence once saves: packed against pair by pair, a second answer, the same size in transformers.
+"""What is saved if evidence is read once: all claims together or pair by pair, a second answer, and transformers.
 
 python benchmarks/reader.py [--passages 24]
 
 Passages and claims are those of `rag_answers.jsonl`. The encoder in transformers has the same layers and width, in
-float32 with weights of chance (they take the same time), and reads one pair after the other. Needs torch.
+float32 with random weights (which take the same time), and reads one pair after the other. Needs torch.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def embedded(rows: Sequence[tuple[str, list[str]]]) -> dict[str, float]:
 
 
 def warm() -> EmbeddedModel:
-    """A model that knows no evidence of the passages yet, after its first call."""
+    """A model after its first call that has not read any of the passages."""
     model = EmbeddedModel()
     model.scores([("The kettle holds 1.7 litres.", "It holds 1.7 litres."), ("It is blue.", "It is red.")])
     return model

@@ -165,7 +165,7 @@ def test_missing_file_and_empty_folder(tmp_path: Path) -> None:
 
 
 def test_every_violation_in_the_code_can_be_named_in_a_policy(repository: Path) -> None:
-    """Findings are made in `evidencerails/checks`; a word missing in `settings.violations` could not be ruled on."""
+    """Findings are made in `evidencerails/checks`; a word missing in `VIOLATIONS` could not be ruled on."""
     said = set()
     for file in (repository / "evidencerails" / "checks").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -1,6 +1,6 @@
 """From a run to settings: fits a calibrator for each method, an ensemble and thresholds, and measures them.
 
-In: labelled scores. Out: the settings of `settings.calibration`. Documents are split once: most train, the rest are
+In: labelled scores. Out: `CalibrationSettings`. Documents are split once: most train, the rest are
 held out. A logistic model of the log-odds (Platt 1999) is fitted on the training documents; it is refused where the raw
 score has a lower log loss on the held-out ones. The ensemble is an L2-regularised logistic model over calibrated
 log-odds, its strength cross-validated; it is refused where the best single method is as good on the held-out documents.

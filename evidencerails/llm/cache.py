@@ -13,6 +13,7 @@ import logging
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -67,7 +68,10 @@ class ReplyCache:
     ) -> None:
         self._path = None if path is None else Path(path)
         self._ttl_s, self._max_entries, self._clock = ttl_s, max_entries, clock
-        self._memory = _with_table(sqlite3.connect(":memory:", check_same_thread=False)) if path is None else None
+        self._memory: sqlite3.Connection | None = None
+        if path is None:
+            self._memory = _with_table(sqlite3.connect(":memory:", check_same_thread=False))
+            weakref.finalize(self, self._memory.close)  # from Python 3.13 on, SQLite warns of one left open
         self._lock = threading.Lock()  # one guard may serve several event loops in several threads
         self._writes = 0
         self._has_complained = False
@@ -85,7 +89,7 @@ class ReplyCache:
 
     def _guarded(self, work: Callable[..., str | None], *args: str) -> str | None:
         try:
-            with self._lock, self._opened() as connection, connection:
+            with self._opened() as connection, connection:
                 return work(connection, *args)
         except (sqlite3.Error, OSError, ValueError) as error:
             if not self._has_complained:
@@ -96,7 +100,8 @@ class ReplyCache:
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         if self._memory or self._path is None:
-            yield self._memory  # type: ignore[misc]
+            with self._lock:
+                yield self._memory  # type: ignore[misc]
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(self._path, timeout=_LOCK_WAIT_S)) as connection:

@@ -4,6 +4,7 @@ that a judge quotes can prove its verdict: one rule for `claims` and the measure
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timezone
@@ -127,24 +128,34 @@ def _words_pattern(text: str) -> re.Pattern[str] | None:
     return re.compile(before + body + after, re.IGNORECASE)
 
 
-def date_in(metadata: Mapping[str, Any], keys: Sequence[str]) -> datetime | None:
+def date_in(metadata: Mapping[str, Any], keys: Sequence[str], *, latest: bool = False) -> datetime | None:
     """Date of a passage by the first of these keys of its metadata that can be read as one: a date, text that begins
-    with one in ISO 8601, a year, or seconds since 1970; in UTC unless it says else. None without one."""
-    found = next((one for key in keys if (one := _as_date(metadata.get(key))) is not None), None)
+    with one in ISO 8601, a year, or seconds since 1970; in UTC unless it says else. None without one.
+
+    Args:
+        latest: a year or month alone stands for its last day, not its first.
+    """
+    found = next((one for key in keys if (one := _as_date(metadata.get(key), latest)) is not None), None)
     return found.replace(tzinfo=timezone.utc) if found is not None and found.tzinfo is None else found
 
 
-def _as_date(value: Any) -> datetime | None:
-    if isinstance(value, (int, float)) and 1e8 < value < 1e10:
-        return datetime.fromtimestamp(value, timezone.utc)
-    text = (
-        value.isoformat() if isinstance(value, date) else str(value).strip().replace("Z", "+00:00")
-    )  # 3.10 reads no Z
+def _as_date(value: Any, latest: bool) -> datetime | None:
+    if isinstance(value, (int, float)):
+        if 1e8 < value < 1e10:
+            return datetime.fromtimestamp(value, timezone.utc)
+        value = f"{value:.0f}"
+    # Python 3.10 reads no Z.
+    text = value.isoformat() if isinstance(value, date) else str(value).strip().replace("Z", "+00:00")
+    if text.isdecimal() and len(text) > 8:  # `fromisoformat` takes milliseconds for a date and a time
+        return None
     match = re.match(r"(1[5-9]\d\d|2[01]\d\d)\b(?:-(\d{2})(?:-(\d{2}))?)?", text)
     with suppress(ValueError):
         return datetime.fromisoformat(text)
+    if match is None:
+        return None
     with suppress(ValueError):
-        return datetime(int(match[1]), int(match[2] or 1), int(match[3] or 1)) if match else None
+        year, month = int(match[1]), int(match[2] or (12 if latest else 1))
+        return datetime(year, month, int(match[3] or (monthrange(year, month)[1] if latest else 1)))
     return None
 
 

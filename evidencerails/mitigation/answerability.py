@@ -114,7 +114,7 @@ def freshest_age_days(found: Sequence[Relevant], settings: AnswerabilitySettings
     """Age in days of the newest relevant passage; None if the date of one cannot be read, for that one may be new."""
     ages = []
     for one in found:
-        date = date_in(one.passage.metadata, settings.date_keys)
+        date = date_in(one.passage.metadata, settings.date_keys, latest=True)
         if date is None:
             return None
         ages.append((now - date).total_seconds() / SECONDS_A_DAY)

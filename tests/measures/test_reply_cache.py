@@ -1,7 +1,10 @@
 """What is kept of a judge's replies, for how long, and what never is."""
 
+import asyncio
+import gc
 import json
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -92,6 +95,21 @@ async def test_disk_holds_json_and_gives_back_texts_alone(tmp_path: Path) -> Non
         connection.execute("UPDATE replies SET value = '[1]'")
     assert json.loads(value) == "text"
     assert await cache.get("k") is None
+
+
+async def test_calls_do_not_wait_for_each_other_at_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, both = ReplyCache(tmp_path / "r.sqlite", DAY_S), threading.Barrier(2, timeout=10)
+    monkeypatch.setattr(cache, "_read", lambda *_: str(both.wait()))
+    assert sorted(await asyncio.gather(cache.get("a"), cache.get("b")), key=str) == ["0", "1"]
+
+
+def test_a_cache_in_memory_closes_its_connection() -> None:
+    cache = ReplyCache(None, DAY_S)
+    connection = cache._memory
+    del cache
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 @pytest.mark.parametrize(("content", "found", "warnings"), [(b"no database at all" * 100, None, 1), (b"", "text", 0)])

@@ -180,6 +180,12 @@ NOW = datetime(2026, 6, 1, tzinfo=timezone.utc)
         ({"date": True}, False),
         ({"date": "once upon a time"}, False),
         ({"date": 1e300}, False),
+        ({"date": "2025"}, False),
+        ({"date": 2024}, True),
+        ({"date": "2025-06"}, False),
+        ({"date": "2025-05"}, True),
+        ({"date": 1_743_090_350_654}, False),
+        ({"date": "1743090350654"}, False),
         ({}, False),
     ],
 )
