@@ -64,7 +64,7 @@ _STARTERS = frozenset(
     after before when while although though if since because however but and so then there here also both many most some
     several all each one two three no not according during despite until under over what who where why how""".split()  # noqa: SIM905
 )
-_CLAUSE_BORDER = re.compile(r"[;:,—–]\s|\s(?=(?:and|but|or|which|who|because|while|although|whereas|then|so)\s)")
+_CLAUSE_END = re.compile(r"[;:,—–]\s|\s(?=(?:and|but|or|which|who|because|while|although|whereas|then|so)\s)")
 _PIECE = re.compile(r"\w+|[^\w\s]")
 
 
@@ -273,17 +273,17 @@ def _bounded(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     if end - start <= MAX_SENTENCE_TOKENS:  # a token has at least one character
         yield start, end
         return
-    begin, cost, word_border = start, 0, start
+    begin, cost, word_end = start, 0, start
     for piece in _pieces(text, start, end):
         piece_cost = _tokens(piece[2])
         if cost + piece_cost > MAX_SENTENCE_TOKENS and piece[0] > begin:
-            cut = _clause_border(text, begin, piece[0]) or (word_border if word_border > begin else piece[0])
+            cut = _clause_end(text, begin, piece[0]) or (word_end if word_end > begin else piece[0])
             yield _stripped(text, begin, cut)
             begin, cost = cut, sum(_tokens(p[2]) for p in _pieces(text, cut, piece[0]))
         cost += piece_cost
         # Not inside brackets of one word: "[1]" cut in two is a citation no more, and "1]" no claim.
         if piece[2] not in "([{" and text[piece[1] : piece[1] + 1] not in (")", "]", "}"):
-            word_border = piece[1]
+            word_end = piece[1]
     yield _stripped(text, begin, end)
 
 
@@ -300,10 +300,10 @@ def _tokens(piece: str) -> int:
     return (len(piece) + 4) // 5 if piece.isascii() else len(piece)
 
 
-def _clause_border(text: str, start: int, end: int) -> int | None:
+def _clause_end(text: str, start: int, end: int) -> int | None:
     """Where to cut before `end`: after the last clause sign in the second half of that part."""
     middle = start + (end - start) // 2
     found = None
-    for match in _CLAUSE_BORDER.finditer(text, middle, end):
+    for match in _CLAUSE_END.finditer(text, middle, end):
         found = match.end()
     return found
