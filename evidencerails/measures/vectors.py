@@ -48,7 +48,7 @@ class EncoderMeasure:
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         encoder: TextEncoder = self._encoder or default_encoder()
-        samples = await samples_for(exchange, context, encoder.languages or ())
+        samples = await samples_for(exchange, context, encoder.languages)
         texts = [claim.text for claim in claims]
         scores = await context.nli.run(self.scores, encoder, texts, samples) if texts else []
         version = f"{encoder.name}@{encoder.version}"

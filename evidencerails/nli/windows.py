@@ -22,7 +22,7 @@ from evidencerails.exchange import Passage, Span
 from evidencerails.text.sentences import split_sentences
 
 DEFAULT_MAX_TOKENS = 512
-"""Longest pair of the embedded model, special tokens included."""
+"""Longest pair, special tokens included, of a model that does not state its own."""
 DEFAULT_WINDOW_TOKENS = 160
 """A small cross-encoder stays sharp over a handful of sentences; a passage of 120 words fits whole."""
 DEFAULT_OVERLAP_TOKENS = 40
