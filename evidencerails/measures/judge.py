@@ -34,7 +34,7 @@ class Verdict(Answer):
     reason: str = ""
 
 
-_QUESTION: Question[Verdict] = Question(
+QUESTION: Question[Verdict] = Question(
     task="judge_claims",
     parse=lambda text: parse_items(text, "verdicts", Verdict),
     schema=list_schema(
@@ -73,7 +73,7 @@ class JudgeMeasure:
             if not places:
                 return {}
             note, evidence = SECOND_LOOK if number > 1 else "", exchange.evidence
-            replies = await ask_about(_QUESTION, places, claims, evidence, context, session, seed=number, note=note)
+            replies = await ask_about(QUESTION, places, claims, evidence, context, session, seed=number, note=note)
             # On a worker: it takes long to look for the quotes in all evidence.
             return await context.nli.run(lambda: {n: _claim_score(n, replies, claims[n], evidence) for n in places})
 
@@ -81,7 +81,7 @@ class JudgeMeasure:
         unsure = [place for place, found in first.items() if _is_unsure(found)]
         second = await judged(unsure, 2)
         scores = [_settled(first[place], second.get(place)) for place in range(len(claims))]
-        version = f"{session.client.model}+{context.prompts.version(_QUESTION.task)}"
+        version = f"{session.client.model}+{context.prompts.version(QUESTION.task)}"
         return result_of(self, scores, version=version, details={"second_pass": len(unsure)})
 
 

@@ -26,7 +26,7 @@ class YesNo(Answer):
         return value.strip().rstrip(".").lower() if isinstance(value, str) else value
 
 
-_QUESTION: Question[YesNo] = Question(
+QUESTION: Question[YesNo] = Question(
     task="qa_claims",
     parse=lambda text: parse_items(text, "answers", YesNo),
     schema=list_schema("answers", {"claim": {"type": "integer"}, "answer": {"type": "string", "enum": [*_SCORES]}}),
@@ -48,7 +48,7 @@ class QaMeasure:
 
     async def measure(self, exchange: Exchange, claims: Sequence[Statement], context: MeasureContext) -> MeasureResult:
         session = judge_for(exchange, context)
-        replies = await ask_about(_QUESTION, range(len(claims)), claims, exchange.evidence, context, session)
+        replies = await ask_about(QUESTION, range(len(claims)), claims, exchange.evidence, context, session)
         scores = []
         for place in range(len(claims)):
             found = replies.answers.get(place)
@@ -57,5 +57,5 @@ class QaMeasure:
             label = "supported" if score == 0.0 else None
             reason = UNSURE if found is not None and score is None else reason
             scores.append(ClaimScore(score=score, label=label, reason=reason))  # type: ignore[arg-type]
-        version = f"{session.client.model}+{context.prompts.version(_QUESTION.task)}"
+        version = f"{session.client.model}+{context.prompts.version(QUESTION.task)}"
         return result_of(self, scores, version=version)

@@ -69,14 +69,14 @@ class Candidate(NamedTuple):
         return VerifiedClaim(**{**fields, "outcome": outcome, "reason": reason, **more})
 
 
-class _Asked(BaseModel):
+class VerificationQuestion(BaseModel):
     model_config = ConfigDict(strict=True)
 
     claim: int
     question: str
 
 
-class _Answered(BaseModel):
+class VerificationAnswer(BaseModel):
     """An answer to one question, by its number, with the words of the evidence it rests on."""
 
     model_config = ConfigDict(strict=True)
@@ -161,12 +161,14 @@ class _Verifier:
     async def _questions(self, claims: Sequence[Claim]) -> Mapping[int, str]:
         """An open question for each claim, by its place; none for a claim whose question gives its answer away."""
         listed = "\n".join(f"{n}. {' '.join(claim.text.split())}" for n, claim in enumerate(claims, start=1))
-        parse = partial(parse_items, key="questions", model=_Asked, number="claim", count=len(claims))
+        parse = partial(parse_items, key="questions", model=VerificationQuestion, number="claim", count=len(claims))
         asked = await self._ask("verification_questions", {"claims": listed}, parse)
         found = {one.claim - 1: " ".join(one.question.split()) for one in asked}
         return {place: text for place, text in found.items() if text and not _is_leading(text, claims[place].text)}
 
-    async def _answers(self, questions: Mapping[int, str], candidates: Sequence[Candidate]) -> Mapping[int, _Answered]:
+    async def _answers(
+        self, questions: Mapping[int, str], candidates: Sequence[Candidate]
+    ) -> Mapping[int, VerificationAnswer]:
         """Answers from the evidence alone, by the claim's place; neither answer nor claims are in the prompt."""
         places = list(questions)
         claims = [candidates[place].claim for place in places]
@@ -175,7 +177,7 @@ class _Verifier:
             "evidence": "\n\n".join(f"[{p.id}]\n{p.text.strip()}" for p in excerpts),
             "questions": "\n".join(f"{n}. {questions[place]}" for n, place in enumerate(places, start=1)),
         }
-        parse = partial(parse_items, key="answers", model=_Answered, number="question", count=len(places))
+        parse = partial(parse_items, key="answers", model=VerificationAnswer, number="question", count=len(places))
         return {places[one.question - 1]: one for one in await self._ask("verification_answers", variables, parse)}
 
     async def _ask(self, task: str, variables: Mapping[str, str], parse: Any) -> list[Any]:
@@ -190,7 +192,7 @@ class _Verifier:
         )
         return found
 
-    async def _compared(self, candidate: Candidate, question: str, answer: _Answered | None) -> VerifiedClaim:
+    async def _compared(self, candidate: Candidate, question: str, answer: VerificationAnswer | None) -> VerifiedClaim:
         if not question:
             return candidate.verified("unanswered", "no_question: none that leaves the answer open")
         text = answer.answer.strip() if answer else ""

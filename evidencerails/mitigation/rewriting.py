@@ -108,7 +108,9 @@ async def rewrite(
         sentences="\n".join(_described(n, pieces[place]) for n, place in enumerate(flagged, start=1)),
         note=note or "(none)",
     )
-    found = await ask(session, messages, lambda reply: _read(reply, len(flagged)), repair=_REPAIR, json_schema=_SCHEMA)
+    found = await ask(
+        session, messages, lambda reply: parse_rewrites(reply, len(flagged)), repair=_REPAIR, json_schema=_SCHEMA
+    )
     return {flagged[number - 1]: text for number, text in found.items()}
 
 
@@ -130,7 +132,12 @@ def _evidence(pieces: Sequence[Piece], exchange: Exchange) -> str:
     return "\n\n".join(f"[{p.id}]\n{p.text.strip()}" for p in excerpts) or "(there is no evidence)"
 
 
-def _read(reply: str, count: int) -> dict[int, str]:
+def parse_rewrites(reply: str, count: int) -> dict[int, str]:
+    """New texts by the number of the piece, from 1 to `count`.
+
+    Raises:
+        LlmReplyError: it holds none, or not in the form that was asked for.
+    """
     found = parse_items(reply, "sentences", _Rewritten, number="number", count=count)
     return {one.number: one.text.strip() for one in found}
 

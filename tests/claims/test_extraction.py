@@ -1,14 +1,18 @@
 """Claims by rule: what is cut, what stays whole, and that every span is verbatim."""
 
+import asyncio
+import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evidencerails.checks.claims.extraction import _as_claim
+from evidencerails import Exchange, Guard
+from evidencerails.checks.claims.extraction import extract_with_model
+from evidencerails.testing import ReplayServer
 from evidencerails.text.claimable import claim_sentences
-from evidencerails.text.claims import extract_claims
+from evidencerails.text.claims import ExtractedClaim, extract_claims
 from evidencerails.text.values import values_of
 
 CUT = {
@@ -133,9 +137,23 @@ _YEARS = st.integers(1801, 1999)
 _LENGTHS = st.integers(2, 999_999)
 
 
-@settings(deadline=None)  # a busy machine is no fault
+async def drawn(server: ReplayServer, text: str, claim: str) -> ExtractedClaim:
+    """The claim as a model finds it in a text of one sentence."""
+    server.reset()
+    server.default(json.dumps({"claims": [{"sentence": 1, "claim": claim}]}))
+    llm = {"base_url": server.base_url, "model": "replay", "api_key": "none", "cache": {"backend": "off"}}
+    context = Guard({"llm": llm}).context(Exchange.of(text))[0]
+    (found,) = (await extract_with_model(text, context, context.llm)).claims
+    assert found.extractor == "llm" and len(server.requests) == 1
+    return found
+
+
+# A busy machine is no fault; the server forgets what it was told before.
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_NOUNS, _PLACES, _YEARS, _LENGTHS, st.sampled_from(range(5)))
-def test_every_value_of_a_claim_is_in_its_span(noun: str, place: str, year: int, length: int, form: int) -> None:
+def test_every_value_of_a_claim_is_in_its_span(
+    server: ReplayServer, noun: str, place: str, year: int, length: int, form: int
+) -> None:
     name = f"The Halden {noun}"
     text, claim = [
         (f"{name}, built in {year}, is {length} metres long and stands in {place}.", f"{name} stands in {place}."),
@@ -147,8 +165,7 @@ def test_every_value_of_a_claim_is_in_its_span(noun: str, place: str, year: int,
             f"{name} has had {length} visitors since {year}.",
         ),
     ][form]
-    (sentence,) = claim_sentences(text)
-    made = _as_claim(text, claim, sentence)
+    made = asyncio.run(drawn(server, text, claim))
     parts = made.spans or (made.span,)
     found, of_claim = values_of(" | ".join(part.text for part in parts)), values_of(claim)
     assert all(text[part.start : part.end] == part.text for part in (made.span, *parts))

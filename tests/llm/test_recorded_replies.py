@@ -13,7 +13,7 @@ import yaml
 from reply_parsers import PARSERS
 
 from evidencerails import Guard
-from evidencerails.checks.claims.llm import _read_verdicts
+from evidencerails.checks.claims.llm import parse_verdicts
 from evidencerails.errors import LlmReplyError
 from evidencerails.exchange import Exchange, Message, Passage
 from evidencerails.llm.parsing import ask
@@ -84,7 +84,7 @@ def test_right_verdicts_with_right_quotes_get_through(repository: Path, rows: di
         text = row["messages"][-1]["content"]
         passage = Passage(id="1", text=text.partition("<evidence>")[2].partition("</evidence>")[0])
         claims = dict(re.findall(r"^(\d+)\. (.+)$", text.partition("<claims>")[2].partition("</claims>")[0], re.M))
-        for verdict in _read_verdicts(row["reply"]):
+        for verdict in parse_verdicts(row["reply"]):
             claim = claims.get(str(verdict.claim), "")
             if right.get(claim) and verdict.label == "supported":
                 objection = proof_of(verdict.quote, claim, [passage], is_support=True).objection

@@ -14,8 +14,8 @@ import pytest
 from evidencerails.errors import ModelFileError, NliError
 from evidencerails.nli.base import NliModel
 from evidencerails.nli.embedded import EmbeddedModel
-from evidencerails.nli.model_file import MODEL_FOLDER
-from evidencerails.nli.onnx_session import usable_processors
+from evidencerails.nli.model_file import MODEL_FOLDER, load_tokenizer
+from evidencerails.nli.onnx_session import open_session, usable_processors
 from evidencerails.nli.windows import encodable
 
 E2 = float(np.exp(2.0))
@@ -97,9 +97,8 @@ def test_a_long_text_read_in_pieces_has_the_offsets_of_the_whole(size: int) -> N
     letters = "abc é漢字😀\u202e\x00 \n\t.,-'ÅÄ\u0301 \u00a0123"
     generator = np.random.default_rng(size)
     text = "".join(generator.choice(list(letters), size))
-    model = EmbeddedModel()
-    whole = model._tokenizer.encode(encodable(text), add_special_tokens=False).offsets
-    assert model.token_offsets(text) == list(whole)
+    whole = load_tokenizer(MODEL_FOLDER / "tokenizer.json").encode(encodable(text), add_special_tokens=False)
+    assert EmbeddedModel().token_offsets(text) == list(whole.offsets)
 
 
 def test_token_offsets_point_into_the_text(tiny_folder: Path) -> None:
@@ -113,11 +112,66 @@ def test_numbers_that_are_not_finite_are_an_error(write_model: Callable[..., Pat
         EmbeddedModel(write_model(logit_of_yes=float("nan"))).scores([("paris", "yes")])
 
 
-def test_evidence_that_was_read_is_kept_and_gives_the_same_scores(tiny_folder: Path) -> None:
-    model = EmbeddedModel(tiny_folder)
-    first = model.scores([("paris is in france", "yes")])
-    again = model.scores([("paris is in france", "yes"), ("paris is in france", "no")])
-    np.testing.assert_array_equal(first[0], again[0])
+@pytest.mark.parametrize(("kept_bytes", "runs"), [(10_000, [2, 1, 2, 1]), (100, [2, 2, 2, 2])])
+def test_evidence_that_was_read_is_kept_within_bounds_and_gives_the_same_scores(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch, kept_bytes: int, runs: list[int]
+) -> None:
+    counted: list[int] = []
+
+    class Counting:
+        """A session that notes its runs: one for evidence that is not kept, one for the claims."""
+
+        def __init__(self, *arguments: Any) -> None:
+            self.session = open_session(*arguments)
+            self.get_inputs = self.session.get_inputs
+
+        def run(self, *arguments: Any) -> Any:
+            counted[-1] += 1
+            return self.session.run(*arguments)
+
+    monkeypatch.setattr("evidencerails.nli.embedded.open_session", Counting)
+    monkeypatch.setattr("evidencerails.nli.embedded.KEPT_BYTES", kept_bytes)
+    model, found = EmbeddedModel(tiny_folder), []
+    for premise in ("paris is in france", "paris is in france", "the capital", "paris is in france"):
+        counted.append(0)
+        found.append(model.scores([(premise, "yes"), (premise, "no")]))
+    assert counted == runs
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[3])
+
+
+FROM = {8: 8, 9: 12, 10: 16, 11: 23, 12: 32, 13: 46, 14: 64, 15: 91}
+"""The first distance of each bucket from the eighth on, in `MPNetEncoder.relative_position_bucket` of transformers."""
+
+
+def test_distances_are_counted_as_mpnet_counts_them(write_model: Callable[..., Path]) -> None:
+    """A reader whose logits are the buckets of the first and the last token that a claim's first token sees."""
+    folder = write_model(max_length=512)
+    model = onnx.load(str(folder / "model.onnx"))
+    model.graph.node[-1].output[0] = "unread"
+    for name, value in (
+        ("ends", np.array([0, -1], np.int64)),
+        ("tenths", np.array([[0.1, 0.0, 0.0], [0.0, 0.1, 0.0]], np.float32)),
+    ):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
+    model.graph.node.extend(
+        [
+            onnx.helper.make_node("Gather", ["buckets", "readers"], ["own"], axis=0),
+            onnx.helper.make_node("Gather", ["own", "ends"], ["seen"], axis=1),
+            onnx.helper.make_node("Cast", ["seen"], ["numbers"], to=onnx.TensorProto.FLOAT),
+            onnx.helper.make_node("MatMul", ["numbers", "tenths"], ["logits"]),
+        ]
+    )
+    signed(folder, "model.onnx", model.SerializeToString())
+    reader = EmbeddedModel(folder)
+
+    def expected(distance: int) -> int:
+        return max((bucket for bucket, first in FROM.items() if first <= distance), default=distance)
+
+    for before, behind in ((number, min(number, 250)) for number in [*range(100), 127, 128, 129, 250, 500]):
+        first, last, none = np.log(reader.scores([("is " * before, "is " * behind)])[0])
+        buckets = np.round((np.array([first, last]) - none) * 10).tolist()
+        assert buckets == [expected(before + 2), 16 + expected(behind + 1)], (before, behind)
 
 
 def signed(folder: Path, name: str, content: bytes) -> None:

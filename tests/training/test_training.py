@@ -76,12 +76,6 @@ def test_buckets_are_those_of_mpnet() -> None:
     assert bucket(distances).tolist() == [15, 15, 10, 8, 7, 1, 0, 17, 23, 24, 26, 31, 31]
 
 
-def test_the_runtime_counts_distances_as_the_training_does() -> None:
-    from evidencerails.nli.embedded import _bucket_table
-
-    assert _bucket_table().tolist() == bucket(torch.arange(-600, 601)).tolist()
-
-
 def test_two_way_loss_does_not_care_which_of_the_two_labels() -> None:
     labels = torch.tensor([NOT_ENTAILED])
     one, other = torch.tensor([[-4.0, 5.0, 0.0]]), torch.tensor([[-4.0, 0.0, 5.0]])

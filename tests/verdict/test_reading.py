@@ -7,11 +7,9 @@ from scripted_nli import ScriptedNli
 
 from evidencerails.exchange import Passage
 from evidencerails.nli.service import NliService
-from evidencerails.nli.windows import EvidenceWindow, Window
-from evidencerails.report import NliScores
 from evidencerails.settings.claims import GroundingSettings
 from evidencerails.verdict.model import CLAIM_FEATURES, VerdictModel, logit, sigmoid
-from evidencerails.verdict.reading import ClaimEvidence, ScoredWindow, _of_one, judged_reading, read_claims
+from evidencerails.verdict.reading import ClaimEvidence, judged_reading, read_claims
 
 
 async def read(model: ScriptedNli, claims: list[str], *texts: str) -> list[ClaimEvidence]:
@@ -77,26 +75,28 @@ def test_a_contradiction_above_the_support_is_never_supported(first: float, seco
         assert label(found) != "supported"
 
 
-def _scored(text: str, entailment: float, contradiction: float, overlap: float) -> ScoredWindow:
-    window = EvidenceWindow((Window(Passage(id=text, text=text), 0, len(text)),))
-    neutral = 1 - entailment - contradiction
-    return ScoredWindow(window, NliScores(entailment=entailment, neutral=neutral, contradiction=contradiction), overlap)
+GIVEN = "The nurse gave patient one 10 mg of zolpidem on Monday at night."
+SIMILAR = "The nurse gave patient two 10 mg of zolpidem on Monday at night."
+OTHER = "The hospital hired a nurse."
 
 
 @pytest.mark.parametrize(
-    ("windows", "against"),
+    ("rows", "against"),
     [
         # The neighbour says the same of another patient: it shares less with the claim.
-        ([("Patient 1", 0.95, 0.01, 1.0), ("Patient 2", 0.02, 0.9, 0.8)], "Patient 1"),
+        ({GIVEN: (0.95, 0.04, 0.01), SIMILAR: (0.02, 0.08, 0.9)}, GIVEN),
         # A nearer one that contradicts outranks a chance support.
-        ([("far", 0.6, 0.1, 0.3), ("near", 0.1, 0.85, 0.9)], "near"),
-        # Nothing supports it: the nearest contradiction counts, one about something else does not.
-        ([("near", 0.1, 0.7, 0.9), ("far", 0.1, 0.85, 0.2)], "near"),
+        ({OTHER: (0.6, 0.3, 0.1), GIVEN: (0.1, 0.05, 0.85)}, GIVEN),
+        # Nothing supports it: the likeliest contradiction of those that are as near counts, a likelier one of another
+        # thing does not.
+        ({SIMILAR: (0.1, 0.2, 0.7), OTHER: (0.1, 0.05, 0.85)}, SIMILAR),
+        ({SIMILAR: (0.1, 0.2, 0.7), GIVEN: (0.1, 0.3, 0.6)}, SIMILAR),
     ],
 )
-def test_whose_contradiction_counts(windows: list[tuple[str, float, float, float]], against: str) -> None:
-    found = _of_one("claim", tuple(_scored(*one) for one in windows))
+async def test_whose_contradiction_counts(rows: dict[str, tuple[float, float, float]], against: str) -> None:
+    (found,) = await read(ScriptedNli(lambda premise, _: rows.get(premise, (0.0, 1.0, 0.0))), [GIVEN], *rows)
     assert found.against is not None and found.against.window.text == against
+    assert found.contradiction == pytest.approx(rows[against][2])
 
 
 async def test_a_claim_that_needs_two_parts_is_read_beside_both() -> None:

@@ -67,7 +67,7 @@ _EXTRACTION_REPAIR = (
 )
 
 
-def _read_drawn(reply: str) -> list[_Drawn]:
+def parse_drawn(reply: str) -> list[_Drawn]:
     """The claims of an extraction reply; an object with `claims`, or a bare list, of objects or strings.
 
     Raises:
@@ -98,7 +98,7 @@ async def _draw(batch: Sequence[Span], context: CheckContext, session: LlmSessio
             context.cache,
             session,
             context.prompts.render("extract_claims", sentences=numbered),
-            _read_drawn,
+            parse_drawn,
             prompt_version=context.prompts.version("extract_claims"),
             repair=_EXTRACTION_REPAIR,
             json_schema=_EXTRACTION_SCHEMA,

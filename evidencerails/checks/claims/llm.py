@@ -134,7 +134,7 @@ _VERDICT_REPAIR = (
 )
 
 
-def _read_verdicts(reply: str) -> list[Verdict]:
+def parse_verdicts(reply: str) -> list[Verdict]:
     """The readable verdicts of a reply; those with an unknown label or two labels are left out.
 
     Raises:
@@ -193,7 +193,7 @@ async def _pass(
     is_batch = settings.calls == "batch"
     question: Question[Verdict] = Question(
         task="classify_claims_batch" if is_batch else "classify_claim",
-        parse=_read_verdicts,
+        parse=parse_verdicts,
         schema=_VERDICT_SCHEMA,
         repair=_VERDICT_REPAIR,
         extra=lambda texts: {
