@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from evidencerails.errors import ModelFileError, NliError, extra_for
+from evidencerails.errors import MissingExtraError, ModelFileError, NliError, extra_for, with_cause
 from evidencerails.nli.base import LABELS, Pair, label_columns
 from evidencerails.nli.long_pairs import scores_in_parts, text_parts
 from evidencerails.nli.windows import DEFAULT_MAX_TOKENS, encodable
@@ -28,7 +28,7 @@ class TransformersModel:
     Raises:
         MissingExtraError: transformers or torch is not installed.
         ModelFileError: the model cannot be found or read.
-        NliError: it has not the three NLI labels.
+        NliError: the packages cannot be imported, or the model has not the three NLI labels.
     """
 
     def __init__(
@@ -98,9 +98,15 @@ class TransformersModel:
 
 
 def _libraries() -> tuple[Any, Any]:
-    with extra_for("NLI backend 'transformers'"):
-        import torch
-        import transformers
+    feature = "NLI backend 'transformers'"
+    try:
+        with extra_for(feature):
+            import torch
+            import transformers
+    except MissingExtraError:
+        raise
+    except ImportError as error:  # installed, but without a package that it needs, or in another version of it
+        raise NliError(with_cause(f"{feature}: its packages cannot be imported", error)) from error
     return transformers, torch
 
 

@@ -121,14 +121,23 @@ def test_a_model_that_is_nowhere_is_named(tmp_path: Path) -> None:
         TransformersModel(str(tmp_path / "nowhere"))
 
 
-def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("missing", "kind", "message"),
+    [
+        ("torch", MissingExtraError, r'pip install "evidencerails\[transformers\]"'),
+        ("tokenizers", NliError, "packages cannot be imported.*No module named 'tokenizers'"),
+    ],
+)
+def test_a_missing_package_names_the_extra_and_one_that_a_package_needs_is_named(
+    monkeypatch: pytest.MonkeyPatch, missing: str, kind: type[Exception], message: str
+) -> None:
     real_import = builtins.__import__
 
-    def without_torch(name: str, *args: Any, **keywords: Any) -> Any:
+    def without_it(name: str, *args: Any, **keywords: Any) -> Any:
         if name == "torch":
-            raise ImportError("No module named 'torch'", name="torch")
+            raise ImportError(f"No module named {missing!r}", name=missing)
         return real_import(name, *args, **keywords)
 
-    monkeypatch.setattr(builtins, "__import__", without_torch)
-    with pytest.raises(MissingExtraError, match=r'pip install "evidencerails\[transformers\]"'):
+    monkeypatch.setattr(builtins, "__import__", without_it)
+    with pytest.raises(kind, match=message):
         TransformersModel("any")
