@@ -63,7 +63,12 @@ async def test_metrics_count_every_class(guard: Make) -> None:
         ("Hello! How can I help you?", {"evidence": EVIDENCE}, "grounded", "no_claims"),
         ("", {"evidence": EVIDENCE}, "grounded", "no_claims"),
         ("The Eiffel Tower is in Paris.", {}, "unverified", "no_evidence"),
-        ("La tour Eiffel se trouve à Lyon depuis très longtemps.", {"evidence": EVIDENCE}, "unverified", "fr"),
+        (
+            "La tour Eiffel se trouve à Lyon depuis très longtemps.",
+            {"evidence": EVIDENCE},
+            "unverified",
+            "language: fr",
+        ),
     ],
 )
 async def test_what_cannot_be_checked_says_why(

@@ -49,6 +49,12 @@ def session_of(server: ReplayServer, model: str = "replay") -> LlmSession:
     return LlmSession.of(client_from_settings(settings), settings)
 
 
+def key_of(session: LlmSession) -> str:
+    """Where the reply to `asked` is kept."""
+    parameters = {"temperature": 0.0, "max_tokens": None, "json_schema": None, "server": session.client.server}
+    return cache_key("replay", "1", PROMPT, parameters)
+
+
 async def asked(cache: ReplyCache | None, session: LlmSession, version: str = "1", **more: Any) -> int:
     def number(text: str) -> int:
         try:
@@ -180,7 +186,8 @@ async def test_a_failure_is_not_kept(server: ReplayServer, replies: Any, error: 
     cache, session = ReplyCache(None, DAY_S), session_of(server)
     with pytest.raises(error):
         await asked(cache, session)
-    assert await asked(cache, session) == 7
+    assert await cache.get(key_of(session)) is None
+    assert (await asked(cache, session), await cache.get(key_of(session))) == (7, "7")
 
 
 async def test_an_incomplete_reply_is_not_kept(server: ReplayServer) -> None:
@@ -192,8 +199,7 @@ async def test_an_incomplete_reply_is_not_kept(server: ReplayServer) -> None:
 async def test_a_kept_reply_that_is_no_longer_readable_is_asked_for_again(server: ReplayServer) -> None:
     server.say("7")
     cache, session = ReplyCache(None, DAY_S), session_of(server)
-    parameters = {"temperature": 0.0, "max_tokens": None, "json_schema": None, "server": session.client.server}
-    await cache.put(cache_key("replay", "1", PROMPT, parameters), "seven")
+    await cache.put(key_of(session), "seven")
     assert await asked(cache, session) == 7
     assert session.usage().saved_calls == 0
 
