@@ -137,15 +137,22 @@ _YEARS = st.integers(1801, 1999)
 _LENGTHS = st.integers(2, 999_999)
 
 
-async def drawn(server: ReplayServer, text: str, claim: str) -> ExtractedClaim:
-    """The claim as a model finds it in a text of one sentence."""
+async def drawn(server: ReplayServer, text: str, claim: str, sentence: int = 1) -> ExtractedClaim:
+    """The claim as a model finds it in a sentence of the text."""
     server.reset()
-    server.default(json.dumps({"claims": [{"sentence": 1, "claim": claim}]}))
+    server.default(json.dumps({"claims": [{"sentence": sentence, "claim": claim}]}))
     llm = {"base_url": server.base_url, "model": "replay", "api_key": "none", "cache": {"backend": "off"}}
     context = Guard({"llm": llm}).context(Exchange.of(text))[0]
-    (found,) = (await extract_with_model(text, context, context.llm)).claims
-    assert found.extractor == "llm" and len(server.requests) == 1
+    claims = (await extract_with_model(text, context, context.llm)).claims
+    (found,) = (one for one in claims if one.extractor == "llm")
+    assert len(server.requests) == 1
     return found
+
+
+async def test_a_claim_with_a_number_from_elsewhere_has_its_whole_sentence(server: ReplayServer) -> None:
+    text = "The work lasted from 3 to 14 June. During this time the bridge was closed and the ferry ran."
+    made = await drawn(server, text, "The bridge was closed from 3 to 14 June.", 2)
+    assert (made.span, made.spans) == (made.sentence, ()) and made.sentence.text.startswith("During")
 
 
 # A busy machine is no fault; the server forgets what it was told before.
