@@ -9,13 +9,13 @@ from operator import add, itemgetter
 from typing import Any
 
 import pytest
+from chat_models import chat_model
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
-from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
 
 from evidencerails import Guard
@@ -44,13 +44,9 @@ def guard() -> Guard:
     return Guard()
 
 
-def model(server: ReplayServer, **options: Any) -> ChatOpenAI:
-    return ChatOpenAI(model="replay", base_url=server.base_url, api_key="k", max_retries=0, **options)
-
-
 def rag(server: ReplayServer) -> Runnable[Any, Any]:
     """The usual chain: what was retrieved, the question, and the answer made of both."""
-    return RunnablePassthrough.assign(answer=PROMPT | model(server) | StrOutputParser())
+    return RunnablePassthrough.assign(answer=PROMPT | chat_model(server) | StrOutputParser())
 
 
 def added(pieces: Iterable[Any]) -> Any:
@@ -66,7 +62,7 @@ def deciding(then: str, **settings: Any) -> Guard:
 
 
 def texts(server: ReplayServer) -> Runnable[Any, Any]:
-    return PROMPT | model(server) | StrOutputParser()
+    return PROMPT | chat_model(server) | StrOutputParser()
 
 
 DECIDED = [(RIGHT, RIGHT, "allow"), (WRONG, UNKNOWN, "block"), (UNTOLD, f"{UNTOLD}\n\n{PRONE}", "warn")]
@@ -103,7 +99,7 @@ async def test_a_stream_lets_nothing_through_before_the_check(server: ReplayServ
 
 async def test_a_message_stays_a_message(server: ReplayServer, guard: Guard) -> None:
     server.default(UNTOLD)
-    chain = PROMPT | model(server) | guard.as_runnable(evidence=DOCUMENTS)
+    chain = PROMPT | chat_model(server) | guard.as_runnable(evidence=DOCUMENTS)
     whole = chain.invoke(INPUT)
     assert isinstance(whole, AIMessage) and whole.content == f"{UNTOLD}\n\n{PRONE}"
     assert whole.response_metadata[REPORT_KEY]["decision"] == "warn"
@@ -272,7 +268,7 @@ def test_calls_of_a_message_that_could_not_be_parsed_are_checked_under_a_key_too
 async def test_structured_output_of_a_real_model(
     server: ReplayServer, guard: Guard, schema: Any, include_raw: bool
 ) -> None:
-    structured = model(server).with_structured_output(schema, method="function_calling", include_raw=include_raw)
+    structured = chat_model(server).with_structured_output(schema, method="function_calling", include_raw=include_raw)
     chain = structured | guard.as_runnable(evidence=DOCUMENTS)
     server.reply(when="Halden", tool_calls=[{"name": "Bridge", "arguments": facts(1932)}])
     expected = Bridge(**facts(1932)) if schema is Bridge else facts(1932)
@@ -386,7 +382,7 @@ def test_the_texts_can_be_the_apps_own(guard: Guard) -> None:
 
 async def test_consistency_uses_the_question(server: ReplayServer) -> None:
     server.reply(["It opened in 1875.", "It opened in 1954.", "It opened in 1790."])
-    checking = Guard({"checks": ["consistency"], "on_unverified": "block"}, llm=model(server))
+    checking = Guard({"checks": ["consistency"], "on_unverified": "block"}, llm=chat_model(server))
     output = await checking.as_runnable().ainvoke({"answer": "It opened in 1911.", "question": QUESTION})
     assert output["answer"] == UNKNOWN and output[REPORT_KEY].findings[0].kind == "inconsistent_samples"
     assert all(request.last_user_text == QUESTION for request in server.requests)

@@ -1,8 +1,8 @@
 """LangChain's models through our client: those with `n`, those without, and those that are not chat models."""
 
 import pytest
+from chat_models import chat_model
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
-from langchain_openai import ChatOpenAI
 
 from evidencerails.errors import InputError, LlmError
 from evidencerails.exchange import Message
@@ -19,13 +19,9 @@ def client_of(model: object) -> LlmClient:
     return as_client(model)
 
 
-def openai_model(server: ReplayServer) -> ChatOpenAI:
-    return ChatOpenAI(model="replay", base_url=server.base_url, api_key="k", max_retries=0)
-
-
 async def test_a_model_with_n_gives_samples_in_one_request(server: ReplayServer) -> None:
     server.reply(["a", "b"], usage=(7, 5), times=1)
-    reply = await client_of(openai_model(server)).complete(PROMPT, n=2, temperature=1.0)
+    reply = await client_of(chat_model(server)).complete(PROMPT, n=2, temperature=1.0)
     assert [completion.text for completion in reply.completions] == ["a", "b"]
     assert (reply.prompt_tokens, reply.completion_tokens) == (7, 5)
     body = server.requests[0].body
@@ -36,7 +32,7 @@ async def test_a_model_with_n_gives_samples_in_one_request(server: ReplayServer)
 async def test_what_it_refuses_is_left_out_from_then_on(server: ReplayServer) -> None:
     server.refuse("temperature")
     server.say("a", "b")
-    client = client_of(openai_model(server))
+    client = client_of(chat_model(server))
     for _ in range(2):
         await client.complete(PROMPT, temperature=1.0)
     assert ["temperature" in request.body for request in server.requests] == [True, False, False]
@@ -47,12 +43,12 @@ async def test_a_schema_goes_to_models_that_keep_to_one_and_is_left_out_where_it
 ) -> None:
     schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
     server.say('{"a": 1}')
-    reply = await client_of(openai_model(server)).complete(PROMPT, json_schema=schema)
+    reply = await client_of(chat_model(server)).complete(PROMPT, json_schema=schema)
     assert reply.completions[0].text == '{"a": 1}'
     assert server.requests[0].body["response_format"]["json_schema"]["schema"] == schema
     server.refuse("response_format")
     server.say("b", "c")
-    client = client_of(openai_model(server))
+    client = client_of(chat_model(server))
     texts = [(await client.complete(PROMPT, json_schema=schema)).completions[0].text for _ in range(2)]
     assert texts == ["b", "c"]
     assert ["response_format" in request.body for request in server.requests[1:]] == [True, False, False]
@@ -62,7 +58,7 @@ async def test_a_schema_goes_to_models_that_keep_to_one_and_is_left_out_where_it
 async def test_its_errors_become_ours(server: ReplayServer, status: int, retryable: bool) -> None:
     server.reply(status=status, times=1)
     with pytest.raises(LlmError) as caught:
-        await client_of(openai_model(server)).complete(PROMPT)
+        await client_of(chat_model(server)).complete(PROMPT)
     assert (caught.value.status, caught.value.retryable) == (status, retryable)
 
 
@@ -80,7 +76,7 @@ async def test_a_text_model_is_asked_too() -> None:
 
 
 def test_one_model_keeps_its_client(server: ReplayServer) -> None:
-    model = openai_model(server)
+    model = chat_model(server)
     copied = model.model_copy()
     client = client_of(model)
     assert as_client(model) is client

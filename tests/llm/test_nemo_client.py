@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from langchain_openai import ChatOpenAI
+from chat_models import chat_model
 from nemoguardrails import LLMRails, RailsConfig
 from nemoguardrails.actions.rail_outcome import RailOutcome
 from nemoguardrails.integrations.langchain.llm_adapter import LangChainLLMAdapter
@@ -179,7 +179,7 @@ async def test_one_model_keeps_its_client_and_a_copy_gets_its_own(server: Replay
 
 async def test_a_langchain_model_of_the_app_gives_samples_in_one_request(server: ReplayServer) -> None:
     rails = make_rails(server)
-    rails.update_llm(LangChainLLMAdapter(langchain_model(server)))
+    rails.update_llm(LangChainLLMAdapter(chat_model(server)))
     drawn = draw_in_turn(rails, ConsistencySettings())
     server.say("In Paris.", ["In Lyon.", "In Nice."])
     await ask(rails)
@@ -189,7 +189,7 @@ async def test_a_langchain_model_of_the_app_gives_samples_in_one_request(server:
 
 
 async def test_a_bound_langchain_model_is_asked_singly(server: ReplayServer) -> None:
-    client = as_client(LangChainLLMAdapter(langchain_model(server).bind(top_p=0.5)))
+    client = as_client(LangChainLLMAdapter(chat_model(server).bind(top_p=0.5)))
     server.say("a")
     reply = await client.complete(PROMPT, temperature=1.0)  # type: ignore[union-attr]
     assert reply.completions[0].text == "a"
@@ -325,10 +325,6 @@ async def test_a_failed_answer_fails_as_without_piggyback(server: ReplayServer) 
 
 
 # ---- helpers
-
-
-def langchain_model(server: ReplayServer) -> ChatOpenAI:
-    return ChatOpenAI(model="replay", base_url=server.base_url, api_key="k", max_retries=0)
 
 
 class OtherEngine:

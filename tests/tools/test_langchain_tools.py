@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from chat_models import chat_model
 from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
 
 from evidencerails import Guard
 from evidencerails.errors import ResponseBlockedError
@@ -20,8 +20,7 @@ def delete_user(user_id: str) -> str:
 def chain(server: ReplayServer, **options: Any) -> Any:
     known = {"function": lambda value: value == "usr_1001"}
     guard = Guard({"checks": ["tools"], "tools": {"resolvers": {"user_id": known}}})
-    model = ChatOpenAI(base_url=server.base_url, api_key="none", model="m").bind_tools([delete_user])  # type: ignore[arg-type]
-    return model | guard.as_runnable(tools=[delete_user], **options)
+    return chat_model(server).bind_tools([delete_user]) | guard.as_runnable(tools=[delete_user], **options)
 
 
 @pytest.mark.parametrize(
