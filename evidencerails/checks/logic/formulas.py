@@ -50,9 +50,13 @@ _NOT_BEHIND = re.compile(
 def formulas(skeleton: Skeleton) -> Iterator[Statement]:
     """Every equation of a sentence that can be computed, right or wrong, its places those of the skeleton."""
     for match in _EQUATION.finditer(skeleton.text):
-        sides = _sides(skeleton, match)
-        for left, right in itertools.pairwise(sides):
-            if _is_formula(skeleton, left, right) and (judged := _judged(skeleton, left, right)):
+        is_computed = False
+        for left, right in itertools.pairwise(_sides(skeleton, match)):
+            is_formula = _is_formula(skeleton, left, right)
+            is_computed |= is_formula
+            if (is_formula or (is_computed and _is_repeated(skeleton, left, right))) and (
+                judged := _judged(skeleton, left, right)
+            ):
                 yield judged
 
 
@@ -115,6 +119,12 @@ def _is_formula(skeleton: Skeleton, left: _Side, right: _Side) -> bool:
     is_spaced = len(re.findall(r" [-/] ", left.text)) == len(signs)
     units = {number.unit for number in skeleton.numbers(right.start, right.end)}
     return is_spaced or not (is_word or units & {"hour", "year", "day"})
+
+
+def _is_repeated(skeleton: Skeleton, left: _Side, right: _Side) -> bool:
+    """True for two plain numbers of one unit: behind a computed side they are its result, said twice."""
+    units = {number.unit for side in (left, right) for number in skeleton.numbers(side.start, side.end)}
+    return right.equal[0] not in "∼≡" and left.text == right.text == "#" and len(units) == 1
 
 
 _OPERATION = re.compile(r"[-+*/^⊕⊖⊗⊘]|(?<=[#%)])(?=[(√])")
