@@ -136,10 +136,10 @@ def asked(reports: Sequence[Report]) -> tuple[float, float]:
 
 
 def figures(outcomes: Sequence[Outcome]) -> list[str]:
-    """Honest flagged, wrong caught, not verified, F1, balanced accuracy with its interval (groups drawn)."""
+    """Right flagged, wrong caught, not verified, F1, balanced accuracy with its interval (groups drawn)."""
     right = [one for one in outcomes if one.is_right]
     wrong = [one for one in outcomes if not one.is_right]
-    # What is not verified counts as wrong: an honest one as flagged, a wrong one as missed.
+    # What is not verified counts as wrong: a right one as flagged, a wrong one as missed.
     flags = [float(one.is_flagged or (one.is_unverified and one.is_right)) for one in outcomes]
     groups = [one.case.group for one in outcomes]
     found = bootstrap_interval([not one.is_right for one in outcomes], flags, balanced_accuracy, groups=groups)
@@ -155,7 +155,7 @@ def figures(outcomes: Sequence[Outcome]) -> list[str]:
 
 def measure(chosen: Sequence[Case], recorded: Recorded) -> None:
     """Each setting over the cases; the cascade's curve; kinds of error."""
-    head = ["judge asked about", "set", "n", "honest flagged", "wrong caught", "unverified", "F1", "bal. acc.", "calls"]
+    head = ["judge asked about", "set", "n", "right flagged", "wrong caught", "unverified", "F1", "bal. acc.", "calls"]
     table = [head]
     data: dict[str, Any] = {}
     runs: dict[str, list[tuple[Case, Report]]] = {}

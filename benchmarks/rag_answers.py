@@ -135,8 +135,8 @@ def main() -> None:
     flags = [float(one.is_flagged) for one in outcomes]
     data = {
         "answers": len(outcomes),
-        "honest_flagged": share(right, "is_flagged"),
-        "honest_blocked": share(right, "is_blocked"),
+        "right_flagged": share(right, "is_flagged"),
+        "right_blocked": share(right, "is_blocked"),
         "wrong_caught": share(wrong, "is_flagged"),
         "wrong_blocked": share(wrong, "is_blocked"),
         "unverified": share(outcomes, "is_unverified"),
@@ -145,8 +145,8 @@ def main() -> None:
         "auroc_overlap": interval(outcomes, [-one.lexical_overlap for one in outcomes], auroc),
         "auroc_length": interval(outcomes, [one.characters for one in outcomes], auroc),
     }
-    percent = [f"{data[name]:.0%}" for name in ("honest_flagged", "honest_blocked", "wrong_caught", "wrong_blocked")]
-    head = ["method", "honest flagged", "honest blocked", "wrong caught", "wrong blocked", "bal. acc.", "AUROC"]
+    percent = [f"{data[name]:.0%}" for name in ("right_flagged", "right_blocked", "wrong_caught", "wrong_blocked")]
+    head = ["method", "right flagged", "right blocked", "wrong caught", "wrong blocked", "bal. acc.", "AUROC"]
     table = [
         head,
         ["grounding rail", *percent, data["balanced_accuracy"], data["auroc"]],

@@ -3,7 +3,7 @@
     python -m training.verdict ROWS.jsonl ... [--out evidencerails/verdict/verdict.json]
 
 Rows are labelled passages (see `sequences`) that the reader was not trained on. Weights are fitted on statements and
-sentences of answers. For budgets of false alarms from none to all, `warn` is the score that honest answers reach no
+sentences of answers. For budgets of false alarms from none to all, `warn` is the score that right answers reach no
 more often, `block` that of claims read as contradicted; the settings choose the budget. Honest answers are those of the
 rows, and one or two right statements of each row drawn at random: what is warned about is a whole answer.
 """
@@ -86,7 +86,7 @@ def fitted(x: np.ndarray, y: np.ndarray) -> LogisticRegression:
     return LogisticRegression(C=1.0, class_weight="balanced", max_iter=1_000).fit(x, y)
 
 
-def honest_answers(items: Sequence[Item]) -> list[list[ClaimEvidence]]:
+def right_answers(items: Sequence[Item]) -> list[list[ClaimEvidence]]:
     """Right answers of the rows, and answers drawn from the right statements of each."""
     rng = random.Random(0)
     found = [list(item.evidence) for item in items if item.is_right and item.kind == "answer"]
@@ -100,8 +100,8 @@ def honest_answers(items: Sequence[Item]) -> list[list[ClaimEvidence]]:
 
 
 def thresholds(items: Sequence[Item], model: VerdictModel) -> dict[str, Any]:
-    """For each budget the scores that honest answers reach no more often than it allows."""
-    answers = honest_answers(items)
+    """For each budget the scores that right answers reach no more often than it allows."""
+    answers = right_answers(items)
     worst = np.asarray([max(model.claim(one.features).score for one in answer) for answer in answers])
     against = np.asarray(
         [max(model.claim(one.features).score * _is_against(one) for one in answer) for answer in answers]
@@ -127,7 +127,7 @@ def report(items: Sequence[Item], model: VerdictModel) -> None:
             np.mean([max(model.claim(e.features).score for e in i.evidence) >= bar for i in flagged[side]] or [False])
             for side in (True, False)
         ]
-        console.log(f"{kind:12} honest flagged {shares[0]:.2f} of {len(flagged[True])}, "
+        console.log(f"{kind:12} right flagged {shares[0]:.2f} of {len(flagged[True])}, "
                     f"wrong caught {shares[1]:.2f} of {len(flagged[False])}")  # fmt: skip
 
 

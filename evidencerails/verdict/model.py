@@ -4,9 +4,9 @@
 
     version       raised with every fit; it stands in each claim
     claim         {intercept, weights: {feature: weight}}: log-odds that a claim is NOT supported
-    thresholds    warn            pairs (share of honest answers that are warned about, score from which a claim is
+    thresholds    warn            pairs (share of right answers that are warned about, score from which a claim is
                                   not supported), shares rising
-                  block           pairs (share of honest answers that are blocked, score from which a claim that the
+                  block           pairs (share of right answers that are blocked, score from which a claim that the
                                   model reads as contradicted is labelled so), shares rising
                   partial         P(entailment) from which an unsupported claim counts as supported in part
 
@@ -102,14 +102,14 @@ class VerdictModel(Value):
         return model
 
     def warn_from(self, max_false_warnings: float) -> float:
-        """Score from which a claim is not supported, so that at most this share of honest answers is warned about."""
+        """Score from which a claim is not supported, so that at most this share of right answers is warned about."""
         import numpy as np
 
         rates, scores = zip(*self.thresholds.warn, strict=True)
         return float(np.interp(max_false_warnings, rates, scores))
 
     def block_from(self, max_false_blocks: float) -> float:
-        """Score from which a claim is contradicted: at most this share of honest answers is blocked then."""
+        """Score from which a claim is contradicted: at most this share of right answers is blocked then."""
         import numpy as np
 
         rates, scores = zip(*self.thresholds.block, strict=True)
