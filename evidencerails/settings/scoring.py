@@ -47,7 +47,7 @@ class CascadeSettings(RiskSettings):
     `absent` ones."""
 
     low: Share = 0.15
-    high: Share = 0.85
+    high: Share = 0.9
     judge: Literal["judge", "qa"] = "judge"
 
 
