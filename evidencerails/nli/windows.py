@@ -15,10 +15,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import zip_longest
+from itertools import pairwise
 from typing import NamedTuple
 
 from evidencerails.exchange import Passage, Span
+from evidencerails.text.records import record_cuts, with_heads
 from evidencerails.text.sentences import split_sentences
 
 DEFAULT_MAX_TOKENS = 512
@@ -123,13 +124,16 @@ def build_windows(
     longest = min(int(size * TAIL_SLACK), room)
     windows = []
     for passage in passages:
-        text = passage.text
-        if len(text) <= longest:  # a token has at least one character
-            offsets = [(0, len(text))]
-        else:
-            offsets = _window_offsets(text, token_offsets, size, overlap, longest)
-        if text.strip():
-            windows += [Window(passage, start, end) for start, end in offsets]
+        has_records = "|" in passage.text or passage.text.lstrip()[:1] in ("{", "[", "`")
+        cuts = [0, *(record_cuts(passage.text) if has_records else ()), len(passage.text)]
+        for start, end in pairwise(cuts):
+            text = passage.text[start:end]
+            if len(text) <= longest:  # a token has at least one character
+                offsets = [(0, len(text))]
+            else:
+                offsets = _window_offsets(text, token_offsets, size, overlap, longest)
+            if text.strip():
+                windows += [Window(passage, start + first, start + last) for first, last in offsets]
     return windows
 
 
@@ -290,9 +294,6 @@ PARTS_A_CLAIM = 6
 MAX_HEADING_WORDS = 14
 SEPARATOR = "\n\n"
 _DIGIT = re.compile(r"\d")
-_ROW = re.compile(r"[ \t]*\|(.+)\|[ \t]*")
-_RULE = re.compile(r"[ \t]*\|[ \t:|-]+\|[ \t]*")
-_PIPE = re.compile(r"(?<!\\)\|")
 _HEADING = re.compile(r"^#{1,6} .+$", re.MULTILINE)
 
 
@@ -309,7 +310,7 @@ class EvidenceWindow:
         texts = []
         for part in self.parts:
             heading = heading_of(part.passage.text, part.start) if part.start else ""
-            text = _with_heads(part) if "|" in part.text else part.text
+            text = with_heads(part.passage.text, part.start, part.end) if "|" in part.text else part.text
             texts.append(f"{heading}\n{text}" if heading else text)
         return SEPARATOR.join(texts)
 
@@ -335,42 +336,6 @@ class EvidenceWindow:
         return part.passage, Span.of(part.passage.text, part.start + span.start, part.start + span.end)
 
 
-def _with_heads(part: Window) -> str:
-    """The window's text with each row of a Markdown table as "row: head value, head value.": the line that says what a
-    column holds may stand far above, or in another window."""
-    heads: list[str] = []
-    lines, start = [], part.start
-    for line in part.text.split("\n"):
-        cells = _cells(line)
-        if cells and not heads:
-            heads = _heads_of(part.passage.text, start)
-        if not cells or not heads:
-            heads = heads if cells else []
-            lines.append(line)
-        elif cells != heads and not _RULE.fullmatch(line):
-            pairs = zip_longest(heads[1:], cells[1 : len(heads)], fillvalue="")
-            stated = ", ".join(" ".join(filter(None, (head, value))) for head, value in pairs if value)
-            lines.append(f"{' '.join(filter(None, (heads[0], cells[0])))}: {stated}.")
-        start += len(line) + 1
-    return "\n".join(lines)
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in _PIPE.split(match[1])] if (match := _ROW.fullmatch(line)) else []
-
-
-def _heads_of(text: str, start: int) -> list[str]:
-    """The cells of the first line of the table around `start`; none if no rule follows it, or it has one column."""
-    end = text.find("\n", start)
-    lines = text[: end if end >= 0 else len(text)].split("\n")
-    first = len(lines) - 1
-    while first > 0 and _ROW.fullmatch(lines[first - 1]):
-        first -= 1
-    following = text[sum(len(line) + 1 for line in lines[: first + 1]) :].partition("\n")[0]
-    heads = _cells(lines[first])
-    return heads if len(heads) > 1 and _RULE.fullmatch(following) else []
-
-
 def heading_of(text: str, start: int) -> str:
     """The heading under which a place of a passage stands; empty if it has none, or the part begins with it."""
     if start == 0:
@@ -384,6 +349,7 @@ def heading_of(text: str, start: int) -> str:
         and "\n" in text[:start].strip() + text[start - 1 : start]
         and len(first.split()) <= MAX_HEADING_WORDS
         and first[-1] not in ".!?,;"
+        and first[0] not in "{[|`"  # data, not a title
     )
     return first if is_title else ""
 

@@ -210,11 +210,17 @@ def read_as(text: str, start: int = 0) -> str:
 
 
 def test_a_row_of_a_table_is_read_with_the_heads_of_its_columns() -> None:
-    rows = "Plan Light: Data 5 GB, After that 64 kbit/s.\nPlan Plus: Data 18 GB.\n"
-    assert read_as(PLANS) == f"# Abroad\n\n{rows}"
-    assert read_as(PLANS, PLANS.index("| Plus")) == "# Abroad\nPlan Plus: Data 18 GB.\n", (
-        "the heads stand in another window"
-    )
+    light = '{\n "Plan": "Light",\n "Data": "5 GB",\n "After that": "64 kbit/s"\n}\n'
+    plus = '{\n "Plan": "Plus",\n "Data": "18 GB"\n}\n'
+    assert read_as(PLANS) == f"# Abroad\n\n{light}{plus}"
+    assert read_as(PLANS, PLANS.index("| Plus")) == f"# Abroad\n{plus}", "the heads stand in another window"
+
+
+def test_each_record_has_a_window_of_its_own_and_none_is_another_ones_title() -> None:
+    text = '{"plan": "Light", "gb": 5}\n{"plan": "Plus", "gb": 18}\n{"plan": "Max", "gb": 40}'
+    windows = build_windows(passages(text), 20, words)
+    assert "".join(window.text for window in windows) == text
+    assert [EvidenceWindow((window,)).text for window in windows] == text.splitlines(keepends=True)
 
 
 @pytest.mark.parametrize(
