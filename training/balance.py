@@ -7,7 +7,7 @@ and within each level of its guess right and wrong statements are made equally m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,9 @@ from training.sequences import lexical_overlap
 
 LEVELS = 12
 FOLDS = 5
-ROUNDS = 3
+WORDS_ALONE = (True, False)
+ROUNDS = ((True, True), (False, True), WORDS_ALONE)
+"""What each round guesses from: the statement's words, its numbers of `LEXICAL`."""
 LEXICAL = ("lexical_overlap", "overlap_with_best_passage", "characters")
 
 
@@ -94,13 +96,19 @@ def shortcuts(statements: Statements) -> dict[str, float]:
     return found
 
 
-def balanced_rows(rows: Sequence[dict[str, Any]], seed: int = 7) -> list[dict[str, Any]]:
+def balanced_writers(rows: Iterable[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Each writer's rows balanced by themselves, then all by their words: writers have habits in common."""
+    return balanced_rows([row for own in rows for row in balanced_rows(own)], rounds=[WORDS_ALONE])
+
+
+def balanced_rows(
+    rows: Sequence[dict[str, Any]], seed: int = 7, rounds: Sequence[tuple[bool, bool]] = ROUNDS
+) -> list[dict[str, Any]]:
     """The rows without the statements that their surface gives away."""
     rng = np.random.default_rng(seed)
     statements = statements_of(rows)
-    for number in range(ROUNDS):
-        # What a mix of all surfaces guesses, then what numbers alone and words alone do.
-        guessed = guesses(statements, words=number != 1, lexical=number != 2)
+    for words, lexical in rounds:
+        guessed = guesses(statements, words=words, lexical=lexical)
         statements = statements.only(_equalised(guessed, statements.is_wrong, rng))
     kept = set(statements.places)
     return [_only(row, number, kept) for number, row in enumerate(rows)]

@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 
+from evidencerails.exchange import Span
+from evidencerails.text.claimable import is_short_answer
+from evidencerails.verdict.reading import hypotheses
 from training.common import LABEL_IDS, NOT_ENTAILED
 from training.encoder import FIRST, LAST, PADDING
 
@@ -80,8 +83,22 @@ def sentences(text: str) -> list[str]:
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """Rows of a JSON-lines file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    """Rows of a JSON-lines file; several `answers` of a row as one with all their sentences."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [with_one_answer(json.loads(line)) for line in lines if line.strip()]
+
+
+def with_one_answer(row: dict[str, Any]) -> dict[str, Any]:
+    """Sentences of all `answers`, beside the same passages; a short one follows its question, as in the product."""
+    if "answers" not in row:
+        return row
+    sentences = []
+    for answer in row.pop("answers"):
+        for label, kind, text in answer["sentences"]:
+            span = Span.of(text, 0, len(text))
+            wording = hypotheses([span], answer["question"])[0].text if is_short_answer(text) else text
+            sentences.append([label, kind, wording])
+    return {**row, "answer": {"question": "", "sentences": sentences}}
 
 
 def as_passages(row: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 
 The stream of data is made in chunks; passages that are written meanwhile are used from the next chunk on. Where the
 processor has bf16, or with `--int8`, MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ of 20000000000 make it a third
-faster. The rate warms up, stays, and decays to zero over the last part of the time. Checkpoints hold weights and
+faster. The rate warms up, stays, and decays to zero over the last part of the run. Checkpoints hold weights and
 counts; `--start` goes on from one."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import json
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from training import public
-from training.balance import balanced_rows
+from training.balance import balanced_rows, balanced_writers
 from training.common import LABELS, NOT_ENTAILED
 from training.encoder import Linear, PackedReader, pretrained
 from training.sequences import Batch, PackedSequence, Packer, as_passages, batches, rows_of, written
@@ -80,7 +80,7 @@ class Stream:
         sizes = {path.name: path.stat().st_size for path in paths}
         if sizes != self._sizes:
             self._sizes = sizes
-            self._new_rows = [row for path in paths for row in balanced_rows(rows_of(path))]
+            self._new_rows = balanced_writers(map(rows_of, paths))
         rows = sorted(self._new_rows, key=lambda row: (self._used.get(row["id"], 0), self._rng.random()))
         chosen = rows[:count]
         for row in chosen:
@@ -122,7 +122,7 @@ def optimiser(model: PackedReader, rate: float, head_rate: float) -> torch.optim
 
 
 def factor(step: int, elapsed: float, warmup: int, decay_share: float) -> float:
-    """Factor of the rate, `elapsed` being the share of the time that has passed, in [0, 1]."""
+    """Factor of the rate, `elapsed` being the share of the run that is over, in [0, 1]."""
     return min(1.0, (step + 1) / warmup, max(0.0, (1 - elapsed) / decay_share))
 
 
@@ -144,10 +144,12 @@ def train(arguments: argparse.Namespace) -> None:
     steps = optimiser(model, arguments.rate, arguments.head_rate)
     rates = [group["lr"] for group in steps.param_groups]
     began = saved = time.monotonic()
-    smooth = None
+    smooth, used = None, 0
     for step, batch in enumerate(stream):
         now = time.monotonic()
-        elapsed = (now - began) / (60 * minutes(arguments))
+        total = arguments.total_tokens
+        elapsed = used / total if total else (now - began) / (60 * minutes(arguments))
+        used += int((batch.segments >= 0).sum())
         if elapsed >= 1:
             break
         for group, rate in zip(steps.param_groups, rates, strict=True):
@@ -167,7 +169,7 @@ def train(arguments: argparse.Namespace) -> None:
             else [0.95 * s + 0.05 * x for s, x in zip(smooth, (loss.item(), right), strict=True)]
         )
         if step % 20 == 0:
-            left = 60 * minutes(arguments) - (now - began)
+            left = (now - began) * (1 / elapsed - 1) if elapsed else 60 * minutes(arguments)
             print(
                 f"step {step} loss {smooth[0]:.3f} right {smooth[1]:.3f} {stream.counts} left {left / 60:.0f} min",
                 flush=True,
@@ -192,7 +194,8 @@ def save(model: PackedReader, path: Path, counts: dict[str, int], step: int) -> 
     path.with_suffix(".json").write_text(json.dumps({"step": step, **counts, "layers": len(model.layers)}))
 
 
-def main() -> None:
+def arguments_of(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line's arguments, or those of `words`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--encoder", type=Path, required=True)
@@ -200,6 +203,7 @@ def main() -> None:
     parser.add_argument("--work-dir", type=Path, default=Path(".training"))
     parser.add_argument("--start", type=Path)
     parser.add_argument("--minutes", type=float, default=90)
+    parser.add_argument("--total-tokens", type=int, default=0, help="length of the run in tokens, instead of minutes")
     parser.add_argument("--layers", type=int, default=9)
     parser.add_argument("--frozen", type=int, default=3)
     parser.add_argument("--tokens", type=int, default=2560)
@@ -214,8 +218,8 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--int8", action="store_true", help="matrix products in int8: for VNNI without bf16 units")
     parser.add_argument("--seed", type=int, default=7)
-    train(parser.parse_args())
+    return parser.parse_args(words)
 
 
 if __name__ == "__main__":
-    main()
+    train(arguments_of())

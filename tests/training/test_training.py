@@ -15,11 +15,11 @@ needs("onnx")
 pytestmark = pytest.mark.slow
 
 from training import int8  # noqa: E402
-from training.balance import balanced_rows, shortcuts, statements_of  # noqa: E402
+from training.balance import balanced_writers, shortcuts, statements_of  # noqa: E402
 from training.common import LABELS, NOT_ENTAILED  # noqa: E402
 from training.encoder import PackedReader, bucket  # noqa: E402
 from training.export import four_bits  # noqa: E402
-from training.sequences import collate, lexical_overlap, packed, rows_of, with_other_value, written  # noqa: E402
+from training.sequences import collate, lexical_overlap, packed, rows_of, with_one_answer, with_other_value, written  # noqa: E402
 from training.train import factor, loss_of  # noqa: E402
 
 FOLDER = Path(__file__).parents[2] / "training"
@@ -102,22 +102,40 @@ def test_written_rows_have_the_form_that_training_reads(path: Path) -> None:
     rows = rows_of(path)
     assert len({row["id"] for row in rows}) == len(rows)
     for row in rows:
-        assert row["passages"] and row["statements"], row["id"]
+        assert row["passages"] and (row["statements"] or row["answer"]["sentences"]), row["id"]
         for label, phenomenon, overlap, places, text in row["statements"]:
             assert label in "enc" and phenomenon in PHENOMENA and overlap in "hl" and text.strip(), row["id"]
             assert all(0 <= place < len(row["passages"]) for place in places), row["id"]
 
 
+def test_answers_of_a_row_are_read_together_and_a_short_one_with_its_question() -> None:
+    answers = [
+        {"question": "When did it open?", "sentences": [["e", "short", "In 1932."]]},
+        {"question": "Is it long?", "sentences": [["c", "reworded", "It is the shortest bridge of the whole county."]]},
+    ]
+    row = with_one_answer({"id": "Y1", "passages": ["The bridge opened in 1932."], "answers": answers})
+    assert [sentence[-1] for sentence in row["answer"]["sentences"]] == [
+        "When did it open? In 1932.",
+        "It is the shortest bridge of the whole county.",
+    ]
+    assert "answers" not in row
+
+
 def test_no_passage_is_held_out_and_trained_on() -> None:
     held_out = {passage for row in rows_of(FOLDER / "passages_held_out.jsonl") for passage in row["passages"]}
     trained = {passage for path in PASSAGES for row in rows_of(path) for passage in row["passages"]}
-    developed = {p for row in rows_of(FOLDER / "passages_development.jsonl") for p in row["passages"]}
+    developed = {
+        passage
+        for name in ("passages_development.jsonl", "answers_development.jsonl")
+        for row in rows_of(FOLDER / name)
+        for passage in row["passages"]
+    }
     assert not held_out & (trained | developed) and not trained & developed
 
 
 @pytest.fixture(scope="module")
 def balanced() -> list[dict[str, object]]:
-    return [row for path in PASSAGES for row in balanced_rows(rows_of(path))]
+    return balanced_writers(map(rows_of, PASSAGES))
 
 
 def test_no_surface_tells_right_from_wrong(balanced: list[dict[str, object]]) -> None:
