@@ -1,10 +1,10 @@
-"""Records side by side, as tools and databases return them: does a value stay with its owner?
+"""Things side by side, as tools and pages show them: does a value stay with its owner?
 
     python benchmarks/records.py [--nli FOLDER]
 
 Depots with five fields each, filled at random with one seed; of each drawn depot four true statements, and the same
-four with another depot's values. As JSON with and without indentation, JSON lines and a Markdown table. Read as the
-product reads evidence, one record in a window, and whole, as it did before. The form in which rows of tables are read
+four with another depot's values. Data, lists and prose, one passage each. Read as the
+product reads evidence, one thing in a window, and whole, as it did before. The form in which rows of tables are read
 was chosen by this script. Writes the table into docs/reference/benchmarks.md."""
 
 from __future__ import annotations
@@ -52,11 +52,43 @@ def table(rows: list[Record]) -> str:
     return "\n".join(lines)
 
 
+def said(row: Record) -> str:
+    """Whether a depot is open, in a word."""
+    return "open" if row["open_sunday"] else "closed"
+
+
+def fields(row: Record) -> str:
+    return "\n".join(f"{name.replace('_', ' ').capitalize()}: {value}" for name, value in row.items())
+
+
+def csv_of(rows: list[Record]) -> str:
+    return "\n".join([",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)])
+
+
 FORMS: dict[str, Callable[[list[Record]], str]] = {
     "JSON": json.dumps,
     "JSON, indented": lambda rows: json.dumps(rows, indent=2),
     "JSON lines": lambda rows: "\n".join(map(json.dumps, rows)),
     "Markdown table": table,
+    "CSV": csv_of,
+    "YAML": lambda rows: "\n".join(
+        "- " + "\n  ".join(f"{name}: {value}" for name, value in row.items()) for row in rows
+    ),
+    "fields, a blank line between": lambda rows: "\n\n".join(map(fields, rows)),
+    "bullets": lambda rows: "\n".join(
+        f"- **{row['name']}** ({row['city']}): {row['tins']} tins, manager {row['manager']}, {said(row)} on Sundays"
+        for row in rows
+    ),
+    "paragraphs": lambda rows: "\n\n".join(
+        f"The {row['name']} depot is in {row['city']}. It holds {row['tins']} tins and is run by {row['manager']}. "
+        f"On Sundays it is {said(row)}."
+        for row in rows
+    ),
+    "one paragraph": lambda rows: " ".join(
+        f"The {row['name']} depot in {row['city']} holds {row['tins']} tins and is run by {row['manager']}; "
+        f"it is {said(row)} on Sundays."
+        for row in rows
+    ),
 }
 
 

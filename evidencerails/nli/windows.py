@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from evidencerails.exchange import Passage, Span
-from evidencerails.text.records import record_cuts, with_heads
+from evidencerails.text.records import heading_of, record_cuts, with_heads
 from evidencerails.text.sentences import split_sentences
 
 DEFAULT_MAX_TOKENS = 512
@@ -124,8 +124,8 @@ def build_windows(
     longest = min(int(size * TAIL_SLACK), room)
     windows = []
     for passage in passages:
-        has_records = "|" in passage.text or passage.text.lstrip()[:1] in ("{", "[", "`")
-        cuts = [0, *(record_cuts(passage.text) if has_records else ()), len(passage.text)]
+        is_one = "\n" not in passage.text and passage.text.lstrip()[:1] not in ("{", "[")
+        cuts = [0, *(() if is_one else record_cuts(passage.text)), len(passage.text)]
         for start, end in pairwise(cuts):
             text = passage.text[start:end]
             if len(text) <= longest:  # a token has at least one character
@@ -291,10 +291,9 @@ JOINED_TOKENS = 380
 JOINED_PARTS = 4
 PARTS_A_CLAIM = 6
 """Windows that are read for one claim."""
-MAX_HEADING_WORDS = 14
 SEPARATOR = "\n\n"
 _DIGIT = re.compile(r"\d")
-_HEADING = re.compile(r"^#{1,6} .+$", re.MULTILINE)
+_COLUMNS = re.compile(r"[|\t;,]")
 
 
 @dataclass(frozen=True)
@@ -310,7 +309,7 @@ class EvidenceWindow:
         texts = []
         for part in self.parts:
             heading = heading_of(part.passage.text, part.start) if part.start else ""
-            text = with_heads(part.passage.text, part.start, part.end) if "|" in part.text else part.text
+            text = with_heads(part.passage.text, part.start, part.end) if _COLUMNS.search(part.text) else part.text
             texts.append(f"{heading}\n{text}" if heading else text)
         return SEPARATOR.join(texts)
 
@@ -334,24 +333,6 @@ class EvidenceWindow:
         has_number = {one[1]: wants_number and _DIGIT.search(one[1].text) is not None for one in found}
         _, span, part = max(found, key=lambda one: (has_number[one[1]] and one[0] >= enough, one[0], -len(one[1].text)))
         return part.passage, Span.of(part.passage.text, part.start + span.start, part.start + span.end)
-
-
-def heading_of(text: str, start: int) -> str:
-    """The heading under which a place of a passage stands; empty if it has none, or the part begins with it."""
-    if start == 0:
-        return ""
-    headings = [match[0] for match in _HEADING.finditer(text, 0, start)]
-    if headings:
-        return headings[-1]
-    first = text[:start].lstrip().partition("\n")[0].strip()
-    is_title = (
-        first
-        and "\n" in text[:start].strip() + text[start - 1 : start]
-        and len(first.split()) <= MAX_HEADING_WORDS
-        and first[-1] not in ".!?,;"
-        and first[0] not in "{[|`"  # data, not a title
-    )
-    return first if is_title else ""
 
 
 class Selection(NamedTuple):

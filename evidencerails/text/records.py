@@ -1,27 +1,86 @@
-"""Records of a passage: members of a JSON list or object, JSON lines, rows of Markdown tables.
+"""Units of a passage that are each about one thing: records of JSON, rows of tables, items of lists, paragraphs.
 
-In: text. Out: where each record begins, for windows that hold one record each, and rows said with the heads of their
-columns. The model assigns values to their owners far better in one record than among several (`benchmarks/records.py`).
+In: text. Out: where each begins, for windows that hold one of them each, and rows of tables said with the heads of
+their columns. Beside each other the model gives values to the wrong owners (`benchmarks/records.py`).
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections import defaultdict
+from collections.abc import Iterator
+from functools import lru_cache
 
 from evidencerails.text.json_places import Path, walk, whole_json
 
+MAX_HEADING_WORDS = 14
 _ROW = re.compile(r"[ \t]*\|(.+)\|[ \t]*")
 _RULE = re.compile(r"[ \t]*\|[ \t:|-]+\|[ \t]*")
 _PIPE = re.compile(r"(?<!\\)\|")
+_HEADING = re.compile(r"^#{1,6} .+$", re.MULTILINE)
+_ITEM = re.compile(r"(?:[-*•–]|\d{1,2}[.)])[ \t]+\S")
+_DELIMITERS = "\t|;,"
+_LEAST_ROWS, _LEAST_COLUMNS = 3, 3
 
 
 def record_cuts(text: str) -> list[int]:
-    """Offsets in (0, len(text)) at which a record begins or the last one ends, rising; none without records."""
+    """Offsets in (0, len(text)) at which such a unit begins or the last one ends, rising; none if there is one."""
     if text.lstrip()[:1] in ("{", "[", "`") and (cuts := _json_cuts(text)):
         return cuts
-    return _table_cuts(text) if "|" in text else []
+    if _delimiter(text):
+        return [line.start() for line in re.finditer(r"[^\n]*\S[^\n]*", text)][2:]
+    table = _table_cuts(text) if "|" in text else []
+    return sorted({*table, *_block_cuts(text)})
+
+
+def heading_of(text: str, start: int) -> str:
+    """The heading under which a place of a passage stands, or the line that leads to its list ("Plus includes:");
+    empty if it has none, or the part begins with one."""
+    part = text[start : start + 200].lstrip()
+    if start == 0 or _HEADING.match(part):
+        return ""
+    above = text[:start].rstrip()
+    if _ITEM.match(part):
+        leading = next((line for line in reversed(above.split("\n")) if line.strip() and not _in_list(line)), "")
+        if leading.rstrip().endswith(":"):
+            return leading.strip()
+    headings = [match[0] for match in _HEADING.finditer(text, 0, start)]
+    if headings:
+        return headings[-1]
+    first, _, rest = above.lstrip().partition("\n")
+    if not is_title(first) or "\n" not in above + text[start - 1 : start]:
+        return ""
+    # "Plan: Light" at the head of further lines is the first of some records, not the title of all.
+    return first.strip() if ":" not in first.strip()[:-1] or not rest.partition("\n")[0].strip() else ""
+
+
+def _in_list(line: str) -> bool:
+    return line.startswith((" ", "\t")) or _ITEM.match(line) is not None
+
+
+def is_title(line: str) -> bool:
+    """True for a line that can stand over what follows: a Markdown heading, or some words without a full stop."""
+    line = line.strip()
+    if not line or line.startswith("#"):
+        return bool(line)
+    is_data = line[0] in "{[|`" or line[-1] in "|}]" or _ITEM.match(line)
+    return not is_data and line[-1] not in ".!?,;" and len(line.split()) <= MAX_HEADING_WORDS
+
+
+def _block_cuts(text: str) -> Iterator[int]:
+    """Where a paragraph, a section or an item of a list begins; what leads to it stays with it: a title, a question."""
+    before, is_apart, start = "", False, 0
+    for line in text.split("\n"):
+        if line.strip():
+            begins = is_apart or line.startswith("#") or _ITEM.match(line)
+            leads = before.rstrip()[-1:] in ("?", ":") or (is_title(before) and ":" not in before)
+            if before and begins and not leads:
+                yield start
+            before = line
+        is_apart = not line.strip()
+        start += len(line) + 1
 
 
 def _json_cuts(text: str) -> list[int]:
@@ -53,13 +112,33 @@ def _table_cuts(text: str) -> list[int]:
     for number, line in enumerate(lines):
         if number and _RULE.fullmatch(line) and len(_cells(lines[number - 1])) > 1:
             rows = next((n for n in range(number + 1, len(lines)) if not _ROW.fullmatch(lines[n])), len(lines))
-            cuts += [starts[number - 1], *starts[number + 2 : rows], starts[rows]]
+            after = next((n for n in range(rows, len(lines)) if lines[n].strip()), len(lines))
+            cuts += [starts[number - 1], *starts[number + 2 : rows], starts[after]]
     return [cut for cut in dict.fromkeys(cuts) if 0 < cut < len(text)]
 
 
+@lru_cache(maxsize=8)
+def _delimiter(text: str) -> str:
+    """What separates the columns of a text that is nothing but such a table; empty if it is none."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) < _LEAST_ROWS or _ROW.fullmatch(lines[0]) or _ITEM.match(lines[0]) or re.search(r"[,;] ", lines[0]):
+        return ""
+    for delimiter in _DELIMITERS:
+        counts = {len(row) for row in csv.reader(lines, delimiter=delimiter)} if delimiter in lines[0] else set()
+        if len(counts) == 1 and min(counts) >= _LEAST_COLUMNS:
+            return delimiter
+    return ""
+
+
 def with_heads(text: str, start: int, end: int) -> str:
-    """`text[start:end]` with each row of a Markdown table as a JSON object of its heads and values: the line that says
-    what a column holds may stand far above."""
+    """`text[start:end]` with each row of a table as a JSON object of its heads and values: the line that says what a
+    column holds may stand far above."""
+    if delimiter := _delimiter(text):
+        first, _, _ = text.lstrip("\n").partition("\n")
+        rows = csv.reader([line for line in text[start:end].split("\n") if line.strip()], delimiter=delimiter)
+        columns = [head.strip() for head in next(csv.reader([first], delimiter=delimiter))]
+        said = [[cell.strip() for cell in row] for row in rows]
+        return "\n".join(_as_object(columns, cells) for cells in said if cells != columns)
     heads: list[str] = []
     lines = []
     for line in text[start:end].split("\n"):
@@ -70,10 +149,14 @@ def with_heads(text: str, start: int, end: int) -> str:
             heads = heads if cells else []
             lines.append(line)
         elif cells != heads and not _RULE.fullmatch(line):
-            pairs = [f" {_quoted(head)}: {_quoted(value)}" for head, value in zip(heads, cells, strict=False) if value]
-            lines.append("{\n" + ",\n".join(pairs) + "\n}")
+            lines.append(_as_object(heads, cells))
         start += len(line) + 1
     return "\n".join(lines)
+
+
+def _as_object(heads: list[str], cells: list[str]) -> str:
+    pairs = [f" {_quoted(head)}: {_quoted(value)}" for head, value in zip(heads, cells, strict=False) if value]
+    return "{\n" + ",\n".join(pairs) + "\n}"
 
 
 def _quoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Where records begin, by hand-made passages; what is no list of records stays whole."""
+"""Where records, items and paragraphs begin, by hand-made passages; what is about one thing stays whole."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from evidencerails.text.records import record_cuts
+from evidencerails.text.records import heading_of, record_cuts, with_heads
 
 ROWS = [{"id": 1, "tags": [{"a": 1}, {"a": 2}]}, {"id": 2, "tags": []}, {"id": 3, "tags": [{"a": 3}]}]
 TABLE = "| Plan | Data |\n|---|---|\n| Light | 5 GB |\n| Plus | 18 GB |\n"
@@ -39,15 +39,63 @@ def test_a_table_within_prose() -> None:
     assert pieces(text) == [
         "Our plans:\n\n",
         "| Plan | Data |\n|---|---|\n| Light | 5 GB |\n",
-        "| Plus | 18 GB |\n",
-        "\nThey can be changed every month.",
+        "| Plus | 18 GB |\n\n",
+        "They can be changed every month.",
     ]
+
+
+def test_rows_of_csv_are_read_as_objects() -> None:
+    text = 'plan,data,note\nLight,5 GB,"slow, then"\nPlus,18 GB,\n'
+    assert pieces(text) == ['plan,data,note\nLight,5 GB,"slow, then"\n', "Plus,18 GB,\n"]
+    light, plus = (
+        '{\n "plan": "Light",\n "data": "5 GB",\n "note": "slow, then"\n}',
+        '{\n "plan": "Plus",\n "data": "18 GB"\n}',
+    )
+    assert [with_heads(text, 0, text.index("Plus")), with_heads(text, text.index("Plus"), len(text))] == [light, plus]
+    assert len(pieces(text.replace(",", "\t"))) == len(pieces(text.replace(",", "|"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Light costs 5.\n\nPlus costs 9.\n\n\nMax costs 12.",
+            ["Light costs 5.\n\n", "Plus costs 9.\n\n\n", "Max costs 12."],
+        ),
+        ("# Light\nFive a month.\n# Plus\nNine a month.", ["# Light\nFive a month.\n", "# Plus\nNine a month."]),
+        ("Our plans\n\nLight costs 5.\n\nPlus costs 9.", ["Our plans\n\nLight costs 5.\n\n", "Plus costs 9."]),
+        ("Plan: Light\nPrice: 5\n\nPlan: Plus\nPrice: 9", ["Plan: Light\nPrice: 5\n\n", "Plan: Plus\nPrice: 9"]),
+        ("Plus includes:\n- 9 GB\n- calls,\n  also abroad", ["Plus includes:\n- 9 GB\n", "- calls,\n  also abroad"]),
+        ("May I bring my dog?\n\nOnly to the Garden Suite.", ["May I bring my dog?\n\nOnly to the Garden Suite."]),
+        ("First line,\nsecond line.", ["First line,\nsecond line."]),
+    ],
+)
+def test_paragraphs_sections_and_items_with_what_leads_to_them(text: str, expected: list[str]) -> None:
+    assert pieces(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "heading"),
+    [
+        ("# Plus\nNine a month.\n\nNo contract.", "No contract", "# Plus"),
+        ("# Plus\nNine a month.\n# Max\nTwelve.", "# Max", ""),
+        ("Our plans\n\nPlus costs 9.\n\nMax costs 12.", "Max costs", "Our plans"),
+        ("Plus includes:\n- 9 GB\n  of data\n- calls", "- calls", "Plus includes:"),
+        ("- Light: 5 GB\n- Plus: 9 GB", "- Plus", ""),
+        ("Plan: Light\nPrice: 5\n\nPlan: Plus", "Plan: Plus", ""),
+        ("Subject: New prices\n\nDear all,\n\nPlus costs 9.", "Plus costs", "Subject: New prices"),
+        ("Plus costs 9.\n\nMax costs 12.", "Max costs", ""),
+    ],
+)
+def test_a_part_stands_under_its_title_or_what_leads_to_its_list(text: str, part: str, heading: str) -> None:
+    assert heading_of(text, text.index(part)) == heading
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "",
+        "One, two, three.\nFour, five, six.\nSeven, eight, nine.",  # as many commas in each, but prose
         "Plain text, with {braces} and [brackets].",
         '{"name": "Light", "gb": 5}',
         '[{"name": "Light"}]',
@@ -59,5 +107,5 @@ def test_a_table_within_prose() -> None:
         "|---|---|\n| a | b |",
     ],
 )
-def test_what_is_no_list_of_records_stays_whole(text: str) -> None:
+def test_what_is_about_one_thing_stays_whole(text: str) -> None:
     assert record_cuts(text) == []

@@ -6,7 +6,8 @@ import pytest
 from scripted_nli import words
 
 from evidencerails.exchange import Passage
-from evidencerails.nli.windows import EvidenceIndex, EvidenceWindow, Window, heading_of
+from evidencerails.nli.windows import EvidenceIndex, EvidenceWindow, Window
+from evidencerails.text.records import heading_of
 
 
 def passages(*texts: str) -> list[Passage]:
