@@ -39,7 +39,7 @@ def heading_of(text: str, start: int) -> str:
     """The heading under which a place of a passage stands, or the line that leads to its list ("Plus includes:");
     empty if it has none, or the part begins with one."""
     part = text[start : start + 200].lstrip()
-    if start == 0 or _HEADING.match(part):
+    if start == 0 or _HEADING.match(part) or _delimiter(text):
         return ""
     above = text[:start].rstrip()
     if _ITEM.match(part):

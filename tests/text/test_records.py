@@ -85,6 +85,7 @@ def test_paragraphs_sections_and_items_with_what_leads_to_them(text: str, expect
         ("Plan: Light\nPrice: 5\n\nPlan: Plus", "Plan: Plus", ""),
         ("Subject: New prices\n\nDear all,\n\nPlus costs 9.", "Plus costs", "Subject: New prices"),
         ("Plus costs 9.\n\nMax costs 12.", "Max costs", ""),
+        ("plan,data,price\nLight,5 GB,9\nPlus,18 GB,14", "Plus", ""),
     ],
 )
 def test_a_part_stands_under_its_title_or_what_leads_to_its_list(text: str, part: str, heading: str) -> None:
