@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -21,6 +21,8 @@ _RULE = re.compile(r"[ \t]*\|[ \t:|-]+\|[ \t]*")
 _PIPE = re.compile(r"(?<!\\)\|")
 _HEADING = re.compile(r"^#{1,6} .+$", re.MULTILINE)
 _ITEM = re.compile(r"(?:[-*•–]|\d{1,2}[.)])[ \t]+\S")
+_TURN = re.compile(r"(?<=\n\n)[ \t]*([\w .'()\[\]-]{1,40}):[ \t][^\n]+(?=\n\n)")
+"""A paragraph of one line behind a name."""
 _DELIMITERS = "\t|;,"
 _LEAST_ROWS, _LEAST_COLUMNS = 3, 3
 
@@ -70,12 +72,15 @@ def is_title(line: str) -> bool:
 
 
 def _block_cuts(text: str) -> Iterator[int]:
-    """Where a paragraph, a section or an item of a list begins; what leads to it stays with it: a title, a question."""
+    """Where a paragraph, a section or an item of a list begins; what leads to it stays with it: a title, a question.
+    What is said in turns stays whole."""
+    speakers = Counter(_TURN.findall(f"\n\n{text}\n\n"))
     before, is_apart, start = "", False, 0
     for line in text.split("\n"):
         if line.strip():
             begins = is_apart or line.startswith("#") or _ITEM.match(line)
             leads = before.rstrip()[-1:] in ("?", ":") or (is_title(before) and ":" not in before)
+            leads = leads or speakers[line.partition(":")[0].strip()] > 1
             if before and begins and not leads:
                 yield start
             before = line

@@ -12,6 +12,8 @@ from evidencerails.text.records import heading_of, record_cuts, with_heads
 ROWS = [{"id": 1, "tags": [{"a": 1}, {"a": 2}]}, {"id": 2, "tags": []}, {"id": 3, "tags": [{"a": 3}]}]
 TABLE = "| Plan | Data |\n|---|---|\n| Light | 5 GB |\n| Plus | 18 GB |\n"
 
+CHAT = "Ana: Is it 5?\n\nBo: It is.\n\nAna: Fine.\n\nBo: Yes."
+
 
 def pieces(text: str) -> list[str]:
     return [text[start:end] for start, end in pairwise([0, *record_cuts(text), len(text)])]
@@ -68,6 +70,8 @@ def test_rows_of_csv_are_read_as_objects() -> None:
         ("Plus includes:\n- 9 GB\n- calls,\n  also abroad", ["Plus includes:\n- 9 GB\n", "- calls,\n  also abroad"]),
         ("May I bring my dog?\n\nOnly to the Garden Suite.", ["May I bring my dog?\n\nOnly to the Garden Suite."]),
         ("First line,\nsecond line.", ["First line,\nsecond line."]),
+        (CHAT, [CHAT]),
+        ("Light: 5 a month.\n\nPlus: 9 a month.", ["Light: 5 a month.\n\n", "Plus: 9 a month."]),
     ],
 )
 def test_paragraphs_sections_and_items_with_what_leads_to_them(text: str, expected: list[str]) -> None:
