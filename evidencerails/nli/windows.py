@@ -357,6 +357,7 @@ class EvidenceIndex:
         size = min(DEFAULT_WINDOW_TOKENS, room)
         overlap = min(DEFAULT_OVERLAP_TOKENS, size // 4)
         self.parts = build_windows(passages, 0, token_offsets, window_tokens=size, overlap_tokens=overlap)
+        self._order = {part: place for place, part in enumerate(self.parts)}
         self._room = min(JOINED_TOKENS, room)
         self._token_offsets = token_offsets
         self._index: WindowIndex | None = None
@@ -364,7 +365,7 @@ class EvidenceIndex:
     def select(self, claims: Sequence[str], context: str = "") -> Selection:
         """The windows for some claims; `context` is what they answer, such as the user's question."""
         chosen = [self._best(claim, context, PARTS_A_CLAIM) for claim in claims]
-        named = [part for part in self.parts if any(part in parts for parts in chosen)]
+        named = sorted(set().union(*chosen), key=self._order.__getitem__)
         order = {part: place for place, part in enumerate(named)}
         places = tuple(tuple(sorted(order[part] for part in parts)) for parts in chosen)
         windows = tuple(EvidenceWindow((part,)) for part in named)
@@ -375,7 +376,7 @@ class EvidenceIndex:
         best = self._best(claim, context, JOINED_PARTS)
         parts: list[Window] = []
         left = self._room
-        for part in (part for part in self.parts if part in best):
+        for part in sorted(best, key=self._order.__getitem__):
             tokens = len(self._token_offsets(part.text)) + 2
             overlaps = parts and parts[-1].passage is part.passage and part.start < parts[-1].end
             if tokens <= left and not overlaps:

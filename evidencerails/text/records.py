@@ -10,7 +10,7 @@ import csv
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from evidencerails.text.json_places import Path, walk, whole_json
@@ -21,7 +21,7 @@ _RULE = re.compile(r"[ \t]*\|[ \t:|-]+\|[ \t]*")
 _PIPE = re.compile(r"(?<!\\)\|")
 _HEADING = re.compile(r"^#{1,6} .+$", re.MULTILINE)
 _ITEM = re.compile(r"(?:[-*•–]|\d{1,2}[.)])[ \t]+\S")
-_TURN = re.compile(r"(?<=\n\n)[ \t]*([\w .'()\[\]-]{1,40}):[ \t][^\n]+(?=\n\n)")
+_TURN = re.compile(r"(?<=\n\n)[ \t]{0,8}([\w .'()\[\]-]{1,40}):[ \t][^\n]+(?=\n\n)")
 """A paragraph of one line behind a name."""
 _DELIMITERS = "\t|;,"
 _LEAST_ROWS, _LEAST_COLUMNS = 3, 3
@@ -129,21 +129,29 @@ def _delimiter(text: str) -> str:
     if len(lines) < _LEAST_ROWS or _ROW.fullmatch(lines[0]) or _ITEM.match(lines[0]) or re.search(r"[,;] ", lines[0]):
         return ""
     for delimiter in _DELIMITERS:
-        counts = {len(row) for row in csv.reader(lines, delimiter=delimiter)} if delimiter in lines[0] else set()
-        if len(counts) == 1 and min(counts) >= _LEAST_COLUMNS:
-            return delimiter
+        if delimiter in lines[0]:
+            rows = _rows(lines, delimiter)
+            counts = {len(row) for row in rows}
+            if len(rows) == len(lines) and len(counts) == 1 and min(counts) >= _LEAST_COLUMNS:
+                return delimiter
     return ""
+
+
+def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    """Cells of the lines, without blanks around them; none if they cannot be read."""
+    try:
+        return [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+    except csv.Error:  # a field of more than 128 kB
+        return []
 
 
 def with_heads(text: str, start: int, end: int) -> str:
     """`text[start:end]` with each row of a table as a JSON object of its heads and values: the line that says what a
     column holds may stand far above."""
     if delimiter := _delimiter(text):
-        first, _, _ = text.lstrip("\n").partition("\n")
-        rows = csv.reader([line for line in text[start:end].split("\n") if line.strip()], delimiter=delimiter)
-        columns = [head.strip() for head in next(csv.reader([first], delimiter=delimiter))]
-        said = [[cell.strip() for cell in row] for row in rows]
-        return "\n".join(_as_object(columns, cells) for cells in said if cells != columns)
+        (columns,) = _rows([text.lstrip("\n").partition("\n")[0]], delimiter)
+        rows = _rows([line for line in text[start:end].split("\n") if line.strip()], delimiter)
+        return "\n".join(_as_object(columns, row) for row in rows if row != columns)
     heads: list[str] = []
     lines = []
     for line in text[start:end].split("\n"):

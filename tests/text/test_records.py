@@ -100,6 +100,8 @@ def test_a_part_stands_under_its_title_or_what_leads_to_its_list(text: str, part
     "text",
     [
         "",
+        f"a\tb\tc\n1\t2\t{'x' * 200_000}\n1\t2\t3",  # longer than a reader of CSV takes
+        'a\tb\tc\n1\t2\t"3\n4\t5\t6"\n7\t8\t9',
         "One, two, three.\nFour, five, six.\nSeven, eight, nine.",  # as many commas in each, but prose
         "Plain text, with {braces} and [brackets].",
         '{"name": "Light", "gb": 5}',
