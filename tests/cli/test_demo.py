@@ -17,31 +17,31 @@ def test_each_scene_ends_as_its_title_says(evidencerails: Run) -> None:
     verdicts = [(turn["reports"][0]["status"], turn["reports"][0]["decision"]) for turn in turns]
     assert verdicts == [
         ("grounded", "allow"),
-        ("hallucinated", "block"),
         ("hallucinated", "warn"),
+        ("hallucinated", "block"),
         ("hallucinated", "block"),
         ("grounded", "allow"),  # the one that the rail misses
         ("unverified", "warn"),
     ]
     flagged = [[c["span"]["text"] for c in turn["reports"][0]["claims"] if c["label"] != "supported"] for turn in turns]
     assert any("the oldest recordings are removed automatically" in text for text in flagged[1])
-    assert ["I've already registered your move" in text for text in flagged[2]] == [True], "for that reason alone"
+    assert any("I've already registered your move" in text for text in flagged[2])
     assert any("a memory card of up to 128 GB into the Watch Outdoor" in text for text in flagged[3])
     seen = [turn["user_sees"]["content"] for turn in turns]
     assert seen[0] == turns[0]["model"]
-    assert seen[1] == "I don't know the answer to that."
-    assert seen[2].startswith(turns[2]["model"] + "\n\nThe previous answer is prone to hallucination")
+    assert seen[1].startswith(turns[1]["model"] + "\n\nThe previous answer is prone to hallucination")
+    assert seen[2] == "I don't know the answer to that."
     assert seen[3]["type"] == "GroundingRailException"
     assert seen[4] == turns[4]["model"]
     assert seen[5].startswith(turns[5]["model"]) and "could not be verified" in seen[5]
     assert "no_evidence" in turns[5]["reports"][0]["reason"]
 
 
-def test_the_blocked_claim_and_its_evidence_are_shown(evidencerails: Run) -> None:
+def test_the_flagged_claim_and_its_evidence_are_shown(evidencerails: Run) -> None:
     done = evidencerails("demo")
     assert done.code == 0
     assert "sources:   recordings.md (300 words)" in done.out
-    assert "the ⟦oldest⟧ recordings are ⟦removed automatically⟧" in done.out
+    assert "the oldest ⟦recordings⟧ are ⟦removed automatically⟧" in done.out
     assert "1: When the space is full, new recordings" in done.out
 
 
