@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from evidencerails.text.json_places import Path, walk, whole_json
 
-MAX_HEADING_WORDS = 14
+_MAX_HEADING_WORDS = 14
 _ROW = re.compile(r"[ \t]*\|(.+)\|[ \t]*")
 _RULE = re.compile(r"[ \t]*\|[ \t:|-]+\|[ \t]*")
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -52,7 +52,7 @@ def heading_of(text: str, start: int) -> str:
     if headings:
         return headings[-1]
     first, _, rest = above.lstrip().partition("\n")
-    if not is_title(first) or "\n" not in above + text[start - 1 : start]:
+    if not _is_title(first) or "\n" not in above + text[start - 1 : start]:
         return ""
     # "Plan: Light" at the head of further lines is the first of some records, not the title of all.
     return first.strip() if ":" not in first.strip()[:-1] or not rest.partition("\n")[0].strip() else ""
@@ -62,13 +62,13 @@ def _in_list(line: str) -> bool:
     return line.startswith((" ", "\t")) or _ITEM.match(line) is not None
 
 
-def is_title(line: str) -> bool:
+def _is_title(line: str) -> bool:
     """True for a line that can stand over what follows: a Markdown heading, or some words without a full stop."""
     line = line.strip()
     if not line or line.startswith("#"):
         return bool(line)
     is_data = line[0] in "{[|`" or line[-1] in "|}]" or _ITEM.match(line)
-    return not is_data and line[-1] not in ".!?,;" and len(line.split()) <= MAX_HEADING_WORDS
+    return not is_data and line[-1] not in ".!?,;" and len(line.split()) <= _MAX_HEADING_WORDS
 
 
 def _block_cuts(text: str) -> Iterator[int]:
@@ -79,7 +79,7 @@ def _block_cuts(text: str) -> Iterator[int]:
     for line in text.split("\n"):
         if line.strip():
             begins = is_apart or line.startswith("#") or _ITEM.match(line)
-            leads = before.rstrip()[-1:] in ("?", ":") or (is_title(before) and ":" not in before)
+            leads = before.rstrip()[-1:] in ("?", ":") or (_is_title(before) and ":" not in before)
             leads = leads or speakers[line.partition(":")[0].strip()] > 1
             if before and begins and not leads:
                 yield start
@@ -114,8 +114,9 @@ def _table_cuts(text: str) -> list[int]:
     cuts: list[int] = []
     lines, start = text.split("\n"), 0
     starts = [start := start + size for size in (0, *(len(line) + 1 for line in lines))]
+    after = 0  # a row of a table is the head of no other
     for number, line in enumerate(lines):
-        if number and _RULE.fullmatch(line) and len(_cells(lines[number - 1])) > 1:
+        if number > after and _RULE.fullmatch(line) and len(_cells(lines[number - 1])) > 1:
             rows = next((n for n in range(number + 1, len(lines)) if not _ROW.fullmatch(lines[n])), len(lines))
             after = next((n for n in range(rows, len(lines)) if lines[n].strip()), len(lines))
             cuts += [starts[number - 1], *starts[number + 2 : rows], starts[after]]
@@ -149,8 +150,8 @@ def with_heads(text: str, start: int, end: int) -> str:
     """`text[start:end]` with each row of a table as a JSON object of its heads and values: the line that says what a
     column holds may stand far above."""
     if delimiter := _delimiter(text):
-        (columns,) = _rows([text.lstrip("\n").partition("\n")[0]], delimiter)
-        rows = _rows([line for line in text[start:end].split("\n") if line.strip()], delimiter)
+        first = next(line for line in text.split("\n") if line.strip())
+        columns, *rows = _rows([first, *(line for line in text[start:end].split("\n") if line.strip())], delimiter)
         return "\n".join(_as_object(columns, row) for row in rows if row != columns)
     heads: list[str] = []
     lines = []

@@ -55,6 +55,23 @@ def test_a_field_longer_than_the_reader_of_csv_takes_leaves_the_text_whole() -> 
         csv.field_size_limit(before)
 
 
+def test_a_row_of_a_table_is_the_head_of_no_other() -> None:
+    # Each of the 200 kB's rules looked through all lines below it: a minute for one passage.
+    assert len(record_cuts("|---|---|\n" * 20_000)) == 20_000 - 3
+    assert pieces(TABLE + TABLE) == [
+        TABLE[: TABLE.index("| Plus")],
+        "| Plus | 18 GB |\n",
+        *TABLE.splitlines(keepends=True),
+    ]
+
+
+def test_the_heads_of_csv_may_stand_below_blank_lines() -> None:
+    text = "  \nplan,data,price\nLight,5 GB,9\nPlus,18 GB,14"
+    assert (
+        with_heads(text, text.index("Plus"), len(text)) == '{\n "plan": "Plus",\n "data": "18 GB",\n "price": "14"\n}'
+    )
+
+
 def test_rows_of_csv_are_read_as_objects() -> None:
     text = 'plan,data,note\nLight,5 GB,"slow, then"\nPlus,18 GB,\n'
     assert pieces(text) == ['plan,data,note\nLight,5 GB,"slow, then"\n', "Plus,18 GB,\n"]
