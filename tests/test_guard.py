@@ -154,6 +154,7 @@ async def test_concurrent_checks_share_calls_of_the_model() -> None:
     assert len(reports) == 20 and nli.calls < 20
 
 
+@pytest.mark.slow
 async def test_a_cancelled_check_stops_its_work() -> None:
     nli = EchoNli(delay_s=0.05)
     guard = Guard(nli=nli)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 MAX_STEPS, MAX_FUNCTIONS, MAX_FILES = 15, 150, 25
 TRACED = """
 import json, sys, threading
@@ -25,6 +27,7 @@ print(json.dumps([report.status, seen]))
 """
 
 
+@pytest.mark.slow
 def test_a_sentence_beside_a_passage_runs_through_few_functions(repository: Path, tmp_path: Path) -> None:
     program = repository / "benchmarks" / "path_length.py"
     done = subprocess.run([sys.executable, str(program)], cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -32,6 +35,7 @@ def test_a_sentence_beside_a_passage_runs_through_few_functions(repository: Path
     assert functions <= MAX_FUNCTIONS and files <= MAX_FILES, done.stdout
 
 
+@pytest.mark.slow
 def test_the_listed_steps_are_the_calls(repository: Path, tmp_path: Path) -> None:
     text = (repository / "docs" / "architecture.md").read_text(encoding="utf-8")
     steps = re.findall(r"^\| \d+ \| `([\w.]+)` \|", text, re.MULTILINE)

@@ -28,10 +28,10 @@ from evidencerails.nli.service import NliService
 from evidencerails.settings.claims import GroundingSettings
 from evidencerails.text.claimable import claim_sentences
 from evidencerails.verdict.model import VerdictModel
-from evidencerails.verdict.reading import hypotheses, read_claims
+from evidencerails.verdict.reading import OUTWEIGHED, hypotheses, read_claims
 from training.common import read_pairs
 from training.sequences import lexical_overlap, rows_of
-from training.verdict import Item, items_of
+from training.verdict import Item, flagged_at, items_of
 
 SEED, DRAWS = 20, 500
 WARNINGS = GroundingSettings().max_false_warnings
@@ -145,7 +145,7 @@ def phenomena_table(items: Sequence[Item], model: VerdictModel) -> list[list[str
         own = groups[kind]
         scores = [max(model.claim(one.features).score for one in item.evidence) for item in own]
         wrong = np.asarray([not item.is_right for item in own])
-        flags = np.asarray(scores) >= model.warn_from(WARNINGS)
+        flags = np.asarray([flagged_at(item.evidence, model) for item in own]) >= model.warn_from(WARNINGS)
         flagged, caught = float(flags[~wrong].mean()), float(flags[wrong].mean())
         counts = [str(int((~wrong).sum())), f"{flagged:.0%}", str(int(wrong.sum())), f"{caught:.0%}"]
         table.append([kind, *counts, f"{(1 - flagged + caught) / 2:.3f}", shown(interval(list(wrong), scores))])
@@ -164,6 +164,15 @@ def write_tables(card: Path, tables: dict[str, list[list[str]]]) -> None:
         start = text.index(f"<!-- table: {name} -->\n") + len(f"<!-- table: {name} -->\n")
         text = text[:start] + markdown(table) + "\n" + text[text.index("<!-- end -->", start) :]
     card.write_text(text, encoding="utf-8")
+
+
+def outweighed_table(path: Path) -> list[list[str]]:
+    """What a contradiction that is likelier than the support decides, out of the fit's own description."""
+    rows = [["contradiction flags a claim from", "right development answers flagged", "wrong ones caught"]]
+    for multiple, right, wrong in json.loads(path.read_text())["fit"]["outweighed"]:
+        shown = f"{multiple:g} times its support" + (" (shipped)" if multiple == OUTWEIGHED else "")
+        rows.append([shown, f"{right:.1%}", f"{wrong:.1%}"])
+    return rows
 
 
 def run_table(folder: Path) -> list[list[str]]:
@@ -191,6 +200,7 @@ def main() -> None:
     tables = {"phenomena": phenomena_table(asyncio.run(items_of(held_out, nli)), model)}
     tables["older"] = phenomena_table(asyncio.run(items_of(older, nli)), model)
     tables["run"] = run_table(Path("evidencerails/nli/model"))
+    tables["outweighed"] = outweighed_table(Path("evidencerails/verdict/verdict.json"))
     write_tables(arguments.card, tables)
     tables["nli"] = nli_table(arguments.data / "nli", arguments.pairs, reader)
     write_tables(arguments.card, tables)

@@ -16,7 +16,7 @@ import datetime
 import json
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,18 +25,19 @@ import numpy as np
 from rich.console import Console
 from sklearn.linear_model import LogisticRegression
 
-from evidencerails.exchange import Passage
+from evidencerails.exchange import Passage, Span
 from evidencerails.nli.embedded import EmbeddedModel
 from evidencerails.nli.service import NliService
 from evidencerails.settings.claims import GroundingSettings
 from evidencerails.text.claimable import claim_sentences, clean
-from evidencerails.verdict.model import VerdictModel
-from evidencerails.verdict.reading import LIKELIER, ClaimEvidence, read_claims
-from training.sequences import as_passages, rows_of
+from evidencerails.verdict.model import Thresholds, VerdictModel
+from evidencerails.verdict.reading import LIKELIER, OUTWEIGHED, ClaimEvidence, Hypothesis, hypotheses, read_claims
+from training.sequences import as_passages
 
 BASE = ("entailment", "contradiction")
 DRAWN_ANSWERS = 1
 """Answers drawn from a row's right statements."""
+MULTIPLES = (1.0, 1.5, 2.0, 3.0, 4.0)
 BUDGETS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 console = Console(stderr=True)
 
@@ -58,17 +59,23 @@ async def items_of(rows: Sequence[dict[str, Any]], nli: NliService) -> list[Item
     found: list[Item] = []
     for number, row in enumerate(map(as_passages, rows)):
         passages = [Passage(id=str(n), text=text) for n, text in enumerate(row["passages"], 1)]
-        texts = [(label == "e", kind, clean(text)) for label, kind, *_, text in row["statements"]]
-        answer = [(label == "e", clean(text)) for label, _, text in (row.get("answer") or {}).get("sentences", ())
-                  if label != "-" and claim_sentences(text)]  # fmt: skip
-        claims = [text for _, _, text in texts] + [text for _, text in answer]
-        read = (await read_claims(claims, passages, nli)).claims
-        for (is_right, kind, _), one in zip(texts, read, strict=False):
-            found.append(Item(number, is_right, kind, (one,), (is_right,)))
-        if answer:
+        texts = [(label == "e", kind, clean(text)) for label, kind, *_, text in row.get("statements", ())]
+        answers = [claimed(answer) for answer in row.get("answers") or [row.get("answer")] if answer]
+        claims = [text for _, _, text in texts] + [wording for answer in answers for _, wording in answer]
+        read = iter((await read_claims(claims, passages, nli)).claims)
+        found += [Item(number, is_right, kind, (next(read),), (is_right,)) for is_right, kind, _ in texts]
+        for answer in filter(None, answers):
             labels = tuple(label for label, _ in answer)
-            found.append(Item(number, all(labels), "answer", tuple(read[len(texts) :]), labels))
+            found.append(Item(number, all(labels), "answer", tuple(next(read) for _ in answer), labels))
     return found
+
+
+def claimed(answer: Mapping[str, Any]) -> list[tuple[bool, Hypothesis]]:
+    """The sentences of an answer that make a claim, as the checks word them, and whether each is right."""
+    found = [(label == "e", text) for label, _, text in answer["sentences"] if label != "-" and claim_sentences(text)]
+    spans = [Span.of(text, 0, len(text)) for _, text in found]
+    wordings = hypotheses(spans, answer.get("question", ""))
+    return [(is_right, wording) for (is_right, _), wording in zip(found, wordings, strict=True)]
 
 
 def table(items: Sequence[Item]) -> tuple[np.ndarray, np.ndarray]:
@@ -99,22 +106,53 @@ def right_answers(items: Sequence[Item]) -> list[list[ClaimEvidence]]:
     return found
 
 
-def thresholds(items: Sequence[Item], model: VerdictModel) -> dict[str, Any]:
-    """For each budget the scores that right answers reach no more often than it allows."""
+def flagged_at(answer: Sequence[ClaimEvidence], model: VerdictModel, multiple: float = OUTWEIGHED) -> float:
+    """The threshold up to which an answer is flagged; 1.0 if a contradiction outweighs its support, which always is."""
+    return max(
+        1.0 if one.contradiction > multiple * one.entailment else model.claim(one.features).score for one in answer
+    )
+
+
+def thresholds(items: Sequence[Item], model: VerdictModel, multiple: float = OUTWEIGHED) -> dict[str, Any]:
+    """For each budget the scores that right answers reach no more often than it allows.
+
+    A budget below the share of right answers that are flagged at any threshold cannot be kept, and has the highest
+    score of the others.
+    """
     answers = right_answers(items)
-    worst = np.asarray([max(model.claim(one.features).score for one in answer) for answer in answers])
+    worst = np.asarray([flagged_at(answer, model, multiple) for answer in answers])
+    highest = float(worst[worst < 1.0].max())
     against = np.asarray(
         [max(model.claim(one.features).score * _is_against(one) for one in answer) for answer in answers]
     )
     return {
-        "warn": [[rate, round(float(np.quantile(worst, 1 - rate)), 4)] for rate in BUDGETS],
+        "warn": [[rate, round(min(highest, float(np.quantile(worst, 1 - rate))), 4)] for rate in BUDGETS],
         "block": [[rate, round(max(0.5, float(np.quantile(against, 1 - rate))), 4)] for rate in BUDGETS],
         "partial": 0.35,
     }
 
 
 def _is_against(one: ClaimEvidence) -> bool:
-    return one.contradiction > one.entailment and one.contradiction >= LIKELIER
+    return one.is_outweighed and one.contradiction >= LIKELIER
+
+
+def shares(items: Sequence[Item], model: VerdictModel, bar: float, multiple: float = OUTWEIGHED) -> tuple[float, float]:
+    """Shares of the right and of the wrong ones that are flagged."""
+    flags = {side: [flagged_at(i.evidence, model, multiple) >= bar for i in items if i.is_right == side]
+             for side in (True, False)}  # fmt: skip
+    return float(np.mean(flags[True] or [False])), float(np.mean(flags[False] or [False]))
+
+
+def by_multiple(items: Sequence[Item], model: VerdictModel) -> list[list[Any]]:
+    """For multiples at which a contradiction could outweigh the support: shares of right and wrong answers that are
+    flagged at the default budget."""
+    answers = [item for item in items if item.kind == "answer"]
+    found: list[list[Any]] = []
+    for multiple in MULTIPLES:
+        limits = model.model_copy(update={"thresholds": Thresholds(**thresholds(items, model, multiple))})
+        bar = limits.warn_from(GroundingSettings().max_false_warnings)
+        found.append([multiple, *(round(share, 3) for share in shares(answers, model, bar, multiple))])
+    return found
 
 
 def report(items: Sequence[Item], model: VerdictModel) -> None:
@@ -122,13 +160,11 @@ def report(items: Sequence[Item], model: VerdictModel) -> None:
     bar = model.warn_from(GroundingSettings().max_false_warnings)
     for kind in sorted({item.kind for item in items}):
         own = [item for item in items if item.kind == kind]
-        flagged = {side: [i for i in own if i.is_right == side] for side in (True, False)}
-        shares = [
-            np.mean([max(model.claim(e.features).score for e in i.evidence) >= bar for i in flagged[side]] or [False])
-            for side in (True, False)
-        ]
-        console.log(f"{kind:12} right flagged {shares[0]:.2f} of {len(flagged[True])}, "
-                    f"wrong caught {shares[1]:.2f} of {len(flagged[False])}")  # fmt: skip
+        right = sum(item.is_right for item in own)
+        flagged, caught = shares(own, model, bar)
+        console.log(
+            f"{kind:12} right flagged {flagged:.2f} of {right}, wrong caught {caught:.2f} of {len(own) - right}"
+        )
 
 
 def main() -> None:
@@ -137,7 +173,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="folder of the embedded model")
     parser.add_argument("--out", type=Path, default=Path("evidencerails/verdict/verdict.json"))
     arguments = parser.parse_args()
-    rows = [row for path in arguments.rows for row in rows_of(path)]
+    rows = [json.loads(line) for path in arguments.rows for line in path.read_text(encoding="utf-8").splitlines()]
     items = asyncio.run(items_of(rows, NliService(EmbeddedModel(arguments.model))))
     x, y = table(items)
     fit = fitted(x, y)
@@ -155,7 +191,9 @@ def main() -> None:
         },
     }
     arguments.out.write_text(json.dumps(data, indent=1) + "\n")
-    data["thresholds"] = thresholds(items, VerdictModel.load(arguments.out))
+    model = VerdictModel.load(arguments.out)
+    data["thresholds"] = thresholds(items, model)
+    data["fit"]["outweighed"] = by_multiple(items, model)
     final = arguments.out.with_name("verdict.new.json")
     final.write_text(json.dumps(data, indent=1) + "\n")
     report(items, VerdictModel.load(final))

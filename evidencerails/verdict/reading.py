@@ -31,6 +31,9 @@ LIKELIER = 0.5
 joined for a claim that one entails, and only what is so contradicted can be labelled that."""
 SAME_SUBJECT = 0.8
 """Windows that share at least this part of what the nearest one shares with a claim are about the same subject."""
+OUTWEIGHED = 3.0
+"""A contradiction so many times as likely as the support is never `supported`, whatever the threshold. Smaller
+multiples flag so many right answers that no threshold keeps a budget of 10 % (`fit.outweighed` in `verdict.json`)."""
 OTHER_SUBJECT_WEIGHT = 0.5
 """What the support of another window, or of several joined, counts: "5 mg" may be another patient's."""
 
@@ -73,6 +76,11 @@ class ClaimEvidence(NamedTuple):
     """The window that contradicts it most, of those about the same subject; None without evidence."""
     contradiction: float
     """Highest P(contradiction) of the windows about the same subject; 0.0 without evidence."""
+
+    @property
+    def is_outweighed(self) -> bool:
+        """True if what contradicts the claim outweighs what supports it."""
+        return self.contradiction > OUTWEIGHED * self.entailment
 
 
 class Readings(NamedTuple):
@@ -176,13 +184,13 @@ def judged_reading(evidence: ClaimEvidence, model: VerdictModel, settings: Groun
     """The label of one claim and its calibrated verdict.
 
     One probability decides: below the threshold of warnings the claim is supported. What is not supported is
-    contradicted, partly supported or absent, as the model reads it; a contradiction above the support is never
-    `supported`.
+    contradicted, partly supported or absent, as the model reads it; a contradiction that outweighs the support
+    (`OUTWEIGHED`) is never `supported`.
     """
     verdict = model.claim(evidence.features)
     most = settings.max_unsupported_score
     bar = model.warn_from(settings.max_false_warnings) if most is None else most
-    is_against = evidence.contradiction > evidence.entailment
+    is_against = evidence.is_outweighed
     # A threshold that a user has set decides alone.
     if verdict.score < bar and (most is not None or not is_against):
         return Judged("supported", verdict)

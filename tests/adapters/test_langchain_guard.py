@@ -68,6 +68,7 @@ def texts(server: ReplayServer) -> Runnable[Any, Any]:
 DECIDED = [(RIGHT, RIGHT, "allow"), (WRONG, UNKNOWN, "block"), (UNTOLD, f"{UNTOLD}\n\n{PRONE}", "warn")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer, shown, decision", DECIDED)
 async def test_a_mapping_keeps_its_shape_however_the_chain_is_called(
     answer: str, shown: str, decision: str, server: ReplayServer, guard: Guard
@@ -236,6 +237,7 @@ STRUCTURED: dict[str, Callable[[int], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", STRUCTURED)
 def test_the_fields_of_a_structured_answer_are_checked_and_the_object_goes_on(form: str, guard: Guard) -> None:
     step = guard.as_runnable(evidence=DOCUMENTS)

@@ -48,6 +48,7 @@ def verdicts(path: Path) -> list[tuple[Any, str]]:
     return [(line["id"], line["report"]["status"]) for line in lines_of(path)]
 
 
+@pytest.mark.slow
 def test_each_row_gets_the_report_of_the_engine_in_order(evidencerails: Run) -> None:
     called = {"id": "c", "tool_calls": [{"name": "drop"}], "tools": [{"name": "lookup"}]}
     rows = [{"id": "a", **BAD}, {"id": 2, **GOOD}, {**GOOD, "other": "column"}, called]
@@ -77,6 +78,7 @@ def test_csv_with_other_column_names_and_lists_in_cells(evidencerails: Run) -> N
     assert verdicts(Path("out.jsonl")) == [("a", "hallucinated"), ("b", "grounded")]
 
 
+@pytest.mark.slow
 def test_parquet(evidencerails: Run) -> None:
     pyarrow = needs("pyarrow")
     parquet = needs("pyarrow.parquet")
@@ -209,6 +211,7 @@ def test_another_input_or_other_settings_do_not_mix_with_what_is_there(evidencer
     assert verdicts(Path("out.jsonl")) == [(1, "hallucinated")]
 
 
+@pytest.mark.slow
 def test_two_jobs_do_not_share_an_output() -> None:
     write_jsonl(Path("in.jsonl"), [GOOD])
     with Output("out.jsonl", {}):

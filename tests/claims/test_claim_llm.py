@@ -152,6 +152,7 @@ async def test_the_span_of_a_claim_has_every_value_of_it(
     assert (claim, span) in [(one.text, one.span.text) for one in report.claims]
 
 
+@pytest.mark.slow
 async def test_every_value_of_a_claim_lies_in_its_span_whatever_stands_around_it(
     guard: Make, server: ReplayServer
 ) -> None:
@@ -357,6 +358,7 @@ async def test_what_all_the_evidence_lacks_is_absent_after_two_calls(guard: Make
     assert lengths[0] < 1_200 and lengths[1] > len(FAR)
 
 
+@pytest.mark.slow
 async def test_ten_claims_one_by_one_cost_less_than_their_evidence_sent_ten_times(
     guard: Make, server: ReplayServer
 ) -> None:

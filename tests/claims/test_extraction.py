@@ -109,6 +109,7 @@ def test_a_sentence_that_no_rule_can_cut_safely_stays_whole(text: str) -> None:
 PIECES = st.sampled_from(["The dog", ", which", " is", " big", " and", " ran", ". ", ";", "| a |", "\n", "- "])
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300) | st.lists(PIECES).map("".join))
 def test_spans_are_verbatim_and_no_sentence_is_lost(text: str) -> None:
     claims = extract_claims(text)
@@ -156,6 +157,7 @@ async def test_a_claim_with_a_number_from_elsewhere_has_its_whole_sentence(serve
 
 
 # A busy machine is no fault; the server forgets what it was told before.
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_NOUNS, _PLACES, _YEARS, _LENGTHS, st.sampled_from(range(5)))
 def test_every_value_of_a_claim_is_in_its_span(

@@ -25,6 +25,7 @@ def test_a_grounded_answer_exits_0(evidencerails: Run) -> None:
     assert "│ supported │" in done.out
 
 
+@pytest.mark.slow
 def test_a_hallucinated_answer_exits_1_and_shows_words_and_evidence(process: Run, tmp_path: Path) -> None:
     (tmp_path / "terms.txt").write_text(SOURCE)
     done = process("check", "-r", WRONG, "--evidence", tmp_path / "terms.txt")

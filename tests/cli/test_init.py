@@ -93,6 +93,7 @@ def test_the_rail_is_added_once_and_undone_to_the_byte(folder: Path, files: dict
     assert contents(folder) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", COLANG_2.values(), ids=COLANG_2.keys())
 def test_colang_2_gets_an_import_and_a_call_in_its_output_rails(folder: Path, files: dict[str, str]) -> None:
     before = contents(written(folder, files))

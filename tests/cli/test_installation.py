@@ -33,6 +33,7 @@ def test_a_hidden_plugin_is_made_visible_and_its_line_is_told() -> None:
     assert installation.found_plugin() == root / "evidencerails" / "plugin"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hidden_plugin")
 def test_doctor_fails_an_install_that_import_paths_cannot_see(evidencerails: Run, tmp_path: Path) -> None:
     app = tmp_path / "app"

@@ -22,6 +22,7 @@ def test_the_shipped_schema_is_the_programs(evidencerails: Run) -> None:
     assert (done.code, json.loads(done.out)) == (0, json.loads(shipped)), "run: python docs/generate.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [settings_schema(), config_schema()], ids=["settings", "config"])
 def test_the_schema_is_one(schema: dict[str, Any]) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)

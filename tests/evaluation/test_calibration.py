@@ -71,6 +71,7 @@ def test_documents_are_never_on_both_sides_and_too_few_rows_say_how_many_there_a
         c.split(overconfident(20), 0.3, seed=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_an_ensemble_is_taken_where_it_helps_on_held_out_documents(is_turned: bool) -> None:
     """Two methods know different things; or the second turns round on new documents."""

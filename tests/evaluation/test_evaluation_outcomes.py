@@ -62,6 +62,7 @@ def outcomes(statuses: str, labels: str, method: str = "m") -> list[Outcome]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_unverified_rows_are_apart_and_wrong_in_the_second_column() -> None:
     # verified: h1 h1 g0 g0 h0 -> TP 2, FP 1, TN 2; unverified: one of each label
     found = method_metrics(columns_of(outcomes("hhgghuu", "1100010"))["m"])

@@ -246,6 +246,7 @@ def test_a_function_of_wrong_type_has_no_answer(wrong: Any) -> None:
         ask(source_of(kind="callable", function=lambda _: wrong), value("x"))
 
 
+@pytest.mark.slow
 def test_a_function_that_hangs_ends_in_time_and_does_not_hold_the_program() -> None:
     forever = threading.Event()
     source = source_of(kind="callable", function=lambda _: forever.wait(), timeout_s=0.05)
@@ -285,6 +286,7 @@ def http(url: str, **settings: Any) -> KnowledgeSource:
     return source_of(kind="http", url=url, allow_private=True, **settings)
 
 
+@pytest.mark.slow
 def test_an_endpoint_answers_by_what_it_gives() -> None:
     hits = {name: (200, json.dumps({"hits": ids})) for name, ids in (("a1", [{"id": "a1"}]), ("b2", []))}
     no_answers = {
@@ -317,6 +319,7 @@ def test_the_values_of_matches_may_lie_deeper_and_the_program_says_who_it_is() -
         assert {request.headers["User-Agent"] for request in asked.requests} == {USER_AGENT}
 
 
+@pytest.mark.slow
 def test_redirects_are_not_followed() -> None:
     secret = endpoint({"/secret": (200, "true")})
     with secret as (target, seen), endpoint({"/u/a1": (302, f"{target}/secret")}) as (url, _):

@@ -280,6 +280,7 @@ async def test_an_answer_at_another_temperature_keeps_it_and_gets_samples_beside
     assert second.received_at < (first.finished_at or 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "message"), [(400, None), (422, "Unprocessable Entity"), (501, "Not implemented")])
 async def test_a_provider_without_n_still_gives_answer_and_samples(
     server: ReplayServer, status: int, message: str | None

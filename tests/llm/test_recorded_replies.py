@@ -50,6 +50,7 @@ def key(messages: Any) -> str:
     return hashlib.sha256(json.dumps(messages, sort_keys=True).encode()).hexdigest()
 
 
+@pytest.mark.slow
 async def test_recorded_replies_are_read_at_once(server: ReplayServer, rows: dict[str, list[dict[str, Any]]]) -> None:
     rng = random.Random(3)
     assert all(len(own) >= LEAST for own in rows.values()), {task: len(own) for task, own in rows.items()}
@@ -76,6 +77,7 @@ async def test_recorded_replies_are_read_at_once(server: ReplayServer, rows: dic
     assert read / total >= 0.995, (read, total)
 
 
+@pytest.mark.slow
 def test_right_verdicts_with_right_quotes_get_through(repository: Path, rows: dict[str, list[dict[str, Any]]]) -> None:
     cases = (repository / "benchmarks" / "everyday_cases.jsonl").read_text(encoding="utf-8").splitlines()
     right = {case["statement"]: case["label"] == "supported" for case in map(json.loads, cases)}

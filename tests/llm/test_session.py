@@ -133,6 +133,7 @@ async def test_a_judge_of_its_own_spends_from_the_same_budget(server: ReplayServ
     assert (main.usage().calls, judge.usage().calls) == (1, 1)
 
 
+@pytest.mark.slow
 async def test_an_endpoint_has_its_own_timeout(server: ReplayServer) -> None:
     server.reply("a", delay_s=0.5, when=lambda request: True)
     main = make_session(server, timeout_s=0.1, max_retries=0)

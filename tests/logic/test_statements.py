@@ -132,6 +132,7 @@ def test_hostile_texts_take_bounded_time(text: str) -> None:
     statements(text[:40_000])
 
 
+@pytest.mark.slow
 def test_only_the_beginning_of_a_huge_text_is_read() -> None:
     text = "Nothing to see here. " * 50_000
     assert wrong("2 + 2 = 5. " + text) == ["2 + 2 = 5"]

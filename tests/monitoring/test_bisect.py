@@ -74,6 +74,7 @@ def model() -> Iterator[ReplayServer]:
         yield server
 
 
+@pytest.mark.slow
 def test_apps_answer_questions_themselves_and_leave_no_trace(
     tmp_path: Path, model: ReplayServer, evidencerails: Run
 ) -> None:

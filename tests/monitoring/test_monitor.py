@@ -71,6 +71,7 @@ def kept(store: Store, passing: list[float]) -> Kept:
     return Kept(store, passing)
 
 
+@pytest.mark.slow
 def test_a_shift_is_found_and_traced_to_the_change_before_it(kept: Kept) -> None:
     kept.history((0.1, 250), "new index", (0.1, 50), "prompt v3", (0.4, 100))
     view = kept.view

@@ -64,6 +64,7 @@ def test_each_setting_becomes_the_stricter_of_the_two(
     assert place(tightened(GuardConfig.load(given))) == expected
 
 
+@pytest.mark.slow
 def test_an_exhausted_budget_tightens_the_running_guard_and_recovery_loosens_it(
     url: str, caplog: pytest.LogCaptureFixture
 ) -> None:

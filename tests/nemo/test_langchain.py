@@ -65,6 +65,7 @@ async def test_what_a_guarded_runnable_is_given_sets_the_flag(
         assert await rails.ainvoke(given) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", list(FLAGS))
 async def test_middleware_replaces_the_answer_of_an_agent(
     server: ReplayServer, model: ChatOpenAI, tmp_path: Path, flow: str

@@ -147,6 +147,7 @@ async def test_marks_in_the_form_of_the_settings(app: App, server: ReplayServer,
     assert expected in content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("then", "expected"), [("regenerate", CLEAN), ("abstain", "I can't answer that reliably")])
 async def test_colang_2_gets_repair_and_abstention(server: ReplayServer, then: str, expected: str) -> None:
     policy = f"policies: [{{when: {{kind: unsupported_claim}}, then: {then}}}]"

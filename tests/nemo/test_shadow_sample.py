@@ -27,6 +27,7 @@ async def turns(rails: Any, stakes: str, count: int) -> list[Any]:
     return [row for row in queries.history(plugin.guard.store.engine) if row.stakes == stakes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stakes", "least", "most", "rate"), [("low", 0, 0, None), ("medium", 2, 18, 0.4), ("high", 8, 8, 1.0)]
 )

@@ -28,6 +28,7 @@ GROUNDING = YAML.replace("SINGLE", "false").replace("FLOW", "check grounding")
 ANSWERS = {"false": '  "{}"', "true": 'user ask about the bridge\nbot tell about the bridge\n  "{}"'}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("single_call", list(ANSWERS))
 async def test_dialog_streams_are_checked(app: App, server: ReplayServer, single_call: str) -> None:
     """The flag that a dialog flow sets is invisible to the chunk calls of a stream, so it counts as set."""

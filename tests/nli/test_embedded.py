@@ -263,6 +263,7 @@ def test_shipped_model_does_not_depend_on_batch_neighbours() -> None:
     np.testing.assert_allclose(model.scores(pairs), alone, atol=1e-3)
 
 
+@pytest.mark.slow
 @shipped
 def test_a_claims_score_does_not_depend_on_what_else_is_asked() -> None:
     model = EmbeddedModel()

@@ -105,11 +105,13 @@ def test_a_long_pair_is_sent_in_parts(server: Server, remote: RemoteModel) -> No
     assert all(part in premise for part in sent) and max(map(len, sent)) < len(premise)
 
 
+@pytest.mark.slow
 def test_odd_text_can_be_sent(remote: RemoteModel) -> None:
     assert remote.scores([("\ud800 \x00 \u202e", "é")]).shape == (1, 3)
     assert remote.scores([]).shape == (0, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "is_retryable"),
     [(400, False), (401, False), (413, False), (422, False), (429, True), (500, True), (503, True)],
@@ -123,6 +125,7 @@ def test_an_error_status_says_whether_another_try_can_help(
     assert caught.value.retryable is is_retryable
 
 
+@pytest.mark.slow
 def test_a_busy_server_is_asked_once_more(server: Server, remote: RemoteModel) -> None:
     server.replies = [(429, {"error": "overloaded"})]
     assert remote.scores([("a", "a")]).argmax() == 0
@@ -131,6 +134,7 @@ def test_a_busy_server_is_asked_once_more(server: Server, remote: RemoteModel) -
 PAIR = _entries("a", "a")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -164,6 +168,7 @@ def test_a_slow_server_is_a_retryable_error(server: Server) -> None:
     model.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_a_retryable_error() -> None:
     with serving(Server()) as gone:
         pass

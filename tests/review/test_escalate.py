@@ -148,6 +148,7 @@ async def test_the_fallback_is_never_milder_than_the_decision(sqlite_url: str) -
     assert (await escalated(grounded(0.9, decision="warn"), settings)).decision == "warn"
 
 
+@pytest.mark.slow
 async def test_many_turns_are_held_at_once(desk: ReviewDesk) -> None:
     turns = [held(desk) for _ in range(40)]
     items = await until(lambda: found if len(found := desk.queue.items()) == 40 else None)
@@ -187,6 +188,7 @@ async def test_a_queue_that_is_gone_releases_nothing(tmp_path: Path, caplog: pyt
     assert "could not be given to a reviewer" in caplog.text and "Rhenium" not in caplog.text
 
 
+@pytest.mark.slow
 async def test_a_queue_that_goes_while_a_turn_is_held_releases_nothing(sqlite_url: str) -> None:
     desk = ReviewDesk(config(sqlite_url, deadlines_s={"blocking": 1.0}))
     turn = held(desk)

@@ -176,6 +176,7 @@ def _decide_and_die(url: str, review_id: str) -> None:
     os._exit(9)  # no clean end: as killed
 
 
+@pytest.mark.slow
 def test_a_crash_between_decision_and_release_loses_nothing(url: str) -> None:
     with Store(StoreSettings(url=url)) as store:
         queue = ReviewQueue(store)

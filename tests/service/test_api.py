@@ -31,6 +31,7 @@ def comparable(report: Any) -> Any:
     return round(report, 3) if isinstance(report, float) else report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [GOOD, BAD, {"response": "Hi."}])
 def test_check_answers_what_the_engine_says(http: httpx.Client, body: dict[str, Any]) -> None:
     reply = http.post("/v1/check", json=body)

@@ -40,6 +40,7 @@ def keyed(place: Path) -> Iterator[httpx.Client]:
     running.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "allowed"),
     [

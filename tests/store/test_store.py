@@ -182,6 +182,7 @@ def test_settings_take_the_url_from_the_environment(monkeypatch: pytest.MonkeyPa
     assert settings.address == "sqlite:///x.db"
 
 
+@pytest.mark.slow
 def test_importing_the_package_loads_no_sqlalchemy() -> None:
     code = "import evidencerails, sys; evidencerails.Guard(); sys.exit('sqlalchemy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

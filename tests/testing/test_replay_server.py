@@ -231,6 +231,7 @@ def test_json_is_broken(server: ReplayServer, client: openai.OpenAI) -> None:
         list(ask(client, stream=True))
 
 
+@pytest.mark.slow
 def test_answers_and_chunks_are_late(server: ReplayServer, client: openai.OpenAI) -> None:
     server.reply("a", delay_s=0.3)
     server.reply("a b c", chunk_delay_s=0.1)
@@ -286,6 +287,7 @@ def test_a_client_that_hangs_up_is_noticed(server: ReplayServer, client: openai.
 # ---- its life
 
 
+@pytest.mark.slow
 def test_it_ends_at_once_and_leaves_nothing_open() -> None:
     threads = set(threading.enumerate())
     with warnings.catch_warnings(record=True) as seen:

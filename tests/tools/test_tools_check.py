@@ -228,6 +228,7 @@ def test_deep_nesting_does_no_harm(settings: dict[str, Any]) -> None:
     assert Guard().check_sync(tool_calls=note, tools=NOTE, evidence=EVIDENCE).status != "grounded"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "values", "status"),
     [(10_000, USERS[:2], "grounded"), (1_000, USERS[:2], "unverified"), (10_000, ("x1", "x2"), "hallucinated")],

@@ -9,7 +9,7 @@ from evidencerails.exchange import Passage
 from evidencerails.nli.service import NliService
 from evidencerails.settings.claims import GroundingSettings
 from evidencerails.verdict.model import CLAIM_FEATURES, VerdictModel, logit, sigmoid
-from evidencerails.verdict.reading import ClaimEvidence, judged_reading, read_claims
+from evidencerails.verdict.reading import OUTWEIGHED, ClaimEvidence, judged_reading, read_claims
 
 
 async def read(model: ScriptedNli, claims: list[str], *texts: str) -> list[ClaimEvidence]:
@@ -65,13 +65,13 @@ async def test_what_a_passage_about_another_subject_supports_counts_half() -> No
 
 @settings(max_examples=60, deadline=None)
 @given(st.floats(0, 1), st.floats(0, 1))
-def test_a_contradiction_above_the_support_is_never_supported(first: float, second: float) -> None:
+def test_a_contradiction_far_above_the_support_is_never_supported(first: float, second: float) -> None:
     import asyncio
 
     total = max(1.0, first + second)
     row = (first / total, max(0.0, 1 - (first + second) / total), second / total)
     (found,) = asyncio.run(read(ScriptedNli(lambda premise, claim: row), ["The bridge opened in 1962."], "The bridge."))
-    if found.contradiction > found.entailment:
+    if found.contradiction > OUTWEIGHED * found.entailment:
         assert label(found) != "supported"
 
 
