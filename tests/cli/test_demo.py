@@ -26,7 +26,7 @@ def test_each_scene_ends_as_its_title_says(evidencerails: Run) -> None:
     flagged = [[c["span"]["text"] for c in turn["reports"][0]["claims"] if c["label"] != "supported"] for turn in turns]
     assert any("the oldest recordings are removed automatically" in text for text in flagged[1])
     assert any("I've already registered your move" in text for text in flagged[2])
-    assert any("a memory card of up to 128 GB into the Watch Outdoor" in text for text in flagged[3])
+    assert any("Leaving early costs the full monthly price" in text for text in flagged[3])
     seen = [turn["user_sees"]["content"] for turn in turns]
     assert seen[0] == turns[0]["model"]
     assert seen[1].startswith(turns[1]["model"] + "\n\nThe previous answer is prone to hallucination")
